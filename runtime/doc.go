@@ -1,39 +1,38 @@
 // Package runtime runs compiled jobs: one loop for all methods.
 //
 //	for more {
-//		response := fetch(request)     // packages transport and credential, or ahead, which made the exchange before its turn
-//		page := read(response)         // packages format and document: the items, and the values that rules read
-//		judge(page)                    // packages compile and language: every rule, the first one that is met decides
+//		response := fetch(request)     // packages transport and credential, or ahead, which made the exchange ahead of its turn
+//		page := read(response)         // packages format and document: items, and values for the rules
+//		judge(page)                    // packages compile and language: every rule; the first rule that is met decides
 //		shape(page)                    // filter and fields change the items
-//		request, more = advance(page)  // the variables of the method, and the request that follows from them
+//		request, more = advance(page)  // the variables of the method, and the next request
 //		findings := audit(page, more)  // package evidence, after the last page: is the list complete?
 //		offer(request)                 // package ahead may make the exchange now
 //		deliver(page, findings)        // the sink, with the checkpoint (package saved) and the record (package trace)
 //	}
 //
-// That is [Loop.Run]; a step of it is the work on one page, in five phases: fetch, read, decide
-// (judge, shape, advance and audit), offer, deliver. Package partition runs the loop for every
-// partition of a job, and for its children. Package redact keeps secrets out of all that leaves,
-// and the errors are those of package failure.
+// This loop is [Loop.Run]. Each step processes one page in five phases: fetch, read, decide (judge,
+// shape, advance and audit), offer, deliver. Package partition runs the loop for every partition of
+// a job and of its children. Package redact removes secrets from all output, and package failure
+// defines the errors.
 //
-// What a job remembers from page to page is one struct, the state, which is also its checkpoint.
-// The types of a [Result] and of an [Event] are here and not in package trace: a Result also
-// carries what only the loop and the walk over partitions need of it, which is no part of a trace.
+// A job keeps everything that it remembers from page to page in one struct, the state, which is also
+// its checkpoint. [Result] and [Event] are declared here and not in package trace, because a Result
+// also carries facts for the loop and for package partition that are not part of a trace.
 //
-// The package shares its name with one of the standard library, which nothing here imports.
+// The package has the name of a package of the standard library, which is not imported here.
 //
 // # Decisions
 //
-// A page is all or nothing: it is read to its end and validated before an item leaves. When a
-// rule fails on a page, its items are still delivered.
+// A page is delivered completely or not at all: it is read to its end and validated before the sink
+// receives an item. If a rule fails on a page, its items are still delivered.
 //
-// The body is decoded as a sparse copy that has only the paths that rules read. Items are
-// passed on as raw bytes: slices of the buffer of the response, which are valid until the sink
-// returns.
+// The body is decoded into a sparse copy with only the paths that rules read. Items are passed on as
+// raw bytes: slices of the response's buffer, valid until the sink returns.
 //
-// A checkpoint holds the values that rules count and remember, and those of the parts of the
-// next request. So a resumed run needs no response again.
+// A checkpoint holds the values that rules count and remember, and the parts of the next request, so
+// that a resumed run does not repeat a request.
 //
-// Secrets are recognized by their values when a request is encoded (send.go), so it does not
-// matter how they came into it.
+// Secrets are recognized by their values when a request is encoded (send.go), regardless of how they
+// got into it.
 package runtime

@@ -20,34 +20,34 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// fetched is the response to one request.
+// A fetched is the response to the request for a page, with the exchange that led to it.
 type fetched struct {
 	*transport.Response
 	call   transport.Call
-	sent   time.Time         // when the request was made
-	waits  []transport.Event // before and between the attempts
-	action errorAction       // of an error response
+	sent   time.Time         // the time of the request
+	waits  []transport.Event // waits before and between the attempts
+	action errorAction       // decision about an error response
 
-	scan *document.Scan // of a response that was scanned ahead of its turn; otherwise nil
+	scan *document.Scan // set if the response was scanned ahead of its turn
 }
 
-// errorAction is the decision of an onError rule about an error response.
+// An errorAction is the decision of an onError rule about an error response.
 type errorAction struct {
-	Do      rules.ErrorAction // "" when no rule matched
-	rule    string            // its id
-	outcome rules.Outcome     // of the rule, if it ends the list
-	text    string            // the rule's message
-	because string            // the rule with the values it read
+	Do      rules.ErrorAction // "" if no rule matched
+	rule    string            // id of the rule
+	outcome rules.Outcome     // outcome of the rule, if it ends the list
+	text    string            // message of the rule
+	because string            // the rule with the values that it read
 }
 
-// transportActions says what an onError decision means for the exchange.
+// transportActions maps the decisions of onError rules to those of the transport.
 var transportActions = map[rules.ErrorAction]transport.Action{
 	rules.ErrorRetry: transport.Retry, rules.ErrorFail: transport.Fail,
 	rules.ErrorStop: transport.Accept, rules.ErrorRestart: transport.Accept, rules.ErrorContinue: transport.Accept,
 }
 
-// fetch makes the exchange of one page, with its retries, or takes the prefetched
-// one. The onError rules decide about error responses.
+// fetch makes the exchange for one page, with its retries, or takes the exchange that was made
+// ahead. The onError rules decide about error responses.
 func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
 	call, withheld, err := r.sender.encode(request)
@@ -77,11 +77,11 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 		out.sent, call = f.Began, f.Call
 		call.Turn = 0 // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.Response, f.Err, decide)
-		if out.Response == f.Response { // it was not requested again
+		if out.Response == f.Response { // no other request was made
 			out.scan = f.Scan
 		}
 	} else {
-		r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0] // the body of the page before last is not needed any more
+		r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0] // the body of the page before last is no longer needed
 		call.Into = r.buffers[0]
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
@@ -103,8 +103,7 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 	return out, nil
 }
 
-// onError evaluates the onError rules on an error response; the first that
-// matches decides.
+// onError evaluates the onError rules on an error response. The first rule that matches decides.
 func (r *run) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
@@ -117,7 +116,7 @@ func (r *run) onError(request requests.Request, sent time.Time, response *transp
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
 	c.Sent = r.sender.sentFacts(request, r.sender.shown(request))
 	c.Now = func() time.Time { return sent }
-	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // nil unless it is JSON
+	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
 		met, err := rule.EvalBool(&r.machine, &c)
 		if err != nil {
@@ -134,10 +133,10 @@ func (r *run) onError(request requests.Request, sent time.Time, response *transp
 	return errorAction{}
 }
 
-// errorBody returns the body of an error response as JSON, if the job has another format and
-// it can be converted, and otherwise as it is.
+// errorBody returns the body of an error response, converted to JSON if the job reads another
+// format and the conversion succeeds.
 func (r *run) errorBody(response *transport.Response) []byte {
-	const most = 8 << 20 // rules see no larger one
+	const most = 8 << 20 // rules do not see a larger body
 	if r.converter == nil || len(response.Body) > most {
 		return response.Body
 	}
@@ -182,7 +181,7 @@ func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetch
 	return failed
 }
 
-// prefetch begins to request pages ahead of their turn, if several may be in flight.
+// prefetch starts to request pages ahead of their turn, if several requests may be in flight.
 func (r *run) prefetch(ctx context.Context) {
 	if r.Ahead.Window < 2 {
 		return
@@ -195,8 +194,8 @@ func (r *run) prefetch(ctx context.Context) {
 	}
 }
 
-// arrived notes a response that has just arrived: if it is large, another page may be requested
-// during the work on it.
+// arrived notes that a response has just arrived. If it is large, another page may be requested
+// while this one is processed.
 func (r *run) arrived(ctx context.Context, response *transport.Response) {
 	if large := r.Ahead.Large; r.ahead == nil && large > 0 && len(response.Body) >= large {
 		r.ahead = r.newQueue(ctx)
@@ -204,19 +203,21 @@ func (r *run) arrived(ctx context.Context, response *transport.Response) {
 	r.ahead.Arrived(response)
 }
 
+// newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *run) newQueue(ctx context.Context) *ahead.Queue {
 	list := ahead.List{
 		Job: r.job, Binding: r.binding, Context: &r.Context.Value, Client: r.Client, Clock: r.Clock, Reader: r.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
-	if r.converter != nil { // the responses have to be converted first
+	if r.converter != nil { // the responses must be converted first
 		list.Reader = nil
 	}
 	return ahead.NewQueue(ctx, list, r.Ahead)
 }
 
-// mayFollow reports whether a page may be requested before the page with a number was read.
-// The first page is read before, since it may say how long the list is.
+// mayFollow reports whether the page after a page with the given number may be requested before
+// its turn. No page is requested before the first was read, since it may state the length of the
+// list.
 func (r *run) mayFollow(page int) bool {
 	if r.lastPage == 0 && r.Context.Value.Page > 0 {
 		r.lastPage = r.knownEnd()
@@ -224,8 +225,8 @@ func (r *run) mayFollow(page int) bool {
 	return page < r.lastPage
 }
 
-// knownEnd returns the number of the last page, as far as the rules and the total of the first
-// page say it.
+// knownEnd returns the number of the last page, if the rules and the total of the first page
+// determine it.
 func (r *run) knownEnd() int {
 	end := r.job.MaxPages()
 	if end == 0 {
@@ -238,11 +239,11 @@ func (r *run) knownEnd() int {
 	return end
 }
 
-// SourceAfter is the [transport.Event.Source] of a wait that the rules demand.
+// SourceAfter is the [transport.Event.Source] of a wait that nextRequest.after asks for.
 const SourceAfter = "nextRequest.after"
 
-// pause waits until a request may be made, as the rules demand (nextRequest.after). A run
-// that resumes waits for the rest of the time.
+// pause waits until a request may be made, if the rules ask for a wait (nextRequest.after). A
+// resumed run waits only for the remaining time.
 func (r *run) pause(ctx context.Context, request requests.Request, call transport.Call) error {
 	now := r.Clock.Now()
 	wait := min(r.Due.Sub(now), request.After) // the clock of another machine may differ

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// judge evaluates every rule on the page. The first that is met is the reason to
-// stop, and all that are met are listed. The error names a rule that failed.
+// judge evaluates every rule on the page. The first rule that is met is the reason to stop; the
+// page lists all rules that are met. The error names the rule that failed.
 func (r *run) judge(page *Page) error {
 	var first *compile.Condition
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
@@ -52,13 +52,13 @@ func (r *run) judge(page *Page) error {
 	return nil
 }
 
-// audit evaluates the audit rules after the last page of a list. items is the number of items
-// that were delivered.
+// audit evaluates the audit rules after the last page of a list. items is the number of delivered
+// items.
 func (r *run) audit(ctx context.Context, items int) []trace.Finding {
-	r.machine.Context = context.WithoutCancel(ctx) // a list that is complete is audited, even if the run is being interrupted
+	r.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.watcher.HasSiblings = r.Siblings
 	findings := r.watcher.Audit(&r.machine, evidence.End{
-		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // a run whose rule failed has no outcome
+		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),
 	})

@@ -22,23 +22,23 @@ import (
 // A Loop runs compiled jobs, one after another or concurrently.
 type Loop struct {
 	Client   *transport.Client
-	Clock    transport.Clock  // nil is the system's
-	Log      *slog.Logger     // nil logs nothing
-	Redactor *redact.Redactor // nil hides nothing
-	MaxDepth int              // of a response's nesting; 0 is 10,000
-	MaxItems int              // of a response; 0 is any number
-	MaxBody  int64            // bytes of a response of another format as JSON; 0 is no limit
+	Clock    transport.Clock  // nil means the system clock
+	Log      *slog.Logger     // nil means no log
+	Redactor *redact.Redactor // nil means no secrets
+	MaxDepth int              // deepest nesting of a response; 0 means 10,000
+	MaxItems int              // most items of a response; 0 means no limit
+	MaxBody  int64            // size in bytes of a response after conversion to JSON; 0 means no limit
 
-	// MaxValueBytes is how much memory the values of a response may need that rules
-	// read; 0 is [document.MaxValueBytes].
+	// MaxValueBytes limits the memory, in bytes, for the values of a response that rules read; 0
+	// means [document.MaxValueBytes].
 	MaxValueBytes int
 
-	Explain bool // give all verdicts their values, not only those that were met
+	Explain bool // whether every verdict has the values of its rule, and not only a verdict that was met
 
 	Ahead ahead.Policy // which pages are requested ahead of their turn
 
-	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint
-	// is that of its last page is not run again.
+	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint follows its
+	// last page does not run again.
 	Resume map[string]json.RawMessage
 
 	// Carryover holds the values that earlier runs kept, by job and name.
@@ -47,17 +47,17 @@ type Loop struct {
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any
 
-	// Secrets holds the secrets by names that stay the same from run to run. A
-	// checkpoint has the names instead of the secrets.
+	// Secrets holds the secrets by names that stay the same from run to run. A checkpoint holds the
+	// names in place of the secrets.
 	Secrets map[string]string
 
-	// Tools is where jobs leave what they read their pages with for those that follow. If it is
-	// nil, only the partitions of a job share it.
+	// Tools keeps the tools of finished lists for later lists. If it is nil, only the partitions of
+	// one job share tools.
 	Tools *Toolbox
 
-	Observer  Observer                            // nil observes nothing
-	Observed  []EventKind                         // that the observer receives; nil: all
-	Evaluated func(e *language.Expression, v any) // is called with the value of every expression; may be nil
+	Observer  Observer                            // nil means no observer
+	Observed  []EventKind                         // kinds of events that the observer receives; nil means all
+	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
 }
 
 // A Sink receives the pages of a job in order. Its error ends the run.
@@ -69,15 +69,15 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 }
 
 // RunList runs a list to its end. It passes every page to the sink after the page was read
-// to its end and judged, also a page on which a rule failed. The error is a
-// [*failure.Error] unless it is the sink's own. The result says how far the list came,
-// even if the error is not nil.
+// completely and judged, including a page on which a rule failed. The error is a [*failure.Error]
+// unless it is the sink's own. The result describes the list up to its end or failure, even if the
+// error is not nil.
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
 	r := newRun(ctx, l, list, sink)
 	defer r.close()
 	ctx = context.WithValue(ctx, partitionKey{}, r.Partition)
 	request, more, err := r.begin(ctx)
-	if err == nil && !more { // it had ended before
+	if err == nil && !more { // the job had already ended
 		return r.withSeen(r.Result), nil
 	}
 	more = more && !r.endsEarly()
@@ -87,7 +87,7 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 	for more && err == nil {
 		request, more, err = r.step(ctx, request)
 	}
-	r.ahead.Close() // its events come before the end
+	r.ahead.Close() // events of the requests come before the end
 	err = r.placed(err)
 	return r.end(ctx, err), err
 }
@@ -96,8 +96,8 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 type step struct {
 	request requests.Request
 	fetched fetched
-	unread  bool     // no page was read, so that the record of a failure is about the request
-	notes   []string // on the values of the rule that is being judged
+	unread  bool     // no page was read, so the record of a failure describes the request
+	notes   []string // remarks on the values of the rule that is being judged
 }
 
 // step fetches a page, reads it, decides about it, offers the next request to be made ahead, and
@@ -136,8 +136,9 @@ func (r *run) step(ctx context.Context, request requests.Request) (next requests
 	return next, more && !r.endsEarly(), failed
 }
 
-// decide judges a page, shapes its items and, if the list goes on, makes the next request.
-// Otherwise it audits the list. The run fails with the error after the page was delivered.
+// decide judges a page, shapes its items and, if the list continues, makes the next request.
+// Otherwise it audits the list. If the error is not nil, the run fails with it after the page was
+// delivered.
 func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
 	failed = r.judge(page)
 	if !page.Dropped {
@@ -167,11 +168,11 @@ func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, fa
 	return next, failed
 }
 
-// LimitPartitions is the reason of a [Result] of a job whose partitions were not all run, because
-// of the limit on the partitions of a run.
+// LimitPartitions is the reason of the [Result] of a job if the limit on the partitions of a run
+// kept some of its partitions from running.
 const LimitPartitions = "limits.partitions"
 
-// endsEarly ends the list if the rest of it need not be read.
+// endsEarly ends the list if nobody needs the rest of it. It reports whether it did.
 func (r *run) endsEarly() bool {
 	if r.Enough == nil || !r.Enough() || r.Result.Outcome != "" {
 		return false
@@ -182,7 +183,7 @@ func (r *run) endsEarly() bool {
 	return true
 }
 
-// WithDefaults returns the loop with defaults for what it lacks.
+// WithDefaults returns the loop with defaults for the fields that are not set.
 func (l Loop) WithDefaults() Loop {
 	if l.Clock == nil {
 		l.Clock = transport.SystemClock
@@ -199,8 +200,8 @@ func (l Loop) WithDefaults() Loop {
 	return l
 }
 
-// advance changes the variables and makes the next request. If there is none, the
-// page is the last.
+// advance changes the variables and makes the next request. If there is no next request, the page
+// is the last.
 func (r *run) advance(page *Page) (requests.Request, error) {
 	if !r.job.Paged() {
 		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: no pagination is configured")
@@ -218,8 +219,8 @@ func (r *run) advance(page *Page) (requests.Request, error) {
 	return next, nil
 }
 
-// noAddress returns the verdict that the next request has no address, with the values
-// of the parts that give one.
+// noAddress returns the verdict that the next request has no address, with the values of the parts
+// that could have given it one.
 func (r *run) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
 	var because []string
@@ -233,7 +234,7 @@ func (r *run) noAddress() trace.Verdict {
 	return verdict
 }
 
-// stop makes a page the last one, and sets why the job ended.
+// stop makes a page the last one, and sets the reason why the job ended.
 func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
 	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
 	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)

@@ -9,33 +9,32 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// An Observer receives the events of a run. It should return quickly, since the run
-// waits for it, and be safe for concurrent use: with prefetching or parallel jobs it
-// is called from several goroutines.
+// An Observer receives the events of a run. The run waits for it, so it should return quickly. It
+// must be safe for concurrent use: with prefetching or parallel jobs, several goroutines call it.
 type Observer interface {
 	Observe(ctx context.Context, event Event)
 }
 
-// An Event is something that happened during a run. Kind says which of the
-// fields below Time are set.
+// An Event is something that happened during a run. Kind determines which of the fields below Time
+// are set.
 type Event struct {
 	Kind EventKind
 	Run  string // id of the run
 	Job  string // id of the job
 
-	Worker string // the machine, of a run on many machines; otherwise empty
+	Worker string // the machine, if the run is distributed over many; otherwise empty
 
-	Partition string // the values of its variables: "order.id=1001"; empty: the job has no partitions
+	Partition string // values of the variables, such as "order.id=1001"; empty for a job without variables
 
-	Page int       // from 1; 0 for the end of a job that fetched none
-	Time time.Time // when it happened; of a request, when it was sent
+	Page int       // page number, from 1; 0 at the end of a job that fetched no page
+	Time time.Time // time of the event; for a request, the time it was sent
 
-	Exchange *transport.Event // of a request, retry or wait
-	Record   *trace.Record    // of a page
-	Verdict  *trace.Verdict   // one per rule and page
+	Exchange *transport.Event // set for a request, a retry or a wait
+	Record   *trace.Record    // set for a page
+	Verdict  *trace.Verdict   // set for a verdict; there is one per rule and page
 	Finding  *trace.Finding
-	Result   *Result // of the end of a job
-	Err      error   // why the request or the job failed; nil if it did not
+	Result   *Result // set for the end of a job
+	Err      error   // error of the request or the job; nil if it succeeded
 }
 
 // EventKind is the kind of an [Event].
@@ -52,6 +51,7 @@ const (
 	EventEnd     EventKind = "end"                  // a job ended
 )
 
+// observe passes an event to the observer.
 func (r *run) observe(ctx context.Context, e Event) {
 	if !r.observes(e.Kind) {
 		return
@@ -69,6 +69,7 @@ func (l *Loop) observes(kind EventKind) bool {
 	return l.Observer != nil && (l.Observed == nil || slices.Contains(l.Observed, kind))
 }
 
+// observePage passes a page, its verdicts and its findings to the observer as events.
 func (r *run) observePage(ctx context.Context, page *Page) {
 	r.observe(ctx, Event{Kind: EventPage, Page: page.Page, Record: &page.Record})
 	if !r.observes(EventVerdict) {
@@ -79,8 +80,9 @@ func (r *run) observePage(ctx context.Context, page *Page) {
 	}
 }
 
-// ObserveTransport passes the events of a [transport.Client] on to an observer: those of some
-// kinds, or all if kinds is nil. It returns nil if there are none.
+// ObserveTransport returns a function that passes the events of a [transport.Client] to an
+// observer. kinds selects the events; nil selects all. The function is nil if no event of the
+// client is selected.
 func ObserveTransport(o Observer, kinds []EventKind) func(context.Context, transport.Event) {
 	l := Loop{Observer: o, Observed: kinds}
 	if !slices.ContainsFunc([]EventKind{EventRequest, EventRetry, EventWait}, l.observes) {

@@ -15,26 +15,26 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Partition is a job under a binding. The zero Binding is that of a job without
-// variables.
+// A Partition is a job with a value for each of its variables. The zero Binding is that of a job
+// without variables.
 type Partition struct {
 	Job     *compile.Job
-	Binding map[string]any // the values of the variables by their names, those of the parents too
+	Binding map[string]any // values of the variables by name, including those of the parents
 }
 
 type partitionKey struct{}
 
-// PartitionOf returns the partition that a request is for, given the context of the request
-// as a transport sees it. It reports false for requests that are for no partition, such as
-// those for tokens.
+// PartitionOf returns the partition that a request is for, given the context of the request as a
+// transport sees it. It reports false for a request that serves no partition, such as a request for
+// a token.
 func PartitionOf(ctx context.Context) (Partition, bool) {
 	p, ok := ctx.Value(partitionKey{}).(Partition)
 	return p, ok
 }
 
-// Blame returns the class of an error in what is computed before the first request. With
-// variables it is the values of these, most of them from responses, that are unacceptable;
-// otherwise it is the configuration.
+// Blame returns the class of an error in the values of the job's own request. In a job with
+// variables the values of the variables are to blame, most of which come from responses; otherwise
+// it is the configuration.
 func (p Partition) Blame() failure.Class {
 	if len(p.Binding) > 0 {
 		return failure.Response
@@ -42,7 +42,7 @@ func (p Partition) Blame() failure.Class {
 	return failure.Config
 }
 
-// With returns a partition of a job whose variable has a value.
+// With returns the partition of a job that adds a value for the named variable to the binding of p.
 func (p Partition) With(job *compile.Job, name string, v any) Partition {
 	binding := maps.Clone(p.Binding)
 	if binding == nil {
@@ -52,12 +52,12 @@ func (p Partition) With(job *compile.Job, name string, v any) Partition {
 	return Partition{job, binding}
 }
 
-// Label names the partition among those of its job: "order.id=1001, month=2026-01-01 to
-// 2026-02-01". It is empty for a job without variables.
+// Label returns a short description of the partition within its job, such as "order.id=1001,
+// month=2026-01-01 to 2026-02-01". It is empty for a job without variables.
 func (p Partition) Label() string { return Label(p.Job.Set.Bound, p.Binding) }
 
-// Label names a partition by the values of its variables, in the order of their names. A
-// variable without a value is left out.
+// Label describes a partition by the values of its variables, in the order of names. It leaves out
+// variables without a value.
 func Label(names []string, binding map[string]any) string {
 	var parts []string
 	for _, name := range names {
@@ -72,7 +72,7 @@ func Label(names []string, binding map[string]any) string {
 	return strings.Join(parts, ", ")
 }
 
-// labels returns the scalars in the value of a variable, each with its name.
+// labels returns the scalars within the value of a variable, each with its name.
 func labels(name string, v any) []string {
 	if v == nil {
 		return []string{name + "=nil"}
@@ -96,12 +96,13 @@ func labels(name string, v any) []string {
 	return parts
 }
 
+// get returns the member with a name, or nil if there is none.
 func get(members rules.Object, name string) any {
 	v, _ := members.Get(name)
 	return v
 }
 
-// ShortText returns a scalar as text for people. It reports false for any other value.
+// ShortText returns a scalar as short text for people. It reports false for any other value.
 func ShortText(v any) (string, bool) {
 	if t, ok := v.(time.Time); ok {
 		return shortTime(t), true
@@ -110,7 +111,7 @@ func ShortText(v any) (string, bool) {
 	return value.Clip(text, 40), ok
 }
 
-// shortTime writes a time without what is zero.
+// shortTime formats a time, without the time of day at midnight.
 func shortTime(t time.Time) string {
 	if t.Equal(time.Date(t.Year(), t.Month(), t.Day(), 0, 0, 0, 0, t.Location())) {
 		return t.Format(time.DateOnly)
@@ -118,7 +119,7 @@ func shortTime(t time.Time) string {
 	return t.Format(time.RFC3339)
 }
 
-// Name names the partition in messages: the id of the job and, in parentheses, the label.
+// Name returns the id of the job and, in parentheses, the label of the partition.
 func (p Partition) Name() string {
 	if label := p.Label(); label != "" {
 		return fmt.Sprintf("%s (%s)", p.Job.Set.Job.ID, label)
@@ -126,20 +127,21 @@ func (p Partition) Name() string {
 	return p.Job.Set.Job.ID
 }
 
-// A List is the list of one of the partitions of a job. Package partition finds them.
+// A List is the list of one partition, with its place among the others. Package partition finds the
+// partitions.
 type List struct {
 	Partition Partition
-	From      json.RawMessage // the position to continue from; nil: from its beginning
-	Enough    func() bool     // reports whether the rest of the list can be skipped; nil: never
+	From      json.RawMessage // position to continue from; nil means the beginning
+	Enough    func() bool     // reports whether the rest of the list can be skipped; nil means never
 
-	Siblings bool // other partitions of the job run: findings that they can refute are left to the tally of all
+	Siblings bool // whether other partitions of the job run; findings that they can refute are then left to the tally
 
-	Splits  bool // its window is split if a rule says so, and the outcome is [rules.Split]
-	Unsplit bool // its window could be split, but pages of it have been delivered
+	Splits  bool // whether rules may split its window, with the outcome [rules.Split]
+	Unsplit bool // whether its window could be split, had no pages of it been delivered
 }
 
-// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if
-// none were noted.
+// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if there
+// are none.
 func SeenBy(r *Result) *evidence.Seen {
 	if r.seen.Empty() {
 		return nil

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// read turns a response into a page and into the context that rules see. It does not
-// change the state if the response is unacceptable.
+// read turns a response into a page, and sets the context that rules see. It does not change the
+// state if the response is unacceptable.
 func (r *run) read(request requests.Request, f fetched) (*Page, error) {
 	r.head = append(r.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
@@ -37,7 +37,7 @@ func (r *run) read(request requests.Request, f fetched) (*Page, error) {
 		c.Values = reading.Values
 	}
 	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
-	at := f.sent // of f, the closure keeps nothing else
+	at := f.sent // a copy, so that the closure does not retain f
 	c.Now = func() time.Time { return at }
 	c.Total.Pages++
 	c.Total.Items += c.Count
@@ -83,8 +83,8 @@ func (r *run) record(request requests.Request, f fetched) trace.Record {
 	}
 }
 
-// shownBinding returns a copy of the values of the variables without secrets; nil if there are
-// none.
+// shownBinding returns a copy of the values of the variables without secrets, or nil if the
+// partition has no variables.
 func (r *run) shownBinding() map[string]any {
 	if len(r.Partition.Binding) == 0 {
 		return nil
@@ -93,7 +93,7 @@ func (r *run) shownBinding() map[string]any {
 	return shown
 }
 
-// convert replaces a body of another format by JSON.
+// convert replaces a body in another format by its conversion to JSON.
 func (r *run) convert(f fetched) error {
 	if r.converter == nil {
 		return nil
@@ -105,12 +105,12 @@ func (r *run) convert(f fetched) error {
 		return err
 	}
 	if f.Body, f.Window, err = into.Body(); err == nil {
-		r.buffers[0].Release() // a retry or the next page uses it again
+		r.buffers[0].Release() // a retry or the next page reuses it
 	}
 	return err
 }
 
-// bodyOf returns a body for conversion, with the data of a response or the beginning of it.
+// bodyOf returns a response as input for a conversion. data is the body, or the beginning of it.
 func bodyOf(response *transport.Response, data []byte) format.Body {
 	return format.Body{
 		Status: response.Status, ContentType: response.Header.Get("Content-Type"), Data: data, Window: response.Window,
@@ -123,7 +123,7 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 		Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read",
 		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
 	}
-	if known, ok := errors.AsType[*failure.Error](err); ok { // of a temporary file
+	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
 		e.Class, e.Message, e.Hint = known.Class, known.Message, known.Hint
 		return e
 	}
@@ -146,8 +146,8 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 	return e
 }
 
-// compare compares this response and its items with earlier ones. It returns the number
-// of an earlier page with the same request and response, or 0.
+// compare compares this response and its items with earlier ones. It returns the number of an
+// earlier page with the same request and response, or 0.
 func (r *run) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := &r.Context.Value
 	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
@@ -182,7 +182,7 @@ func digestOf(sent trace.Sent) document.Digest {
 	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
 }
 
-// moves reports whether the next request will differ from the one that was sent.
+// moves reports whether the next request will differ from the request that was sent.
 func (r *run) moves(sent document.Digest) bool {
 	c := r.Context.Value
 	_, parts, more, err := r.job.Advance(&r.machine, &c)
@@ -193,7 +193,7 @@ func (r *run) moves(sent document.Digest) bool {
 	return err == nil && digestOf(r.sender.shown(next)) != sent
 }
 
-// reportOverridden warns of a link whose parameters the job's own override.
+// reportOverridden warns if the job's own parameters override parameters of a link.
 func (r *run) reportOverridden(next requests.Request) {
 	if !r.job.Set.IncludeParams {
 		return

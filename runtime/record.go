@@ -17,26 +17,32 @@ import (
 // A Page is one page of a job and the decision about it.
 type Page struct {
 	trace.Record
-	Items document.Items  // in the order and spelling of the API, as filter and fields leave them; empty when the page was dropped
-	Lists []document.List // the items by their types, in the order of dataField: several if it has several paths
-	Kept  map[string]any  // on the last page of a job: the values for the next run
+	// Items are the items as filter and fields leave them, in the order and spelling of the API.
+	// They are empty if the page was dropped.
+	Items document.Items
+	// Lists are the items by type, in the order of dataField. There is one list for each path of
+	// dataField.
+	Lists []document.List
+	Kept  map[string]any // values for the next run, on the last page of a job
 
-	Root  string // the root of the tree of jobs, whose checkpoint Checkpoint returns; Job itself without a parent
-	Final bool   // the last page of Root and of all jobs below it
+	// Root is the id of the root of the tree of jobs, whose checkpoint Checkpoint returns. It is
+	// Job for a job without a parent.
+	Root  string
+	Final bool // whether the page is the last of Root and of all jobs below it
 
-	members  []any // that the items come from, see [document.Reading.Members]
+	members  []any // keys of the items in the object that holds them; see [document.Reading.Members]
 	delivery Delivery
 }
 
-// A Delivery is what a list and its sink tell each other about a page, until the sink returns.
-// It is for sinks that pass pages on to others.
+// A Delivery is the exchange between a list and its sink about one page, until the sink returns. It
+// is for sinks that pass pages on to others.
 type Delivery struct {
 	Checkpoint func() (json.RawMessage, error) // see [Page.Checkpoint]
-	Result     func() Result                   // returns the result of the list after the page
+	Result     func() Result                   // the result of the list after the page
 
-	// Items and Filtered are how many items of the page are delivered, and how many the filter
-	// has left out. They count if the sink returns no error, or if Accepted is set: then the
-	// page has been delivered, whatever the sink returns.
+	// Items is the number of items of the page to deliver, and Filtered the number that the filter
+	// left out. They count if the sink returns no error or sets Accepted, which says that the page
+	// has been delivered regardless of the error.
 	Items, Filtered int
 	Accepted        bool
 }
@@ -44,11 +50,10 @@ type Delivery struct {
 // DeliveryOf returns the delivery of a page.
 func DeliveryOf(p *Page) *Delivery { return &p.delivery }
 
-// Checkpoint returns the position after this page, from which another run continues
-// with the next page, in another process too ([engine.WithResume]). Save it together
-// with the page's items. It is JSON with a version, holds no credentials, and is
-// available until the sink returns. It is nil after a page on which the run fails,
-// since that page has to be requested again.
+// Checkpoint returns the position after this page as JSON. Another run, even in another process,
+// continues from it with the next page ([engine.WithResume]). Save it together with the items of
+// the page. It has a version, holds no credentials, and is available only until the sink returns.
+// It is nil after a page on which the run fails, since that page must be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {
 	if p.delivery.Checkpoint == nil {
 		return nil, &failure.Error{Class: failure.Internal, Job: p.Job, Page: p.Page, Op: "checkpoint",
@@ -59,40 +64,39 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 
 // A Result says how one job ended.
 type Result struct {
-	Job       string        `json:"job"`            // its id
-	Root      string        `json:"root,omitempty"` // the root of its tree of jobs, if it has a parent or children
+	Job       string        `json:"job"`            // id of the job
+	Root      string        `json:"root,omitempty"` // root of the tree of jobs, if the job has a parent or children
 	Outcome   rules.Outcome `json:"outcome"`
 	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest" or "error"
 	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
 	Message   string        `json:"message"`            // one sentence
-	Pages     int           `json:"pages"`              // pages fetched
-	Items     int           `json:"items"`              // items passed to the sink
-	Filtered  int           `json:"filtered,omitempty"` // items that the filter of the job left out
-	Bytes     int           `json:"bytes"`              // minified JSON fetched
-	Seconds   float64       `json:"seconds"`            // from its beginning to its end
+	Pages     int           `json:"pages"`              // number of pages fetched
+	Items     int           `json:"items"`              // number of items passed to the sink
+	Filtered  int           `json:"filtered,omitempty"` // number of items that the filter left out
+	Bytes     int           `json:"bytes"`              // size of the fetched pages as minified JSON
+	Seconds   float64       `json:"seconds"`            // running time
 
-	// Kept holds the values for the next run: those of keep in the configuration
-	// after the last page of a complete list, otherwise those of the previous run.
+	// Kept holds the values for the next run. After a complete list they are new; otherwise they
+	// are the values of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
-	// Repeats is true if the next run begins where this one did: the job, its parent or one
-	// of its children is not complete, so none of them has moved its kept values on.
+	// Repeats reports whether the next run begins where this one did, because the job, its parent
+	// or one of its children is not complete: then none of them has new kept values.
 	Repeats bool `json:"-"`
 
-	Findings []trace.Finding `json:"findings,omitempty"` // of the audit
+	Findings []trace.Finding `json:"findings,omitempty"` // findings of the audit
 	Error    *trace.Fault    `json:"error,omitempty"`    // why the job failed
 
-	Partitions *Partitions `json:"partitions,omitempty"` // of a job with variables; the other values are about all of them
+	Partitions *Partitions `json:"partitions,omitempty"` // set for a job with variables; the other fields cover all partitions
 
-	// FailedPage is what a trace records about the page on which a job failed, if the sink
-	// did not receive that page: its request failed, or its response is no page. It is nil for
-	// any other end.
+	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
+	// page because its request failed or its response is not a page. Otherwise it is nil.
 	FailedPage *trace.Record `json:"-"`
 
-	seen evidence.Seen // what the list had and lacked
+	seen evidence.Seen // paths that the list had and lacked
 }
 
-// Reasons of a [Result] that are not ids of rules.
+// The reasons of a [Result] that are not ids of rules.
 const (
 	reasonEnd         = compile.ReasonEnd
 	reasonNextRequest = compile.ReasonNextRequest
@@ -101,16 +105,15 @@ const (
 // ReasonError is the reason of a [Result] of a job that failed with an error.
 const ReasonError = "error"
 
-// StoredPage returns a page that a step had, for a sink. Its checkpoint is what the function
-// returns.
+// StoredPage returns a page of a stored step, for a sink. checkpoint returns its checkpoint.
 func StoredPage(record trace.Record, root string, items document.Items, lists []document.List, final bool,
 	checkpoint func() (json.RawMessage, error),
 ) *Page {
 	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, delivery: Delivery{Checkpoint: checkpoint}}
 }
 
-// Marks returns where the lists of a page end in its items: what [document.Lists] needs to
-// restore them.
+// Marks returns the ends of the page's lists within its items. [document.Lists] restores the lists
+// from them.
 func (p *Page) Marks() []document.Mark {
 	marks := make([]document.Mark, len(p.Lists))
 	end, count := 0, 0
@@ -123,13 +126,13 @@ func (p *Page) Marks() []document.Mark {
 
 // Partitions counts how the partitions of a job ended.
 type Partitions struct {
-	Count    int                `json:"count"`              // that were run, failed ones included
-	Complete int                `json:"complete"`           // that ended by rule
-	Suspect  int                `json:"suspect,omitempty"`  // that have findings, whatever their ends are
-	Failed   int                `json:"failed,omitempty"`   // that failed and ended the run
-	Skipped  int                `json:"skipped,omitempty"`  // that failed, with onPartitionError skip
-	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred of those that failed or were skipped
-	Limited  int                `json:"limited,omitempty"`  // that a limit or a guard ended, or that limits.partitions left out
+	Count    int                `json:"count"`              // partitions that ran, including failed ones
+	Complete int                `json:"complete"`           // partitions that ended by rule
+	Suspect  int                `json:"suspect,omitempty"`  // partitions with findings, regardless of their outcomes
+	Failed   int                `json:"failed,omitempty"`   // partitions that failed and ended the run
+	Skipped  int                `json:"skipped,omitempty"`  // partitions that failed, with onPartitionError skip
+	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred partitions that failed or were skipped
+	Limited  int                `json:"limited,omitempty"`  // partitions that a limit or a guard ended, or that limits.partitions left out
 }
 
 // A PartitionFailure says why a partition failed.
@@ -138,8 +141,8 @@ type PartitionFailure struct {
 	Error     *trace.Fault `json:"error,omitempty"`
 }
 
-// failedPage returns the record of the page that was being requested when the job
-// failed, or nil if there was none.
+// failedPage returns the record of the page that was being requested when the job failed, or nil if
+// the request was not the cause.
 func (r *run) failedPage(fault *trace.Fault, err error) *trace.Record {
 	if !r.current.unread {
 		return nil

@@ -25,29 +25,29 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A run is one job while it runs: its [state], and the tools to change it.
+// A run is the execution of one job: its [state], and the tools that change it.
 type run struct {
 	Loop
 	state
 	List
 	*tools
-	labelled string // the label of the partition, once it was needed
+	labelled string // the label of the partition; empty until it is first needed
 
 	switches rules.Switches
 	sink     Sink
-	shaper   *shaper // nil: items are passed on as they are
+	shaper   *shaper // nil if items are passed on unchanged
 
 	binding   *compile.Binding  // nil before the first request
-	converter *format.Converter // nil: the responses are JSON
+	converter *format.Converter // nil if the responses are JSON
 	sender    sender
 	ahead     *ahead.Queue // nil until a page is requested ahead of its turn
-	lastPage  int          // of the list, as far as it is known; 0: not yet
+	lastPage  int          // the number of the last page, if it is known; otherwise 0
 	started   time.Time
 	watcher   evidence.Watcher
 	reported  map[string]bool // codes of the warnings that were logged
 	current   step            // the work on the page that was requested last
-	restarted []trace.Restart // since the last page
-	kept      map[string]any  // values of the previous run, with their secrets
+	restarted []trace.Restart // restarts since the last page
+	kept      map[string]any  // values of the previous run, including their secrets
 }
 
 func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
@@ -73,8 +73,8 @@ func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 	return r
 }
 
-// reset forgets all pages: the next request is the first one, and the totals of the
-// list begin at zero. The running time and the number of restarts remain.
+// reset discards the state of all pages: the next request is the first one, and the totals of the
+// list start at zero. The running time and the number of restarts remain.
 func (r *run) reset() {
 	job := r.job.Set.Job
 	r.state = state{
@@ -89,8 +89,8 @@ func (r *run) reset() {
 	}
 }
 
-// bind computes the values of the job's own request. Those that a checkpoint has, which
-// are all but the secret ones, stay as they are.
+// bind computes the values of the job's own request. A value that the checkpoint holds stays as it
+// is; the checkpoint holds every value that is not secret.
 func (r *run) bind() error {
 	values, err := r.job.Compute(&r.machine, &r.Context.Value)
 	if err != nil {
@@ -116,14 +116,14 @@ func (r *run) bind() error {
 	return nil
 }
 
-// bound sets what rules see of the job's own request.
+// bound sets the part of the context that describes the job's own request.
 func (r *run) bound() {
 	c := &r.Context.Value
 	c.Limit = r.binding.Limit
 	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.sender.public(r.binding.First.Params)
 }
 
-// close cancels the requests ahead and gives the tools back.
+// close cancels the requests made ahead and returns the tools.
 func (r *run) close() {
 	r.ahead.Close()
 	if r.shaper != nil {
@@ -132,8 +132,8 @@ func (r *run) close() {
 	r.Tools.put(r.tools)
 }
 
-// begin returns the first request of the run, or of its continuation. It reports
-// false for a job that had ended.
+// begin returns the first request of the run, or the next request of a resumed one. It reports
+// false for a job that had already ended.
 func (r *run) begin(ctx context.Context) (request requests.Request, more bool, err error) {
 	if r.kept, err = r.RevealKept(ctx, r.Result.Job); err != nil {
 		return request, false, err
@@ -146,6 +146,8 @@ func (r *run) begin(ctx context.Context) (request requests.Request, more bool, e
 	return request, err == nil, err
 }
 
+// firstRequest returns the first request of the list, and computes the values of the job's own
+// request if they are not known yet.
 func (r *run) firstRequest() (request requests.Request, err error) {
 	c := &r.Context.Value
 	if r.binding == nil {
@@ -163,8 +165,8 @@ func (r *run) firstRequest() (request requests.Request, err error) {
 	return request, nil
 }
 
-// nextRequest changes the variables and makes the request for the next page. It
-// reports false if the rules give no address.
+// nextRequest changes the variables and makes the request for the next page. It reports false if
+// the rules give no address.
 func (r *run) nextRequest() (request requests.Request, more bool, err error) {
 	c := &r.Context.Value
 	variables, parts, more, err := r.job.Advance(&r.machine, c)
@@ -196,7 +198,7 @@ func (r *run) end(ctx context.Context, err error) Result {
 	return result
 }
 
-// concluded returns a result as it is when the run has ended, with or without an error.
+// concluded returns the result of a run that has ended, with its error if there is one.
 func (r *run) concluded(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
@@ -210,14 +212,15 @@ func (r *run) concluded(result Result, err error) Result {
 	return result
 }
 
-// after returns what the result is after a page, on which the run may have failed.
+// after returns the result of the list after a page. failed is the error of the run on that page,
+// or nil.
 func (r *run) after(page *Page, failed error) Result {
 	result := r.Result
 	result.Items, result.Filtered = result.Items+page.delivery.Items, result.Filtered+page.delivery.Filtered
 	return r.withSeen(r.concluded(result, r.placed(failed)))
 }
 
-// withSeen returns a result with what the list had and lacked.
+// withSeen returns a result with the paths that the list had and lacked.
 func (r *run) withSeen(result Result) Result {
 	result.seen.Had = r.Noticed.Seen()
 	if result.Outcome != rules.Failed {
@@ -226,7 +229,7 @@ func (r *run) withSeen(result Result) Result {
 	return result
 }
 
-// placed adds the partition to an error of the job.
+// placed adds the partition to an error of this job.
 func (r *run) placed(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if ok && known.Job == r.Result.Job && known.Partition == "" {
@@ -235,7 +238,7 @@ func (r *run) placed(err error) error {
 	return err
 }
 
-// label names the partition; see [Partition.Label]. The secrets are those of now.
+// label returns the label of the partition, without secrets; see [Partition.Label].
 func (r *run) label() string {
 	if r.labelled == "" {
 		r.labelled = r.Partition.Label()
@@ -243,11 +246,11 @@ func (r *run) label() string {
 	return r.Redactor.String(r.labelled)
 }
 
-// name names the job in the log, with the partition.
+// name returns the name of the job for the log, with its partition and without secrets.
 func (r *run) name() string { return r.Redactor.String(r.Partition.Name()) }
 
-// restart starts again from the first request, after an error response which says
-// that the position was lost. The record of the next page has the restart.
+// restart starts again from the first request, after an error response which says that the position
+// was lost. The record of the next page lists the restart.
 func (r *run) restart(request requests.Request, f fetched) (requests.Request, error) {
 	r.restarted = append(r.restarted, trace.Restart{
 		Rule: f.action.rule, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.sender.shownCall(request, f.call),
@@ -271,11 +274,11 @@ func (r *run) restart(request requests.Request, f fetched) (requests.Request, er
 	return r.firstRequest()
 }
 
-// obtained returns the number of items of the pages that were delivered, those that a
-// filter left out included.
+// obtained returns the number of items on the delivered pages, including the items that the filter
+// left out.
 func (r *run) obtained() int { return r.Result.Items + r.Result.Filtered }
 
-// deliver passes a page to the sink. The run may have failed on it.
+// deliver passes a page to the sink. failed is the error of the run on that page, or nil.
 func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
 		page.Kept = r.Result.Kept
@@ -312,8 +315,8 @@ func (r *run) logPage(page *Page) {
 	}
 }
 
-// logs reports whether records of a level are logged. Texts that nobody reads cost much of the
-// time of a short list.
+// logs reports whether records of a level are logged. Building messages that nobody reads would
+// take a large part of the time of a short list.
 func (r *run) logs(level slog.Level) bool { return r.Log.Enabled(context.Background(), level) }
 
 // logEnd logs why the job ended.
@@ -323,8 +326,8 @@ func (r *run) logEnd() {
 	}
 }
 
-// stopLevel returns the level at which the end of a list of a job is logged. A job may have a
-// million partitions.
+// stopLevel returns the level at which the end of a list is logged: a job with variables may have a
+// million lists.
 func stopLevel(job *compile.Job) slog.Level {
 	if len(job.Sources) > 0 {
 		return slog.LevelDebug
@@ -342,7 +345,7 @@ func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 		"rule", strings.Join(result.StoppedBy, ","), "outcome", result.Outcome)
 }
 
-// carryOver sets the values for the next run, once the list is complete.
+// carryOver computes the values for the next run when the list is complete.
 func (r *run) carryOver() error {
 	if r.Result.Outcome != rules.Complete {
 		return nil
@@ -385,7 +388,7 @@ func (p *Page) fail(err error) {
 	}
 }
 
-// stopFailure is the error of a job that a rule ended as failed.
+// stopFailure returns the error of a job that a rule ended as failed.
 func (r *run) stopFailure(page *Page) error {
 	if page.Decision != trace.Stop || page.Outcome != rules.Failed {
 		return nil
@@ -397,7 +400,7 @@ func (r *run) stopFailure(page *Page) error {
 	return e
 }
 
-// reasonOf returns the stopping rule that ended the job; the zero Rule if none did.
+// reasonOf returns the stopping rule that ended the job, or the zero Rule if no rule did.
 func reasonOf(job *compile.Job, result Result) rules.Rule {
 	for _, stop := range job.Stops {
 		if stop.Rule.ID == result.Reason {
@@ -429,7 +432,7 @@ func (r *run) fault(class failure.Class, err error) error {
 	return e
 }
 
-// warn logs a warning, each code once per run.
+// warn logs a warning, once per run for each code.
 func (r *run) warn(code, message string) {
 	if r.reported[code] {
 		return
@@ -442,15 +445,15 @@ func (r *run) warn(code, message string) {
 		"event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
 }
 
-// note keeps a note on the values that an expression read for its verdict, and logs
-// the first one of the expression.
+// note records a remark on the values that an expression read for its verdict, and logs the first
+// remark on each expression.
 func (r *run) note(e *language.Expression, text string) {
 	text = r.Redactor.String(text)
 	r.current.notes = append(r.current.notes, text)
 	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }
 
-// seconds returns the running time, to the millisecond.
+// seconds returns the running time in seconds, rounded to milliseconds.
 func (r *run) seconds() float64 {
 	return r.Clock.Now().Sub(r.started).Round(time.Millisecond).Seconds()
 }

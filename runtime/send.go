@@ -19,16 +19,16 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A sender makes requests HTTP calls, and shows them without their secrets.
+// A sender encodes requests as HTTP calls, and shows requests without their secrets.
 type sender struct {
 	job       *compile.Job
 	client    *transport.Client
 	redactor  *redact.Redactor
-	converter *format.Converter // nil: the responses are JSON
+	converter *format.Converter // nil if the responses are JSON
 }
 
-// encode turns a request into an HTTP call. The call has no secrets if its address is
-// outside the origin of baseUrl: withheld names those that it would have.
+// encode turns a request into an HTTP call. If the address is outside the origin of baseUrl, the
+// call has no secrets, and withheld names the parts that were left out.
 func (s *sender) encode(request requests.Request) (call transport.Call, withheld []string, err error) {
 	address, err := request.URL()
 	if err != nil {
@@ -65,21 +65,21 @@ func (s *sender) shown(request requests.Request) trace.Sent {
 	return s.shownCall(request, call)
 }
 
-// shownCall is shown for a request that was encoded.
+// shownCall returns a request as shown does, given its encoded call.
 func (s *sender) shownCall(request requests.Request, call transport.Call) trace.Sent {
 	out := trace.Sent{Method: call.Method, URL: s.redactor.String(call.URL)}
 	switch {
 	case call.Body == nil:
 	case request.Method == "FORM":
-		out.Body, _ = json.Marshal(s.redactor.String(string(call.Body))) // a string can always be encoded
+		out.Body, _ = json.Marshal(s.redactor.String(string(call.Body))) // a string always has an encoding
 	default:
 		out.Body = json.RawMessage(s.redactor.JSON(string(call.Body)))
 	}
 	return out
 }
 
-// sentFacts returns the request as expressions see it: without the secrets of the
-// configuration, but with the tokens of the API.
+// sentFacts returns the request as expressions see it: without the secrets of the configuration,
+// but with the tokens of the API.
 func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sent {
 	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: s.public(request.Params), Headers: s.public(request.Headers)}
 	if shown.Body != nil && request.Method != "FORM" {
@@ -88,7 +88,8 @@ func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sen
 	return facts
 }
 
-// public returns a value without secrets, at any depth: the value itself if it has none.
+// public returns a value without secrets at any depth. It returns the value itself if there is
+// nothing to change.
 func (s *sender) public(v any) any {
 	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
 		return s.published(v)
@@ -96,7 +97,7 @@ func (s *sender) public(v any) any {
 	return v
 }
 
-// differs reports whether rules see another value than a scalar.
+// differs reports whether rules see another value in place of a scalar.
 func (s *sender) differs(scalar any) bool {
 	switch v := scalar.(type) {
 	case string:
@@ -113,7 +114,7 @@ func (s *sender) published(v any) any {
 		switch v := v.(type) {
 		case string:
 			return s.redactor.String(v), nil
-		case json.Number: // 1.50 is sent as it is spelled, but rules compute with 1.5
+		case json.Number: // 1.50 is sent as written, but rules compute with 1.5
 			if n, err := value.Number(v); err == nil {
 				return n, nil
 			}
@@ -123,9 +124,9 @@ func (s *sender) published(v any) any {
 	return out
 }
 
-// withhold returns a request without its secrets, for an address outside the origin
-// of baseUrl, and the names of the parameters, headers and body fields that it
-// leaves out. What the address itself contains stays: the API wrote it.
+// withhold returns a request without its secrets, for an address outside the origin of baseUrl, and
+// the names of the parameters, headers and body fields that it removed. It leaves the address
+// itself unchanged, because the API wrote it.
 func (s *sender) withhold(request requests.Request) (requests.Request, []string) {
 	var left []string
 	request.Params = s.withoutSecrets(request.Params, "", &left)
@@ -144,8 +145,8 @@ func (s *sender) withhold(request requests.Request) (requests.Request, []string)
 	return request, left
 }
 
-// withoutSecrets returns an object without the members that are secret, at any depth.
-// A list that contains a secret is left out.
+// withoutSecrets returns an object without the members that contain a secret, at any depth. A list
+// that contains a secret is left out as a whole.
 func (s *sender) withoutSecrets(o rules.Object, path string, left *[]string) rules.Object {
 	if o == nil {
 		return nil
@@ -174,9 +175,9 @@ func (s *sender) isSecret(v any) bool {
 	}, s.redactor.Contains)
 }
 
-// checkAddress refuses an address outside the origin of baseUrl into which an
-// expression of the configuration may have put a secret input. The secrets in an
-// address that the API wrote are the API's.
+// checkAddress refuses an address outside the origin of baseUrl if an expression of the
+// configuration may have put a secret input into it. Secrets in an address that the API wrote
+// belong to the API.
 func (s *sender) checkAddress(address string) error {
 	configured := func(e *language.Expression) bool {
 		return (e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint) && e.Rule.Origin.By == (rules.Author{})

@@ -17,22 +17,22 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A shaper filters and changes the items of one job's pages: filter and fields of the
-// configuration. The rules have seen the page before, as the API sent it.
+// A shaper filters and changes the items of a job's pages, according to filter and fields of the
+// configuration. The rules see the page before that, unchanged.
 type shaper struct {
 	run    *run
 	shape  *compile.Shape
-	paths  *document.Paths // what the rules read of an item
+	paths  *document.Paths // paths of an item that the rules read
 	editor *document.Editor
-	values [][]byte // of the fields, for one item
-	line   []byte   // one item
+	values [][]byte // values of the fields, for one item
+	line   []byte   // the item being written
 	out    spool.Buffer
 
-	unseen []compile.Watch // what the rules read, and no item had so far
-	sample []byte          // the first item, for hints
+	unseen []compile.Watch // paths that the rules read and no item had so far
+	sample []byte          // the first item, for suggestions
 }
 
-// newShaper returns the shaper of a job; nil if it passes items on as they are.
+// newShaper returns the shaper of a job, or nil if the job passes items on unchanged.
 func newShaper(r *run) *shaper {
 	shape := &r.job.Shape
 	if shape.Empty() {
@@ -51,8 +51,9 @@ func newShaper(r *run) *shaper {
 	return s
 }
 
-// shape filters and changes the items of a page that was judged. It returns the error of
-// the page: failed, if that is not nil and the job is not being cancelled.
+// shape filters and changes the items of a page that was judged. failed is the error of the page so
+// far, or nil. shape returns it, unless there is none or the job is being cancelled: then it
+// returns its own error.
 func (r *run) shape(ctx context.Context, page *Page, failed error) error {
 	if r.shaper == nil || page.Items.Len() == 0 {
 		return failed
@@ -64,7 +65,7 @@ func (r *run) shape(ctx context.Context, page *Page, failed error) error {
 	return failed
 }
 
-// page shapes the items of a page. If a rule fails on one of them, the page has no items,
+// page shapes the items of a page. If a rule fails on an item, the page is left without items,
 // because a page is delivered completely or not at all.
 func (s *shaper) page(ctx context.Context, page *Page) error {
 	c := &s.run.Context.Value
@@ -82,8 +83,8 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 	return nil
 }
 
-// lists returns the items that pass, with their changes: all of them, and those of each
-// list.
+// lists returns the items that pass the filter, with their changes: all of them together, and
+// separately for each list.
 func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lists []document.List, err error) {
 	s.out.Reset(int64(len(page.Items.Bytes())))
 	var marks []document.Mark
@@ -105,8 +106,8 @@ func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lis
 	return all, lists, nil
 }
 
-// list writes the items of a list that pass, with their changes, and returns their number.
-// The page has read items before the list.
+// list writes the items of a list that pass the filter, with their changes, and returns their
+// number. read is the number of items in the lists of the page before this one.
 func (s *shaper) list(ctx context.Context, items document.Items, members []any, read int) (written int, err error) {
 	for raw := range items.All() {
 		if members != nil {
@@ -132,7 +133,7 @@ func (s *shaper) list(ctx context.Context, items document.Items, members []any, 
 	return written, nil
 }
 
-// item sets s.line to an item with its changes. It reports whether the item passes.
+// item sets s.line to an item with its changes. It reports whether the item passes the filter.
 func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	r := s.run
 	c := &r.Context.Value
@@ -164,7 +165,7 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	return true, err
 }
 
-// value returns the value of a field as JSON; nil removes the member.
+// value returns the value of a field as JSON, or nil to remove the member.
 func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error) {
 	switch {
 	case f.Rule.Role == rules.Remove:
@@ -188,7 +189,7 @@ func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error)
 
 var null = []byte("null")
 
-// fault returns the error of a rule on an item, which counts from 1.
+// fault returns the error of a rule on an item. Items count from 1.
 func (s *shaper) fault(item int, err error) error {
 	at := fmt.Sprintf("item %d of the page", item)
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
@@ -197,10 +198,10 @@ func (s *shaper) fault(item int, err error) error {
 	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", at, err))
 }
 
-// maxSample is the size of the largest item that is kept for hints, in bytes.
+// maxSample is the size, in bytes, of the largest item that is kept for suggestions.
 const maxSample = 64 << 10
 
-// look notices which paths an item has that no item before it had.
+// look notes the paths that an item has and no earlier item had.
 func (s *shaper) look(raw json.RawMessage) {
 	if s.sample == nil && len(raw) <= maxSample {
 		s.sample = slices.Clone(raw)
@@ -216,7 +217,7 @@ func (s *shaper) look(raw json.RawMessage) {
 	})
 }
 
-// missing describes the paths that a rule reads and no item had.
+// missing describes the paths that no item had, for the rules that of selects.
 func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.Context.Value.Total.Items == 0 {
 		return nil
@@ -230,8 +231,8 @@ func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) 
 	return missing
 }
 
-// suggest proposes the path of the first item that is nearest to one that is missing, as
-// the end of a sentence.
+// suggest returns a suggestion for a missing path, as the end of a sentence: the nearest path of
+// the first item. It returns "" if no path is near.
 func (s *shaper) suggest(path []string) string {
 	names := func(path []string) []string { return document.Names(s.sample, path) }
 	if near := document.Nearest(names, path); near != nil {
@@ -240,7 +241,7 @@ func (s *shaper) suggest(path []string) string {
 	return ""
 }
 
-// warn logs the paths that the rules read and no item had, at the end of a list.
+// warn logs the paths that no item had, at the end of a list.
 func (s *shaper) warn() {
 	for _, a := range s.missing(func(rules.Rule) bool { return true }) {
 		s.run.warn("missing "+a.Text, "no item has "+a.Text)

@@ -23,41 +23,40 @@ import (
 // CheckpointVersion is the version of a [state] as JSON.
 const CheckpointVersion = 1
 
-// A state is everything that a job remembers from page to page. It is the
-// running state of a job and, as JSON, its checkpoint: there is no second copy.
-// The next request is saved as the values of its parts, without credentials; a
-// [saved.Concealer] keeps secrets out of the values.
+// A state is everything that a job remembers from page to page. It is the running state of a job
+// and, as JSON, its checkpoint: there is no second copy. The next request is saved as the values of
+// its parts, without credentials. A [saved.Concealer] removes secrets from the values.
 type state struct {
 	Version int           `json:"version"`
-	Done    bool          `json:"done,omitempty"` // the page was the last
+	Done    bool          `json:"done,omitempty"` // whether the page was the last
 	Result  Result        `json:"result"`
-	Elapsed time.Duration `json:"elapsed"` // running time up to the checkpoint, in nanoseconds
+	Elapsed time.Duration `json:"elapsed"` // running time up to the checkpoint, in nanoseconds in JSON
 
-	// Context is what rules see. A checkpoint has the fields that survive a
-	// resume, see [rules.Context].
+	// Context is the context of rules. A checkpoint has the fields that survive a resume; see
+	// [rules.Context].
 	Context saved.Value[rules.Context] `json:"context,omitzero"`
-	Last    saved.Value[*rules.Past]   `json:"last,omitzero"`  // the last page; prev of the next one
-	Parts   saved.Value[compile.Parts] `json:"parts,omitzero"` // of the next request
+	Last    saved.Value[*rules.Past]   `json:"last,omitzero"`  // the last page, for prev of the next page
+	Parts   saved.Value[compile.Parts] `json:"parts,omitzero"` // parts of the next request
 
 	Computed saved.Value[compile.Parts] `json:"computed,omitzero"` // values of the job's own request
 	Base     string                     `json:"base,omitempty"`    // URL of the last response, after redirects
-	Due      time.Time                  `json:"due,omitzero"`      // when the next request may be made, if it waits
-	Hints    saved.Value[*rules.Hints]  `json:"hints,omitzero"`    // of the last response, if an error response may end the list
+	Due      time.Time                  `json:"due,omitzero"`      // time of the next request, if it has to wait
+	Hints    saved.Value[*rules.Hints]  `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
 
 	Restarts    int              `json:"restarts,omitempty"`
 	Noticed     evidence.Noticed `json:"noticed"`
-	LargestPage int              `json:"largestPage,omitempty"` // items of the largest page
+	LargestPage int              `json:"largestPage,omitempty"` // number of items on the largest page
 
-	Request      document.Digest   `json:"request"`      // the last one
-	Content      document.Digest   `json:"content"`      // of the last response
-	List         document.Digest   `json:"list"`         // of its items
-	Spelling     document.Spelling `json:"spelling"`     // of its escapes
-	FirstContent document.Digest   `json:"firstContent"` // of the first response
+	Request      document.Digest   `json:"request"`      // the last request
+	Content      document.Digest   `json:"content"`      // the last response
+	List         document.Digest   `json:"list"`         // the items of the last response
+	Spelling     document.Spelling `json:"spelling"`     // the escapes of the last response
+	FirstContent document.Digest   `json:"firstContent"` // the first response
 	Exchanges    evidence.Recall   `json:"exchanges"`    // the page of each request with its response
 }
 
-// checkpoint returns the position after the page that is being delivered, or nil for
-// a page on which the run fails, since that page has to be requested again.
+// checkpoint returns the checkpoint after the page that is being delivered, or nil for a page on
+// which the run fails, since that page must be requested again.
 func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	if page.Outcome == rules.Failed {
 		return nil, nil
@@ -88,8 +87,8 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 	return token, nil
 }
 
-// resume continues a job after the page of a checkpoint. It reports false if the job
-// had ended.
+// resume continues a job after the page of a checkpoint. It reports false if the job had already
+// ended.
 func (r *run) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
 	from, err := readState(r.Concealer(ctx), r.Result.Job, token)
 	if err != nil {
@@ -103,7 +102,7 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	if err := r.bind(); err != nil {
 		return request, false, Unusable(r.Result.Job, err)
 	}
-	fresh := r.Context.Value // what comes from the configuration
+	fresh := r.Context.Value // the values that come from the configuration
 	r.state = from
 	r.watcher.Resumed = from.Hints.Value
 	context := &r.Context.Value
@@ -117,13 +116,13 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	return request, true, nil
 }
 
-// Unusable returns the error of a checkpoint of a job that cannot be used.
+// Unusable returns the error for a checkpoint of a job that cannot be used.
 func Unusable(job string, err error) error {
 	return &failure.Error{Class: failure.State, Job: job, Op: "resume", Err: err,
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
-// Ended reports whether a checkpoint is that of the last page of a job.
+// Ended reports whether a checkpoint follows the last page of a job.
 func Ended(token json.RawMessage) bool {
 	var s struct {
 		Version int
@@ -132,8 +131,8 @@ func Ended(token json.RawMessage) bool {
 	return json.Unmarshal(token, &s) == nil && s.Version == CheckpointVersion && s.Done
 }
 
-// CheckVersion reports a checkpoint that another version of the program wrote, or that is
-// damaged.
+// CheckVersion returns an error for a checkpoint that is damaged, or that another version of the
+// program wrote.
 func CheckVersion(token json.RawMessage) error {
 	var s struct{ Version int }
 	err := json.Unmarshal(token, &s)
@@ -143,8 +142,8 @@ func CheckVersion(token json.RawMessage) error {
 	return err
 }
 
-// withoutQuery drops the query and the user from an address: it is only needed
-// to resolve relative addresses, and either may hold a credential.
+// withoutQuery removes the user, the query and the fragment from an address. It is needed only to
+// resolve relative addresses, and these parts may hold a credential.
 func withoutQuery(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -154,8 +153,8 @@ func withoutQuery(address string) string {
 	return u.String()
 }
 
-// past returns the page in the context as the rules of later pages see it, under the
-// name prev or first. It holds the body and the items only if a rule reads them.
+// past returns the current page as the rules of later pages see it, under the name prev or first.
+// It includes the body and the items only if a rule reads them.
 func (r *run) past(name string) *rules.Past {
 	c := &r.Context.Value
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
@@ -165,14 +164,14 @@ func (r *run) past(name string) *rules.Past {
 	return p
 }
 
-// Severity orders outcomes: that of a job is the worst of its partitions.
+// Severity lists the outcomes from best to worst. The outcome of a job is the worst of its
+// partitions.
 var Severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
 
-// maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not
-// overflow.
+// maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not overflow.
 const maxCount = 1 << 53
 
-// CheckResult reports a result that no job which has ended has.
+// CheckResult returns an error for a result that no run can have produced.
 func CheckResult(r *Result) error {
 	if !slices.Contains(Severity, r.Outcome) {
 		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
@@ -185,7 +184,7 @@ func CheckResult(r *Result) error {
 	return r.checkSums()
 }
 
-// checkSums reports sums of pages that no job has.
+// checkSums returns an error for sums that no run can have produced.
 func (r *Result) checkSums() error {
 	if r.Seconds < 0 || r.Seconds > maxCount {
 		return fmt.Errorf("the running time is %v seconds", r.Seconds)
@@ -199,6 +198,7 @@ type count struct {
 	n    int
 }
 
+// checkCounts returns an error if a count is out of range.
 func checkCounts(counts ...count) error {
 	for _, c := range counts {
 		if c.n < 0 || c.n > maxCount {
@@ -208,7 +208,7 @@ func checkCounts(counts ...count) error {
 	return nil
 }
 
-// check reports the state of a job that no run has saved.
+// check returns an error for a state that no run of the job can have saved.
 func (s *state) check(job string) error {
 	if s.Result.Job != job {
 		return fmt.Errorf("it belongs to job %q", s.Result.Job)
@@ -231,7 +231,7 @@ func (s *state) check(job string) error {
 		count{"pages", c.Total.Pages}, count{"items", c.Total.Items}, count{"bytes", c.Total.Bytes})
 }
 
-// readState reads and checks the position in a job, with the present values of its secrets.
+// readState decodes and checks the state of a job, with the current values of its secrets.
 func readState(c *saved.Concealer, job string, token json.RawMessage) (saved state, err error) {
 	if err := CheckVersion(token); err != nil {
 		return saved, err
@@ -246,8 +246,8 @@ func readState(c *saved.Concealer, job string, token json.RawMessage) (saved sta
 	return saved, saved.check(job)
 }
 
-// CheckPosition checks the position in the list of a partition of a job. It reports whether the
-// list had ended there.
+// CheckPosition checks the state of a list within a checkpoint of its job. It reports whether the
+// list had ended.
 func CheckPosition(c *saved.Concealer, job string, token json.RawMessage) (done bool, err error) {
 	s, err := readState(c, job, token)
 	return s.Done, err

@@ -12,18 +12,18 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// tools are what a job needs to read its pages, whatever the partition. Partitions that run
-// one after another use the same, and so do jobs whose responses are read in the same way.
+// A tools holds the reusable parts for reading the pages of a job: its machine, reader and buffers.
+// Consecutive partitions share it, as do jobs whose responses are read in the same way.
 type tools struct {
 	job       *compile.Job
 	machine   language.Machine
 	reader    *document.Reader
-	head      []byte                     // first bytes of the last body, for messages
-	warn      func(code, message string) // of the reader
-	buffers   [2]*spool.Buffer           // of this page's body and of the last one's, alternating
-	converted [2]*spool.Buffer           // the same, of the bodies that were converted to JSON
+	head      []byte                     // first bytes of the last body, for error messages
+	warn      func(code, message string) // receives the warnings of the reader
+	buffers   [2]*spool.Buffer           // body of this page and of the last one, alternating
+	converted [2]*spool.Buffer           // the same bodies after conversion to JSON
 	subject   *evidence.Subject
-	inUse     run // that uses the tools
+	inUse     run // the run that uses the tools
 }
 
 func newTools(job *compile.Job, reading document.Options) *tools {
@@ -34,12 +34,12 @@ func newTools(job *compile.Job, reading document.Options) *tools {
 	return t
 }
 
-// serve makes the tools those of a job whose responses the reader can read.
+// serve assigns the tools to a job, whose responses the reader must be able to read.
 func (t *tools) serve(job *compile.Job) {
 	t.job, t.subject = job, evidence.NewSubject(job)
 }
 
-// readingOf returns what is read of the responses of a job.
+// readingOf returns the options for reading the responses of a job.
 func (l *Loop) readingOf(job *compile.Job) document.Options {
 	return document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
@@ -48,20 +48,19 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 	}
 }
 
-// A Toolbox holds what the jobs of a run read their pages with while none of them does, so
-// that many small lists do not make it anew. It is safe for concurrent use. The zero Toolbox is
-// empty.
+// A Toolbox holds the tools that no job of a run is using, so that many small lists share their
+// allocations. It is safe for concurrent use. The zero Toolbox is empty.
 type Toolbox struct {
 	mu   sync.Mutex
-	free []*tools // the least recently used first
+	free []*tools // least recently used first
 }
 
 const (
-	keptTools = 64       // that a toolbox holds
-	keptBytes = 64 << 10 // of a buffer that is kept
+	keptTools = 64       // largest number of tools in a toolbox
+	keptBytes = 64 << 10 // largest size of a buffer in a toolbox
 )
 
-// get returns tools for a job.
+// get returns tools for a job, preferably those it used before.
 func (b *Toolbox) get(l *Loop, job *compile.Job) *tools {
 	reading := l.readingOf(job)
 	t := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
@@ -77,8 +76,7 @@ func (b *Toolbox) get(l *Loop, job *compile.Job) *tools {
 	return t
 }
 
-// remove takes out the tools that were used last of those that are suitable. It returns nil
-// if none are.
+// remove removes the most recently used tools that are suitable. It returns nil if there are none.
 func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -91,7 +89,7 @@ func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
 	return nil
 }
 
-// put takes tools back. The run that used them, and what it has read, are no longer valid.
+// put returns tools to the toolbox. It invalidates the run that used them and all that they read.
 func (b *Toolbox) put(t *tools) {
 	t.reader.Close()
 	for i := range t.buffers {

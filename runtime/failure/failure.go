@@ -1,9 +1,8 @@
-// Package failure defines the error that a run ends with: an [Error], whose [Class]
-// decides the exit status of the command.
+// Package failure defines the error that a run ends with: an [Error], whose [Class] decides the
+// exit status of the command.
 //
-// It is one file, which every layer above imports, so that an error keeps its
-// class and its place on the way up. The classes and their exit statuses are part
-// of the contract with users and do not change.
+// Every layer above imports the package, so that an error keeps its class and its place on the way
+// up. The classes and their exit statuses are part of the contract with users and do not change.
 package failure
 
 import (
@@ -12,13 +11,13 @@ import (
 	"strings"
 )
 
-// A Class is a kind of failure. It decides the exit status of the command, and
-// whether the same run can be expected to succeed later.
+// A Class is a kind of failure. It decides the exit status of the command, and tells whether the
+// same run may succeed later.
 type Class string
 
 // The classes.
 const (
-	Internal  Class = "internal"  // a bug
+	Internal  Class = "internal"  // a bug in the program
 	Config    Class = "config"    // the configuration is invalid
 	API       Class = "api"       // the API refused the request permanently
 	Transient Class = "transient" // transient errors outlasted the retries; a later run may succeed
@@ -29,7 +28,7 @@ const (
 	Cancelled Class = "cancelled" // interrupted
 )
 
-// exitStatuses is the only table of exit statuses of failed runs.
+// exitStatuses maps the classes to the exit statuses of failed runs.
 var exitStatuses = []struct {
 	class  Class
 	status int
@@ -46,8 +45,8 @@ func Classes() []Class {
 	return classes
 }
 
-// ExitStatus returns the exit status of the command for a failure of the class.
-// An unknown class has that of [Internal].
+// ExitStatus returns the exit status of the command for a failure of the class. An unknown class
+// has the status of [Internal].
 func (c Class) ExitStatus() int {
 	for _, row := range exitStatuses {
 		if row.class == c {
@@ -57,8 +56,8 @@ func (c Class) ExitStatus() int {
 	return exitStatuses[0].status
 }
 
-// ExitStatus returns the exit status for the error that a run ended with: 0 for
-// nil, that of its class for an [*Error], and that of [Internal] for any other.
+// ExitStatus returns the exit status for the error that a run ended with: 0 for nil, the status of
+// the class for an [*Error], and that of [Internal] for any other error.
 func ExitStatus(err error) int {
 	var failed *Error
 	switch {
@@ -70,21 +69,21 @@ func ExitStatus(err error) int {
 	return Internal.ExitStatus()
 }
 
-// An Error says why a run failed. errors.Is compares its class with [ErrTransient]
-// and the like.
+// An Error says why a run failed. errors.Is matches it with the error of its class, such as
+// [ErrTransient].
 type Error struct {
 	Class Class
 	Job   string // id of the job
 
-	Partition string // the values of its variables: "order.id=1001"; empty: the job has no partitions
+	Partition string // values of the variables, such as "order.id=1001"; empty if the job has no partitions
 
-	Page    int    // the page that was being fetched, from 1; 0 if there was none
-	Op      string // the operation: "request", "read", "rule offset.short"
-	Method  string // of the request
-	URL     string // of the request, without credentials
+	Page    int    // number of the page being fetched, from 1; 0 outside a page
+	Op      string // the operation, such as "request", "read" or "rule offset.short"
+	Method  string // HTTP method
+	URL     string // URL without credentials
 	Status  int    // HTTP status; 0 if there was no response
-	Message string // what went wrong, without job and place
-	Hint    string // how to fix it, if that is known
+	Message string // cause in words, without job and place
+	Hint    string // remedy, if one is known
 	Err     error  // the cause; may be nil
 }
 
@@ -101,8 +100,7 @@ var (
 	ErrCancelled = &Error{Class: Cancelled}
 )
 
-// Error returns job and page, the request, what went wrong and how to fix it, on
-// one line.
+// Error returns the job and the page, the request, the cause and the hint, on one line.
 func (e *Error) Error() string {
 	var parts []string
 	place := ""

@@ -1,3 +1,3 @@
-// Package trace has the records that tell what a run did: one for each page, with the request,
-// the verdicts of the rules and the decision. As JSON they are the lines of a trace.
+// Package trace defines the records of a run: one for each page, with the request, the verdicts of
+// the rules and the decision. A trace is a file of such records, one JSON object per line.
 package trace

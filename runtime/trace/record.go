@@ -10,35 +10,37 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A Record is what a trace records about a page: one JSON object per page.
+// A Record describes one page of a run. It is one line of a trace, as a JSON object.
 type Record struct {
-	Job  string `json:"job"`  // its id
-	Page int    `json:"page"` // from 1
+	Job  string `json:"job"`  // id of the job
+	Page int    `json:"page"` // page number, from 1
 
-	// Partition holds the values of the variables of for, as far as expressions read them.
+	// Partition holds the values of the variables of for that expressions read.
 	Partition map[string]any `json:"partition,omitempty"`
 
-	Request   Sent          `json:"request"`           // without its credentials
-	Status    int           `json:"status"`            // of the response
-	Count     int           `json:"count"`             // items that the API sent
-	Written   *int          `json:"written,omitempty"` // items that were delivered, if the filter left some out; nil: all, unless Dropped
-	Bytes     int           `json:"bytes"`             // size as minified JSON
+	Request Sent `json:"request"` // the request without its credentials
+	Status  int  `json:"status"`  // HTTP status
+	Count   int  `json:"count"`   // number of items that the API sent
+	// Written is the number of items that were delivered, if the filter left some out. Nil means
+	// all, or none if Dropped is set.
+	Written   *int          `json:"written,omitempty"`
+	Bytes     int           `json:"bytes"` // size as minified JSON
 	Verdicts  []Verdict     `json:"verdicts"`
 	Decision  Decision      `json:"decision"`
 	StoppedBy []string      `json:"stoppedBy"`
-	Outcome   rules.Outcome `json:"outcome,omitempty"`  // when the decision is Stop
+	Outcome   rules.Outcome `json:"outcome,omitempty"`  // set if Decision is Stop
 	Dropped   bool          `json:"dropped,omitempty"`  // the items were not delivered
 	Skipped   bool          `json:"skipped,omitempty"`  // the partition failed on this page, and the run goes on
-	Attempts  int           `json:"attempts,omitempty"` // requests that it took
-	At        int64         `json:"at"`                 // when the request was made, in milliseconds since the job began
-	Millis    int64         `json:"ms"`                 // from the request to the decoded page
-	Findings  []Finding     `json:"findings,omitempty"` // of the audit, on the last page of a job
+	Attempts  int           `json:"attempts,omitempty"` // number of requests made
+	At        int64         `json:"at"`                 // time of the request, in milliseconds since the job began
+	Millis    int64         `json:"ms"`                 // time from the request to the decoded page, in milliseconds
+	Findings  []Finding     `json:"findings,omitempty"` // findings of the audit, on the last page of a job
 
-	Version  int       `json:"version"`            // of this format
+	Version  int       `json:"version"`            // version of this format
 	Reason   string    `json:"reason,omitempty"`   // the rule of StoppedBy that decided
-	Repeats  int       `json:"repeats,omitempty"`  // the earlier page whose request and response these are
-	Waits    []Wait    `json:"waits,omitempty"`    // before and between the attempts
-	Restarts []Restart `json:"restarts,omitempty"` // since the page before this one
+	Repeats  int       `json:"repeats,omitempty"`  // earlier page with the same request and response
+	Waits    []Wait    `json:"waits,omitempty"`    // waits before and between the attempts
+	Restarts []Restart `json:"restarts,omitempty"` // restarts since the previous page
 	Error    *Fault    `json:"error,omitempty"`    // why the job failed on this page
 }
 
@@ -48,11 +50,11 @@ const RecordVersion = 1
 // A Wait is a pause before a request.
 type Wait struct {
 	For     string `json:"for"`               // "retry", or "wait" for a rate limit or the rules
-	Attempt int    `json:"attempt,omitempty"` // that failed before a retry, from 1
+	Attempt int    `json:"attempt,omitempty"` // attempt that failed before a retry, from 1
 	Millis  int64  `json:"ms"`
-	Source  string `json:"source,omitempty"` // the header or the setting that asked for it, or "backoff"
-	Status  int    `json:"status,omitempty"` // of the attempt that failed; 0 without a response
-	Cause   string `json:"cause,omitempty"`  // why it failed
+	Source  string `json:"source,omitempty"` // header or setting that asked for the wait, or "backoff"
+	Status  int    `json:"status,omitempty"` // status of the failed attempt; 0 without a response
+	Cause   string `json:"cause,omitempty"`  // reason why the attempt failed
 }
 
 // A Restart is an error response after which a job started again from its first request.
@@ -68,8 +70,8 @@ type Restart struct {
 
 // A Fault is an error that ended a job.
 type Fault struct {
-	Class   string `json:"class,omitempty"` // of the exit status: "api"; empty for an error of the sink
-	Message string `json:"message"`         // one sentence, with the place
+	Class   string `json:"class,omitempty"` // class, such as "api"; empty for an error of the sink
+	Message string `json:"message"`         // one sentence, with the job and the page
 	Hint    string `json:"hint,omitempty"`  // how to fix it
 }
 
@@ -97,28 +99,29 @@ func (r *Record) Met() []Verdict {
 type Sent struct {
 	Method string          `json:"method"`
 	URL    string          `json:"url"`
-	Body   json.RawMessage `json:"body,omitempty"` // that of a form as a JSON string
+	Body   json.RawMessage `json:"body,omitempty"` // JSON; a form is a JSON string
 }
 
 // A Verdict is the result of one rule on one page.
 type Verdict struct {
-	Rule    string   `json:"rule"`              // its id
-	Met     bool     `json:"met"`               // its condition is true
-	Because string   `json:"because,omitempty"` // the rule with the values it read
-	Missing []string `json:"missing,omitempty"` // paths and headers it reads that the response does not have
-	Notes   []string `json:"notes,omitempty"`   // what may be wrong with the values, such as numbers that are compared as text
+	Rule    string   `json:"rule"`              // id of the rule
+	Met     bool     `json:"met"`               // whether its condition is true
+	Because string   `json:"because,omitempty"` // the rule with the values that it read
+	Missing []string `json:"missing,omitempty"` // paths and headers that it reads and the response does not have
+	Notes   []string `json:"notes,omitempty"`   // doubts about the values, such as numbers compared as text
 }
 
-// A Finding is evidence that a list which ended by rule may be incomplete.
+// A Finding is evidence that a list may be incomplete although a rule ended it.
 type Finding struct {
-	ID      string `json:"id"`                // "audit.token"
+	ID      string `json:"id"`                // id of the audit rule, such as "audit.token"
 	Message string `json:"message"`           // one sentence
-	Because string `json:"because,omitempty"` // the audit rule with the values it read
+	Because string `json:"because,omitempty"` // the audit rule with the values that it read
 
-	Partition string `json:"partition,omitempty"` // in a result: the partition that it is about
+	Partition string `json:"partition,omitempty"` // the partition concerned, in a result
 }
 
-// FaultOf describes the error that ended a job, without its secrets; nil for no error.
+// FaultOf describes the error that ended a job, without its secrets. It returns nil for a nil
+// error.
 func FaultOf(err error, secrets *redact.Redactor) *Fault {
 	if err == nil {
 		return nil
