@@ -19,36 +19,44 @@ import (
 // Page is one page of a job and the decision about it. Its items are valid until the sink
 // returns or the iteration continues.
 //
-//	Job  string // its id
-//	Page int    // from 1
-//	// Partition holds the values of the variables of for, as far as expressions read them.
+//	Job  string // id of the job
+//	Page int    // page number, from 1
+//	// Partition holds the values of the variables of for that expressions read.
 //	Partition map[string]any
-//	Request   trace.Sent // without its credentials
-//	Status    int        // of the response
-//	Count     int        // items that the API sent
-//	Written   *int       // items that were delivered, if the filter left some out; nil: all, unless Dropped
-//	Bytes     int        // size as minified JSON
+//	Request   trace.Sent // the request without its credentials
+//	Status    int        // HTTP status
+//	Count     int        // number of items that the API sent
+//	// Written is the number of items that were delivered, if the filter left some out. Nil means
+//	// all, or none if Dropped is set.
+//	Written   *int
+//	Bytes     int // size as minified JSON
 //	Verdicts  []Verdict
 //	Decision  trace.Decision
 //	StoppedBy []string
-//	Outcome   rules.Outcome   // when the decision is Stop
+//	Outcome   rules.Outcome   // set if Decision is Stop
 //	Dropped   bool            // the items were not delivered
 //	Skipped   bool            // the partition failed on this page, and the run goes on
-//	Attempts  int             // requests that it took
-//	At        int64           // when the request was made, in milliseconds since the job began
-//	Millis    int64           // from the request to the decoded page
-//	Findings  []Finding       // of the audit, on the last page of a job
-//	Version   int             // of this format
+//	Attempts  int             // number of requests made
+//	At        int64           // time of the request, in milliseconds since the job began
+//	Millis    int64           // time from the request to the decoded page, in milliseconds
+//	Findings  []Finding       // findings of the audit, on the last page of a job
+//	Version   int             // version of this format
 //	Reason    string          // the rule of StoppedBy that decided
-//	Repeats   int             // the earlier page whose request and response these are
-//	Waits     []trace.Wait    // before and between the attempts
-//	Restarts  []trace.Restart // since the page before this one
+//	Repeats   int             // earlier page with the same request and response
+//	Waits     []trace.Wait    // waits before and between the attempts
+//	Restarts  []trace.Restart // restarts since the previous page
 //	Error     *trace.Fault    // why the job failed on this page
-//	Items     Items           // in the order and spelling of the API, as filter and fields leave them; empty when the page was dropped
-//	Lists     []document.List // the items by their types, in the order of dataField: several if it has several paths
-//	Kept      map[string]any  // on the last page of a job: the values for the next run
-//	Root      string          // the root of the tree of jobs, whose checkpoint Checkpoint returns; Job itself without a parent
-//	Final     bool            // the last page of Root and of all jobs below it
+//	// Items are the items as filter and fields leave them, in the order and spelling of the API.
+//	// They are empty if the page was dropped.
+//	Items Items
+//	// Lists are the items by type, in the order of dataField. There is one list for each path of
+//	// dataField.
+//	Lists []document.List
+//	Kept  map[string]any // values for the next run, on the last page of a job
+//	// Root is the id of the root of the tree of jobs, whose checkpoint Checkpoint returns. It is
+//	// Job for a job without a parent.
+//	Root  string
+//	Final bool // whether the page is the last of Root and of all jobs below it
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 //	func (*Page) Marks() []document.Mark
@@ -56,30 +64,32 @@ type Page = runtime.Page
 
 // Record is what a trace records about a page: one JSON object per page.
 //
-//	Job  string // its id
-//	Page int    // from 1
-//	// Partition holds the values of the variables of for, as far as expressions read them.
+//	Job  string // id of the job
+//	Page int    // page number, from 1
+//	// Partition holds the values of the variables of for that expressions read.
 //	Partition map[string]any
-//	Request   trace.Sent // without its credentials
-//	Status    int        // of the response
-//	Count     int        // items that the API sent
-//	Written   *int       // items that were delivered, if the filter left some out; nil: all, unless Dropped
-//	Bytes     int        // size as minified JSON
+//	Request   trace.Sent // the request without its credentials
+//	Status    int        // HTTP status
+//	Count     int        // number of items that the API sent
+//	// Written is the number of items that were delivered, if the filter left some out. Nil means
+//	// all, or none if Dropped is set.
+//	Written   *int
+//	Bytes     int // size as minified JSON
 //	Verdicts  []Verdict
 //	Decision  trace.Decision
 //	StoppedBy []string
-//	Outcome   rules.Outcome   // when the decision is Stop
+//	Outcome   rules.Outcome   // set if Decision is Stop
 //	Dropped   bool            // the items were not delivered
 //	Skipped   bool            // the partition failed on this page, and the run goes on
-//	Attempts  int             // requests that it took
-//	At        int64           // when the request was made, in milliseconds since the job began
-//	Millis    int64           // from the request to the decoded page
-//	Findings  []Finding       // of the audit, on the last page of a job
-//	Version   int             // of this format
+//	Attempts  int             // number of requests made
+//	At        int64           // time of the request, in milliseconds since the job began
+//	Millis    int64           // time from the request to the decoded page, in milliseconds
+//	Findings  []Finding       // findings of the audit, on the last page of a job
+//	Version   int             // version of this format
 //	Reason    string          // the rule of StoppedBy that decided
-//	Repeats   int             // the earlier page whose request and response these are
-//	Waits     []trace.Wait    // before and between the attempts
-//	Restarts  []trace.Restart // since the page before this one
+//	Repeats   int             // earlier page with the same request and response
+//	Waits     []trace.Wait    // waits before and between the attempts
+//	Restarts  []trace.Restart // restarts since the previous page
 //	Error     *trace.Fault    // why the job failed on this page
 //
 //	func (*Record) Met() []Verdict
@@ -87,19 +97,19 @@ type Record = trace.Record
 
 // Verdict is the result of one rule on one page.
 //
-//	Rule    string   // its id
-//	Met     bool     // its condition is true
-//	Because string   // the rule with the values it read
-//	Missing []string // paths and headers it reads that the response does not have
-//	Notes   []string // what may be wrong with the values, such as numbers that are compared as text
+//	Rule    string   // id of the rule
+//	Met     bool     // whether its condition is true
+//	Because string   // the rule with the values that it read
+//	Missing []string // paths and headers that it reads and the response does not have
+//	Notes   []string // doubts about the values, such as numbers compared as text
 type Verdict = trace.Verdict
 
 // Finding is evidence that a list may be incomplete.
 //
-//	ID        string // "audit.token"
+//	ID        string // id of the audit rule, such as "audit.token"
 //	Message   string // one sentence
-//	Because   string // the audit rule with the values it read
-//	Partition string // in a result: the partition that it is about
+//	Because   string // the audit rule with the values that it read
+//	Partition string // the partition concerned, in a result
 type Finding = trace.Finding
 
 // Items are the items of a page as NDJSON: each without insignificant whitespace, otherwise
@@ -114,29 +124,28 @@ type Items = document.Items
 
 // JobResult says how one job ended.
 //
-//	Job       string // its id
-//	Root      string // the root of its tree of jobs, if it has a parent or children
+//	Job       string // id of the job
+//	Root      string // root of the tree of jobs, if the job has a parent or children
 //	Outcome   rules.Outcome
 //	Reason    string   // id of the first rule that was met, or "end", "nextRequest" or "error"
 //	StoppedBy []string // ids of all rules that were met
 //	Message   string   // one sentence
-//	Pages     int      // pages fetched
-//	Items     int      // items passed to the sink
-//	Filtered  int      // items that the filter of the job left out
-//	Bytes     int      // minified JSON fetched
-//	Seconds   float64  // from its beginning to its end
-//	// Kept holds the values for the next run: those of keep in the configuration
-//	// after the last page of a complete list, otherwise those of the previous run.
+//	Pages     int      // number of pages fetched
+//	Items     int      // number of items passed to the sink
+//	Filtered  int      // number of items that the filter left out
+//	Bytes     int      // size of the fetched pages as minified JSON
+//	Seconds   float64  // running time
+//	// Kept holds the values for the next run. After a complete list they are new; otherwise they
+//	// are the values of the previous run.
 //	Kept map[string]any
-//	// Repeats is true if the next run begins where this one did: the job, its parent or one
-//	// of its children is not complete, so none of them has moved its kept values on.
+//	// Repeats reports whether the next run begins where this one did, because the job, its parent
+//	// or one of its children is not complete: then none of them has new kept values.
 //	Repeats    bool
-//	Findings   []Finding           // of the audit
+//	Findings   []Finding           // findings of the audit
 //	Error      *trace.Fault        // why the job failed
-//	Partitions *runtime.Partitions // of a job with variables; the other values are about all of them
-//	// FailedPage is what a trace records about the page on which a job failed, if the sink
-//	// did not receive that page: its request failed, or its response is no page. It is nil for
-//	// any other end.
+//	Partitions *runtime.Partitions // set for a job with variables; the other fields cover all partitions
+//	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
+//	// page because its request failed or its response is not a page. Otherwise it is nil.
 //	FailedPage *Record
 type JobResult = runtime.Result
 
@@ -145,14 +154,14 @@ type JobResult = runtime.Result
 //
 //	Class     failure.Class
 //	Job       string // id of the job
-//	Partition string // the values of its variables: "order.id=1001"; empty: the job has no partitions
-//	Page      int    // the page that was being fetched, from 1; 0 if there was none
-//	Op        string // the operation: "request", "read", "rule offset.short"
-//	Method    string // of the request
-//	URL       string // of the request, without credentials
+//	Partition string // values of the variables, such as "order.id=1001"; empty if the job has no partitions
+//	Page      int    // number of the page being fetched, from 1; 0 outside a page
+//	Op        string // the operation, such as "request", "read" or "rule offset.short"
+//	Method    string // HTTP method
+//	URL       string // URL without credentials
 //	Status    int    // HTTP status; 0 if there was no response
-//	Message   string // what went wrong, without job and place
-//	Hint      string // how to fix it, if that is known
+//	Message   string // cause in words, without job and place
+//	Hint      string // remedy, if one is known
 //	Err       error  // the cause; may be nil
 //
 //	func (*Error) Error() string
@@ -198,16 +207,16 @@ type EventKind = runtime.EventKind
 //	Kind      EventKind
 //	Run       string           // id of the run
 //	Job       string           // id of the job
-//	Worker    string           // the machine, of a run on many machines; otherwise empty
-//	Partition string           // the values of its variables: "order.id=1001"; empty: the job has no partitions
-//	Page      int              // from 1; 0 for the end of a job that fetched none
-//	Time      time.Time        // when it happened; of a request, when it was sent
-//	Exchange  *transport.Event // of a request, retry or wait
-//	Record    *Record          // of a page
-//	Verdict   *Verdict         // one per rule and page
+//	Worker    string           // the machine, if the run is distributed over many; otherwise empty
+//	Partition string           // values of the variables, such as "order.id=1001"; empty for a job without variables
+//	Page      int              // page number, from 1; 0 at the end of a job that fetched no page
+//	Time      time.Time        // time of the event; for a request, the time it was sent
+//	Exchange  *transport.Event // set for a request, a retry or a wait
+//	Record    *Record          // set for a page
+//	Verdict   *Verdict         // set for a verdict; there is one per rule and page
 //	Finding   *Finding
-//	Result    *JobResult // of the end of a job
-//	Err       error      // why the request or the job failed; nil if it did not
+//	Result    *JobResult // set for the end of a job
+//	Err       error      // error of the request or the job; nil if it succeeded
 type Event = runtime.Event
 
 // A SinkFunc receives the pages of a run: see [Engine.Run].
