@@ -247,7 +247,8 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 			return err
 		}
 		if again.record.Submission != r.record.Submission {
-			return fmt.Errorf("run %s: %w, and another run has its name", r.ID(), store.ErrDeleted)
+			return &engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted, Hint: "stopwhen status lists the runs",
+				Message: fmt.Sprintf("run %s has been deleted, and another run has its name", r.ID())}
 		}
 		r.record, r.revision = again.record, again.revision
 	}

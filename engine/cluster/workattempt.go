@@ -164,7 +164,8 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 	}
 	if trials >= maxTrials {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
-			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+trials)}
+			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+trials),
+			Hint: "look for the cause where they ran, such as a lack of memory"}
 		return a.end(ctx, a.FailedTask(ctx, a.task, err))
 	}
 	if err := a.beAlone(ctx); err != nil {

@@ -32,7 +32,7 @@ again, by its id, continues it.`,
 // Run ends a run.
 func (c *cancelCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "cancel the run again, since some of its tasks may still be queued"
-	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
+	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
 		if ended, _, err := run.Ended(s.ctx); err == nil && ended && run.Phase() != cluster.Cancelled {
 			s.log.Info(fmt.Sprintf("run %s has ended; there is nothing to cancel", run.ID()), "event", "cancelled", "run", run.ID())
 			return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A session is a connection to the runs on a NATS server.
-type session struct {
+// A connection reaches the runs on a NATS server.
+type connection struct {
 	*cluster.Cluster
 	log *slog.Logger
 	ctx context.Context // that a signal cancels
@@ -28,7 +28,7 @@ type session struct {
 const shortPatience = 30 * time.Second
 
 // withRuns connects to NATS and calls f.
-func (n *natsClient) withRuns(f func(*session) error) error {
+func (n *natsClient) withRuns(f func(*connection) error) error {
 	logger, closeLog, err := n.openLog(nil, false)
 	if err != nil {
 		return err
@@ -38,13 +38,13 @@ func (n *natsClient) withRuns(f func(*session) error) error {
 	defer stop()
 	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
 	return signalError(ctx, n.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-		return f(&session{Cluster: c, log: logger, ctx: ctx})
+		return f(&connection{Cluster: c, log: logger, ctx: ctx})
 	}))
 }
 
 // withRun connects to NATS and calls f with a run.
-func (n *natsClient) withRun(id string, f func(*session, *cluster.Run) error) error {
-	return n.withRuns(func(s *session) error {
+func (n *natsClient) withRun(id string, f func(*connection, *cluster.Run) error) error {
+	return n.withRuns(func(s *connection) error {
 		run, err := s.Run(s.ctx, id)
 		if err != nil {
 			return err
@@ -125,7 +125,7 @@ func (n *natsClient) completeRuns(_ *cobra.Command, args []string, _ string) ([]
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
 	n.quiet = true
-	_ = n.withRuns(func(s *session) error {
+	_ = n.withRuns(func(s *connection) error {
 		runs, err := s.Runs(s.ctx)
 		for _, run := range runs {
 			ids = append(ids, run.ID())

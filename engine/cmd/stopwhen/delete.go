@@ -58,9 +58,9 @@ func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "delete the run again, since some of it may still be stored"
 	if age != 0 {
 		c.remains = "do it again, since some of the runs may still be stored"
-		return c.withRuns(func(s *session) error { return s.removeOlder(time.Now().Add(-age)) })
+		return c.withRuns(func(s *connection) error { return s.removeOlder(time.Now().Add(-age)) })
 	}
-	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
+	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
 		if !c.force {
 			ended, _, err := run.Ended(s.ctx)
 			if err != nil {
@@ -75,7 +75,7 @@ func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
 }
 
 // removeOlder deletes the runs that ended before a time.
-func (s *session) removeOlder(before time.Time) error {
+func (s *connection) removeOlder(before time.Time) error {
 	runs, err := s.Runs(s.ctx)
 	if err != nil {
 		return err
@@ -97,7 +97,7 @@ func (s *session) removeOlder(before time.Time) error {
 }
 
 // removeRun deletes a run.
-func (s *session) removeRun(run *cluster.Run) error {
+func (s *connection) removeRun(run *cluster.Run) error {
 	if err := run.Delete(s.ctx); err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ type explainCommand struct {
 }
 
 func newExplain(p *app) *cobra.Command {
-	a := &explainCommand{source: source{app: p}}
+	c := &explainCommand{source: source{app: p}}
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",
@@ -51,70 +51,70 @@ rules became true, with their values.`,
   stopwhen explain --simulate 10,10,3 users.json
   stopwhen explain --simulate cappedPages users.json
   stopwhen explain --fixture offset/short-page-stops`,
-		Args: a.explainArgs,
-		RunE: a.Run,
+		Args: c.explainArgs,
+		RunE: c.Run,
 	}
-	a.configFlags(cmd)
-	a.formatFlag(cmd, explainFormats...)
-	cmd.Flags().BoolVar(&a.diff, "diff", false, "print what the second of two configurations does differently")
-	cmd.Flags().BoolVar(&a.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
-	cmd.Flags().StringVar(&a.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
-	cmd.Flags().BoolVar(&a.full, "full", false, "print all rules and messages of every job")
-	cmd.Flags().StringVar(&a.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
+	c.configFlags(cmd)
+	c.formatFlag(cmd, explainFormats...)
+	cmd.Flags().BoolVar(&c.diff, "diff", false, "print what the second of two configurations does differently")
+	cmd.Flags().BoolVar(&c.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
+	cmd.Flags().StringVar(&c.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
+	cmd.Flags().BoolVar(&c.full, "full", false, "print all rules and messages of every job")
+	cmd.Flags().StringVar(&c.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd
 }
 
 // explainArgs accepts one configuration, or the two of --diff.
-func (a *explainCommand) explainArgs(cmd *cobra.Command, args []string) error {
-	if a.diff {
-		return a.twoConfigs(args)
+func (c *explainCommand) explainArgs(cmd *cobra.Command, args []string) error {
+	if c.diff {
+		return c.twoConfigs(args)
 	}
 	if len(args) > 1 {
 		return &usageError{fmt.Sprintf("want one configuration, got %d arguments; --diff compares two", len(args))}
 	}
-	return a.oneConfig(cmd, args)
+	return c.oneConfig(cmd, args)
 }
 
 // Run prints what the flags ask for: the difference of two configurations, or one
 // with comments, simulated, or as rules.
-func (a *explainCommand) Run(cmd *cobra.Command, args []string) error {
-	if err := a.checkExplainFlags(cmd); err != nil {
+func (c *explainCommand) Run(cmd *cobra.Command, args []string) error {
+	if err := c.checkExplainFlags(cmd); err != nil {
 		return err
 	}
-	a.placeholders = true
-	if a.diff {
-		return a.printDiff(args)
+	c.placeholders = true
+	if c.diff {
+		return c.printDiff(args)
 	}
-	l, err := a.load(args)
+	l, err := c.load(args)
 	if err != nil {
 		return err
 	}
 	defer l.Close()
 	switch {
-	case a.annotate:
-		return a.printAnnotated(l)
+	case c.annotate:
+		return c.printAnnotated(l)
 	case cmd.Flags().Changed("simulate"):
-		return a.printSimulations(l)
+		return c.printSimulations(l)
 	}
-	return a.explain(l, a.kept, a.reporting, a.full)
+	return c.explain(l, c.kept, c.reporting, c.full)
 }
 
 // checkExplainFlags refuses values and combinations of flags that have no meaning.
-func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
+func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
-	mermaid := a.format == formatMermaid
+	mermaid := c.format == formatMermaid
 	for _, refused := range []struct {
 		given bool
 		why   string
 	}{
-		{given("simulate") && (a.diff || a.annotate), "--simulate cannot be used together with --diff or --annotate"},
+		{given("simulate") && (c.diff || c.annotate), "--simulate cannot be used together with --diff or --annotate"},
 		{given("simulate") && mermaid, "--simulate is printed as text or json: a diagram shows no pages"},
 		{given("simulate") && given("kept"), "--kept has no effect with --simulate, which begins without kept values"},
-		{a.diff && a.annotate, "--annotate and --diff cannot be used together"},
-		{a.diff && given("full"), "--full has no effect with --diff, which prints everything that differs"},
-		{a.diff && mermaid, "--diff is printed as text or json: a diagram cannot show two configurations"},
-		{a.annotate && given("format"), "--format has no effect with --annotate, which prints YAML"},
-		{a.annotate && given("full"), "--full has no effect with --annotate, which says all about every job"},
+		{c.diff && c.annotate, "--annotate and --diff cannot be used together"},
+		{c.diff && given("full"), "--full has no effect with --diff, which prints everything that differs"},
+		{c.diff && mermaid, "--diff is printed as text or json: a diagram cannot show two configurations"},
+		{c.annotate && given("format"), "--format has no effect with --annotate, which prints YAML"},
+		{c.annotate && given("full"), "--full has no effect with --annotate, which says all about every job"},
 	} {
 		if refused.given {
 			return &usageError{refused.why}
@@ -123,7 +123,7 @@ func (a *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 	if !given("simulate") {
 		return nil
 	}
-	if _, err := stress.ParseSpec(a.simulate); err != nil {
+	if _, err := stress.ParseSpec(c.simulate); err != nil {
 		return &usageError{fmt.Sprintf("--simulate: %v", err)}
 	}
 	return nil

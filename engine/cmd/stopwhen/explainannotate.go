@@ -10,12 +10,12 @@ import (
 )
 
 // printAnnotated prints the configuration with comments.
-func (a *explainCommand) printAnnotated(l *loaded) error {
-	if err := l.readKept(a.kept); err != nil {
+func (c *explainCommand) printAnnotated(l *loaded) error {
+	if err := l.readKept(c.kept); err != nil {
 		return err
 	}
 	text, _, err := annotate.YAML(annotate.Config{
-		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: a.columns(),
+		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: c.columns(),
 	})
 	if errors.Is(err, yaml.ErrTooLarge) {
 		return &usageError{fmt.Sprintf("--annotate: %v; select some of the jobs with --job", err)}
@@ -23,9 +23,9 @@ func (a *explainCommand) printAnnotated(l *loaded) error {
 	if err != nil {
 		return &usageError{fmt.Sprintf("--annotate: %v", err)}
 	}
-	if err := a.build(&loaded{name: "annotated.yaml", text: text, server: l.server}); err != nil {
+	if err := c.build(&loaded{name: "annotated.yaml", text: text, server: l.server}); err != nil {
 		return &usageError{fmt.Sprintf("--annotate leaves out values of secrets, and cannot do so here; "+
 			"write them as {\"env\": \"NAME\"} first: %v", err)}
 	}
-	return a.writeText(string(text))
+	return c.writeText(string(text))
 }

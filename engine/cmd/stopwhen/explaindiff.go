@@ -14,8 +14,8 @@ import (
 )
 
 // twoConfigs accepts the two configurations of explain --diff.
-func (a *explainCommand) twoConfigs(args []string) error {
-	if a.fixture != "" {
+func (c *explainCommand) twoConfigs(args []string) error {
+	if c.fixture != "" {
 		return &usageError{"--diff compares two configurations, and --fixture names one: give two files"}
 	}
 	if len(args) != 2 {
@@ -25,13 +25,13 @@ func (a *explainCommand) twoConfigs(args []string) error {
 }
 
 // printDiff prints what two configurations do differently.
-func (a *explainCommand) printDiff(args []string) error {
+func (c *explainCommand) printDiff(args []string) error {
 	err := onlyOnce("standard input", streamUse{"the first configuration", args[0]}, streamUse{"the second one", args[1]},
-		streamUse{"--set-file", a.setFile}, streamUse{"--kept", a.kept})
+		streamUse{"--set-file", c.setFile}, streamUse{"--kept", c.kept})
 	if err != nil {
 		return err
 	}
-	sides, err := a.loadSides(args)
+	sides, err := c.loadSides(args)
 	if err != nil {
 		return err
 	}
@@ -39,37 +39,37 @@ func (a *explainCommand) printDiff(args []string) error {
 	for i, side := range sides {
 		x[i] = side.Explain()
 		x[i].Jobs = slices.DeleteFunc(x[i].Jobs, func(job explain.JobExplanation) bool {
-			return len(a.jobs) > 0 && !slices.Contains(a.jobs, job.Job)
+			return len(c.jobs) > 0 && !slices.Contains(c.jobs, job.Job)
 		})
 	}
 	d := explain.Diff(x[0], x[1])
-	ctx, stop := a.catchSignals()
+	ctx, stop := c.catchSignals()
 	defer stop()
-	d.Simulated, err = simulatedDifference(ctx, sides[0].Engine, sides[1].Engine, d, a.jobs)
+	d.Simulated, err = simulatedDifference(ctx, sides[0].Engine, sides[1].Engine, d, c.jobs)
 	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
 	}
-	if a.format == formatJSON {
-		return a.writeJSON(d)
+	if c.format == formatJSON {
+		return c.writeJSON(d)
 	}
 	printable.Strings(d)
-	return a.writeText(d.Text(explain.TextOptions{Width: a.columns()}))
+	return c.writeText(d.Text(explain.TextOptions{Width: c.columns()}))
 }
 
 // loadSides compiles both configurations. An input or a job that is given needs to be in one
 // of them only.
-func (a *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) {
-	inputs, err := a.inputs()
+func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) {
+	inputs, err := c.inputs()
 	if err != nil {
 		return sides, err
 	}
 	var names, jobs []string
 	for i, path := range args {
 		sides[i] = &loaded{}
-		if err := errors.Join(sides[i].readKept(a.kept), a.readConfig(sides[i], path)); err != nil {
+		if err := errors.Join(sides[i].readKept(c.kept), c.readConfig(sides[i], path)); err != nil {
 			return sides, err
 		}
-		if err := a.build(sides[i]); err != nil {
+		if err := c.build(sides[i]); err != nil {
 			return sides, err
 		}
 		names, jobs = append(names, sides[i].Info().Inputs...), append(jobs, sides[i].Jobs()...)
@@ -80,7 +80,7 @@ func (a *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 			}
 		}
 		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(sides[i].carryover))
-		if err := a.checkGiven(sides[i].Engine, own); err != nil {
+		if err := c.checkGiven(sides[i].Engine, own); err != nil {
 			return sides, err
 		}
 	}
@@ -89,7 +89,7 @@ func (a *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 			return sides, err
 		}
 	}
-	for _, id := range a.jobs {
+	for _, id := range c.jobs {
 		if err := inNeither("a job", id, jobs); err != nil {
 			return sides, err
 		}

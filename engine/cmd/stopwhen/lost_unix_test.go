@@ -54,6 +54,7 @@ func TestAPartitionThatKillsItsWorkersIsSetAside(t *testing.T) {
 	require.Contains(t, log.String(), "was lost 3 times; it runs alone until it has stored a page")
 	out, err := exec.Command(binary(t), "collect", "r1", "--out", t.TempDir(), nats).CombinedOutput()
 	require.Error(t, err)
-	require.Contains(t, string(out), "6 workers have had the task and died, or fell silent, before they stored a page")
+	require.Contains(t, string(out),
+		"6 workers have had the task and died, or fell silent, before they stored a page (look for the cause where they ran")
 	require.Contains(t, string(out), "1 item", "the other one is complete")
 }

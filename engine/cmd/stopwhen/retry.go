@@ -39,7 +39,7 @@ page.`,
 // Run queues partitions again.
 func (c *retryCommand) Run(_ *cobra.Command, args []string) error {
 	c.remains = "do it again, since some of the partitions may not be queued"
-	return c.withRun(args[0], func(s *session, run *cluster.Run) error {
+	return c.withRun(args[0], func(s *connection, run *cluster.Run) error {
 		n, err := run.Retry(s.ctx, args[1:]...)
 		if n > 0 || err == nil {
 			s.log.Info(fmt.Sprintf("run %s: %s queued again", run.ID(), value.Counted(n, "partition")),

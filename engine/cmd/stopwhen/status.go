@@ -105,7 +105,7 @@ func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	c.noProgress = true
-	err := c.withRuns(func(s *session) error {
+	err := c.withRuns(func(s *connection) error {
 		switch {
 		case len(args) == 0:
 			return c.overview(s)
@@ -123,7 +123,7 @@ func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 }
 
 // statusOf prints how far a run is.
-func (c *statusCommand) statusOf(s *session, id string) error {
+func (c *statusCommand) statusOf(s *connection, id string) error {
 	var now *status.Run
 	err := c.follow(s.ctx, func() (over bool, err error) {
 		run, err := s.Run(s.ctx, id)
@@ -187,7 +187,7 @@ func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
 }
 
 // overview prints a table of all runs.
-func (c *statusCommand) overview(s *session) error {
+func (c *statusCommand) overview(s *connection) error {
 	return c.follow(s.ctx, func() (over bool, err error) {
 		o, err := s.Overview(s.ctx)
 		if err != nil {
@@ -227,7 +227,7 @@ func (c *statusCommand) writeStatus(w io.Writer, s *status.Run) error {
 }
 
 // listPartitions lists the partitions of a run that have begun, as they are read.
-func (c *statusCommand) listPartitions(s *session, id string) error {
+func (c *statusCommand) listPartitions(s *connection, id string) error {
 	run, err := s.Run(s.ctx, id)
 	if err != nil {
 		return err
