@@ -12,35 +12,35 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A backlog holds the pages of a task that runs ahead of its turn, or of a partition that is
-// not known to be valid yet. It keeps small ones in memory and the others in a temporary file.
+// A backlog holds the pages of a task that runs ahead of its turn, or of a partition whose window
+// may still be split. It keeps small pages in memory and the others in a temporary file.
 type backlog struct {
 	mu      sync.Mutex
 	changed sync.Cond
-	entries []entry
-	bytes   int // of the items in memory
+	entries []backlogEntry
+	bytes   int // size of the items in memory
 	file    spool.File
-	limit   int64 // bytes of items, at which the task waits for its turn; 0: none
-	turn    bool  // the task passes on its pages itself
+	limit   int64 // size of the items at which the task waits for its turn; 0 means no limit
+	turn    bool  // the turn of the task has come, so it passes on its pages itself
 	over    bool  // the task has ended
 	err     error
 }
 
-// An entry is a page, or the end of a partition.
-type entry struct {
-	delivery // without a page: an end
+// A backlogEntry is a page, or the end of a partition.
+type backlogEntry struct {
+	outgoing // its page is nil for the end of a partition
 
 	kept      stack
-	items     [2]int64        // where they are in the file; both 0: they are in memory
-	marks     []document.Mark // of the lists of items
+	items     [2]int64        // start and end of the items in the file; both are 0 for items in memory
+	marks     []document.Mark // ends of the lists within the items
 	partition runtime.Partition
 	result    EndedResult
 }
 
 // The limits of a backlog.
 const (
-	backlogMemory = 1 << 20   // bytes of items in memory
-	backlogBytes  = 256 << 20 // bytes of items in all; a task that is that far ahead waits for its turn
+	backlogMemory = 1 << 20   // size of the items in memory
+	backlogBytes  = 256 << 20 // size of all items; a task waits for its turn when it is that far ahead
 )
 
 func newBacklog(limit int64) *backlog {
@@ -49,8 +49,9 @@ func newBacklog(limit int64) *backlog {
 	return b
 }
 
-// keep keeps a page. It reports false if the turn of the task has come.
-func (b *backlog) keep(ctx context.Context, d delivery) (bool, error) {
+// keep adds a page to the backlog. It reports false, and adds nothing, if the turn of the task has
+// come.
+func (b *backlog) keep(ctx context.Context, d outgoing) (bool, error) {
 	if b.waitForRoom(ctx) {
 		return false, nil
 	}
@@ -63,10 +64,10 @@ func (b *backlog) keep(ctx context.Context, d delivery) (bool, error) {
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.turn { // it has come in the meantime
+	if b.turn { // the turn has come in the meantime
 		return false, nil
 	}
-	return true, b.add(d, s)
+	return true, b.store(d, s)
 }
 
 // waitForRoom waits while the task is too far ahead. It reports whether its turn has come.
@@ -81,24 +82,24 @@ func (b *backlog) waitForRoom(ctx context.Context) bool {
 	return b.turn
 }
 
-// wake wakes those who wait for a change. It takes the lock, so that none of them is
-// between its last look and its wait.
+// wake wakes the goroutines that wait for a change. It takes the lock, so that no goroutine is
+// between checking its condition and waiting.
 func (b *backlog) wake() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed.Broadcast()
 }
 
-// add keeps a page and where the tasks are after it. The items are copied.
-func (b *backlog) add(d delivery, at stack) error {
+// store adds a page, with a copy of its items, and the stack after it.
+func (b *backlog) store(d outgoing, at stack) error {
 	page := *d.page
 	*runtime.DeliveryOf(&page) = runtime.Delivery{}
-	if d.silent { // nobody reads them any more
+	if d.silent { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
 	items := page.Items
 	d.page, d.stack = &page, nil
-	e := entry{delivery: d, kept: at, marks: page.Marks()}
+	e := backlogEntry{outgoing: d, kept: at, marks: page.Marks()}
 	if n := len(items.Bytes()); b.bytes+n <= backlogMemory {
 		page.Items, page.Lists = document.Lists(bytes.Clone(items.Bytes()), nil, e.marks)
 		b.bytes += n
@@ -115,18 +116,18 @@ func (b *backlog) add(d delivery, at stack) error {
 	return nil
 }
 
-// keepEnd keeps the end of a partition. It reports false if the turn of the task has come.
+// keepEnd adds the end of a partition. It reports false if the turn of the task has come.
 func (b *backlog) keepEnd(p runtime.Partition, result EndedResult) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.turn {
-		b.entries = append(b.entries, entry{partition: p, result: result})
+		b.entries = append(b.entries, backlogEntry{partition: p, result: result})
 		b.changed.Broadcast()
 	}
 	return !b.turn
 }
 
-// end says that the task has ended.
+// end records that the task has ended with an error, or nil.
 func (b *backlog) end(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,15 +135,15 @@ func (b *backlog) end(err error) {
 	b.changed.Broadcast()
 }
 
-// drain passes on what is kept and, once nothing is left, lets the task pass on the rest by
-// itself. It returns the error of the task when that has ended.
+// drain forwards the entries and, when there are none left, lets the task forward the rest itself.
+// It returns the error of the task after its end.
 func (b *backlog) drain(ctx context.Context, to *frame) error {
-	for e, ok := b.first(); ok; e, ok = b.first() {
+	for e, ok := b.removeFirst(); ok; e, ok = b.removeFirst() {
 		if e.page == nil {
-			to.ended(e.partition, e.result)
+			to.forwardEnd(e.partition, e.result)
 			continue
 		}
-		if err := b.pass(e, func(d delivery) error { return to.fromChild(ctx, d) }); err != nil {
+		if err := b.replay(e, func(d outgoing) error { return to.forwardFromChild(ctx, d) }); err != nil {
 			return err
 		}
 	}
@@ -154,17 +155,18 @@ func (b *backlog) drain(ctx context.Context, to *frame) error {
 	return b.err
 }
 
-// first removes the first entry and returns it. If there is none, the turn of the task begins.
-func (b *backlog) first() (entry, bool) {
+// removeFirst removes the first entry and returns it. If there is no entry, the turn of the task
+// begins, and removeFirst reports false.
+func (b *backlog) removeFirst() (backlogEntry, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.changed.Broadcast()
 	if len(b.entries) == 0 {
 		b.turn = true
-		return entry{}, false
+		return backlogEntry{}, false
 	}
 	e := b.entries[0]
-	b.entries[0] = entry{} // its items are not needed any more
+	b.entries[0] = backlogEntry{} // its items are no longer needed
 	b.entries = b.entries[1:]
 	if e.page != nil {
 		b.bytes -= len(e.page.Items.Bytes())
@@ -172,8 +174,8 @@ func (b *backlog) first() (entry, bool) {
 	return e, true
 }
 
-// pass passes on a page, with its items.
-func (b *backlog) pass(e entry, to func(delivery) error) error {
+// replay passes a page on, with its items.
+func (b *backlog) replay(e backlogEntry, to func(outgoing) error) error {
 	buffer := &spool.Buffer{}
 	defer buffer.Release()
 	if start, end := e.items[0], e.items[1]; end > start {
@@ -188,21 +190,21 @@ func (b *backlog) pass(e entry, to func(delivery) error) error {
 		e.page.Items, e.page.Lists = document.Lists(block, window, e.marks)
 	}
 	e.stack = func() (stack, error) { return e.kept, nil }
-	return to(e.delivery)
+	return to(e.outgoing)
 }
 
-// discard closes the file.
+// discard closes the temporary file.
 func (b *backlog) discard() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.file.Close()
 }
 
-// maxAhead is how many tasks, for each slot, are kept ready after the one whose turn it is.
+// maxAhead is the number of tasks per slot that are kept ready after the task whose turn it is.
 const maxAhead = 4
 
-// beginAhead lets tasks run before their turn until stop is called, each when there is a slot
-// for it. The pages that they pass on wait in their backlogs.
+// beginAhead lets tasks run ahead of their turn, each in a slot, until stop is called. Their pages
+// wait in their backlogs.
 func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop func()) {
 	if f.slots == nil {
 		return parent, func() {}
@@ -217,34 +219,34 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	})
 	var all sync.WaitGroup
 	all.Go(func() {
-		for child := f.waiting(ctx); child != nil; child = f.waiting(ctx) {
+		for child := f.nextAhead(ctx); child != nil; child = f.nextAhead(ctx) {
 			if !f.takeSlot(ctx, child) {
 				continue
 			}
 			all.Go(func() {
 				child.backlog.end(f.push(f, child).run(ctx))
-				f.free(child)
+				f.releaseSlot(child)
 			})
 		}
 	})
 	return ctx, func() {
 		cancel()
 		all.Wait()
-		for _, child := range f.ahead { // after an error, or when a limit has left them out
+		for _, child := range f.ahead { // tasks left by an error or by the limit on partitions
 			child.backlog.discard()
 		}
 		f.ahead = nil
 	}
 }
 
-// waiting returns the first task that does not run yet, apart from the one whose turn it is.
-// It waits until there is one, and returns nil if there will be none.
-func (f *frame) waiting(ctx context.Context) *task {
+// nextAhead waits for a task that has not begun, other than the task whose turn it is, and returns
+// the first. It returns nil if there will be no such task.
+func (f *frame) nextAhead(ctx context.Context) *task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.changed.Wait() {
 		for i := range maxAhead * cap(f.slots) {
-			if len(f.todo) == i && !f.pull() {
+			if len(f.todo) == i && !f.pullWindow() {
 				break
 			}
 			if i > 0 && !f.todo[i].begun {
@@ -258,8 +260,8 @@ func (f *frame) waiting(ctx context.Context) *task {
 	return nil
 }
 
-// takeSlot waits for a slot, and begins a task with it, unless the turn of the task has come
-// meanwhile.
+// takeSlot waits for a slot and begins a task in it. It reports false if the turn of the task has
+// come in the meantime.
 func (f *frame) takeSlot(ctx context.Context, child *task) bool {
 	select {
 	case f.slots <- struct{}{}:
@@ -277,8 +279,9 @@ func (f *frame) takeSlot(ctx context.Context, child *task) bool {
 	return true
 }
 
-// begin begins a task whose turn has come. It reports whether it does not run ahead.
-func (f *frame) begin(child *task) bool {
+// beginInTurn marks a task whose turn has come as begun. It reports false if the task already runs
+// ahead.
+func (f *frame) beginInTurn(child *task) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ahead := child.begun
@@ -286,8 +289,8 @@ func (f *frame) begin(child *task) bool {
 	return !ahead
 }
 
-// free gives the slot of a task back.
-func (f *frame) free(child *task) {
+// releaseSlot releases the slot of a task.
+func (f *frame) releaseSlot(child *task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if child.slot {
@@ -296,7 +299,7 @@ func (f *frame) free(child *task) {
 	}
 }
 
-// cancelled is the error of a task whose run was interrupted.
+// cancelled returns the error of a task whose run was interrupted.
 func cancelled(ctx context.Context, job string, page int) error {
 	return &failure.Error{Class: failure.Cancelled, Job: job, Page: page, Op: "partition", Message: "interrupted",
 		Err: errors.Join(ctx.Err(), context.Cause(ctx))}

@@ -14,10 +14,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// list runs the list of a partition, from a position if that is not nil. A partition whose
-// window may have to be divided is tried first: its pages reach the sink when it is known that
-// no rule divides it. If one does, the outcome is [rules.Split], and there is no page.
-func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
+// runList runs the list of a partition, from a position unless it is nil. If rules may split the
+// window of the partition, its pages wait until it is certain that no rule splits it. If a rule
+// does, the outcome is [rules.Split], and no page is delivered.
+func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
 	list, loop := runtime.List{Partition: p, From: from, Siblings: len(p.Job.Sources) > 0, Splits: tried, Unsplit: divisible && !tried}, t.Loop
@@ -33,9 +33,9 @@ func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sin
 	kept := newBacklog(0)
 	defer kept.discard()
 	result, err := loop.RunList(ctx, list, func(ctx context.Context, page *runtime.Page) error {
-		_, err := kept.keep(ctx, delivery{page: page, stack: func() (stack, error) {
+		_, err := kept.keep(ctx, outgoing{page: page, stack: func() (stack, error) {
 			token, err := page.Checkpoint()
-			return stack{{place: place{position: token}}}, err
+			return stack{{progress: progress{position: token}}}, err
 		}})
 		return err
 	})
@@ -45,15 +45,15 @@ func (t *tree) list(ctx context.Context, p runtime.Partition, from position, sin
 	return t.replay(ctx, kept, sink, result, err)
 }
 
-// replay passes the pages of a partition that was tried to the sink. If it does not take one,
-// the pages that follow were read in vain.
-func (t *tree) replay(ctx context.Context, kept *backlog, sink runtime.Sink, result runtime.Result, err error) (runtime.Result, error) {
+// replay passes the pages of a partition that was tried to the sink. If the sink refuses a page,
+// the result is that of the last delivered page.
+func (t *treeRun) replay(ctx context.Context, kept *backlog, sink runtime.Sink, result runtime.Result, err error) (runtime.Result, error) {
 	var delivered position
-	for e, ok := kept.first(); ok; e, ok = kept.first() {
+	for e, ok := kept.removeFirst(); ok; e, ok = kept.removeFirst() {
 		token := e.kept[0].position
 		d := runtime.DeliveryOf(e.page)
 		d.Checkpoint, d.Result = func() (position, error) { return token, nil }, func() runtime.Result { return result }
-		failed := kept.pass(e, func(d delivery) error { return sink(ctx, d.page) })
+		failed := kept.replay(e, func(d outgoing) error { return sink(ctx, d.page) })
 		if failed == nil || d.Accepted {
 			delivered = token
 		}
@@ -64,22 +64,23 @@ func (t *tree) replay(ctx context.Context, kept *backlog, sink runtime.Sink, res
 	return result, err
 }
 
-// resultAt returns the result of a partition at a position of it that is valid; nil: at its
-// beginning.
+// resultAt returns the result of a partition at a valid position, or an empty result if the
+// position is nil.
 func resultAt(job string, at position) runtime.Result {
 	s := struct{ Result runtime.Result }{runtime.Result{Job: job}}
 	_ = json.Unmarshal(at, &s)
 	return s.Result
 }
 
-// failed returns the result of a partition that failed because a child did.
-func (t *tree) failed(r runtime.Result, err error) runtime.Result {
+// failed returns the result of a partition that failed because of a child.
+func (t *treeRun) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
 	return r
 }
 
-// lastValue returns the value of the last variable of a partition.
+// lastValue returns the value of the last variable of a partition, or nil if the job has no
+// variables.
 func lastValue(p runtime.Partition) any {
 	if n := len(p.Job.Sources); n > 0 {
 		return p.Binding[p.Job.Sources[n-1].Name]
@@ -88,11 +89,11 @@ func lastValue(p runtime.Partition) any {
 }
 
 // silent reports whether the items of a job are not written.
-func (t *tree) silent(job *compile.Job) bool { return job.Set.Job.Silent || !t.selects(job) }
+func (t *treeRun) silent(job *compile.Job) bool { return job.Set.Job.Silent || !t.selects(job) }
 
-// items calls f for each child and each item of a page that the child is for, with the values
-// that the child reads: the i-th child and the n-th item.
-func (t *tree) items(
+// eachChildItem calls f with each child, each item of the page that the child runs for, and the
+// values that the child reads of the item. i is the index of the child, and n counts its items.
+func (t *treeRun) eachChildItem(
 	ctx context.Context, p runtime.Partition, page *runtime.Page, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
@@ -118,22 +119,23 @@ func (t *tree) items(
 	return nil
 }
 
-// isFor reports whether a child is for an item of its parent.
-func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
+// isFor reports whether a child runs for an item of its parent.
+func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
 	source := &child.Sources[0]
 	if source.When == nil {
 		return true, nil
 	}
-	met, err := source.When.EvalBool(m, t.context(parent.With(child, source.Name, item)))
+	met, err := source.When.EvalBool(m, t.ruleContext(parent.With(child, source.Name, item)))
 	if err != nil {
 		err = &language.RuleError{Rule: source.When.Rule, Err: err}
 	}
 	return met, err
 }
 
-// values returns the values of a variable of a job, given those before it: a list, or windows.
-func (t *tree) values(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
-	source, page, machine := &p.Job.Sources[level], t.context(p), language.Machine{Context: ctx}
+// valuesOf returns the values of a variable of a job, given the values of the variables before it:
+// as a list or as windows.
+func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
+	source, page, machine := &p.Job.Sources[level], t.ruleContext(p), language.Machine{Context: ctx}
 	switch {
 	case source.Values != nil:
 		list, err = evaluateValues(source.Values, &machine, page)
@@ -148,6 +150,7 @@ func (t *tree) values(ctx context.Context, p runtime.Partition, level int) (list
 	return list, w, err
 }
 
+// evaluateValues evaluates an expression to the list of values of a variable.
 func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Context) ([]any, error) {
 	v, err := e.Value(m, page, language.MaxValueBytes)
 	if err != nil {
@@ -163,6 +166,7 @@ func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Con
 	return list, err
 }
 
+// evaluateWindows evaluates the bounds of a variable's windows.
 func evaluateWindows(source *compile.Source, m *language.Machine, page *rules.Context) (*windows, error) {
 	from, err := source.From.Value(m, page, language.MaxValueBytes)
 	if err != nil {
@@ -179,7 +183,7 @@ func evaluateWindows(source *compile.Source, m *language.Machine, page *rules.Co
 	return w, err
 }
 
-// rereadAll returns values as they are after they were saved and resumed.
+// rereadAll returns values as a resumed run reads them.
 func rereadAll(values []any) ([]any, error) {
 	all := make([]any, len(values))
 	for i, v := range values {

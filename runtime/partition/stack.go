@@ -16,28 +16,29 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// position is the checkpoint of one partition. It is saved without being read.
+// A position is the checkpoint of one partition. It is saved without being decoded.
 type position = json.RawMessage
 
-// A stack says where a walk is: in each task that runs, the one that delivers first. It is the
-// checkpoint of a tree.
-type stack []level
+// A stack is the state of a walk: its running tasks, innermost first. It is the checkpoint of a
+// tree of jobs.
+type stack []stackEntry
 
-// A level is a task on the stack. What is still to come in it does not include the task of the
-// level before it.
-type level struct {
+// A stackEntry is a task on the stack with its progress. The remaining tasks do not include the
+// task of the previous entry.
+type stackEntry struct {
 	task *task
-	place
+	progress
 }
 
-// stack returns the stack that begins with the task; nil if its page has to be requested again.
-func (f *frame) stack() (stack, error) { return f.add(stack{}) }
+// stack returns the stack from this task down to the root, or nil if its page must be requested
+// again.
+func (f *frame) stack() (stack, error) { return f.appendTo(stack{}) }
 
-// add appends this frame to the stack of its child.
-func (f *frame) add(s stack) (stack, error) {
+// appendTo appends this frame to the stack of its child.
+func (f *frame) appendTo(s stack) (stack, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := level{f.task, f.place}
+	l := stackEntry{f.task, f.progress}
 	if f.token != nil {
 		var err error
 		if l.position, err = f.token(); err != nil || l.position == nil {
@@ -55,45 +56,45 @@ func (f *frame) add(s stack) (stack, error) {
 	return append(s, l), nil
 }
 
-// treeState is a stack as JSON, with what the tree remembers.
+// A treeState is the JSON form of a stack, with the other state of the tree.
 type treeState struct {
 	Version int       `json:"version"`
-	Done    bool      `json:"done,omitempty"` // nothing is left to do
-	Started time.Time `json:"started"`        // the time that now() gives the rules of variables
+	Done    bool      `json:"done,omitempty"` // whether nothing is left to do
+	Started time.Time `json:"started"`        // value of now() in the rules of variables
 	Tree    savedRoot `json:"tree"`
 	tallyState
 
-	Rests [][]saved.Value[any] `json:"rests,omitempty"` // values that are still to come; see savedTasks
+	Rests [][]saved.Value[any] `json:"rests,omitempty"` // remaining values; see savedTasks
 }
 
-// savedRoot is the task at the bottom of the stack: a search or a partition.
+// A savedRoot is the task at the bottom of the stack: a search or a partition.
 type savedRoot struct {
 	Search    *savedTasks `json:"branch,omitempty"`
 	Partition *savedTask  `json:"member,omitempty"`
 }
 
-// A savedTask is a task on the stack as JSON.
+// A savedTask is the JSON form of a task on the stack.
 type savedTask struct {
 	Value    saved.Value[any] `json:"value,omitzero"`
-	Search   *savedTasks      `json:"branch,omitempty"`   // what is still to come of a search
-	Position position         `json:"position,omitempty"` // of a partition: after its last page
-	Children []*savedTasks    `json:"children,omitempty"` // the tasks for the items of that page that have not ended
+	Search   *savedTasks      `json:"branch,omitempty"`   // remaining values of a search
+	Position position         `json:"position,omitempty"` // position after the last page of a partition
+	Children []*savedTasks    `json:"children,omitempty"` // unfinished tasks for the items of that page
 }
 
-// savedTasks are tasks of one job as JSON: the one on the stack, and those still to come, whose
-// values are most of a checkpoint. Each value is encoded once, when a checkpoint has it first,
-// and is apart from the stack, so that it is only copied into the checkpoints that follow.
+// A savedTasks is the JSON form of tasks of one job: the task on the stack and the remaining ones,
+// whose values are most of a checkpoint. Each value is encoded once, for its first checkpoint, and
+// is stored apart from the stack, so that later checkpoints only copy it.
 type savedTasks struct {
 	Job     string             `json:"job"`
-	Level   int                `json:"level,omitempty"`   // position of the variable whose values they have
-	Rest    []saved.Value[any] `json:"rest,omitempty"`    // their values, in old checkpoints
-	RestAt  int                `json:"restAt,omitempty"`  // number of these values in treeState.Rests, from 1
+	Level   int                `json:"level,omitempty"`   // index of the variable whose values they have
+	Rest    []saved.Value[any] `json:"rest,omitempty"`    // the values, in old checkpoints
+	RestAt  int                `json:"restAt,omitempty"`  // index of the values in treeState.Rests, from 1
 	Windows *windows           `json:"windows,omitempty"` // further values
 	Active  *savedTask         `json:"active,omitempty"`  // the task on the stack
 }
 
-// checkpoint returns the checkpoint of the tree with a stack, which is not empty.
-func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
+// checkpoint returns the checkpoint of the tree with a stack that is not empty.
+func (t *treeRun) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
 	w := stackWriter{concealer: t.Concealer(ctx)}
 	one := w.write(s)
 	state := treeState{
@@ -118,11 +119,12 @@ func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMess
 // A stackWriter writes a stack as JSON.
 type stackWriter struct {
 	concealer *saved.Concealer
-	rests     []byte // lists of values, with commas between them
+	rests     []byte // lists of values, separated by commas
 	lists     int
 	err       error
 }
 
+// write returns the task at the bottom of a stack, with all tasks above it.
 func (w *stackWriter) write(s stack) (one *savedTask) {
 	for i, l := range s {
 		active := one
@@ -133,7 +135,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 			continue
 		}
 		for active != nil || len(l.todo) > 0 {
-			job := s[max(i-1, 0)].task.job // of the active task, which is the first
+			job := s[max(i-1, 0)].task.job // job of the active task, which comes first
 			if active == nil {
 				job = l.todo[0].job
 			}
@@ -149,7 +151,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 	return one
 }
 
-// tasks returns tasks of a job that are still to come.
+// tasks returns the remaining tasks of a job, and writes their values.
 func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
 	saved := &savedTasks{Job: job.Set.Job.ID}
 	if len(tasks) == 0 {
@@ -159,7 +161,7 @@ func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
 		w.rests = append(w.rests, ',')
 	}
 	for i, one := range tasks {
-		raw, err := one.saved.of(one.value, w.concealer)
+		raw, err := one.saved.encode(one.value, w.concealer)
 		w.err = errors.Join(w.err, err)
 		separator := byte(',')
 		if i == 0 {
@@ -173,14 +175,15 @@ func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
 	return saved
 }
 
-// A savedValue is a value as checkpoints have it. It is encoded again only if there are other
-// secrets.
+// A savedValue caches the encoding of a value for checkpoints. A value is encoded again only if the
+// secrets have changed.
 type savedValue struct {
-	raw  json.RawMessage // nil before the first checkpoint that has it
-	with any             // the secrets that were replaced in it, see [redact.Redactor.Secrets]
+	raw  json.RawMessage // nil before the first checkpoint with the value
+	with any             // identifies the secrets that were replaced; see [redact.Redactor.Secrets]
 }
 
-func (s *savedValue) of(v any, c *saved.Concealer) (json.RawMessage, error) {
+// encode returns the encoding of the value v.
+func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) {
 	if s.raw != nil && s.with == c.Secrets() {
 		return s.raw, nil
 	}
@@ -192,9 +195,9 @@ func (s *savedValue) of(v any, c *saved.Concealer) (json.RawMessage, error) {
 }
 
 // resume returns the root task, with the stack of an earlier run if there is one. A checkpoint
-// comes from a file that somebody may have damaged or written by hand, so all of it is checked
-// before the first request: the jobs and the types of a stack are those that a run saves.
-func (t *tree) resume(ctx context.Context) (*task, error) {
+// comes from a file that may be damaged or written by hand, so all of it is checked before the
+// first request: a run must be able to save its jobs and types.
+func (t *treeRun) resume(ctx context.Context) (*task, error) {
 	id := t.root.Set.Job.ID
 	token := t.Resume[id]
 	if token == nil {
@@ -230,11 +233,11 @@ func (t *tree) resume(ctx context.Context) (*task, error) {
 	return root, nil
 }
 
-// A stackReader reads a stack from JSON, and checks it.
+// A stackReader decodes and checks a stack.
 type stackReader struct {
-	tree      *tree
+	tree      *treeRun
 	concealer *saved.Concealer
-	rests     [][]saved.Value[any] // nil: taken
+	rests     [][]saved.Value[any] // an entry is nil after it was taken
 }
 
 func (r *stackReader) read(from savedRoot) (root *task, err error) {
@@ -253,9 +256,9 @@ func (r *stackReader) read(from savedRoot) (root *task, err error) {
 	return root, err
 }
 
-// task reads a task on the stack.
+// task decodes a task on the stack.
 func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task, error) {
-	id, at := job.Set.Job.ID, &place{position: from.Position}
+	id, at := job.Set.Job.ID, &progress{position: from.Position}
 	one := &task{job: job, level: level, value: from.Value.Value, from: at}
 	if one.searches() {
 		if from.Position != nil || from.Children != nil {
@@ -273,7 +276,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 	if err != nil {
 		return nil, fmt.Errorf("the position of job %q: %w", id, err)
 	}
-	if at.last = done; level > 0 { // the limit on partitions may be lower now, but what has begun comes to its end
+	if at.last = done; level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
 		r.tree.left.spend(1)
 	}
 	children := r.tree.children(job)
@@ -286,12 +289,12 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 		if err != nil {
 			return nil, err
 		}
-		at.todo, children = append(at.todo, todo...), slices.Delete(children, i, i+1) // each once
+		at.todo, children = append(at.todo, todo...), slices.Delete(children, i, i+1) // each savedTasks counts once
 	}
 	return one, nil
 }
 
-// tasks reads the tasks with values of a variable of a job.
+// tasks decodes the tasks with values of a variable of a job.
 func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*task, *windows, error) {
 	id := job.Set.Job.ID
 	if from == nil || from.Job != id || from.Level != level {
@@ -329,7 +332,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 	return todo, from.Windows, err
 }
 
-// rest takes the values that are still to come.
+// rest takes the remaining values out of the checkpoint.
 func (r *stackReader) rest(from *savedTasks) ([]saved.Value[any], error) {
 	at := from.RestAt
 	if at == 0 {
@@ -343,8 +346,8 @@ func (r *stackReader) rest(from *savedTasks) ([]saved.Value[any], error) {
 	return rest, nil
 }
 
-// checkValue checks the value of a variable. That of a window must be one: it may have to
-// be divided.
+// checkValue checks the value of a variable. The value of a window must be a window, because it may
+// have to be split.
 func checkValue(source *compile.Source, v any) error {
 	if source.Window == nil {
 		return nil

@@ -17,30 +17,29 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Tally adds up how the partitions of a tree of jobs have ended: the results of the jobs,
-// and what can only be said about all partitions of a job together. It needs as much memory
-// for a million partitions as for a hundred.
+// A Tally sums up how the partitions of a tree of jobs ended: the results of the jobs, and findings
+// about all partitions of a job together. Its memory does not grow with the number of partitions.
 type Tally struct {
 	root      *compile.Job
-	rootID    string         // for results; empty: there are no other jobs, and no partitions
+	rootID    string         // root of the results; empty without other jobs and partitions
 	all       []*compile.Job // parents first
 	jobs      map[string]*compile.Job
-	results   map[*compile.Job]*EndedResult   // of the partitions that have ended
-	found     *evidence.Presence              // what children read in items
-	seen      map[*compile.Job]*evidence.Seen // in the lists of the partitions that have ended
+	results   map[*compile.Job]*EndedResult   // sums of the partitions that have ended
+	found     *evidence.Presence              // paths that children read in items
+	seen      map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
 	log       *slog.Logger
 	redactor  *redact.Redactor
 	carryover map[string]map[string]any
 }
 
-// tallyState is a [Tally] in a checkpoint.
+// A tallyState is the JSON form of a [Tally].
 type tallyState struct {
-	Results []EndedResult             `json:"results"`           // of the partitions that have ended, by job
-	Missing map[string][][]string     `json:"missing,omitempty"` // by job: paths that no item of its parent has had
-	Seen    map[string]*evidence.Seen `json:"seen,omitempty"`    // by job: what the lists of its partitions had and lacked
+	Results []EndedResult             `json:"results"`           // results of the partitions that have ended, by job
+	Missing map[string][][]string     `json:"missing,omitempty"` // by job, the paths that no item of its parent has had
+	Seen    map[string]*evidence.Seen `json:"seen,omitempty"`    // by job, the paths that the lists of its partitions had and lacked
 }
 
-// NewTally returns a tally of a job and of the jobs below it that run.
+// NewTally returns an empty tally of a job and of the jobs below it that run.
 func (w Walk) NewTally(root *compile.Job) *Tally {
 	w.Loop = w.WithDefaults()
 	return newTally(w, root)
@@ -65,14 +64,14 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	return t
 }
 
-// end adds the end of a partition.
+// end adds a partition that has ended.
 func (t *Tally) end(p runtime.Partition, one EndedResult) {
-	t.add(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, one)
+	t.addPartition(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, one)
 }
 
-// add adds the end of a partition of a job. Its label and its name, which names returns, have
-// no secrets.
-func (t *Tally) add(job *compile.Job, names func() (label, name string), one EndedResult) {
+// addPartition adds a partition of a job. names returns its label and its name, both without
+// secrets.
+func (t *Tally) addPartition(job *compile.Job, names func() (label, name string), one EndedResult) {
 	total := t.results[job]
 	if total.Partitions == nil {
 		*total = EndedResult{Result: one.Result, First: one.First}
@@ -82,11 +81,11 @@ func (t *Tally) add(job *compile.Job, names func() (label, name string), one End
 	if one.Lists != nil {
 		t.seen[job].Add(one.Lists.Had, one.Lists.Lacked)
 	}
-	total.add(names, one)
+	total.addPartition(names, one)
 }
 
-// Results returns the results of all jobs, parents first, and logs them. The error is that
-// of the run, which ended before all partitions had; nil: all of them have ended.
+// Results returns the results of all jobs, parents first, and logs them. err is the error that
+// ended the run before all partitions had ended, or nil.
 func (t *Tally) Results(err error) []runtime.Result { return resultsOf(t.ends(err)) }
 
 func resultsOf(ends []EndedResult) []runtime.Result {
@@ -97,6 +96,7 @@ func resultsOf(ends []EndedResult) []runtime.Result {
 	return results
 }
 
+// ends returns the results of all jobs with their details, and logs them; see Results.
 func (t *Tally) ends(err error) []EndedResult {
 	all := t.ordered(err)
 	t.logPartitions(all)
@@ -106,7 +106,7 @@ func (t *Tally) ends(err error) []EndedResult {
 	return all
 }
 
-// ordered returns how all jobs ended, parents first.
+// ordered returns the results of all jobs, parents first.
 func (t *Tally) ordered(err error) []EndedResult {
 	list, complete := make([]EndedResult, len(t.all)), true
 	for i, job := range t.all {
@@ -135,8 +135,8 @@ func (t *Tally) ordered(err error) []EndedResult {
 	return list
 }
 
-// finding returns the finding about all partitions of a job, or about there being none; nil:
-// there is no finding.
+// finding returns the finding about the partitions of a job, or about their absence. It returns nil
+// if there is none.
 func (t *Tally) finding(job *compile.Job) *trace.Finding {
 	switch n := t.results[job].Partitions; {
 	case n == nil:
@@ -147,7 +147,7 @@ func (t *Tally) finding(job *compile.Job) *trace.Finding {
 	return t.seen[job].Finding(job)
 }
 
-// logPartitions logs how the jobs with partitions ended.
+// logPartitions logs how the partitions of each job ended.
 func (t *Tally) logPartitions(results []EndedResult) {
 	for _, r := range results {
 		if r.Partitions == nil || r.Outcome == rules.Failed {
@@ -162,8 +162,7 @@ func (t *Tally) logPartitions(results []EndedResult) {
 	}
 }
 
-// logKept says why the values for the next run have not moved on, and what is to be done
-// about it.
+// logKept logs why the kept values have not changed, and the remedy.
 func (t *Tally) logKept(results []EndedResult) {
 	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete })
 	if incomplete < 0 {
@@ -188,8 +187,8 @@ func (t *Tally) logKept(results []EndedResult) {
 		strings.Join(keepers, ", "), r.Job, r.Outcome, t.redactor.String(r.Message), fix), "event", "kept_unchanged", "job", r.Job)
 }
 
-// LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that
-// have run on another machine.
+// LogStops logs why the jobs without variables stopped, as their runs do. It is for jobs that ran
+// on another machine.
 func (t *Tally) LogStops() {
 	for _, job := range t.all {
 		if r := t.results[job]; r.Partitions == nil && r.Outcome != "" && r.Outcome != rules.Failed {
@@ -198,7 +197,7 @@ func (t *Tally) LogStops() {
 	}
 }
 
-// save returns what a checkpoint has of the tally.
+// save returns the state of the tally for a checkpoint.
 func (t *Tally) save() tallyState {
 	s := tallyState{Missing: t.found.Save(), Seen: map[string]*evidence.Seen{}}
 	for _, job := range t.all {
@@ -212,7 +211,7 @@ func (t *Tally) save() tallyState {
 	return s
 }
 
-// takeUp takes up what save returned. It was checked.
+// takeUp restores a state that save returned and check accepted.
 func (t *Tally) takeUp(s tallyState) {
 	t.found.Merge(s.Missing, t.jobs)
 	for id, one := range s.Seen {
@@ -225,7 +224,7 @@ func (t *Tally) takeUp(s tallyState) {
 	}
 }
 
-// check reports a state that no tally of these jobs has saved.
+// check returns an error for a state that no tally of these jobs can have saved.
 func (t *Tally) check(s tallyState) error {
 	if err := t.checkResults(s.Results); err != nil {
 		return err
@@ -267,8 +266,7 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 	return nil
 }
 
-// Add adds a step of a task to a tally: what it says about its children and, if
-// the task has ended, its result.
+// Add adds a step of a task: its facts about children and, if the task has ended, its result.
 func (t *Tally) Add(step *Step) {
 	t.found.Merge(step.Missing, t.jobs)
 	if step.Ending == nil {
@@ -278,11 +276,11 @@ func (t *Tally) Add(step *Step) {
 	for _, one := range step.Ending.Results {
 		job := t.jobs[one.Job]
 		switch {
-		case job == nil: // of another tree
+		case job == nil: // a job of another tree
 		case whole || one.Partitions != nil:
 			t.results[job] = &EndedResult{Result: one.Result, First: one.First}
 		default:
-			t.add(job, func() (label, name string) { return step.Ending.Label, one.Name }, one)
+			t.addPartition(job, func() (label, name string) { return step.Ending.Label, one.Name }, one)
 		}
 	}
 }
@@ -290,7 +288,8 @@ func (t *Tally) Add(step *Step) {
 // Save returns the tally as JSON, for [Tally.Restore].
 func (t *Tally) Save() (json.RawMessage, error) { return json.Marshal(t.save()) }
 
-// Restore takes up a tally of the same jobs that was saved.
+// Restore replaces the tally by a saved tally of the same jobs. It returns an error if the tally is
+// damaged.
 func (t *Tally) Restore(saved json.RawMessage) error {
 	var s tallyState
 	err := value.Unmarshal(saved, &s)

@@ -17,43 +17,43 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Task is a part of a run that one machine does by itself: a partition or, if some of the
-// variables of its job have no value yet, finding the values of the next one. As JSON it is
-// what a queue holds; it has no secrets.
+// A Task is a part of a run that one machine does by itself. It is a partition or, if some
+// variables of its job have no value yet, the search for the values of the next variable. Queues
+// hold its JSON form, which has no secrets.
 type Task struct {
-	// ID names the task among those of the run. It is the path to it: "0" is the first job of
-	// the run, "0-v12" the value of its variable with index 12, "0-p3j0i17" that of the first job
-	// for its items, for the item with index 17 of its page 3, and "0-v12-h1" the second half of a window.
+	// ID identifies the task within the run by its path. "0" is the first job of the run, "0-v12"
+	// is the value with index 12 of its variable, and "0-v12-h1" is the second half of that window.
+	// "0-p3j0i17" is the first child, for the item with index 17 on page 3.
 	ID string `json:"id"`
 
-	Job     string          `json:"job"`               // empty: all jobs of the run, one after another
-	Level   int             `json:"level,omitempty"`   // how many of the variables of the job have values
-	Binding json.RawMessage `json:"binding,omitempty"` // these values and those of the parents, by name
+	Job     string          `json:"job"`               // id of the job; empty for all jobs of the run, one after another
+	Level   int             `json:"level,omitempty"`   // number of variables of the job that have values
+	Binding json.RawMessage `json:"binding,omitempty"` // values of these variables and of the parents' variables, by name
 }
 
-// A Step is a part of a task that is stored as a whole: a page with the position after it,
-// or values of a variable.
+// A Step is a part of a task that is stored as a whole: a page with the position after it, or
+// values of a variable.
 type Step struct {
-	Label    string          // of the partition of the task: "order.id=1001"; empty: its job has no variables
+	Label    string          // label of the partition, such as "order.id=1001"; empty for a job without variables
 	Page     *runtime.Page   // nil for a search
-	Skipped  []trace.Record  // pages on which partitions failed that were skipped, before Page
-	Children []Task          // that the step has found; they run when it is stored
-	Position json.RawMessage // from which the task goes on after the step
-	Ending   *Ending         // how the task ended, with this step; nil if it goes on
+	Skipped  []trace.Record  // pages on which partitions failed and were skipped, before Page
+	Children []Task          // tasks that the step has found; they run after it was stored
+	Position json.RawMessage // position from which the task continues after the step
+	Ending   *Ending         // end of the task with this step; nil if the task continues
 
-	// Missing has, by job for the items of Page, the paths that it reads and none of them had.
+	// Missing holds, by job for the items of Page, the paths that the job reads and no item has.
 	Missing map[string][][]string
 }
 
 // An Ending says how a task ended.
 type Ending struct {
-	Results []EndedResult `json:"results,omitempty"` // one, but for a task with all jobs; none if nothing but tasks came of it
-	Label   string        `json:"label,omitempty"`   // of the partition: "order.id=1001"
-	Failed  *trace.Record `json:"failed,omitempty"`  // the page on which it failed, if no step has it
-	Split   bool          `json:"split,omitempty"`   // the window was divided
+	Results []EndedResult `json:"results,omitempty"` // one result, or one per job for a task of all jobs; empty if the task only found tasks
+	Label   string        `json:"label,omitempty"`   // label of the partition, such as "order.id=1001"
+	Failed  *trace.Record `json:"failed,omitempty"`  // page on which the task failed, if no step has it
+	Split   bool          `json:"split,omitempty"`   // whether the window was split
 }
 
-// FailureOf returns the error of a task that failed, with its class; nil if it did not.
+// FailureOf returns the error of a task that failed, with its class, or nil if it did not fail.
 func (e *Ending) FailureOf() error {
 	var all []error
 	for _, r := range e.Results {
@@ -64,16 +64,16 @@ func (e *Ending) FailureOf() error {
 	return errors.Join(all...)
 }
 
-// Tasks are the jobs of a run in parts that run independently of each other, in any order
-// and on any machine. Each part runs like the same part of [Walk.Run].
+// Tasks divides the jobs of a run into parts that run independently of each other, in any order and
+// on any machine. Each part runs like the same part of [Walk.Run].
 type Tasks struct {
 	walk  Walk
 	roots []*compile.Job
-	trees []*tree // of roots
+	trees []*treeRun // trees of roots, in the same order
 }
 
-// Tasks returns the tasks of jobs without parents. now() returns started in the rules of
-// variables: the same on all machines.
+// Tasks returns the tasks of jobs without parents. started is the value of now() in the rules of
+// variables; it is the same on all machines.
 func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time) (*Tasks, error) {
 	w.Loop = w.WithDefaults()
 	w.Slots, w.Resume = nil, nil
@@ -89,8 +89,8 @@ func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time
 	return s, nil
 }
 
-// RootTasks returns the tasks with which a run of jobs begins: one for each job or, if the
-// partitions of the run are limited, one for all, since the limit needs one order.
+// RootTasks returns the first tasks of a run: one for each job or, if the partitions of the run are
+// limited, one for all jobs, since the limit requires one order.
 func RootTasks(roots []*compile.Job, limited bool) []Task {
 	if limited {
 		return []Task{{ID: allJobs}}
@@ -105,11 +105,11 @@ func RootTasks(roots []*compile.Job, limited bool) []Task {
 // allJobs is the id of the task that runs all jobs.
 const allJobs = "all"
 
-// Run runs a task from its beginning, or from a position that a step had. It passes each
-// step to a function that stores it, and ends with the error of the function, if it returns
-// one. The items of a step are valid until the function returns. If the task itself fails, the
-// ending says how, and the error is a [*failure.Error]; no step has this ending. A task that
-// was interrupted has no ending.
+// Run runs a task from its beginning, or from the position of a stored step if it is not nil. It
+// passes each step to store, and ends with the error of store, if there is one. The items of a step
+// are valid until store returns. If the task itself fails, the error is a [*failure.Error] and the
+// ending describes the failure; this ending is not part of a step. A task that was interrupted has
+// no ending.
 func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
 	if task.Job == "" {
 		return s.runAll(ctx, position, store)
@@ -122,11 +122,11 @@ func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, st
 	if task.Level < len(r.job.Sources) {
 		return r.search(ctx)
 	}
-	return r.list(ctx)
+	return r.storeList(ctx)
 }
 
-// Label returns the values of the variables of a task for people, without secrets:
-// "order.id=1001". It is empty for a job without variables, and for a task that cannot be run.
+// Label describes the values of the variables of a task, without secrets, such as "order.id=1001".
+// It is empty for a job without variables, and for a task that cannot be run.
 func (s *Tasks) Label(ctx context.Context, task Task) string {
 	if task.Job == "" {
 		return ""
@@ -138,15 +138,15 @@ func (s *Tasks) Label(ctx context.Context, task Task) string {
 	return r.label()
 }
 
-// open reads a task.
+// open decodes a task.
 func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 	r := &taskRun{task: task}
 	for _, t := range s.trees {
 		if job := t.jobs[task.Job]; job != nil {
-			r.tree, r.job = t, job
+			r.treeRun, r.job = t, job
 		}
 	}
-	if r.tree == nil {
+	if r.treeRun == nil {
 		return nil, &failure.Error{Class: failure.State, Op: "task",
 			Message: fmt.Sprintf("the configuration has no job %q for task %s", task.Job, task.ID)}
 	}
@@ -176,26 +176,26 @@ func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step st
 
 func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }
 
-// ending returns how the task ended, given the result of its partition.
+// ending returns the ending of the task, given the result of its partition.
 func (r *taskRun) ending(result runtime.Result, skipped bool) *Ending {
 	one := endOf(result)
 	one.Name, one.Skipped = r.Redactor.String(r.partition.Name()), skipped
 	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{one}}
 }
 
-// RootOf returns the index of the job of the run that a task is below. It reports false for
-// the task that runs all jobs, and for a malformed id.
+// RootOf returns the index of the root job of a task, given the task's id. It reports false for the
+// task that runs all jobs, and for a malformed id.
 func RootOf(id string) (index int, ok bool) {
 	first, _, _ := strings.Cut(id, "-")
 	index, err := strconv.Atoi(first)
 	return index, err == nil && index >= 0
 }
 
-// isFailure reports whether an error of a function that stores steps is one of the task: what
-// it has found cannot be stored.
+// isFailure reports whether an error of a store function is a failure of the task itself: a step
+// that cannot be stored.
 func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 
-// FailedTask returns the ending of a task that failed with an error and could not report it
+// FailedTask returns the ending for a task that failed with an error and could not report it
 // itself.
 func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
 	if task.Job != "" {

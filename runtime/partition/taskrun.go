@@ -16,27 +16,27 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A taskRun is a task that runs.
+// A taskRun is a running task.
 type taskRun struct {
-	*tree
+	*treeRun
 	task      Task
 	job       *compile.Job
 	partition runtime.Partition
 	store     func(context.Context, *Step) error
-	stored    error         // of store
-	unstored  *trace.Record // of the page on which the task failed
-	position  position      // of the last step
-	ended     *Ending       // of the last step; nil: the task goes on
+	stored    error         // error of store
+	unstored  *trace.Record // record of the page on which the task failed, if it was not stored
+	position  position      // position after the last step
+	ended     *Ending       // ending in the last step; nil if the task continues
 }
 
-// list runs the list of the partition, or what is left of it. If its window has to be divided,
-// its halves are two tasks.
-func (r *taskRun) list(ctx context.Context) (*Ending, error) {
-	result, err := r.tree.list(ctx, r.partition, r.position, r.page)
+// storeList runs the rest of the list of the partition. If its window must be split, the task finds
+// two tasks, for its halves.
+func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
+	result, err := r.treeRun.runList(ctx, r.partition, r.position, r.storePage)
 	switch {
 	case err == nil && result.Outcome == rules.Split:
 		return r.split(ctx)
-	case r.ended != nil: // the error is that of a partition which is skipped
+	case r.ended != nil: // the error belongs to a partition that is skipped
 		return r.ended, nil
 	case err == nil:
 		return r.ending(result, false), nil
@@ -45,16 +45,16 @@ func (r *taskRun) list(ctx context.Context) (*Ending, error) {
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
 	}
-	if r.stored != nil { // what the children read is wrong
+	if r.stored != nil { // the children read a wrong value
 		result = r.failed(result, err)
 	}
 	result.FailedPage = cmp.Or(r.unstored, result.FailedPage)
 	return r.ending(result, r.stored == nil && skips(r.job, err)), err
 }
 
-// page stores a page with the tasks of its children. A page on which the task fails is not
-// stored, since it has to be requested again, unless the partition is then skipped.
-func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
+// storePage stores a page with the tasks of its children. It does not store a page on which the
+// task fails, since that page must be requested again, unless the partition is then skipped.
+func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
 	token, err := page.Checkpoint()
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 		return nil
 	}
 	step := &Step{Label: r.label(), Page: page, Position: token}
-	if r.stored = r.children(ctx, page, step); r.stored != nil { // no fault of the partition
+	if r.stored = r.addChildTasks(ctx, page, step); r.stored != nil { // the partition is not at fault
 		return r.stored
 	}
 	if failed {
@@ -91,20 +91,20 @@ func (r *taskRun) page(ctx context.Context, page *runtime.Page) error {
 	return r.stored
 }
 
-// omit says that a page is not delivered, although its sink returns no error.
+// omit marks a page as not delivered although its sink returns no error.
 func omit(page *runtime.Page) {
 	d := runtime.DeliveryOf(page)
 	d.Items, d.Filtered = 0, 0
 }
 
-// children adds the tasks of the children, one for each item of a page, to its step.
-func (r *taskRun) children(ctx context.Context, page *runtime.Page, step *Step) error {
-	jobs := r.tree.children(r.job)
+// addChildTasks adds the tasks for the items of a page to its step.
+func (r *taskRun) addChildTasks(ctx context.Context, page *runtime.Page, step *Step) error {
+	jobs := r.treeRun.children(r.job)
 	if len(jobs) == 0 {
 		return nil
 	}
 	found, c := &evidence.Presence{}, r.Concealer(ctx)
-	err := r.items(ctx, r.partition, page, found, func(job *compile.Job, i, n int, v any) error {
+	err := r.eachChildItem(ctx, r.partition, page, found, func(job *compile.Job, i, n int, v any) error {
 		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", page.Page, i, n), v)
 		step.Children = append(step.Children, one)
 		return err
@@ -113,7 +113,7 @@ func (r *taskRun) children(ctx context.Context, page *runtime.Page, step *Step) 
 	return err
 }
 
-// split stores that the window was divided.
+// split stores that the window was split.
 func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	step := &Step{Label: r.label(), Ending: &Ending{Label: r.label(), Split: true}}
 	c := r.Concealer(ctx)
@@ -131,13 +131,13 @@ func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	return step.Ending, nil
 }
 
-// maxFound is how many tasks a step has at most that finds the values of a variable.
+// maxFound is the largest number of values in a step of a search.
 const maxFound = 1000
 
-// foundState is the position in the values of a variable.
+// A foundState is a position in the values of a variable.
 type foundState struct {
 	Version int `json:"version"`
-	Next    int `json:"next"` // index of the first value that no step had
+	Next    int `json:"next"` // index of the first value that is not in a step
 }
 
 // search stores the tasks for the values of the next variable of the job.
@@ -152,7 +152,7 @@ func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 			return nil, runtime.Unusable(r.task.Job, err)
 		}
 	}
-	ended, err := r.find(ctx, at)
+	ended, err := r.storeValues(ctx, at)
 	switch {
 	case r.stored != nil && !isFailure(r.stored):
 		return nil, r.stored
@@ -165,9 +165,9 @@ func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 	return ended, err
 }
 
-// find stores the steps of a search from a position.
-func (r *taskRun) find(ctx context.Context, at foundState) (*Ending, error) {
-	list, windows, err := r.values(ctx, r.partition, r.task.Level)
+// storeValues stores the steps of a search from a position.
+func (r *taskRun) storeValues(ctx context.Context, at foundState) (*Ending, error) {
+	list, windows, err := r.valuesOf(ctx, r.partition, r.task.Level)
 	if err != nil {
 		return nil, err
 	}
@@ -196,11 +196,12 @@ func (r *taskRun) find(ctx context.Context, at foundState) (*Ending, error) {
 	}
 }
 
-// nextValue takes the next value of a variable: of windows or, if they are nil, of a list.
+// nextValue removes and returns the next value of a variable, of windows or, if w is nil, of a
+// list.
 func nextValue(list *[]any, w *windows) (v any, more bool) {
 	switch {
 	case w != nil:
-		return w.next()
+		return w.nextWindow()
 	case len(*list) == 0:
 		return nil, false
 	}
@@ -208,17 +209,17 @@ func nextValue(list *[]any, w *windows) (v any, more bool) {
 	return v, true
 }
 
-// allRun is the task that runs all jobs of the run in their order, with the limit on partitions.
+// An allRun is the task that runs all jobs of the run in order, with the limit on partitions.
 type allRun struct {
 	walk    Walk
 	store   func(context.Context, *Step) error
-	stored  error                      // of store
-	saved   map[string]json.RawMessage // the position: the checkpoint of each job
-	skipped []trace.Record             // since the last step
+	stored  error                      // error of store
+	saved   map[string]json.RawMessage // position of the task: the checkpoint of each job
+	skipped []trace.Record             // records since the last step
 	ending  *Ending
 }
 
-// runAll runs the task, or what is left of it after a position.
+// runAll runs the task of all jobs, from a position unless it is nil.
 func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
 	a := &allRun{walk: s.walk, store: store, saved: map[string]json.RawMessage{}, ending: &Ending{}}
 	if position != nil {
@@ -230,14 +231,14 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 	a.walk.Resume = a.saved
 	a.walk.Skipped = func(page *runtime.Page) { a.skipped = append(a.skipped, page.Record) }
 	for _, root := range s.roots {
-		results, err := a.walk.run(ctx, root, a.page)
+		results, err := a.walk.run(ctx, root, a.storePage)
 		switch {
 		case a.stored != nil && !isFailure(a.stored):
 			return nil, a.stored
 		case errors.Is(err, failure.ErrCancelled):
 			return nil, err
 		}
-		a.add(results)
+		a.addResults(results)
 		if err != nil {
 			return a.ending, err
 		}
@@ -248,8 +249,9 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 	return a.ending, nil
 }
 
-// page stores a page. One on which the run ends is not stored, since it is requested again.
-func (a *allRun) page(ctx context.Context, page *runtime.Page) error {
+// storePage stores a page. It does not store a page on which the run ends, since that page is
+// requested again.
+func (a *allRun) storePage(ctx context.Context, page *runtime.Page) error {
 	token, err := page.Checkpoint()
 	if err != nil {
 		return err
@@ -272,8 +274,8 @@ func (a *allRun) page(ctx context.Context, page *runtime.Page) error {
 	return a.stored
 }
 
-// add adds the results of a job and of its children to the ending.
-func (a *allRun) add(results []EndedResult) {
+// addResults adds the results of a job and of its children to the ending.
+func (a *allRun) addResults(results []EndedResult) {
 	for _, r := range results {
 		a.ending.Results = append(a.ending.Results, r)
 		a.ending.Failed = cmp.Or(r.FailedPage, a.ending.Failed)

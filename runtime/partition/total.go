@@ -11,34 +11,33 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 )
 
-// maxListed is how many partitions and findings a [runtime.Result] lists.
+// maxListed is the largest number of partitions and findings in a [runtime.Result].
 const maxListed = 100
 
-// reasonPartitions is the reason of a result that is about all partitions of a job.
+// reasonPartitions is the reason of a result that covers all partitions of a job.
 const reasonPartitions = "partitions"
 
-// An EndedResult says how a partition ended, or all of a job, with what is needed to add it to
-// others.
+// An EndedResult describes how a partition or a whole job ended, with the details for summing up.
 type EndedResult struct {
 	runtime.Result
 
-	First   string         `json:"first,omitempty"`   // of a job: how the first partition with the worst outcome ended
-	Name    string         `json:"name,omitempty"`    // of a stored partition, in messages
+	First   string         `json:"first,omitempty"`   // for a job: how the first partition with the worst outcome ended
+	Name    string         `json:"name,omitempty"`    // for a stored partition: its name in messages
 	Skipped bool           `json:"skipped,omitempty"` // the partition failed, and the run goes on
-	NoList  bool           `json:"noList,omitempty"`  // there was no partition: its values could not be found, or a limit left it out
-	Lists   *evidence.Seen `json:"lists,omitempty"`   // what the list of the partition had and lacked
+	NoList  bool           `json:"noList,omitempty"`  // there was no partition, because its values could not be found or a limit left it out
+	Lists   *evidence.Seen `json:"lists,omitempty"`   // paths that the list of the partition had and lacked
 }
 
-// endOf returns the end of a partition with a result.
+// endOf returns the EndedResult of a partition with a result.
 func endOf(result runtime.Result) EndedResult {
 	return EndedResult{Result: result, Lists: runtime.SeenBy(&result)}
 }
 
-// add adds the result of a partition to that of its job. The label and the name of the
-// partition, which names returns, have no secrets. Most partitions need neither.
-func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
+// addPartition adds a partition to the result of its job. names returns the label and the name of
+// the partition, without secrets. It is called only if they are needed.
+func (r *EndedResult) addPartition(names func() (label, name string), one EndedResult) {
 	n := r.Partitions
-	count(n, one)
+	countPartition(n, one)
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
 	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
@@ -58,7 +57,7 @@ func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
 	if r.Outcome == "" || slices.Index(runtime.Severity, one.Outcome) > slices.Index(runtime.Severity, r.Outcome) {
 		_, name := names()
 		r.Outcome, r.Reason, r.StoppedBy, r.First = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
-		if one.Error != nil { // it names its place
+		if one.Error != nil { // the message already names its place
 			r.First = one.Error.Message
 		}
 		if one.Outcome == rules.Failed {
@@ -69,8 +68,8 @@ func (r *EndedResult) add(names func() (label, name string), one EndedResult) {
 	r.Message = r.ofPartitions()
 }
 
-// count counts the result of a partition.
-func count(n *runtime.Partitions, one EndedResult) {
+// countPartition counts a partition by its result.
+func countPartition(n *runtime.Partitions, one EndedResult) {
 	if one.NoList {
 		return
 	}
@@ -90,7 +89,7 @@ func count(n *runtime.Partitions, one EndedResult) {
 	}
 }
 
-// ofPartitions says how the partitions ended.
+// ofPartitions returns a sentence about how the partitions ended.
 func (r *EndedResult) ofPartitions() string {
 	n := r.Partitions
 	switch {
@@ -113,8 +112,8 @@ func (r *EndedResult) ofPartitions() string {
 	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.First)
 }
 
-// keep keeps the greatest of the values that the partitions save for the next run. A nil, as
-// a partition without items has it, is less than any other value.
+// keep keeps the greatest of the values that the partitions save for the next run. A nil, from a
+// partition without items, is less than any other value.
 func (r *EndedResult) keep(one EndedResult) {
 	for name, v := range one.Kept {
 		if had := r.Kept[name]; had != nil && (v == nil || !language.Less(had, v)) {

@@ -15,49 +15,49 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Walk runs jobs with all their partitions, and their children. Pages are delivered in one
-// order, with or without concurrency: after each page of a partition come the partitions for
-// its items.
+// A Walk runs jobs with all their partitions and their children. The order of pages does not depend
+// on concurrency: each page of a partition is followed by the pages of the partitions for its
+// items.
 type Walk struct {
 	runtime.Loop
 
-	// Jobs holds the ids of the jobs that run; nil is all. A job that is not one of them, but
-	// has children that are, runs without being written.
+	// Jobs holds the ids of the jobs that run; nil means all. A job outside the set that has a
+	// child in it runs, but its items are not written.
 	Jobs map[string]bool
 
-	// Slots bounds the partitions that run at the same time, those of other trees included:
-	// one that runs ahead of its turn holds a slot. Nil, or a capacity of 1: none does.
+	// Slots limits the partitions that run ahead of their turn: each holds a slot, across all
+	// trees. With nil or a capacity of 1, every partition runs in its turn.
 	Slots chan struct{}
 
-	// Limit bounds the partitions of the run; nil is any number. They then run one after
-	// another, so that the limit leaves out the same ones in every run.
+	// Limit bounds the number of partitions of the run; nil means no limit. With a limit they run
+	// one after another, so that it leaves out the same partitions in every run.
 	Limit *Quota
 
-	// Skipped receives the page on which a partition failed that was skipped, if the sink did
-	// not receive it: see [runtime.Result.FailedPage]. The page has no items and no checkpoint.
-	// The calls come between those of the sink, in the order of the pages. It may be nil.
+	// Skipped receives the page on which a skipped partition failed, if the sink did not receive
+	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. The
+	// calls come between those of the sink, in the order of the pages. It may be nil.
 	Skipped func(*runtime.Page)
 }
 
-// A tree is a job with its partitions and its children, while it runs.
-type tree struct {
+// A treeRun is a running job with its partitions and its children.
+type treeRun struct {
 	Walk
 	sink    runtime.Sink
-	slots   chan struct{} // of partitions that run ahead; nil if they run in their turn only
+	slots   chan struct{} // slots for partitions that run ahead; nil if every partition runs in its turn
 	started time.Time
 
 	*Tally
 
-	left    *Quota                           // partitions that may still be run
-	leftOut bool                             // the limit on partitions has left one out
-	limited map[*compile.Job]bool            // jobs with a partition that the limit has left out
-	paths   map[*compile.Job]*document.Paths // what each job reads of an item of its parent
-	kept    map[*compile.Job]map[string]any  // values of the previous run
+	left    *Quota                           // number of partitions that may still run
+	leftOut bool                             // whether the limit on partitions has left one out
+	limited map[*compile.Job]bool            // jobs with a partition that the limit left out
+	paths   map[*compile.Job]*document.Paths // paths that each job reads of an item of its parent
+	kept    map[*compile.Job]map[string]any  // values of the previous run, by job
 }
 
-// Run runs a job with all its partitions, and its children. It passes their pages to the sink
-// in the order of a run without concurrency. The results are those of the job and of its
-// children, parents first; they say how far each came, even if the error is not nil.
+// Run runs a job with all its partitions and its children. It passes their pages to the sink in the
+// order of a run without concurrency. It returns the results of the job and its children, parents
+// first, even if the error is not nil.
 func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]runtime.Result, error) {
 	ends, err := w.run(ctx, root, sink)
 	return resultsOf(ends), err
@@ -78,7 +78,7 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 	return t.ends(err), err
 }
 
-// selects reports whether a job is to be written.
+// selects reports whether the items of a job are written.
 func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.Set.Job.ID] }
 
 // children returns the children of a job that run.
@@ -98,8 +98,8 @@ func (w Walk) below(job *compile.Job) []*compile.Job {
 	return all
 }
 
-func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
-	t := &tree{
+func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {
+	t := &treeRun{
 		Walk: w, Tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
@@ -114,8 +114,8 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
 	return t
 }
 
-// run runs the tree, or what an earlier run has left of it.
-func (t *tree) run(ctx context.Context) error {
+// run runs the tree, or the rest of it after a checkpoint.
+func (t *treeRun) run(ctx context.Context) error {
 	root, err := t.resume(ctx)
 	if err == nil {
 		err = t.reveal(ctx)
@@ -126,8 +126,8 @@ func (t *tree) run(ctx context.Context) error {
 	return t.push(nil, root).run(ctx)
 }
 
-// reveal reads the values of the previous run.
-func (t *tree) reveal(ctx context.Context) error {
+// reveal decodes the kept values of the previous run.
+func (t *treeRun) reveal(ctx context.Context) error {
 	for _, job := range t.all {
 		kept, err := t.RevealKept(ctx, job.Set.Job.ID)
 		if err != nil {
@@ -138,8 +138,8 @@ func (t *tree) reveal(ctx context.Context) error {
 	return nil
 }
 
-// context returns what the rules of a variable see.
-func (t *tree) context(p runtime.Partition) *rules.Context {
+// ruleContext returns the context for the rules of a variable.
+func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
 	job := p.Job.Set.Job
 	return &rules.Context{
 		Limit: p.Job.Set.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
@@ -148,7 +148,7 @@ func (t *tree) context(p runtime.Partition) *rules.Context {
 }
 
 // fault returns the error of a rule of a variable.
-func (t *tree) fault(p runtime.Partition, err error) error {
+func (t *treeRun) fault(p runtime.Partition, err error) error {
 	e := &failure.Error{
 		Class: p.Blame(), Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
 		Message: t.Redactor.String(err.Error()), Err: err,
@@ -160,11 +160,11 @@ func (t *tree) fault(p runtime.Partition, err error) error {
 	return e
 }
 
-// A Quota is the number of partitions that a run may still have. A nil Quota is any number.
-// The partitions of a run with a quota run one after another.
+// A Quota is the number of partitions that a run may still start. A nil Quota is unlimited. A run
+// with a quota runs its partitions one after another.
 type Quota struct{ left int }
 
-// NewQuota returns a quota of n partitions; 0 is any number.
+// NewQuota returns a quota of n partitions, or an unlimited one if n is 0.
 func NewQuota(n int) *Quota {
 	if n == 0 {
 		return nil
@@ -172,7 +172,7 @@ func NewQuota(n int) *Quota {
 	return &Quota{left: n}
 }
 
-// take takes a partition. It reports false if none is left.
+// take takes one partition from the quota. It reports false if none is left.
 func (q *Quota) take() bool {
 	switch {
 	case q == nil:
@@ -184,14 +184,14 @@ func (q *Quota) take() bool {
 	return true
 }
 
-// spend takes partitions that an earlier run has had. The limit may have been higher then.
+// spend takes the n partitions of an earlier run, whose limit may have been higher.
 func (q *Quota) spend(n int) {
 	if q != nil {
 		q.left = max(q.left-n, 0)
 	}
 }
 
-// give gives a partition back that was not run after all.
+// give returns a partition that did not run after all.
 func (q *Quota) give() {
 	if q != nil {
 		q.left++

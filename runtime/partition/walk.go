@@ -15,59 +15,59 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A task is a job with values for the first of its variables. If all of them have one, the
-// task is a partition, whose steps are the pages of its list. Otherwise it searches: it finds
-// the values of the next variable. Each value, and each item of a page that a child is for, is
-// a task that runs after the step that has found it.
+// A task is a job with values for the first of its variables. A task with a value for every
+// variable is a partition, whose steps are the pages of its list. Any other task searches for the
+// values of the next variable. Each value, and each item of a page that a child runs for, becomes a
+// task that runs after the step that found it.
 type task struct {
 	job   *compile.Job
-	level int    // how many of the variables of the job have values
-	value any    // of the last of these variables
-	from  *place // where an earlier run was in it; nil for a new task
+	level int       // number of variables of the job that have values
+	value any       // value of the last of these variables
+	from  *progress // progress of an earlier run; nil for a new task
 
 	backlog *backlog // its pages, if it runs ahead of its turn; otherwise nil
-	begun   bool     // it runs, ahead or in its turn
-	slot    bool     // it holds a slot
-	split   bool     // its window has to be divided
+	begun   bool     // whether it has begun, ahead or in its turn
+	slot    bool     // whether it holds a slot
+	split   bool     // whether its window must be split
 	saved   savedValue
 }
 
-// searches reports whether the task finds values of a variable.
+// searches reports whether the task searches for values of a variable.
 func (t *task) searches() bool { return t.level < len(t.job.Sources) }
 
-// A place is where a task is: after a step, with the tasks that are still to come before the
-// next one.
-type place struct {
-	position position // in the list, after the last page
-	last     bool     // no step follows
-	todo     []*task  // the first may be running, those after it may run ahead
+// A progress is the state of a task after a step: its position and the remaining tasks before the
+// next step.
+type progress struct {
+	position position // position in the list, after the last page
+	last     bool     // whether the step was the last
+	todo     []*task  // remaining tasks; the first may be running, the others may run ahead
 	windows  *windows // further tasks, or nil
 }
 
-// A frame is a task that runs. It is on the stack of the walk: its parent is the frame of the
-// task that has found it.
+// A frame is a running task on the stack of the walk. Its parent is the frame of the task that
+// found it.
 type frame struct {
-	*tree
-	parent    *frame // nil: the task is the root
+	*treeRun
+	parent    *frame // nil for the root
 	task      *task
 	partition runtime.Partition
-	token     func() (position, error) // the position after the page that is being delivered, if there is one; otherwise nil
-	err       error                    // of the sink, or of a task for an item
+	token     func() (position, error) // returns the position after the page that is being delivered; nil between pages
+	err       error                    // error of the sink, or of a task for an item
 
 	mu      sync.Mutex
 	changed *sync.Cond // signals changes of todo; nil if no task runs ahead
-	ahead   []*task    // the tasks that began before their turn and whose pages have not all been passed on
-	place
+	ahead   []*task    // tasks that began ahead of their turn and still have pages to forward
+	progress
 }
 
 // push returns the frame of a task.
-func (t *tree) push(parent *frame, child *task) *frame {
-	f := &frame{tree: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
+func (t *treeRun) push(parent *frame, child *task) *frame {
+	f := &frame{treeRun: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
 	if parent != nil {
 		f.partition = parent.partition.With(child.job, child.job.Sources[child.level-1].Name, child.value)
 	}
 	if child.from != nil {
-		f.place = *child.from
+		f.progress = *child.from
 	}
 	return f
 }
@@ -80,46 +80,46 @@ func (f *frame) run(ctx context.Context) error {
 	case f.task.from == nil && f.task.level > 0 && !f.left.take():
 		f.leaveOut()
 		return nil
-	case len(f.todo) > 0: // of an earlier run
-		if err := f.children(ctx); err != nil {
-			f.ended(f.partition, endOf(f.failed(resultAt(f.task.job.Set.Job.ID, f.position), err)))
+	case len(f.todo) > 0: // tasks of an earlier run
+		if err := f.runChildren(ctx); err != nil {
+			f.forwardEnd(f.partition, endOf(f.failed(resultAt(f.task.job.Set.Job.ID, f.position), err)))
 			return err
 		}
 	}
-	result, err := f.list(ctx, f.partition, f.position, f.step)
+	result, err := f.runList(ctx, f.partition, f.position, f.runPage)
 	if err == nil && result.Outcome == rules.Split {
 		f.task.split = true
 		f.left.give()
 		return nil
 	}
-	return f.end(result, err)
+	return f.endPartition(result, err)
 }
 
 // search runs a task for each value of the next variable.
 func (f *frame) search(ctx context.Context) error {
 	if f.task.from == nil {
-		list, windows, err := f.values(ctx, f.partition, f.task.level)
+		list, windows, err := f.valuesOf(ctx, f.partition, f.task.level)
 		if err != nil {
 			return err
 		}
 		f.windows, f.last = windows, true
 		for _, v := range list {
-			f.todo = append(f.todo, f.valued(v))
+			f.todo = append(f.todo, f.taskFor(v))
 		}
 	}
-	return f.children(ctx)
+	return f.runChildren(ctx)
 }
 
-// valued returns the task for a value of the next variable.
-func (f *frame) valued(v any) *task {
+// taskFor returns the task for a value of the next variable.
+func (f *frame) taskFor(v any) *task {
 	return &task{job: f.task.job, level: f.task.level + 1, value: v}
 }
 
-// step passes on a page of the list, and runs the children for its items.
-func (f *frame) step(ctx context.Context, page *runtime.Page) (err error) {
+// runPage forwards a page of the list, and runs the tasks for its items.
+func (f *frame) runPage(ctx context.Context, page *runtime.Page) (err error) {
 	defer func() { f.err = err }()
 	f.token, f.last, f.todo = runtime.DeliveryOf(page).Checkpoint, page.Decision == trace.Stop, nil
-	err = f.items(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
+	err = f.eachChildItem(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &task{job: job, level: 1, value: v})
 		return nil
 	})
@@ -127,7 +127,7 @@ func (f *frame) step(ctx context.Context, page *runtime.Page) (err error) {
 		return err
 	}
 	page.Skipped = skipsOn(f.partition.Job, page)
-	err = f.pass(ctx, delivery{page: page, silent: f.silent(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
+	err = f.forward(ctx, outgoing{page: page, silent: f.silent(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
 		return err
 	}
@@ -135,36 +135,36 @@ func (f *frame) step(ctx context.Context, page *runtime.Page) (err error) {
 	if page.Outcome == rules.Failed && !page.Skipped || len(f.todo) == 0 { // the run ends, or there are no tasks
 		return nil
 	}
-	return f.children(ctx)
+	return f.runChildren(ctx)
 }
 
-// children runs the tasks that are to come, one after another. Others run ahead meanwhile, if
-// there are slots.
-func (f *frame) children(ctx context.Context) error {
+// runChildren runs the remaining tasks one after another. Meanwhile others run ahead, if there are
+// slots.
+func (f *frame) runChildren(ctx context.Context) error {
 	ctx, stop := f.beginAhead(ctx)
 	defer stop()
 	for {
-		child := f.next()
+		child := f.currentChild()
 		switch {
 		case ctx.Err() != nil:
 			return cancelled(ctx, f.partition.Job.Set.Job.ID, 0)
 		case child == nil:
 			return nil
 		}
-		if err := f.child(ctx, child); err != nil {
+		if err := f.runChild(ctx, child); err != nil {
 			return err
 		}
-		f.pop(child)
+		f.popChild(child)
 	}
 }
 
-// child runs a task in its turn or, if it runs ahead already, passes on the pages that it has
-// so far, and lets it pass on the rest itself.
-func (f *frame) child(ctx context.Context, child *task) error {
-	if f.begin(child) {
+// runChild runs a task in its turn. If the task already runs ahead, runChild forwards its pages so
+// far, and lets the task forward the rest itself.
+func (f *frame) runChild(ctx context.Context, child *task) error {
+	if f.beginInTurn(child) {
 		return f.push(f, child).run(ctx)
 	}
-	f.free(child)
+	f.releaseSlot(child)
 	if err := child.backlog.drain(ctx, f); err != nil {
 		return err
 	}
@@ -175,38 +175,39 @@ func (f *frame) child(ctx context.Context, child *task) error {
 	return nil
 }
 
-// next returns the task whose turn it is, or nil after the last one.
-func (f *frame) next() *task {
+// currentChild returns the task whose turn it is, or nil after the last one.
+func (f *frame) currentChild() *task {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.todo) == 0 && !f.pull() {
+	if len(f.todo) == 0 && !f.pullWindow() {
 		return nil
 	}
 	return f.todo[0]
 }
 
-// pull adds the task for the next window, if there is one.
-func (f *frame) pull() bool {
+// pullWindow adds the task for the next window. It reports false if there is no further window.
+func (f *frame) pullWindow() bool {
 	if f.windows == nil {
 		return false
 	}
-	v, more := f.windows.next()
+	v, more := f.windows.nextWindow()
 	if more {
-		f.todo = append(f.todo, f.valued(v))
+		f.todo = append(f.todo, f.taskFor(v))
 	}
 	return more
 }
 
-// pop removes a task that has ended. If its window has to be divided, its halves are next. If
-// the limit on partitions has left out one of the job, it would leave out the others, too.
-func (f *frame) pop(child *task) {
+// popChild removes a task that has ended. If its window must be split, the tasks for its halves
+// come next. If the limit on partitions left out a task, popChild removes the other tasks of the
+// same job.
+func (f *frame) popChild(child *task) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.todo[0] = nil // what it holds is not needed any more
+	f.todo[0] = nil // free what it holds
 	f.todo = f.todo[1:]
 	if child.split {
 		first, second, _ := divide(child.job, child.value)
-		f.todo = slices.Concat([]*task{f.valued(first), f.valued(second)}, f.todo)
+		f.todo = slices.Concat([]*task{f.taskFor(first), f.taskFor(second)}, f.todo)
 	}
 	if f.limited[child.job] {
 		f.windows = nil
@@ -217,16 +218,18 @@ func (f *frame) pop(child *task) {
 	}
 }
 
-// A delivery is a page on its way to the sink.
-type delivery struct {
+// An outgoing is a page on its way to the sink.
+type outgoing struct {
 	page   *runtime.Page
-	silent bool                  // its items are not written
-	last   bool                  // nothing follows it, as far as the tasks know that have passed it on
-	stack  func() (stack, error) // where they are after the page; its result is nil if the page has to be requested again
+	silent bool // whether its items are not written
+	last   bool // whether the page is the last, as far as the tasks that forwarded it know
+
+	// stack returns the stack after the page, or nil if the page must be requested again.
+	stack func() (stack, error)
 }
 
-// pass passes a page to the sink, or to the backlog of a task that runs ahead of its turn.
-func (f *frame) pass(ctx context.Context, d delivery) error {
+// forward passes a page to the sink, or to the backlog of a task that runs ahead of its turn.
+func (f *frame) forward(ctx context.Context, d outgoing) error {
 	if f.task.backlog != nil {
 		if kept, err := f.task.backlog.keep(ctx, d); kept || err != nil {
 			return err
@@ -235,11 +238,11 @@ func (f *frame) pass(ctx context.Context, d delivery) error {
 	if f.parent == nil {
 		return f.deliver(ctx, d)
 	}
-	return f.parent.fromChild(ctx, d)
+	return f.parent.forwardFromChild(ctx, d)
 }
 
-// fromChild passes on a page of the task whose turn it is.
-func (f *frame) fromChild(ctx context.Context, d delivery) error {
+// forwardFromChild forwards a page of the task whose turn it is.
+func (f *frame) forwardFromChild(ctx context.Context, d outgoing) error {
 	below := d.stack
 	d.last = d.last && f.endsAfterThis()
 	d.stack = func() (stack, error) {
@@ -247,31 +250,31 @@ func (f *frame) fromChild(ctx context.Context, d delivery) error {
 		if err != nil || s == nil {
 			return nil, err
 		}
-		return f.add(s)
+		return f.appendTo(s)
 	}
-	return f.pass(ctx, d)
+	return f.forward(ctx, d)
 }
 
-// endsAfterThis reports whether nothing comes after the task whose turn it is.
+// endsAfterThis reports whether nothing follows the task whose turn it is.
 func (f *frame) endsAfterThis() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last && len(f.todo) == 1 && f.windows.done()
 }
 
-// ended passes on the end of a partition.
-func (f *frame) ended(p runtime.Partition, result EndedResult) {
+// forwardEnd forwards the end of a partition.
+func (f *frame) forwardEnd(p runtime.Partition, result EndedResult) {
 	switch {
 	case f.task.backlog != nil && f.task.backlog.keepEnd(p, result):
 	case f.parent != nil:
-		f.parent.ended(p, result)
+		f.parent.forwardEnd(p, result)
 	default:
-		f.tree.ended(p, result)
+		f.treeRun.recordEnd(p, result)
 	}
 }
 
-// end ends the partition. One that failed may be skipped.
-func (f *frame) end(result runtime.Result, err error) error {
+// endPartition ends the partition. A failed partition may be skipped.
+func (f *frame) endPartition(result runtime.Result, err error) error {
 	skipped := false
 	switch {
 	case f.err != nil: // the partition itself has not failed
@@ -283,7 +286,7 @@ func (f *frame) end(result runtime.Result, err error) error {
 	}
 	end := endOf(result)
 	end.Skipped = skipped
-	f.ended(f.partition, end)
+	f.forwardEnd(f.partition, end)
 	return err
 }
 
@@ -292,7 +295,7 @@ func (f *frame) leaveOut() {
 	f.leftOut = true
 	if job := f.partition.Job; !f.limited[job] {
 		f.limited[job] = true
-		f.ended(f.partition, EndedResult{NoList: true, Result: runtime.Result{
+		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: runtime.Result{
 			Job: job.Set.Job.ID, Outcome: rules.Limited, Reason: runtime.LimitPartitions, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached",
 		}})
@@ -300,7 +303,7 @@ func (f *frame) leaveOut() {
 }
 
 // deliver passes a page to the sink.
-func (t *tree) deliver(ctx context.Context, d delivery) error {
+func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 	page := d.page
 	page.Root, page.Final = t.root.Set.Job.ID, d.last
 	if items, lists := page.Items, page.Lists; d.silent {
@@ -319,8 +322,8 @@ func (t *tree) deliver(ctx context.Context, d delivery) error {
 	return t.sink(ctx, page)
 }
 
-// ended adds the end of a partition to the results.
-func (t *tree) ended(p runtime.Partition, result EndedResult) {
+// recordEnd adds the end of a partition to the results.
+func (t *treeRun) recordEnd(p runtime.Partition, result EndedResult) {
 	if failed := result.FailedPage; failed != nil && result.Skipped && t.Skipped != nil {
 		failed.Skipped = true
 		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.Set.Job.ID})
@@ -328,7 +331,7 @@ func (t *tree) ended(p runtime.Partition, result EndedResult) {
 	t.Tally.end(p, result)
 }
 
-// skipsOn reports whether a partition of a job fails on a page, and the others run.
+// skipsOn reports whether a partition of a job fails on a page and is skipped.
 func skipsOn(job *compile.Job, page *runtime.Page) bool {
 	return page.Outcome == rules.Failed && job.Set.Job.OnFailure == rules.PartitionSkip &&
 		page.Error != nil && skippableClass(failure.Class(page.Error.Class))
@@ -340,7 +343,8 @@ func skips(job *compile.Job, err error) bool {
 	return ok && job.Set.Job.OnFailure == rules.PartitionSkip && skippableClass(known.Class)
 }
 
-// skippableClass reports whether the other partitions can do without one that failed.
+// skippableClass reports whether a run may continue after a partition failed with an error of the
+// class.
 func skippableClass(class failure.Class) bool {
 	switch class {
 	case failure.API, failure.Response, failure.Transient, failure.Policy:

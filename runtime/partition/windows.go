@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// windows divides an interval of times or numbers into windows. As JSON it is the part of
-// a checkpoint that says which of them are still to come.
+// A windows divides an interval of times or numbers into windows. Its JSON form is the part of a
+// checkpoint that determines the remaining windows.
 type windows struct {
 	From saved.Value[any] `json:"from"` // a time, an int or a float64
 	To   saved.Value[any] `json:"to"`
@@ -25,8 +25,8 @@ type windows struct {
 	source rules.Window
 }
 
-// newWindows returns the windows between two values of the configuration's expressions. It
-// reports values that are no interval.
+// newWindows returns the windows between two values of expressions. It returns an error if the
+// values do not form an interval.
 func newWindows(source rules.Window, from, to any) (*windows, error) {
 	from, err := windowBound(from)
 	if err == nil {
@@ -58,7 +58,7 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 	return w, nil
 }
 
-// windowBound returns a bound as a time or a number.
+// windowBound converts a bound to a time or a number.
 func windowBound(v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time, int, float64:
@@ -87,7 +87,7 @@ func showBound(v any) string {
 	return text
 }
 
-// before reports whether a bound is less than another.
+// before reports whether bound a is less than bound b.
 func before(a, b any) bool {
 	if t, ok := a.(time.Time); ok {
 		u, also := b.(time.Time)
@@ -110,8 +110,8 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// next returns the next window, and whether there is one.
-func (w *windows) next() (any, bool) {
+// nextWindow returns the next window. It reports false if there is none.
+func (w *windows) nextWindow() (any, bool) {
 	from, to := w.at(w.Next), w.at(w.Next+1)
 	if !before(from, w.To.Value) {
 		return nil, false
@@ -126,11 +126,11 @@ func (w *windows) next() (any, bool) {
 	return window(from, to), true
 }
 
-// done reports whether there is no further window.
+// done reports whether no window is left.
 func (w *windows) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
 
-// at returns the beginning of the window of an index, without the overlap. It is nil if
-// there is only one window, and the index is not its own.
+// at returns the beginning of the window with an index, without the overlap. If there is only one
+// window, it returns nil for any other index.
 func (w *windows) at(i int) any {
 	switch {
 	case w.source.Step != (rules.Span{}):
@@ -143,7 +143,7 @@ func (w *windows) at(i int) any {
 	return w.To.Value
 }
 
-// moved returns the bound that is n spans after another.
+// moved returns the bound that is n spans after from.
 func moved(s rules.Span, from any, n int) any {
 	switch from := from.(type) {
 	case time.Time:
@@ -158,14 +158,14 @@ func moved(s rules.Span, from any, n int) any {
 	return sum
 }
 
-// decimal returns a number exactly as it is written: 0.1 is a tenth, so three steps of 0.1
-// are 0.3.
+// decimal returns the exact value of a number's decimal spelling: 0.1 is a tenth, so three steps of
+// 0.1 are 0.3.
 func decimal(v any) *big.Rat {
 	if n, isInt := v.(int); isInt {
 		return new(big.Rat).SetInt64(int64(n))
 	}
 	exact, ok := new(big.Rat).SetString(strconv.FormatFloat(number(v), 'g', -1, 64))
-	if !ok { // it is not finite
+	if !ok { // not finite
 		return new(big.Rat)
 	}
 	return exact
@@ -173,8 +173,8 @@ func decimal(v any) *big.Rat {
 
 func window(from, to any) map[string]any { return map[string]any{"from": from, "to": to} }
 
-// divide divides the window that the last variable of a job has as its value. It reports false
-// if there is none, or it may not be divided.
+// divide divides a window, the value of the last variable of a job. It reports false if the value
+// is not a window or may not be divided.
 func divide(job *compile.Job, v any) (first, second any, ok bool) {
 	if n := len(job.Sources); n > 0 {
 		if w := job.Sources[n-1].Window; w != nil && w.Splits {
@@ -184,8 +184,8 @@ func divide(job *compile.Job, v any) (first, second any, ok bool) {
 	return nil, nil, false
 }
 
-// halves divides a window in two. It reports false for a window that is not larger than
-// the smallest.
+// halves divides a window in two. It reports false for a window that is not larger than the
+// smallest allowed.
 func (w *windows) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
@@ -200,8 +200,8 @@ func (w *windows) halves(v any) (first, second any, ok bool) {
 	return window(from, middle), window(middle, to), ok
 }
 
-// middleTime returns the middle of two times: a multiple of the smallest span after the
-// first of them.
+// middleTime returns the middle of two times, rounded to a multiple of the smallest span after
+// from.
 func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
 	if smallest == (rules.Span{}) {
 		smallest.Duration = time.Second
@@ -225,8 +225,8 @@ func middleTime(from, to time.Time, smallest rules.Span) (time.Time, bool) {
 	return from.Add(max(half.Truncate(unit), unit)), true
 }
 
-// middleNumber returns the middle of two numbers: a multiple of the smallest span after the
-// first of them. It is an integer if the first is one and the middle can be.
+// middleNumber returns the middle of two numbers, rounded to a multiple of the smallest span after
+// from. It is an integer if from is an integer and the middle can be one.
 func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 	unit := decimal(1)
 	if smallest.Number != nil {
@@ -253,7 +253,7 @@ func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 // maxWindows is the largest number of windows in a checkpoint.
 const maxWindows = 1 << 53
 
-// check checks windows that were saved, and completes them.
+// check checks windows that were decoded, and completes them.
 func (w *windows) check(source rules.Window) error {
 	from, to := w.From.Value, w.To.Value
 	for _, v := range []any{from, to} {

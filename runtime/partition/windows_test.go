@@ -50,7 +50,7 @@ func TestWindowsOfTimesCoverTheirIntervalExactly(t *testing.T) {
 		at, count := from, 0
 		for {
 			require.Equal(t, !at.Before(to), w.done())
-			v, more := w.next()
+			v, more := w.nextWindow()
 			if !more {
 				break
 			}
@@ -81,7 +81,7 @@ func TestWindowsOfNumbersCoverTheirIntervalExactly(t *testing.T) {
 		require.NoError(t, err)
 		var at any = from
 		for {
-			v, more := w.next()
+			v, more := w.nextWindow()
 			if !more {
 				break
 			}
@@ -147,7 +147,7 @@ func TestWindowsOfDaysAreThoseOfTheirTimeZone(t *testing.T) {
 		again := &windows{source: w.source}
 		require.NoError(t, json.Unmarshal(saved, again))
 		w = again
-		v, more := w.next()
+		v, more := w.nextWindow()
 		require.True(t, more)
 		begins, _ := bounds(v)
 		require.Equal(t, from.AddDate(0, 0, day).Format(time.RFC3339), begins.(time.Time).Format(time.RFC3339))
@@ -174,7 +174,7 @@ func TestBoundsAreDecimal(t *testing.T) {
 		w, err := newWindows(source, fraction(from), fraction(from+count*step))
 		require.NoError(t, err)
 		for i := range count {
-			v, more := w.next()
+			v, more := w.nextWindow()
 			require.True(t, more)
 			begins, ends := bounds(v)
 			require.Equal(t, fraction(from+i*step), begins)
