@@ -2,8 +2,12 @@ package engine
 
 import (
 	"context"
+	"maps"
+	"regexp/syntax"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -48,4 +52,98 @@ func (e *Engine) stressSuite() *stress.Suite {
 		},
 		Walk: func(env stress.Environment) partition.Walk { return e.walk(e.offline(env.Transport, env.Clock)) },
 	}
+}
+
+// sampleTexts are the values that inputs get when they have none: a text suits most of them.
+// What is compared with a number or read as a time needs another one.
+var sampleTexts = []string{"sample", "10", "2026-01-01T00:00:00Z"}
+
+// withSamples returns the engines in which the inputs that the run must set, and has not, have
+// values: one engine for each text of sampleTexts, or the engine itself if it has all inputs.
+func (e *Engine) withSamples() []*Engine {
+	var missing []rules.Input
+	for _, in := range e.cfg.Inputs {
+		if _, given := e.settings.run.Inputs[in.Name]; !given && in.Default == nil {
+			missing = append(missing, in)
+		}
+	}
+	if missing == nil {
+		return []*Engine{e}
+	}
+	engines := make([]*Engine, len(sampleTexts))
+	for i, text := range sampleTexts {
+		inputs := map[string]any{}
+		maps.Copy(inputs, e.settings.run.Inputs)
+		for _, in := range missing {
+			inputs[in.Name] = sampleInput(in, text)
+		}
+		engines[i] = e.With(WithInputs(inputs))
+	}
+	return engines
+}
+
+// sampleInput returns a value for an input: a text, or one that its pattern is made for.
+func sampleInput(in rules.Input, text string) string {
+	if in.Pattern == "" {
+		return text
+	}
+	parsed, err := syntax.Parse(in.Pattern, syntax.Perl)
+	if err != nil {
+		return text
+	}
+	return matching(parsed.Simplify())
+}
+
+// matching returns a short text that matches a regular expression, unless assertions in it
+// contradict each other.
+func matching(re *syntax.Regexp) string {
+	b := &strings.Builder{}
+	switch re.Op {
+	case syntax.OpLiteral:
+		return string(re.Rune)
+	case syntax.OpCharClass:
+		if len(re.Rune) > 0 {
+			return string(likelyIn(re.Rune))
+		}
+	case syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return "a"
+	case syntax.OpAlternate, syntax.OpCapture, syntax.OpPlus, syntax.OpStar:
+		return matching(re.Sub[0])
+	case syntax.OpConcat:
+		for _, sub := range re.Sub {
+			b.WriteString(matching(sub))
+		}
+	}
+	return b.String()
+}
+
+// likelyIn returns a character of a class, given as pairs of first and last: a letter or a
+// digit, if it has one.
+func likelyIn(ranges []rune) rune {
+	for _, c := range "a1A" {
+		for i := 0; i+1 < len(ranges); i += 2 {
+			if ranges[i] <= c && c <= ranges[i+1] {
+				return c
+			}
+		}
+	}
+	return ranges[0]
+}
+
+// Simulate runs one job against a model of its API, like [Engine.Stress], and returns the
+// pages with their requests and what every rule said of them. The spec is the sizes of the
+// pages, as in "10,10,3", or the name of a behaviour, or two names joined by "+".
+func (e *Engine) Simulate(ctx context.Context, job, spec string) (*stress.Simulation, error) {
+	parsed, err := stress.ParseSpec(spec)
+	if err != nil {
+		return nil, err
+	}
+	var simulation *stress.Simulation
+	for _, sampled := range e.With(WithVerdicts()).withSamples() {
+		simulation, err = sampled.stressSuite().Simulate(ctx, job, parsed)
+		if err != nil || simulation.Unknown == "" {
+			return simulation, err
+		}
+	}
+	return simulation, nil
 }

@@ -9,7 +9,7 @@
 //
 // The files, in the order of the life of an expression:
 //
-//   - source.go takes a source from text to a program; variable.go, names.go and tree.go
+//   - source.go takes a source from text to a program; context.go, names.go and tree.go
 //     serve it. mistakes.go and fault.go explain what is wrong with a source.
 //   - reads.go finds what an expression reads, and lookup.go and missing.go read the same
 //     values of a page. itemuse.go finds the paths that it reads of the items. It is a walk of
@@ -30,8 +30,8 @@
 // be interrupted, panic on values of another kind, compare every pair in uniq, and leave
 // values on the stack when they search backwards. Every function charges a [Machine]'s meter,
 // which reads the clock and the context, and ends the evaluation by a panic that the machine of
-// the expression language recovers: so no function passes on an error of the meter. A JSONPath is parsed by its library and evaluated
-// here, for the same reason.
+// the expression language recovers: so no function passes on an error of the meter. A JSONPath
+// is parsed by its library and evaluated here, for the same reason.
 //
 // Rules see the items of a page as columns. The paths that an expression reads of items are
 // found, and the name items is replaced by calls; a column is decoded when a rule reads it. A

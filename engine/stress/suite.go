@@ -2,11 +2,16 @@ package stress
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -99,3 +104,110 @@ func listed(job *compile.Job, unlimited bool) *compile.Job {
 
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
 func isLimit(c *compile.Condition) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
+
+// A Spec says what an API does in a [Simulation]: it serves pages of certain sizes, or has
+// one or two behaviours.
+type Spec struct {
+	text string
+	all  combination
+}
+
+// The bounds of a list of page sizes.
+const (
+	maxSizes     = 50
+	maxSimulated = 10_000
+)
+
+// ParseSpec reads the sizes of pages, as in "10,10,3", the name of a behaviour, or two names
+// joined by "+". The error names what is unknown, and the nearest name.
+func ParseSpec(text string) (Spec, error) {
+	spec := Spec{text: text}
+	if first := strings.TrimSpace(text); first == "" || strings.ContainsAny(first[:1], "0123456789-,") {
+		sizes, err := parseSizes(text)
+		if err != nil {
+			return Spec{}, err
+		}
+		spec.all = combination{ofSizes(text, sizes)}
+		return spec, nil
+	}
+	names := strings.Split(text, "+")
+	if len(names) > 2 {
+		return Spec{}, fmt.Errorf("want at most two behaviours, got %d", len(names))
+	}
+	for _, name := range names {
+		b, err := find(strings.TrimSpace(name))
+		if err != nil {
+			return Spec{}, err
+		}
+		spec.all = append(spec.all, b)
+	}
+	if len(spec.all) == 2 && spec.all.contradicts() {
+		return Spec{}, fmt.Errorf("%s and %s cannot happen at the same time", spec.all[0].Name, spec.all[1].Name)
+	}
+	return spec, nil
+}
+
+func parseSizes(text string) ([]int, error) {
+	var sizes []int
+	total := 0
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("want the sizes of pages, such as 10,10,3, or the name of a behaviour, got %q", text)
+		}
+		sizes, total = append(sizes, n), total+n
+		if total > maxSimulated || len(sizes) > maxSizes {
+			return nil, fmt.Errorf("want at most %d pages with %d items", maxSizes, maxSimulated)
+		}
+	}
+	return sizes, nil
+}
+
+// find returns the behaviour of a name.
+func find(name string) (*Behaviour, error) {
+	names := make([]string, len(behaviours))
+	for i := range behaviours {
+		if strings.EqualFold(behaviours[i].Name, name) {
+			return &behaviours[i], nil
+		}
+		names[i] = behaviours[i].Name
+	}
+	if slices.ContainsFunc(treeBehaviours, func(b Behaviour) bool { return strings.EqualFold(b.Name, name) }) {
+		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run stopwhen stress", name)
+	}
+	text := fmt.Sprintf("there is no behaviour %q; ", name)
+	if hint := diag.DidYouMean(name, names); hint != "" {
+		text += hint + " "
+	}
+	return nil, errors.New(text + "the behaviours are " + strings.Join(names, ", "))
+}
+
+// ofSizes is the behaviour of an API that answers the requests, whatever they say, with pages
+// of these sizes, one after the other, and then with empty ones. A page that is smaller than
+// the largest one was filtered by the API, unless it is the last.
+func ofSizes(name string, sizes []int) *Behaviour {
+	largest := max(1, slices.Max(sizes))
+	last := len(sizes) - 1
+	n := largest*last + sizes[last]
+	begin := func(a *api) {
+		a.size, a.chosen = largest, true
+		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
+	}
+	words := texts(sizes, strconv.Itoa)
+	says := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
+	if last > 0 {
+		says = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])
+	}
+	return &Behaviour{
+		Name: name, Says: says, items: exactly(n), begin: begin,
+		reply: func(a *api, r *reply) {
+			r.page(a, min((r.nth-1)*largest, len(a.rows)))
+			if r.nth <= last {
+				r.next = r.start + largest
+			}
+			if r.nth <= len(sizes) {
+				r.status = http.StatusOK
+			}
+		},
+	}
+}

@@ -1,14 +1,21 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/annotate"
+	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // An explainCommand is stopwhen explain.
@@ -145,4 +152,51 @@ func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
 		return s.writeText(x.Mermaid())
 	}
 	return s.writeText(x.Text(explain.TextOptions{Width: s.columns(), Full: full}))
+}
+
+// printAnnotated prints the configuration with comments.
+func (c *explainCommand) printAnnotated(l *loaded) error {
+	if err := l.readKept(c.kept); err != nil {
+		return err
+	}
+	text, _, err := annotate.YAML(annotate.Config{
+		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: c.columns(),
+	})
+	if errors.Is(err, yaml.ErrTooLarge) {
+		return &usageError{fmt.Sprintf("--annotate: %v; select some of the jobs with --job", err)}
+	}
+	if err != nil {
+		return &usageError{fmt.Sprintf("--annotate: %v", err)}
+	}
+	if err := c.build(&loaded{name: "annotated.yaml", text: text, server: l.server}); err != nil {
+		return &usageError{fmt.Sprintf("--annotate leaves out values of secrets, and cannot do so here; "+
+			"write them as {\"env\": \"NAME\"} first: %v", err)}
+	}
+	return c.writeText(string(text))
+}
+
+// printSimulations prints a run of every job against the model of its API.
+func (c *explainCommand) printSimulations(l *loaded) error {
+	ctx, stop := c.catchSignals()
+	defer stop()
+	var all []*stress.Simulation
+	for _, job := range l.Jobs() {
+		simulation, err := l.Simulate(ctx, job, c.simulate)
+		if err := cmp.Or(interrupted(ctx), err); err != nil {
+			return err
+		}
+		all = append(all, simulation)
+	}
+	return c.writeReport(c.out, func(w io.Writer) error {
+		if c.format == formatJSON {
+			return writeJSONTo(w, all)
+		}
+		texts := make([]string, len(all))
+		for i, simulation := range all {
+			printable.Strings(simulation)
+			texts[i] = report.SimulationText(simulation, report.TextOptions{Width: c.columns(), All: c.full, Colour: hasColour(c.stdout)})
+		}
+		_, err := io.WriteString(w, strings.Join(texts, "\n"))
+		return err
+	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // inputs returns the values of --set-file and --set, by name. Those of --set
@@ -128,4 +129,13 @@ func (a *app) open(path string) (io.ReadCloser, error) {
 		return io.NopCloser(a.stdin), nil
 	}
 	return os.Open(path)
+}
+
+// hideSecrets hides secrets in the errors or warnings of a configuration.
+func hideSecrets(err error, secrets []string) {
+	mistakes, _ := errors.AsType[diag.Diagnostics](err)
+	redactor := redact.New(secrets)
+	for _, m := range mistakes {
+		m.Message, m.Hint, m.Snippet = redactor.String(m.Message), redactor.String(m.Hint), redactor.String(m.Snippet)
+	}
 }

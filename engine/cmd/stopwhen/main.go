@@ -3,14 +3,16 @@
 //
 // # Decisions
 //
-// A run that reads one small page after another uses one thread (threads.go): with two, Go
+// A run that reads one small page after another uses one thread: with two, Go
 // wakes the second one in vain whenever net/http hands a request from one goroutine to the
 // next. The library leaves the number of threads to the program that embeds it.
 package main
 
 import (
 	"os"
+	goruntime "runtime"
 	"runtime/debug"
+	"sync/atomic"
 )
 
 // memoryTarget is how large the heap should be at most: the garbage collector works
@@ -25,4 +27,25 @@ func main() {
 	a := newApp(os.Stdin, os.Stdout, os.Stderr)
 	a.threads = &threads{}
 	os.Exit(a.run(os.Args[1:]))
+}
+
+// threads decides how many threads of the process run Go code at the same time. A run that
+// reads one small page after another has no work for a second one. But Go wakes it up whenever
+// net/http hands a request from one goroutine to the next, and with such pages that takes a
+// third of the CPU time. The nil threads decides nothing.
+type threads struct{ one atomic.Bool }
+
+// useOne uses one thread from now on, unless the environment says how many there are.
+func (t *threads) useOne() {
+	if t != nil && os.Getenv("GOMAXPROCS") == "" {
+		t.one.Store(true)
+		goruntime.GOMAXPROCS(1)
+	}
+}
+
+// useAll uses as many threads as there are processors from now on.
+func (t *threads) useAll() {
+	if t != nil && t.one.Swap(false) {
+		goruntime.SetDefaultGOMAXPROCS()
+	}
 }

@@ -12,7 +12,7 @@
 // them, so the clocks of machines may differ. Between measurements it uses its monotonic
 // clock, so they may be set, too.
 //
-// Read pace.go first (the bucket, and what happens while it is out of reach), then slot.go
-// (the rule for the next free time), schedule.go (requests receive their times) and hold.go
-// (what the API has said, and which request goes first afterwards).
+// Read pace.go first (the bucket, and waiting while it is out of reach), then schedule.go (the
+// rule for the next free time, and how requests receive their times) and hold.go (pauses that
+// the API has asked for, and which request goes first afterwards).
 package pace
