@@ -15,26 +15,24 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// Auth holds the credentials that every request to the configured origin is sent
-// with. They are added when it is sent, so that no log or trace contains them.
-// The zero Auth adds none.
+// Auth holds the credentials of every request to the configured origin. They are added when a
+// request is sent, so that no log or trace contains them. The zero Auth adds none.
 type Auth struct {
 	Header [][2]string // names and values
 	Query  [][2]string // names and values
 
-	// Token returns the bearer token for a request; nil adds none. It is called
-	// before every request, from several goroutines.
+	// Token returns the bearer token for a request; nil means no token. It is called before every
+	// request, from several goroutines.
 	Token func(context.Context) (string, error)
 
-	// Obtain returns credentials that expire. It may be nil. It is called before
-	// the first request, when a lease is due, and once for each request that the API
-	// refuses with status 401. Only one call is made at a time. Its error is final: it
-	// makes its own retries.
+	// Obtain returns credentials that expire. It may be nil. It is called before the first request,
+	// when a lease must be renewed, and once for each request that the API refuses with status 401.
+	// Only one call is made at a time. Its error is final, since it makes its own retries.
 	Obtain func(context.Context) (*Lease, error)
 
-	// Sign adds a signature to the headers or the address of a request, when everything
-	// else is in it; nil adds none. It is called for every attempt, from several
-	// goroutines. The body is nil if the request has none.
+	// Sign adds a signature to the headers or the address of a request that is otherwise complete;
+	// nil means no signature. It is called for every attempt, from several goroutines. body is nil
+	// if the request has none.
 	Sign func(request *http.Request, body []byte) error
 
 	Computed []string // names of the headers and parameters that Sign adds
@@ -72,7 +70,7 @@ func (c *Client) authorize(ctx context.Context, request *http.Request, lease *Le
 	return c.addToken(ctx, request)
 }
 
-// addToken adds the bearer token of [Auth.Token].
+// addToken adds the bearer token that [Auth.Token] returns.
 func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 	auth := c.options.Auth
 	if auth.Token == nil {
@@ -90,9 +88,9 @@ func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 	return nil
 }
 
-// Secret returns the present value of a secret that is fetched during a run: the bearer
-// token of a source of tokens, or a secret of a lease. It reports false if the
-// credentials have none of that name. The secret is hidden from now on.
+// Secret returns the current value of a secret that is fetched during a run: the bearer token of
+// [Auth.Token], or a secret of a lease. It reports false if the credentials have no secret of that
+// name. From then on the secret is hidden.
 func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) {
 	if c.options.Auth.Obtain != nil {
 		lease, err := c.lease(ctx, Call{})
@@ -113,8 +111,8 @@ func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) 
 	return token, err == nil, err
 }
 
-// WithQuery returns an address with parameters added. A parameter of the same name is
-// replaced in its place.
+// WithQuery returns an address with the parameters added. A new parameter takes the place of an
+// existing one with the same name.
 func WithQuery(address string, query [][2]string) string {
 	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
@@ -137,7 +135,7 @@ func WithQuery(address string, query [][2]string) string {
 	return address
 }
 
-// cutQuery returns an address without the parameters of a name, and their values.
+// cutQuery returns an address without the parameters of a name, and the values of these parameters.
 func cutQuery(address, name string) (string, []string) {
 	path, query, _ := strings.Cut(address, "?")
 	var rest, values []string
@@ -151,8 +149,8 @@ func cutQuery(address, name string) (string, []string) {
 	return path + "?" + strings.Join(rest, "&"), values
 }
 
-// fetchToken calls a source of tokens. It returns when the context is done, even if
-// the source does not.
+// fetchToken calls source for a token. It returns when the context is done, even if source does
+// not.
 func fetchToken(ctx context.Context, source func(context.Context) (string, error)) (string, error) {
 	type result struct {
 		token string
@@ -181,8 +179,8 @@ const (
 	credentialNames
 )
 
-// WithoutRecording marks the requests of a context as private: what they send and receive
-// are credentials, which must not be recorded.
+// WithoutRecording marks the requests of a context as private, because they send or receive
+// credentials.
 func WithoutRecording(ctx context.Context) context.Context {
 	return context.WithValue(ctx, withoutRecording, true)
 }
@@ -190,12 +188,11 @@ func WithoutRecording(ctx context.Context) context.Context {
 // Recordable reports whether a transport may record a request.
 func Recordable(r *http.Request) bool { return r.Context().Value(withoutRecording) == nil }
 
-// hiddenCredential replaces the value of a credential.
+// hiddenCredential replaces a credential in a recording.
 const hiddenCredential = "***"
 
-// Recorded returns the address and the headers of a request as a recording may have them:
-// without the values of what [Auth] has computed, such as signatures, which no redactor
-// knows.
+// Recorded returns the address and the headers of a request for a recording: without the values
+// that [Auth.Sign] has computed, such as signatures, which no redactor knows.
 func Recorded(r *http.Request) (address string, header http.Header) {
 	names, _ := r.Context().Value(credentialNames).([]string)
 	if names == nil {

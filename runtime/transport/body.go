@@ -18,9 +18,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// readBody reads the body of a response into the call's buffer. It checks
-// framing, compression and size, and returns the body complete or not at all. It calls
-// arrived when all bytes of the body have arrived.
+// readBody reads the body of a response into the call's buffer. It checks framing, compression and
+// size, and returns the body complete or not at all. It calls arrived with the size of the body
+// when all bytes have arrived.
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
 	watch.progress()
 	limit := c.options.MaxBody
@@ -29,7 +29,7 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 	if compressed, ok := body.(*decompressed); ok {
 		compressed.readAhead(watch.progress, arrived)
 	} else {
-		body = &source{ReadCloser: body, progress: watch.progress, arrived: arrived}
+		body = &bodySource{ReadCloser: body, progress: watch.progress, arrived: arrived}
 	}
 	reader := unpacked(&io.LimitedReader{R: body, N: limit + 1}, limit)
 	err := c.unknownEncoding(call, r)
@@ -45,7 +45,7 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 		case errors.Is(err, io.EOF):
 			return call.Into.Body()
 		case err != nil && isForeign(err) && r.StatusCode >= http.StatusMultipleChoices:
-			call.Into.Reset(0) // the status says enough, as of a proxy that does not know the encoding
+			call.Into.Reset(0) // the status is sufficient, as from a proxy that does not know the encoding
 			return call.Into.Body()
 		case err != nil:
 			return nil, nil, watch.cause(c.bodyError(call, r, err))
@@ -53,8 +53,8 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 	}
 }
 
-// unpacked returns what is in a body that is a file of gzip or zstd, up to limit bytes and
-// one more, and any other body as it is. No text begins like such a file.
+// unpacked decompresses a body that is a gzip or zstd file, up to one byte more than limit. It
+// returns any other body unchanged. No text begins like such a file.
 func unpacked(body io.Reader, limit int64) io.Reader {
 	peeked := bufio.NewReaderSize(body, 16) // larger reads bypass its buffer
 	for _, e := range allEncodings {
@@ -69,13 +69,13 @@ func unpacked(body io.Reader, limit int64) io.Reader {
 
 // bodyError returns the error for a body that cannot be read to its end.
 func (c *Client) bodyError(call Call, r *http.Response, err error) error {
-	if known, ok := errors.AsType[*failure.Error](err); ok { // of the buffer, or of the encoding's name
+	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of the buffer, or of the encoding's name
 		return known
 	}
 	if e, ok := errors.AsType[*encodingError](err); ok {
 		return c.encodingFault(call, r, e)
 	}
-	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) { // of a transport that decompresses itself
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, gzip.ErrChecksum) { // from a transport that decompresses itself
 		return c.encodingFault(call, r, &encodingError{encoding: "gzip", begun: call.Into.Len() > 0, err: err})
 	}
 	message := fmt.Sprintf("the response was cut off after %d bytes: %v", call.Into.Len(), withoutURL(err))
@@ -84,16 +84,16 @@ func (c *Client) bodyError(call Call, r *http.Response, err error) error {
 	return e
 }
 
-// endsWithConnection reports whether only the end of the connection marks the end of a
-// body, as in HTTP/1.0: then a body that is cut off looks complete.
+// endsWithConnection reports whether only the end of the connection marks the end of a body, as in
+// HTTP/1.0. Then a truncated body looks complete.
 //
-// The length of a body that was decompressed is always unknown. It may have been cut off
-// between two members or frames if the connection was closed after it.
+// The length of a decompressed body is always unknown. If the connection was closed after it, the
+// body may have been truncated between two members or frames.
 func endsWithConnection(r *http.Response) bool {
 	return r.ProtoMajor == 1 && r.ContentLength < 0 && len(r.TransferEncoding) == 0 && (!r.Uncompressed || r.Close)
 }
 
-// cutOff reports whether a body begins a list or an object that it does not end.
+// cutOff reports whether a body begins a list or an object and does not end it.
 func cutOff(body []byte, window *spool.Window) bool {
 	if head := bytes.TrimLeft(body[:min(len(body), 1<<10)], " \t\r\n\ufeff"); len(head) == 0 || head[0] != '{' && head[0] != '[' {
 		return false
@@ -119,31 +119,30 @@ func cutOff(body []byte, window *spool.Window) bool {
 	return inText || depth > 0
 }
 
-// The time limits of an exchange. A configured timeout replaces those of the headers and of
-// the whole response.
+// The time limits of an exchange. A configured timeout replaces headerTimeout and pageTimeout.
 const (
-	headerTimeout = time.Minute      // until the response headers arrive
+	headerTimeout = time.Minute      // until the headers of the response arrive
 	idleTimeout   = time.Minute      // between two pieces of the body
 	pageTimeout   = 10 * time.Minute // for the whole response
 )
 
-// A watchdog cancels an exchange that makes no progress: the headers do not
-// arrive, the body stops, or the response takes too long.
+// A watchdog cancels an exchange that makes no progress: the headers do not arrive, the body
+// stalls, or the response takes too long.
 type watchdog struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	timeout time.Duration // that is configured; 0: none is
-	end     time.Time     // when the response has to be complete
-	next    *time.Timer   // until the exchange is cancelled, unless there is progress
-	arrived atomic.Bool   // the headers have arrived
+	timeout time.Duration // the configured timeout; 0 means none
+	end     time.Time     // deadline of the response
+	next    *time.Timer   // cancels the exchange, unless there is progress
+	arrived atomic.Bool   // whether the headers have arrived
 }
 
-// newWatchdog returns a watchdog and the context that it cancels. The timeout is that of
-// the configuration; 0 is none.
+// newWatchdog returns a watchdog and the context that it cancels. timeout is the configured one; 0
+// means none.
 func newWatchdog(parent context.Context, timeout time.Duration) (context.Context, *watchdog) {
 	w := &watchdog{timeout: timeout, end: time.Now().Add(cmp.Or(timeout, pageTimeout))}
 	w.ctx, w.cancel = context.WithCancelCause(parent)
-	w.next = time.AfterFunc(cmp.Or(timeout, headerTimeout), w.bark)
+	w.next = time.AfterFunc(cmp.Or(timeout, headerTimeout), w.expire)
 	return w.ctx, w
 }
 
@@ -153,8 +152,8 @@ func (w *watchdog) progress() {
 	w.next.Reset(min(idleTimeout, time.Until(w.end)))
 }
 
-// bark cancels the exchange, and says why.
-func (w *watchdog) bark() {
+// expire cancels the exchange, with the reason as its cause.
+func (w *watchdog) expire() {
 	var message string
 	switch late := !time.Now().Before(w.end); {
 	case late && w.timeout > 0:
@@ -169,13 +168,13 @@ func (w *watchdog) bark() {
 	w.cancel(&failure.Error{Class: failure.Transient, Op: "request", Message: message})
 }
 
-// stop ends the watch.
+// stop stops the watchdog.
 func (w *watchdog) stop() {
 	w.next.Stop()
 	w.cancel(nil)
 }
 
-// cause returns why the watchdog cancelled the exchange, or err if it did not.
+// cause returns the reason why the watchdog cancelled the exchange, or err if it did not.
 func (w *watchdog) cause(err error) error {
 	if known := (*failure.Error)(nil); errors.As(context.Cause(w.ctx), &known) {
 		return known

@@ -17,39 +17,41 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// Options configure a [Client]. The zero Options are ready for use.
+// Options configure a [Client]. The zero Options are ready to use.
 type Options struct {
-	Transport http.RoundTripper // nil is [Default]; responses are decompressed as [Decompressed] does
-	Clock     Clock             // nil is [SystemClock]
-	Log       *slog.Logger      // nil logs nothing
-	Redactor  *redact.Redactor  // nil hides nothing
+	Transport http.RoundTripper // nil means [Default]; responses are decompressed as by [Decompressed]
+	Clock     Clock             // nil means [SystemClock]
+	Log       *slog.Logger      // nil means no log
+	Redactor  *redact.Redactor  // nil means no secrets
 	UserAgent string
 
-	Origin         *url.URL // receives the credentials, also those in the URL; nil is every origin
-	AllowedOrigins []string // URLs of other origins, which receive no credentials
-	AnyOrigin      bool     // allow all other origins, which receive no credentials
+	Origin         *url.URL // receives the credentials, including those in the URL; nil means every origin
+	AllowedOrigins []string // URLs of further origins, without credentials
+	AnyOrigin      bool     // whether all other origins are allowed, without credentials
 	Auth           Auth
-	SecretHeaders  []string // names of headers that are sent to Origin only
+	SecretHeaders  []string // names of headers that only Origin receives
 
 	Retry     RetryPolicy
 	RateLimit RateLimit
-	Pacer     *Pacer        // nil lets every request go at once
-	Timeout   time.Duration // of a request, from sending it to the last byte of its response; 0: a minute for the headers, ten in all
-	MaxBody   int64         // decompressed bytes; 0 is no limit
-	TooLarge  string        // the hint for a response that is larger; "" is about pages
+	Pacer     *Pacer // nil means no pace
+	// Timeout is the time for a request, from sending it to the last byte of its response. 0 means
+	// a minute for the headers, and ten minutes in all.
+	Timeout  time.Duration
+	MaxBody  int64  // limit in decompressed bytes; 0 means no limit
+	TooLarge string // hint for a larger response; "" means a hint about pages
 
-	Observe func(context.Context, Event) // is called from several goroutines; nil observes nothing
+	Observe func(context.Context, Event) // called from several goroutines; nil means no observer
 }
 
 // A Client makes HTTP exchanges. It may be used by several goroutines.
 type Client struct {
 	options   Options
 	http      http.Client
-	transport *decompressing                          // of http
-	jitter    func(bound time.Duration) time.Duration // returns a wait, up to a bound
+	transport *decompressingTransport                 // transport of http
+	jitter    func(bound time.Duration) time.Duration // returns a wait up to a bound
 	budget    budget
 	gate      *gate
-	pace      SharedPace // the gate, unless the pace is shared with other processes
+	pace      SharedPace // gate, unless the pace is shared with other processes
 	leases    leases
 	served    atomic.Bool // a response has arrived, so the host exists
 	parsed    atomic.Pointer[parsedAddress]
@@ -80,17 +82,17 @@ func New(options Options) *Client {
 	return c
 }
 
-// Default returns the transport that a client uses by default: that of [NewTransport],
-// which requests zstd and gzip as [Negotiated] does.
+// Default returns the default transport of a client: [NewTransport], requesting zstd and gzip as
+// [Negotiated] does.
 func Default() http.RoundTripper {
 	t := NewTransport()
-	t.DisableCompression = true // net/http requests gzip, and decompresses it more slowly
+	t.DisableCompression = true // net/http would request gzip, and decompress it more slowly
 	return Negotiated(t)
 }
 
-// NewTransport returns the connections that a client uses by default: keep-alive,
-// HTTP/2, the proxy from the environment, time limits on connecting, and the
-// guard that refuses connections to private addresses.
+// NewTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
+// the environment, time limits on connecting, and the guard that refuses connections to private
+// addresses.
 func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
@@ -109,19 +111,18 @@ func NewTransport() *http.Transport {
 // Close closes the idle connections.
 func (c *Client) Close() { c.http.CloseIdleConnections() }
 
-// Do sends a call, with retries, and returns its response. The error is a
-// [*failure.Error].
+// Do sends a call, with retries, and returns its response. The error is a [*failure.Error].
 //
-// Statuses below 400 are returned if they can be a page. decide judges all
-// others; if it is nil or decides nothing, transient errors are retried and the
-// rest are errors.
+// Do returns a response with a status below 400 if it can be a page. decide judges any other
+// response. If decide is nil or makes no decision, transient errors are retried, and all others are
+// returned.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)
 	return c.Complete(ctx, call, response, err, decide)
 }
 
-// Complete is [Client.Do] for a call whose first attempt has been made: response
-// and err are what [Client.Exchange] returned for it.
+// Complete continues [Client.Do] for a call whose first attempt was made: response and err are the
+// results of [Client.Exchange].
 func (c *Client) Complete(
 	ctx context.Context, call Call, response *Response, err error, decide func(*Response) Decision,
 ) (*Response, error) {
@@ -156,18 +157,18 @@ func (c *Client) Complete(
 // show returns an address without secrets.
 func (c *Client) show(address string) string { return c.options.Redactor.URL(address) }
 
-// A Clock tells the time and waits. One that has a method
+// A Clock tells the time and waits. A Clock with the method
 //
 //	Jitter(bound time.Duration) time.Duration
 //
-// also decides how long to wait, up to a bound, before a request is retried.
+// also determines the waits before retries, up to a bound.
 type Clock interface {
 	Now() time.Time
 	// Sleep waits for d. It returns the context's error if the context is done first.
 	Sleep(ctx context.Context, d time.Duration) error
 }
 
-// SystemClock is the machine's clock.
+// SystemClock is the clock of the machine.
 var SystemClock Clock = systemClock{}
 
 type systemClock struct{}
@@ -185,26 +186,26 @@ func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// jitterer is a [Clock] that decides the waits between retries.
+// A jitterer is a [Clock] that determines the waits before retries.
 type jitterer interface {
 	Jitter(bound time.Duration) time.Duration
 }
 
-// An Event reports on an exchange: a request that was made, or a wait before one.
+// An Event describes part of an exchange: a request that was made, or a wait before one.
 type Event struct {
 	Kind     string // [EventRequest], [EventRetry] or [EventWait]
-	Job      string // of the call
-	Page     int    // of the call
+	Job      string // id of the call's job
+	Page     int    // page of the call
 	Time     time.Time
-	Duration time.Duration // of the exchange, or of the wait that follows
+	Duration time.Duration // duration of the exchange, or of the wait that follows
 
 	Method  string
-	URL     string // without secrets
+	URL     string // address without secrets
 	Attempt int    // from 1
 	Status  int    // HTTP status; 0 if there was no response
-	Bytes   int64  // of the decompressed body
-	Source  string // of a wait: the header that requested it, or "backoff"
-	Err     error  // why there is no complete response, or why it is retried
+	Bytes   int64  // size of the decompressed body
+	Source  string // for a wait: the header that asked for it, or "backoff"
+	Err     error  // reason why there is no complete response, or why it is retried
 }
 
 // The kinds of events.
@@ -229,33 +230,33 @@ func (c *Client) observe(ctx context.Context, call Call, e Event) {
 	}
 }
 
-// WithCertificates returns the default transport, which uses certificates for connections to
-// an origin. Other origins neither get the client's certificate nor have to be certified
-// by the authorities of these.
+// WithCertificates returns the default transport with the certificates of config for connections to
+// an origin. Other origins do not receive the client's certificate, and the authorities of config
+// do not apply to them.
 func WithCertificates(origin *url.URL, config *tls.Config) http.RoundTripper {
 	own := NewTransport()
 	own.TLSClientConfig = config.Clone()
 	others := NewTransport()
 	own.DisableCompression, others.DisableCompression = true, true
-	return Negotiated(&certified{origin: origin, own: own, others: others})
+	return Negotiated(&certifiedTransport{origin: origin, own: own, others: others})
 }
 
-// certified is a transport with certificates for one origin.
-type certified struct {
+// A certifiedTransport uses certificates for one origin.
+type certifiedTransport struct {
 	origin      *url.URL
 	own, others *http.Transport
 }
 
-// RoundTrip sends a request.
-func (t *certified) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements [http.RoundTripper].
+func (t *certifiedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if SameOrigin(t.origin, r.URL) {
 		return t.own.RoundTrip(r)
 	}
 	return t.others.RoundTrip(r)
 }
 
-// CloseIdleConnections closes the connections that are not in use.
-func (t *certified) CloseIdleConnections() {
+// CloseIdleConnections closes the idle connections of both transports.
+func (t *certifiedTransport) CloseIdleConnections() {
 	t.own.CloseIdleConnections()
 	t.others.CloseIdleConnections()
 }

@@ -14,44 +14,44 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// acceptedEncodings is the value of Accept-Encoding, in the order of preference.
+// acceptedEncodings is the value of Accept-Encoding, with the preferred encoding first.
 const acceptedEncodings = "zstd, gzip"
 
-// maxEncodings limits how often a body may be compressed, one time over another.
+// maxEncodings is the largest number of encodings that a body may have, one applied to another.
 const maxEncodings = 3
 
-// Negotiated returns a transport that requests zstd or gzip of next and decompresses the
-// responses, as [Decompressed] does. A request that has a header Accept-Encoding is sent with
-// that header, and one for a range of bytes without any.
+// Negotiated returns a transport that requests zstd or gzip from next, and decompresses the
+// responses as [Decompressed] does. It leaves a request with its own Accept-Encoding unchanged, and
+// adds no header to a request for a byte range.
 func Negotiated(next http.RoundTripper) http.RoundTripper {
-	return &decompressing{next: next, accept: acceptedEncodings}
+	return &decompressingTransport{next: next, accept: acceptedEncodings}
 }
 
-// Decompressed returns a transport that decompresses the responses of next: those whose
-// Content-Encoding is gzip, zstd, or a sequence of these. As with net/http, Uncompressed is
-// then set, the length is unknown, and the headers that describe the compressed body are
-// removed. All other responses are as next returns them. It requests nothing by itself, so
-// that it can be put around any transport.
+// Decompressed returns a transport that decompresses the responses of next if their
+// Content-Encoding is gzip, zstd, or a sequence of these. As with net/http, it then sets
+// Uncompressed and an unknown length, and removes the headers that describe the compressed body. It
+// returns all other responses unchanged. It requests no encoding itself, so it can wrap any
+// transport.
 //
-// Reading a body returns an error if its content is not what the headers say, is damaged, or
-// ends early, and at the latest after its last byte.
+// Reading a body returns an error if the content does not match the headers, is damaged, or ends
+// early. The error comes after the last byte at the latest.
 func Decompressed(next http.RoundTripper) http.RoundTripper { return decompressingOf(next) }
 
-func decompressingOf(next http.RoundTripper) *decompressing {
-	if t, ok := next.(*decompressing); ok {
+func decompressingOf(next http.RoundTripper) *decompressingTransport {
+	if t, ok := next.(*decompressingTransport); ok {
 		return t
 	}
-	return &decompressing{next: next}
+	return &decompressingTransport{next: next}
 }
 
-// decompressing is a transport that decompresses responses.
-type decompressing struct {
+// A decompressingTransport decompresses responses.
+type decompressingTransport struct {
 	next   http.RoundTripper
-	accept string // Accept-Encoding of requests that have none; "" adds none
+	accept string // Accept-Encoding for requests without one; "" means none
 }
 
-// RoundTrip sends a request.
-func (t *decompressing) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements [http.RoundTripper].
+func (t *decompressingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(t.negotiated(r))
 	if err != nil || response == nil || !hasBody(r.Method, response) {
 		return response, err
@@ -63,7 +63,7 @@ func (t *decompressing) RoundTrip(r *http.Request) (*http.Response, error) {
 	if len(encodings) == 0 || !known {
 		return response, nil
 	}
-	for _, e := range slices.Backward(encodings) { // the last one was applied last
+	for _, e := range slices.Backward(encodings) { // the last encoding was applied last
 		response.Body = e.decompress(response.Body)
 	}
 	response.Header.Del("Content-Encoding")
@@ -73,12 +73,12 @@ func (t *decompressing) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // negotiates reports whether a request needs the header Accept-Encoding.
-func (t *decompressing) negotiates(r *http.Request) bool {
+func (t *decompressingTransport) negotiates(r *http.Request) bool {
 	return t.accept != "" && r.Method != http.MethodHead && r.Header.Get("Range") == "" && len(r.Header.Values("Accept-Encoding")) == 0
 }
 
 // negotiated returns a request with the header Accept-Encoding, if it needs one.
-func (t *decompressing) negotiated(r *http.Request) *http.Request {
+func (t *decompressingTransport) negotiated(r *http.Request) *http.Request {
 	if !t.negotiates(r) {
 		return r
 	}
@@ -89,27 +89,27 @@ func (t *decompressing) negotiated(r *http.Request) *http.Request {
 }
 
 // negotiate adds the header Accept-Encoding to a request, if it needs one.
-func (t *decompressing) negotiate(r *http.Request) {
+func (t *decompressingTransport) negotiate(r *http.Request) {
 	if t.negotiates(r) {
 		r.Header["Accept-Encoding"] = []string{t.accept}
 	}
 }
 
-// CloseIdleConnections closes the connections that are not in use.
-func (t *decompressing) CloseIdleConnections() {
+// CloseIdleConnections closes the idle connections of the transport.
+func (t *decompressingTransport) CloseIdleConnections() {
 	if c, ok := t.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
 }
 
-// hasBody reports whether the response to a request has a body, which may be empty.
+// hasBody reports whether the response to a request has a body, even an empty one.
 func hasBody(method string, r *http.Response) bool {
 	without := method == http.MethodHead || r.StatusCode == http.StatusNoContent || r.StatusCode == http.StatusNotModified
 	return !without && r.ContentLength != 0 && r.Body != nil
 }
 
-// encodingsOf returns the encodings of a body in the order in which they were applied, and
-// whether they are known. A body that is plain, or was decompressed already, has none.
+// encodingsOf returns the encodings of a body in the order in which they were applied, and whether
+// all are known. A body that is plain or already decompressed has none.
 func encodingsOf(r *http.Response) (encodings []*encoding, known bool) {
 	if r.Uncompressed {
 		return nil, true
@@ -130,21 +130,21 @@ func encodingsOf(r *http.Response) (encodings []*encoding, known bool) {
 	return encodings, true
 }
 
-// An encodingError says why a body cannot be decompressed.
+// An encodingError says why a body could not be decompressed.
 type encodingError struct {
 	encoding string
-	isFile   bool // no header says that the body is compressed
-	begun    bool // something was decompressed
+	isFile   bool // whether the body is a compressed file: no header says so
+	begun    bool // whether some content was decompressed
 	err      error
 }
 
-// Error describes the error.
+// Error returns the encoding and the error of the decompressor.
 func (e *encodingError) Error() string { return fmt.Sprintf("%s: %v", e.encoding, e.err) }
 
 // Unwrap returns the error of the decompressor.
 func (e *encodingError) Unwrap() error { return e.err }
 
-// is reports whether the error of the decompressor is one of several.
+// is reports whether the error of the decompressor is one of targets.
 func (e *encodingError) is(targets ...error) bool {
 	for _, target := range targets {
 		if errors.Is(e.err, target) {
@@ -154,10 +154,10 @@ func (e *encodingError) is(targets ...error) bool {
 	return false
 }
 
-// errEncoding is the error of a body whose encoding is unknown.
+// errEncoding is the error for a body with an unknown encoding.
 var errEncoding = errors.New("unknown content encoding")
 
-// unknownEncoding returns the error for a body whose encoding is unknown.
+// unknownEncoding returns the error for a body with an unknown encoding.
 func (c *Client) unknownEncoding(call Call, r *http.Response) error {
 	if _, known := encodingsOf(r); known || !hasBody(call.Method, r) {
 		return nil
@@ -171,11 +171,11 @@ func (c *Client) unknownEncoding(call Call, r *http.Response) error {
 	return e
 }
 
-// isAcceptEncoding reports whether a header, as it was written, is Accept-Encoding.
+// isAcceptEncoding reports whether a header name, in any case, is Accept-Encoding.
 func isAcceptEncoding(name string) bool { return strings.EqualFold(name, "Accept-Encoding") }
 
-// isForeign reports whether a body cannot be read because of its encoding, whose bytes are
-// not damaged.
+// isForeign reports whether a body cannot be read because of its encoding, although its bytes are
+// intact.
 func isForeign(err error) bool {
 	e, ok := errors.AsType[*encodingError](err)
 	return errors.Is(err, errEncoding) || errors.Is(err, gzip.ErrHeader) || ok && e.isForeign()

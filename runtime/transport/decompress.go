@@ -10,37 +10,37 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// maxWindow is the largest window of zstd, in bytes: what RFC 9659 requires of clients and
-// allows servers.
+// maxWindow is the largest window of zstd, in bytes. RFC 9659 requires clients to support it, and
+// servers not to exceed it.
 const maxWindow = 8 << 20
 
-// aheadBytes is how much of a compressed body is read before any of it is decompressed.
+// aheadBytes is the number of bytes of a compressed body that are read before decompression begins.
 const aheadBytes = 64 << 10
 
 // An encoding is a format of compressed bodies.
 type encoding struct {
-	name  string   // for messages
-	names []string // in the header Content-Encoding
-	magic string   // begins every body that is not empty
+	name  string   // name in messages
+	names []string // names in the header Content-Encoding
+	magic string   // first bytes of every body that is not empty
 	pool  sync.Pool
 }
 
-// allEncodings are the encodings that can be decompressed.
+// allEncodings lists the supported encodings.
 var allEncodings = []*encoding{
 	{
 		name: "gzip", names: []string{"gzip", "x-gzip"}, magic: "\x1f\x8b",
-		pool: sync.Pool{New: func() any { return newDecompressor(&members{}) }},
+		pool: sync.Pool{New: func() any { return newDecompressor(&gzipMembers{}) }},
 	},
 	{
 		name: "zstd", names: []string{"zstd"}, magic: "\x28\xb5\x2f\xfd",
-		pool: sync.Pool{New: func() any { return newDecompressor(frames{newZstd()}) }},
+		pool: sync.Pool{New: func() any { return newDecompressor(zstdFrames{newZstd()}) }},
 	},
 }
 
 // newZstd returns a reader of zstd that decompresses in the goroutine of its caller.
 func newZstd() *zstd.Decoder {
-	// The limit of the memory holds for the windows of frames with a single segment, which
-	// the limit of the window does not cover.
+	// The memory limit covers the windows of frames with a single segment, which the window limit
+	// does not.
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderMaxMemory(maxWindow))
 	if err != nil {
@@ -49,21 +49,21 @@ func newZstd() *zstd.Decoder {
 	return z
 }
 
-// members reads a sequence of members of gzip (RFC 1952, section 2.2). That of [gzip.Reader]
-// takes a body that ends in the header of a member for complete.
-type members struct {
+// gzipMembers reads a sequence of gzip members (RFC 1952, section 2.2). [gzip.Reader] would accept
+// a body that ends within the header of a member as complete.
+type gzipMembers struct {
 	from *bufio.Reader
 	gzip.Reader
 }
 
-// Reset begins with the first member of from, which may have none.
-func (m *members) Reset(from *bufio.Reader) error {
+// Reset starts reading at the first member of from, which may be empty.
+func (m *gzipMembers) Reset(from *bufio.Reader) error {
 	m.from = from
-	return m.next()
+	return m.nextMember()
 }
 
-// next begins with the next member. The error is [io.EOF] if there is none.
-func (m *members) next() error {
+// nextMember starts the next member. It returns [io.EOF] if there is none.
+func (m *gzipMembers) nextMember() error {
 	if _, err := m.from.Peek(1); err != nil {
 		return err
 	}
@@ -75,28 +75,28 @@ func (m *members) next() error {
 	return err
 }
 
-// Read reads what the members hold.
-func (m *members) Read(p []byte) (int, error) {
+// Read reads the decompressed content.
+func (m *gzipMembers) Read(p []byte) (int, error) {
 	n, err := m.Reader.Read(p)
 	if errors.Is(err, io.EOF) {
-		err = m.next()
+		err = m.nextMember()
 	}
 	return n, err
 }
 
-// frames reads a sequence of frames of zstd (RFC 8878, section 3).
-type frames struct{ *zstd.Decoder }
+// zstdFrames reads a sequence of zstd frames (RFC 8878, section 3).
+type zstdFrames struct{ *zstd.Decoder }
 
-// Reset begins with the first frame of from, which may have none.
-func (f frames) Reset(from *bufio.Reader) error { return f.Decoder.Reset(from) }
+// Reset starts reading at the first frame of from, which may be empty.
+func (f zstdFrames) Reset(from *bufio.Reader) error { return f.Decoder.Reset(from) }
 
-// A decompressor decompresses one body after another.
+// A decompressor is reused for one body after another.
 type decompressor struct {
 	from *bufio.Reader
 	stream
 }
 
-// A stream reads what is compressed in from.
+// A stream reads the decompressed content of its source.
 type stream interface {
 	io.Reader
 	Reset(from *bufio.Reader) error
@@ -106,33 +106,33 @@ func newDecompressor(s stream) *decompressor {
 	return &decompressor{from: bufio.NewReaderSize(nil, aheadBytes), stream: s}
 }
 
-// decompress returns what a body holds.
+// decompress returns the decompressed content of a body.
 func (e *encoding) decompress(body io.ReadCloser) *decompressed {
-	return &decompressed{encoding: e, source: source{ReadCloser: body}}
+	return &decompressed{encoding: e, source: bodySource{ReadCloser: body}}
 }
 
-// decompressed is a body that is decompressed while it is read.
+// A decompressed is a body that is decompressed as it is read.
 type decompressed struct {
 	encoding *encoding
-	source   source
-	isFile   bool          // no header says that it is compressed
+	source   bodySource
+	isFile   bool          // whether the body is a compressed file: no header says so
 	from     *decompressor // nil before the first read and after the end
-	opened   bool          // the decompressor reads the body
-	begun    bool          // something was decompressed
-	err      error         // of the end; nil before it
+	opened   bool          // whether the decompressor reads the body
+	begun    bool          // whether some content was decompressed
+	err      error         // error that ended the body; nil before its end
 }
 
-// A source is a body as it arrives, before it is decompressed.
-type source struct {
+// A bodySource is a body as it arrives, before decompression.
+type bodySource struct {
 	io.ReadCloser
-	bytes    int             // that have arrived
-	progress func()          // is called when some have arrived; may be nil
-	arrived  func(bytes int) // is called at the end of the body; may be nil
-	err      error           // that ended it
+	bytes    int             // number of bytes that have arrived
+	progress func()          // called when bytes have arrived; may be nil
+	arrived  func(bytes int) // called at the end of the body; may be nil
+	err      error           // error that ended the body
 }
 
 // Read reads from the body.
-func (s *source) Read(p []byte) (int, error) {
+func (s *bodySource) Read(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
 	}
@@ -146,8 +146,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readAhead reads the compressed bytes before they are decompressed, up to aheadBytes, and
-// reports its progress. It calls arrived, or Read does, when the last one was read.
+// readAhead reads compressed bytes before decompression, up to aheadBytes, and calls progress. It,
+// or a later Read, calls arrived after the last byte.
 func (d *decompressed) readAhead(progress func(), arrived func(bytes int)) {
 	if inner, ok := d.source.ReadCloser.(*decompressed); ok { // compressed more than once
 		inner.readAhead(progress, arrived)
@@ -164,7 +164,7 @@ func (d *decompressed) borrow() {
 	d.from.from.Reset(&d.source)
 }
 
-// Read decompresses. The bytes are not certain until it returns [io.EOF].
+// Read implements [io.Reader]. The content is verified only when it returns [io.EOF].
 func (d *decompressed) Read(p []byte) (n int, err error) {
 	if d.err != nil {
 		return 0, d.err
@@ -185,18 +185,18 @@ func (d *decompressed) Read(p []byte) (n int, err error) {
 	return n, err
 }
 
-// end keeps the error that ended the body and gives the decompressor back. A body that was
-// only closed keeps its decompressor, which somebody may still be reading from.
+// end records the error that ended the body, and returns the decompressor to the pool. A body that
+// was only closed keeps its decompressor, since another goroutine may still be reading from it.
 func (d *decompressed) end(err error) error {
 	d.err = d.reason(err)
-	d.from.from.Reset(nil) // gives up the reference to the body
+	d.from.from.Reset(nil) // drop the reference to the body
 	d.encoding.pool.Put(d.from)
 	d.from = nil
 	return d.err
 }
 
-// reason returns why a body ended. If reading it failed, that is the reason, whatever the
-// decompressor makes of it: some take it for the end of the content.
+// reason returns the error that ended a body. An error while reading the body takes precedence over
+// that of the decompressor, which may report the end of the content instead.
 func (d *decompressed) reason(err error) error {
 	switch {
 	case d.source.err != nil && !errors.Is(d.source.err, io.EOF) && d.from.from.Buffered() == 0:

@@ -20,44 +20,44 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A Call is an HTTP request to send. It has everything but the credentials.
+// A Call is an HTTP request to send, complete except for its credentials.
 type Call struct {
 	Method string
-	URL    string // absolute
+	URL    string // absolute address
 	Header http.Header
-	Body   []byte // nil sends none
+	Body   []byte // nil means no body
 
-	// MayBeEmpty reports whether an empty body of a content type can be a page. Otherwise, and
-	// if it is nil, an empty body is requested once more.
+	// MayBeEmpty reports whether an empty body of a content type can be a page. If it is nil or
+	// reports false, an empty body is requested once more.
 	MayBeEmpty func(contentType string) bool
 
-	Into *spool.Buffer // receives the response body; nil is a new buffer
+	Into *spool.Buffer // receives the response body; nil means a new buffer
 
-	Waits *[]Event // receives the events of the call's waits, in their order; may be nil
+	Waits *[]Event // receives the events of the call's waits, in order; may be nil
 
-	// Arrived is called when the body of a page has arrived, with its size as it was sent. A
-	// compressed one has still to be decompressed, and may be damaged. It may be nil.
+	// Arrived is called when the body of a page has arrived, with the number of bytes received. A
+	// compressed body must still be decompressed, and may be damaged. Arrived may be nil.
 	Arrived func(bytes int)
 
-	// Uninterrupted says that an attempt that has begun is ended even if the context is
-	// cancelled, since its response may be the only one.
+	// Uninterrupted keeps cancellation of the context from ending an attempt that has begun,
+	// because its response may exist only once.
 	Uninterrupted bool
 
-	Turn int // the number from [Client.Reserve] of a request that was counted; otherwise 0
+	Turn int // number from [Client.Reserve], if the request was counted there; otherwise 0
 
-	// Ended is when the first attempt ended, of a call that was made ahead and is now
-	// passed to [Client.Complete]; otherwise zero. Its first repetition does not count
+	// Ended is the end of the first attempt of a call that was made ahead and is passed to
+	// [Client.Complete]; otherwise it is zero. The first retry of such a call does not count
 	// against the retries of the run, since one incident fails all requests in flight.
 	Ended time.Time
 
 	Job  string // for events and errors
 	Page int    // for events and errors, from 1
 
-	attempt int    // from 1; 0 is the first too
-	refused *Lease // that the API has refused in this call, or nil
+	attempt int    // from 1; 0 also means the first
+	refused *Lease // lease that the API has refused in this call, or nil
 }
 
-// NewCall returns the call for a request whose URL is address.
+// NewCall returns the call for a request with the URL address.
 func NewCall(request requests.Request, address string) (Call, error) {
 	body, contentType, err := request.Payload()
 	if err != nil {
@@ -74,26 +74,26 @@ func NewCall(request requests.Request, address string) (Call, error) {
 	return call, nil
 }
 
-// A Response is an HTTP response that was read to its end and decompressed.
+// A Response is a complete, decompressed HTTP response.
 type Response struct {
 	Status   int
 	Header   http.Header
 	Body     []byte // valid until [Call.Into] is reused
-	URL      string // after redirects
-	Attempts int    // number of requests that were made, from 1
-	Arrived  int    // bytes of the body as it was sent
+	URL      string // address after redirects
+	Attempts int    // number of requests made, from 1
+	Arrived  int    // number of bytes received for the body
 
-	Window *spool.Window // of a body that is in a file; nil for one in memory
+	Window *spool.Window // window of a body in a file; nil for a body in memory
 
-	// Unframed says that only the end of the connection marked the end of the body, so that it
-	// may have been cut off. [Client.Complete] looks for that.
+	// Unframed reports that only the end of the connection marked the end of the body, so that it
+	// may be truncated. [Client.Complete] checks for that.
 	Unframed bool
 
-	lease *Lease // that the request was sent with, or nil
+	lease *Lease // lease of the request, or nil
 	head  []byte // see KeepHead
 }
 
-// ContentType returns the content type, or "no content type".
+// ContentType returns the content type, or the text "no content type".
 func (r *Response) ContentType() string {
 	return cmp.Or(r.Header.Get("Content-Type"), "no content type")
 }
@@ -107,8 +107,8 @@ func (r *Response) HeaderValue(name string) any {
 	return nil
 }
 
-// Exchange makes one attempt: it sends a call, follows redirects and reads the
-// response, which may have any status. [Client.Complete] classifies the error.
+// Exchange makes one attempt: it sends a call, follows redirects and reads the response, which may
+// have any status. [Client.Complete] classifies its error.
 func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 	const maxRedirects = 10
 	for range maxRedirects + 1 {
@@ -128,8 +128,8 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 	return nil, c.fault(failure.API, call, 0, fmt.Sprintf("more than %d redirects", maxRedirects))
 }
 
-// redirected returns the call that a redirect points to. Only status 303 turns a
-// POST into a GET: for other statuses that would be a different request.
+// redirected returns the call for a redirect. Only status 303 turns a POST into a GET; for any
+// other status that would be a different request.
 func (c *Client) redirected(call Call, status int, location string) (Call, error) {
 	from, err := url.Parse(call.URL)
 	if err != nil {
@@ -156,8 +156,8 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 	return call, nil
 }
 
-// roundTrip sends one request, if it may go to its address, as soon as it may be made,
-// and reads the response.
+// roundTrip waits until a request may be made, sends it if its address is allowed, and reads the
+// response.
 func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	if call.Turn == 0 {
 		call.Turn = c.Reserve()
@@ -200,9 +200,9 @@ func (c *Client) shownError(err error) error {
 	return errors.New(c.options.Redactor.String(withoutURL(err).Error()))
 }
 
-// send sends one request and reads the response. The status is 0 if no response
+// send sends one request and reads the response. It returns the status, or 0 if no response
 // arrived.
-func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, int, error) {
+func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Response, int, error) {
 	if call.Uninterrupted {
 		ctx = context.WithoutCancel(ctx)
 	}
@@ -214,7 +214,7 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 		}
 		ctx = context.WithValue(ctx, credentialNames, c.options.Auth.Computed)
 	}
-	c.transport.negotiate(p.request) // which would have to be copied later
+	c.transport.negotiate(p.request) // here, since a later change would need a copy
 	answer, err := c.http.Do(p.request.WithContext(ctx))
 	if err != nil {
 		return nil, 0, watch.cause(err)
@@ -240,8 +240,8 @@ func (c *Client) send(ctx context.Context, call Call, p *prepared) (*Response, i
 	return response, answer.StatusCode, nil
 }
 
-// newRequest builds the HTTP request of a call. It adds the credentials, but no signature,
-// if the address is trusted, and removes all secret headers otherwise.
+// newRequest builds the HTTP request of a call. If the address is trusted, it adds the credentials,
+// except for a signature; otherwise it removes all secret headers.
 func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease *Lease) (*http.Request, error) {
 	address := call.URL
 	if trusted {

@@ -13,41 +13,41 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// A gate has all that requests of a client wait for, under one lock: what the API has
-// reported of its rate limit, the holds of its origins, and the turns of the [Pace]. It is
-// also the [SharedPace] of a client that shares its pace with no other process.
+// A gate coordinates the waits of a client's requests under one lock: the reported rate limit, the
+// holds of origins, and the turns of the [Pace]. It is also the [SharedPace] of a client whose pace
+// is not shared.
 type gate struct {
 	clock    Clock
-	limiter  *rate.Limiter // nil: any rate; it may be shared with other clients
-	parallel int           // requests in flight; 0: any number
+	limiter  *rate.Limiter // nil means no rate; other clients may share it
+	parallel int           // largest number of requests in flight; 0 means no limit
 
 	mu    sync.Mutex
-	holds map[string]*hold // by origin
+	holds map[string]*originHold // holds by origin
 	quota quota
 
-	// One request at a time has the turn, in which it asks for its time. Of those that
-	// wait for it, the one with the lowest number is next, so that pages that are fetched ahead
-	// are requested in their order. A request that does not wait yet holds up no other.
-	numbers  int // of the requests that were counted
+	// One request at a time has the turn, in which it asks for its time. Among the waiting
+	// requests, the lowest number comes first, so that pages fetched ahead are requested in order.
+	// A request that is not waiting yet does not hold up others.
+	numbers  int // last number assigned
 	taken    bool
 	inFlight int
 	waiting  []*waiter // in the order of their numbers
 }
 
-// A waiter is a request that waits for its turn.
+// A waiter is a request waiting for its turn.
 type waiter struct {
 	number int
-	turn   chan struct{} // closed when it is the request's turn
+	turn   chan struct{} // closed when the turn of the request begins
 }
 
 // newGate returns the gate of a client.
 func newGate(clock Clock, p *Pacer) *gate {
-	return &gate{clock: clock, limiter: p.limiter, parallel: p.pace.Parallel, holds: map[string]*hold{}}
+	return &gate{clock: clock, limiter: p.limiter, parallel: p.pace.Parallel, holds: map[string]*originHold{}}
 }
 
-// enter waits for the turn of a request, while fewer than parallel requests are in flight,
-// and counts one more. If there is no error, the request has to pass when it has its time, and
-// to leave when it has ended.
+// enter waits for the turn of a request while the number of requests in flight is at its limit, and
+// then counts the request. After enter returns nil, the caller must call endTurn when the request
+// has its time, and leave when the request has ended.
 func (g *gate) enter(ctx context.Context, number int) error {
 	w := &waiter{number: number, turn: make(chan struct{})}
 	g.mu.Lock()
@@ -71,7 +71,7 @@ func (g *gate) enter(ctx context.Context, number int) error {
 	return err
 }
 
-// admit gives the turn to the next request, if that is possible. The lock is held.
+// admit gives the turn to the next request, if possible. The caller holds the lock.
 func (g *gate) admit() {
 	if g.taken || len(g.waiting) == 0 || g.parallel > 0 && g.inFlight >= g.parallel {
 		return
@@ -82,15 +82,15 @@ func (g *gate) admit() {
 	g.waiting = slices.Delete(g.waiting, 0, 1)
 }
 
-// pass ends the turn of a request.
-func (g *gate) pass() {
+// endTurn ends the turn of a request.
+func (g *gate) endTurn() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.taken = false
 	g.admit()
 }
 
-// leave ends a request that has passed.
+// leave ends a request after its turn.
 func (g *gate) leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -103,7 +103,7 @@ func (g *gate) Hold(name string) Hold {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.holds[name] == nil {
-		g.holds[name] = &hold{gate: g, changed: make(chan struct{})}
+		g.holds[name] = &originHold{gate: g, changed: make(chan struct{})}
 	}
 	return g.holds[name]
 }
@@ -111,36 +111,37 @@ func (g *gate) Hold(name string) Hold {
 // Reserve implements [SharedPace].
 func (g *gate) Reserve(Pace) Reservation {
 	now := g.clock.Now()
-	return &reservation{g.limiter.ReserveN(now, 1), now}
+	return &localReservation{g.limiter.ReserveN(now, 1), now}
 }
 
-// A reservation is a [Reservation] of one process.
-type reservation struct {
+// A localReservation is a [Reservation] within one process.
+type localReservation struct {
 	of *rate.Reservation
-	at time.Time // when it was made
+	at time.Time // time of the reservation
 }
 
 // Wait implements [Reservation].
-func (r *reservation) Wait(context.Context) (time.Duration, error) { return r.of.DelayFrom(r.at), nil }
+func (r *localReservation) Wait(context.Context) (time.Duration, error) {
+	return r.of.DelayFrom(r.at), nil
+}
 
 // Cancel implements [Reservation].
-func (r *reservation) Cancel() { r.of.CancelAt(r.at) }
+func (r *localReservation) Cancel() { r.of.CancelAt(r.at) }
 
-// When an API says in a response when to retry, no request goes to its origin before
-// that time, whichever job makes it. Then one request goes first. The others follow
-// unless it was told to wait again, so that an API that is overloaded gets one request
-// and not one from every job.
+// When a response says when to retry, no request goes to its origin before that time, whichever job
+// makes it. Then a single request goes first. The others follow unless it was told to wait again,
+// so that an overloaded API gets one request and not one from every job.
 
-// A hold is a [Hold] on the requests of one client. It is under the lock of the gate.
-type hold struct {
+// An originHold is a [Hold] for the requests of one client. The lock of the gate protects it.
+type originHold struct {
 	gate    *gate
-	until   time.Time     // no request before it; zero: there is no hold
-	probed  time.Time     // until, when the first request after it began; zero: none is in flight
-	changed chan struct{} // is closed when that request has ended
+	until   time.Time     // no request goes before it; zero without a hold
+	probed  time.Time     // value of until when the first request after it began; zero if none is in flight
+	changed chan struct{} // closed when that request has ended
 }
 
 // Begin implements [Hold].
-func (h *hold) Begin(wait time.Duration) {
+func (h *originHold) Begin(wait time.Duration) {
 	until := h.gate.clock.Now().Add(wait)
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
@@ -150,7 +151,7 @@ func (h *hold) Begin(wait time.Duration) {
 }
 
 // State implements [Hold].
-func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
+func (h *originHold) State() (wait time.Duration, changed <-chan struct{}) {
 	now := h.gate.clock.Now()
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
@@ -164,7 +165,7 @@ func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
 }
 
 // Enter implements [Hold].
-func (h *hold) Enter(context.Context) (first, ok bool, err error) {
+func (h *originHold) Enter(context.Context) (first, ok bool, err error) {
 	now := h.gate.clock.Now()
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
@@ -179,7 +180,7 @@ func (h *hold) Enter(context.Context) (first, ok bool, err error) {
 }
 
 // Leave implements [Hold].
-func (h *hold) Leave() {
+func (h *originHold) Leave() {
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
 	if h.until.Equal(h.probed) {
@@ -190,23 +191,23 @@ func (h *hold) Leave() {
 	h.changed = make(chan struct{})
 }
 
-// A quota is what the API has reported of its rate limit. It is under the lock of the gate.
+// A quota is the rate limit as the API reported it. The lock of the gate protects it.
 type quota struct {
-	until  time.Time // no request before it
-	known  bool      // left is known
-	left   int       // requests that may still be made
+	until  time.Time // no request goes before it
+	known  bool      // whether left is known
+	left   int       // number of requests left
 	active int       // requests in flight, which the API may not have counted yet
 }
 
-// ended counts a request that is no longer in flight.
+// ended counts a request as no longer in flight.
 func (g *gate) ended() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.quota.active--
 }
 
-// untilReset returns how long it is until the rate limit resets, if no requests are left;
-// otherwise it is not positive.
+// untilReset returns the time until the rate limit resets, if no requests are left. Otherwise the
+// result is not positive.
 func (g *gate) untilReset() time.Duration {
 	now := g.clock.Now()
 	g.mu.Lock()
@@ -214,16 +215,16 @@ func (g *gate) untilReset() time.Duration {
 	return g.quota.until.Sub(now)
 }
 
-// A RateLimit names the response headers in which an API reports how many
-// requests are left, and when the limit resets. An empty name is a header that
-// the API does not send.
+// A RateLimit names the response headers in which an API reports the number of requests left and
+// the reset of the limit. An empty name means that the API does not send the header.
 type RateLimit struct {
-	Remaining string // such as X-RateLimit-Remaining; at 0, the next request waits for the reset
-	Reset     string // such as X-RateLimit-Reset: seconds to wait, or a time in seconds or milliseconds since 1970
+	Remaining string // X-RateLimit-Remaining, for example; at 0, the next request waits for the reset
+	Reset     string // X-RateLimit-Reset, for example: seconds to wait, or a time in seconds or milliseconds since 1970
 }
 
-// Reserve counts a request against the API's rate limit before it is made, for a
-// [Call.Turn]. If requests have to wait for the [Pace], an earlier turn comes first.
+// Reserve counts a request against the rate limit of the API before the request is made, and
+// returns its number for [Call.Turn]. If requests wait for the [Pace], the lowest number comes
+// first.
 func (c *Client) Reserve() int {
 	g := c.gate
 	g.mu.Lock()
@@ -234,8 +235,8 @@ func (c *Client) Reserve() int {
 	return g.numbers
 }
 
-// MayReserve reports whether requests are left besides those in flight, as far
-// as the API has reported its rate limit.
+// MayReserve reports whether requests are left besides those in flight, according to the last
+// report of the API. It reports true before any report.
 func (c *Client) MayReserve() bool {
 	g := c.gate
 	g.mu.Lock()
@@ -262,9 +263,9 @@ func (c *Client) noteQuota(header http.Header) {
 	}
 }
 
-// resetIn reads a header that says when a limit resets: below a billion it is
-// seconds to wait, below a hundred billion seconds since 1970, otherwise
-// milliseconds since 1970. It reports false for anything else.
+// resetIn parses a header with the reset of a limit. A number below a billion means seconds to
+// wait, a number below a hundred billion seconds since 1970, and any larger number milliseconds
+// since 1970. It reports false for anything else.
 func resetIn(header string, now time.Time) (time.Duration, bool) {
 	n, ok := roundedUp(strings.TrimSpace(header))
 	switch {
@@ -280,6 +281,6 @@ func resetIn(header string, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// errTooLate marks transient errors that end a call at once: the API has said that it
-// serves no request for longer than a call waits.
+// errTooLate marks transient errors that end a call at once, because the API asked for a longer
+// wait than a call makes.
 var errTooLate = errors.New("the API serves no request for too long")

@@ -17,13 +17,13 @@ func TestTheLowestNumberHasTheNextTurn(t *testing.T) {
 			go func() {
 				if g.enter(t.Context(), number) == nil {
 					order = append(order, number)
-					g.pass()
+					g.endTurn()
 					g.leave()
 				}
 			}()
 			synctest.Wait()
 		}
-		g.pass()
+		g.endTurn()
 		synctest.Wait()
 		require.Empty(t, order, "the first one is in flight")
 		g.leave()
@@ -40,7 +40,7 @@ func TestAnInterruptedRequestLeavesTheGate(t *testing.T) {
 	g := newGate(SystemClock, NewPacer(Pace{Parallel: 1}))
 	for number := range 200 { // either of the two may be noticed first
 		if g.enter(interrupted, number) == nil {
-			g.pass()
+			g.endTurn()
 			g.leave()
 		}
 		require.False(t, g.taken)

@@ -12,27 +12,27 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Lease is what requests are sent with for a while: the token that an API issued, or
-// what a login returned. It does not change.
+// A Lease holds the credentials of requests for a limited time: a token that an API issued, or the
+// result of a login. It is immutable once in use.
 type Lease struct {
 	Header [][2]string // names and values
 	Query  [][2]string // names and values
 
-	// Lists is whether a parameter that the request has too becomes a list with both
-	// values, a[0] and a[1], at the end of the query, instead of replacing it.
+	// Lists determines how a parameter that the request also has is added: as a list with both
+	// values, a[0] and a[1], at the end of the query. Otherwise it replaces the parameter of the
+	// request.
 	Lists bool
 
-	// Secrets are hidden as soon as there is a lease. Their names stay the same from
-	// lease to lease.
+	// Secrets are hidden as soon as the lease exists. Their names stay the same from lease to
+	// lease.
 	Secrets map[string]string
 
-	// Renew is when a new lease is obtained instead. The zero time is never: only a
-	// response of status 401 says that the lease has ended.
+	// Renew is the time at which a new lease is obtained. The zero time means never: then only a
+	// response with status 401 ends the lease.
 	Renew time.Time
 }
 
-// Add adds a header or, otherwise, a parameter of the query. It is for a lease that is not
-// in use yet.
+// Add adds a header or, if header is false, a query parameter. The lease must not be in use yet.
 func (l *Lease) Add(header bool, name, text string) {
 	if header {
 		l.Header = append(l.Header, [2]string{name, text})
@@ -58,7 +58,7 @@ func (l *Lease) address(address string) string {
 	return WithQuery(address, lists)
 }
 
-// uniques returns the texts without those that occurred before.
+// uniques returns the texts without duplicates, in order of first occurrence.
 func uniques(texts []string) []string {
 	var out []string
 	for _, text := range texts {
@@ -69,26 +69,25 @@ func uniques(texts []string) []string {
 	return out
 }
 
-// leases shares one lease among all requests of a client. It obtains a new one when
-// there is none, when the last one is due, and when the API has refused it.
+// leases shares one lease among all requests of a client. It obtains a new lease if there is none,
+// at the time of Renew, and when the API refuses the current one.
 type leases struct {
 	mu      sync.Mutex
 	current *Lease
-	pending *obtaining // nil while none is obtained
+	pending *obtaining // nil unless a lease is being obtained
 }
 
-// obtaining is a call of [Auth.Obtain] that is under way.
+// An obtaining is a running call of [Auth.Obtain].
 type obtaining struct {
-	done  chan struct{} // closed when it has ended
+	done  chan struct{} // closed at its end
 	lease *Lease
 	err   error
-	left  bool // the context of the caller ended, so the error says nothing to others
+	left  bool // the caller's context ended, so the error does not apply to others
 }
 
-// get returns the lease for a request. refused is the lease that the API has refused,
-// which is not returned again; it may be nil. All that wait for a new lease receive the
-// same one, or the same error. A lease that has just been obtained is used even if it is
-// already due.
+// get returns the lease for a request. refused is a lease that the API has refused, or nil; get
+// does not return it again. All waiting requests receive the same new lease, or the same error. A
+// lease that was just obtained is used even if its Renew time has passed.
 func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refused *Lease) (*Lease, error) {
 	for {
 		l.mu.Lock()
@@ -113,7 +112,7 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 	}
 }
 
-// obtain obtains a lease for all that wait.
+// obtain obtains a lease for all waiting requests.
 func (l *leases) obtain(ctx context.Context, auth Auth, mine *obtaining) (*Lease, error) {
 	mine.lease, mine.err = auth.Obtain(ctx)
 	mine.left = mine.err != nil && ctx.Err() != nil
@@ -127,8 +126,8 @@ func (l *leases) obtain(ctx context.Context, auth Auth, mine *obtaining) (*Lease
 	return mine.lease, mine.err
 }
 
-// lease returns the lease for a call to the configured origin. It is nil if the
-// credentials do not expire.
+// lease returns the lease for a call to the configured origin, or nil if the credentials do not
+// expire.
 func (c *Client) lease(ctx context.Context, call Call) (*Lease, error) {
 	if c.options.Auth.Obtain == nil {
 		return nil, nil
@@ -144,19 +143,19 @@ func (c *Client) lease(ctx context.Context, call Call) (*Lease, error) {
 	if !errors.As(err, &known) {
 		return nil, err
 	}
-	copied := *known // others that waited receive it too
+	copied := *known // other waiting requests receive the same error
 	copied.Err = errors.Join(errNoLease, err)
 	return nil, &copied
 }
 
-// errNoLease marks an error that was already retried where it happened.
+// errNoLease marks an error that was already retried at its source.
 var errNoLease = errors.New("no credentials")
 
-// refusesLease reports whether the API has refused the lease that the request had.
+// refusesLease reports whether the API has refused the lease of the request.
 func (r *Response) refusesLease() bool { return r.Status == http.StatusUnauthorized && r.lease != nil }
 
-// repeatWithNewLease reports whether the API has refused the lease of a response, for the
-// first time in this call, and changes the call to be repeated with another lease.
+// repeatWithNewLease reports whether the API has refused the lease of a response for the first time
+// in this call. If so, it prepares the call to be repeated with another lease.
 func (c *Client) repeatWithNewLease(call *Call, r *Response) bool {
 	if r == nil || !r.refusesLease() || call.refused != nil {
 		return false

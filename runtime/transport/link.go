@@ -7,10 +7,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// Link returns the absolute URL, as a string, of the first link with the relation
-// rel in the Link headers (RFC 8288). With param, it returns the value of that
-// parameter of the link instead. It returns nil if there is none, and a target that
-// is not an address unchanged.
+// Link returns the absolute URL of the first link with the relation rel in the Link headers (RFC
+// 8288), as a string. With param, it returns the value of that parameter of the link. It returns
+// nil if there is no such link or parameter. It returns a target that is not a valid address
+// unchanged.
 func (r *Response) Link(rel string, param ...string) any {
 	for _, header := range r.Header.Values("Link") {
 		for _, l := range parseLinks(header) {
@@ -25,7 +25,7 @@ func (r *Response) Link(rel string, param ...string) any {
 			}
 			target, err := requests.Resolve(r.URL, l.target)
 			if err != nil {
-				return l.target // the request that uses it fails and shows it
+				return l.target // the request that uses the target fails and shows it
 			}
 			return target
 		}
@@ -36,11 +36,11 @@ func (r *Response) Link(rel string, param ...string) any {
 // A link is one link-value of a Link header.
 type link struct {
 	target string
-	params map[string]string // by lower-case name; the first of a name counts
+	params map[string]string // by lower-case name; the first parameter of a name counts
 }
 
-// has reports whether the link has a relation. Relations are separated by spaces
-// and compared without case.
+// has reports whether the link has a relation. Relations are separated by spaces, and their case
+// does not matter.
 func (l link) has(rel string) bool {
 	for relation := range strings.FieldsSeq(l.params["rel"]) {
 		if strings.EqualFold(relation, rel) {
@@ -50,15 +50,15 @@ func (l link) has(rel string) bool {
 	return false
 }
 
-// The syntax of links: a target and its parameters, and a parameter with a token or a quoted
-// string, which may lack the second quote.
+// The syntax of links: a target with its parameters, and a parameter with a token or a quoted
+// string, whose closing quote may be missing.
 var (
 	linkValue = regexp.MustCompile(`<([^>]*)>((?:` + linkParam.String() + `)*)`)
 	linkParam = regexp.MustCompile(`[ \t]*;([^=;,]*)(?:=[ \t]*(?:"((?s:[^"\\]|\\.)*\\?)"?|([^;,"][^;,]*)?))?`)
 	escaped   = regexp.MustCompile(`(?s)\\(.)`)
 )
 
-// parseLinks reads the links of a header. It skips text that is not a link.
+// parseLinks returns the links in a header. It skips any other text.
 func parseLinks(header string) (links []link) {
 	for _, l := range linkValue.FindAllStringSubmatch(header, -1) {
 		params := map[string]string{}

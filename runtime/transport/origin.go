@@ -15,10 +15,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// trust decides where a request may go. It is the only place that does, for
-// configured addresses, next URLs and redirects alike: it reports true for the
-// configured origin, which receives the credentials, false for another allowed
-// origin, and an error for any other.
+// trust decides whether a request may go to its address. It is the only place for that decision,
+// for configured addresses, next URLs and redirects alike. It reports true for the configured
+// origin, which receives the credentials, and false for another allowed origin. It returns an error
+// for any other origin.
 func (c *Client) trust(call Call) (bool, error) {
 	refuse := func(message string, hint ...string) (bool, error) {
 		return false, c.fault(failure.Policy, call, 0, message, hint...)
@@ -47,14 +47,14 @@ func (c *Client) trust(call Call) (bool, error) {
 		fmt.Sprintf("to allow it, add %q to api.allowedOrigins; credentials are not sent there", OriginOf(u)))
 }
 
-// A parsedAddress is an address that was parsed. Its URL is not changed.
+// A parsedAddress is an address with its parsed form, which is immutable.
 type parsedAddress struct {
 	text string
 	url  *url.URL
 }
 
-// parse parses an address, which the caller must not change. Every address is needed several
-// times in a row, so the last one is kept.
+// parse parses an address. The caller must not change the result. Each address is needed several
+// times in a row, so parse caches the last one.
 func (c *Client) parse(address string) (*url.URL, error) {
 	if last := c.parsed.Load(); last != nil && last.text == address {
 		return last.url, nil
@@ -87,8 +87,8 @@ func (c *Client) allowed(u *url.URL) bool {
 	return false
 }
 
-// SameOrigin compares scheme, host and port. An address may be safer than the
-// origin: https instead of http, both on the default port.
+// SameOrigin reports whether an address has the scheme, host and port of an origin. The address may
+// also be safer: https instead of http, both on the default port.
 func SameOrigin(origin, u *url.URL) bool {
 	if origin.User == nil && u.User != nil {
 		return false
@@ -116,7 +116,7 @@ func port(u *url.URL) string {
 	return ""
 }
 
-// OriginOf returns scheme, host and port of an address, without a port that is the default of the
+// OriginOf returns the scheme, host and port of an address. It omits the default port of the
 // scheme.
 func OriginOf(u *url.URL) string {
 	host := strings.ToLower(u.Host)
@@ -126,10 +126,9 @@ func OriginOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// A response may point to another origin, where that is allowed, but not to a
-// private address, which this program might reach where the API cannot. So
-// requests to other origins are guarded: the address is checked when the
-// connection is made, after the name was resolved.
+// A response may point to another origin, where that is allowed, but not to a private address,
+// which this program might reach and the API could not. Requests to other origins are therefore
+// guarded: the address is checked when the connection is made, after name resolution.
 
 // guardKey is the context key that marks a guarded request.
 type guardKey struct{}
@@ -158,7 +157,7 @@ func notPublic(address string) error {
 	}
 }
 
-// specialPurpose are the ranges that the predicates of net/netip miss.
+// specialPurpose lists the ranges that the predicates of net/netip do not cover.
 var specialPurpose = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"),
 	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
@@ -186,10 +185,9 @@ func isPublic(a netip.Addr) bool {
 	return true
 }
 
-// guard marks a request to another origin as guarded, unless its host is the
-// configured one, or an IP address or localhost that [Options.AllowedOrigins]
-// lists. A proxy makes the connection itself, so for one the name is resolved and
-// checked here.
+// guard marks a request to another origin as guarded, unless its host is the configured host, or an
+// IP address or localhost that [Options.AllowedOrigins] lists. Behind a proxy, which makes the
+// connection itself, guard resolves and checks the name here.
 func (c *Client) guard(ctx context.Context, address string) (context.Context, error) {
 	u, err := url.Parse(address)
 	if err != nil {

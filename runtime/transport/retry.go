@@ -17,11 +17,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A RetryPolicy says which statuses are retried, how often, and after what wait.
+// A RetryPolicy determines which statuses are retried, how often, and after which wait.
 type RetryPolicy struct {
-	MaxAttempts int    // per call; 0 is 1, which retries nothing
-	Statuses    []int  // that are retried
-	Header      string // response header that says when to retry; "" is none
+	MaxAttempts int    // attempts per call; 0 means 1, without retries
+	Statuses    []int  // statuses that are retried
+	Header      string // response header that says when to retry; "" means none
 }
 
 // Retries reports whether a status is retried.
@@ -29,19 +29,18 @@ func (p RetryPolicy) Retries(status int) bool { return slices.Contains(p.Statuse
 
 // The waits before a retry.
 const (
-	maxWait     = 15 * time.Minute // a longer wait ends the call instead
+	maxWait     = 15 * time.Minute // longest wait; a longer one ends the call
 	backoffBase = time.Second
 	backoffCap  = time.Minute
 )
 
-// randomJitter returns a random wait, up to a bound.
+// randomJitter returns a random positive wait up to a bound.
 func randomJitter(bound time.Duration) time.Duration { return rand.N(bound) + 1 }
 
-// A budget limits the retries of a whole run, so that a dying API costs minutes
-// and not hours. Every retry takes tokens from it, and every success puts one
-// back. A retry at the time that the API asked for takes no more than a success
-// puts back: an API that limits the rate of requests is not dying.
-// The zero budget is full.
+// A budget limits the retries of a whole run, so that a failing API costs minutes and not hours.
+// Every retry spends tokens, and every success returns one. A retry at a time that the API asked
+// for costs no more than a success returns, because an API that limits the rate of requests is not
+// failing. The zero budget is full.
 type budget struct{ spent atomic.Int64 }
 
 const (
@@ -51,7 +50,7 @@ const (
 	successRefill = 1
 )
 
-// spend pays for a retry. It reports false if the budget is spent.
+// spend pays for a retry. It reports false if the budget is exhausted.
 func (b *budget) spend(cost int64) bool {
 	if b.spent.Add(cost) <= budgetTokens {
 		return true
@@ -67,9 +66,8 @@ func (b *budget) refill() {
 	}
 }
 
-// waitToRetry waits before the next attempt of a call. It returns an error if
-// there must not be one. cause is the error of the last attempt, and r its
-// response, if there was one.
+// waitToRetry waits before the next attempt of a call. It returns an error if there must be no
+// further attempt. cause is the error of the last attempt, and r its response or nil.
 func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause *failure.Error) error {
 	o, clock := c.options.Retry, c.options.Clock
 	if call.attempt >= o.MaxAttempts {
@@ -98,16 +96,16 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	return nil
 }
 
-// exhausted returns the last transient error of a call, with the reason why
-// there is no further attempt.
+// exhausted returns the last transient error of a call, with the reason why there is no further
+// attempt.
 func exhausted(cause *failure.Error, reason string) error {
 	e := *cause
 	e.Class, e.Message = failure.Transient, cause.Message+reason
 	return &e
 }
 
-// retryWait returns how long to wait after an attempt, what says so (a header of
-// the response, or "backoff"), and what the retry takes from the budget.
+// retryWait returns the wait after an attempt, its source (a header of the response, or "backoff"),
+// and the cost of the retry to the budget.
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int64) {
 	o := c.options.Retry
 	if r != nil {
@@ -118,11 +116,11 @@ func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source
 	return c.backoff(attempt), "backoff", backoffCost
 }
 
-// requestedWait returns the wait that the headers of a response request.
+// requestedWait returns the wait that the headers of a response ask for.
 func (c *Client) requestedWait(headers http.Header) (time.Duration, bool) {
 	name, now := c.options.Retry.Header, c.options.Clock.Now()
 	header := headers.Get(name)
-	if !strings.EqualFold(name, "Retry-After") { // custom headers often hold a point in time
+	if !strings.EqualFold(name, "Retry-After") { // other headers often hold a point in time
 		if wait, ok := resetIn(header, now); ok {
 			return wait, true
 		}
@@ -130,8 +128,7 @@ func (c *Client) requestedWait(headers http.Header) (time.Duration, bool) {
 	return retryAfter(header, headers.Get("Date"), now)
 }
 
-// backoff returns a wait with full jitter: up to a bound that doubles with every
-// attempt.
+// backoff returns a random wait (full jitter) up to a bound that doubles with every attempt.
 func (c *Client) backoff(attempt int) time.Duration {
 	bound := backoffBase
 	for n := 1; n < attempt && bound < backoffCap; n++ {
@@ -140,10 +137,10 @@ func (c *Client) backoff(attempt int) time.Duration {
 	return c.jitter(min(bound, backoffCap))
 }
 
-// retryAfter reads a Retry-After header: seconds, or a date, which is compared
-// with the response's own Date so that a wrong local clock does no harm. It
-// reports false for anything else. A wait too long for a [time.Duration] is the
-// longest one. Some APIs send seconds with decimals (2.0), which are rounded up.
+// retryAfter parses a Retry-After header: seconds, or a date, which is compared with the response's
+// own Date so that a wrong local clock does not matter. It reports false for anything else. A wait
+// too long for a [time.Duration] becomes the longest one. Some APIs send seconds with decimals
+// (2.0), which are rounded up.
 func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 	header = strings.TrimSpace(header)
 	if header == "" {
@@ -166,8 +163,8 @@ func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 	return max(at.Sub(now), 0), true
 }
 
-// roundedUp returns a number of digits, with or without decimals, as the next integer. One
-// that is too large is the largest.
+// roundedUp rounds a decimal number up to an integer. A number that is too large becomes the
+// largest integer.
 func roundedUp(number string) (int64, bool) {
 	whole, decimals, _ := strings.Cut(number, ".")
 	if whole == "" || strings.Trim(whole+decimals, "0123456789") != "" {
@@ -177,5 +174,5 @@ func roundedUp(number string) (int64, bool) {
 	if err == nil && n < math.MaxInt64 && strings.Trim(decimals, "0") != "" {
 		n++
 	}
-	return n, true // too many digits give the largest number
+	return n, true // ParseInt returns the largest number for too many digits
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A prepared request may be made now. It lacks only its signature.
-type prepared struct {
+// A preparedRequest may be sent now. Only its signature is missing.
+type preparedRequest struct {
 	request *http.Request
-	lease   *Lease // that it is sent with, or nil
-	trusted bool   // its address may receive the credentials
-	ended   func() // has to be called when it has ended
+	lease   *Lease // lease of the request, or nil
+	trusted bool   // whether its address may receive the credentials
+	ended   func() // must be called at the end of the request
 }
 
-// prepare waits until the API wants a request and the pace allows it.
-func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepared, error) {
+// prepare waits until the API accepts a request and the pace allows it.
+func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*preparedRequest, error) {
 	h := c.holdOn(call.URL)
 	for {
 		if err := c.waitForQuota(ctx, call); err != nil {
@@ -36,19 +36,19 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 	}
 }
 
-// takeTurn waits until the pace allows a request. It returns nil if the API wants none by
-// then: the request has to wait for that first, and take another turn.
+// takeTurn waits until the pace allows a request. It returns nil if the API has begun a hold in the
+// meantime: the request must wait for that first, and take another turn.
 //
-// The turn lasts until the request has its time. For a rate that is shared, it lasts until
-// the request has asked for its time, since the answer comes from another machine: requests
-// that wait together ask together.
-func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*prepared, error) {
+// The turn lasts until the request has its time. With a shared rate, it lasts until the request has
+// asked for its time, since the answer comes from another machine: waiting requests then ask
+// together.
+func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*preparedRequest, error) {
 	left, passed := func() {}, func() {}
 	if !c.options.Pacer.unlimited() {
 		if err := c.gate.enter(ctx, call.Turn); err != nil {
 			return nil, err
 		}
-		left, passed = c.gate.leave, sync.OnceFunc(c.gate.pass)
+		left, passed = c.gate.leave, sync.OnceFunc(c.gate.endTurn)
 		defer passed()
 	}
 	first, ok, err := h.Enter(ctx)
@@ -56,7 +56,7 @@ func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) 
 		left()
 		return nil, err
 	}
-	p := &prepared{trusted: trusted, ended: func() {
+	p := &preparedRequest{trusted: trusted, ended: func() {
 		if first {
 			h.Leave()
 		}
@@ -71,12 +71,12 @@ func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) 
 	return p, nil
 }
 
-// waitInTurn completes a request and waits for its time. It reports false if the request
-// must not be made, because held reports that the API wants none. passed ends the turn.
+// waitInTurn completes a request and waits for its time. It reports false if held reports a hold,
+// so that the request must not be made. passed ends the turn.
 //
-// A token that the request needs is obtained before it waits for the rate: both requests
-// count, and they are not in flight at the same time.
-func (c *Client) waitInTurn(ctx context.Context, call Call, p *prepared, passed func(), held func() bool) (bool, error) {
+// A token that the request needs is obtained before the wait for the rate: both requests count, and
+// they are not in flight at the same time.
+func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, passed func(), held func() bool) (bool, error) {
 	if held() {
 		return false, nil
 	}
@@ -94,13 +94,12 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *prepared, passed 
 	return c.waitForTime(ctx, call, reservation, held)
 }
 
-// noticeable is a wait for the time of a request that is worth an event. A shorter one is
-// the time that it takes to ask.
+// noticeable is the shortest wait for the time of a request that is reported as an event. A shorter
+// wait is only the time for asking.
 const noticeable = 10 * time.Millisecond
 
-// waitForTime waits for the time that was reserved for a request. It reports false for a
-// request that must not be made then; such a request does not count, and neither does one
-// that is interrupted.
+// waitForTime waits for the time that was reserved for a request. It reports false if held reports
+// a hold at that time. Such a request does not count, nor does one that is interrupted.
 func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservation, held func() bool) (bool, error) {
 	clock := c.options.Clock
 	asked := clock.Now()
@@ -121,7 +120,7 @@ func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservatio
 	return true, nil
 }
 
-// reportPace reports a wait for the rate that began at a time.
+// reportPace reports a wait for the rate that started at began.
 func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wait time.Duration) {
 	pacer, scope := c.options.Pacer, ""
 	if pacer.shared != nil {
@@ -132,8 +131,8 @@ func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wai
 	c.observe(ctx, call, Event{Kind: EventWait, Time: began, Duration: wait, Source: SourcePerSecond})
 }
 
-// complete makes the HTTP request, with its credentials.
-func (c *Client) complete(ctx context.Context, call Call, p *prepared) (err error) {
+// complete builds the HTTP request, with its credentials.
+func (c *Client) complete(ctx context.Context, call Call, p *preparedRequest) (err error) {
 	if p.trusted {
 		if p.lease, err = c.lease(ctx, call); err != nil {
 			return err
@@ -145,9 +144,8 @@ func (c *Client) complete(ctx context.Context, call Call, p *prepared) (err erro
 
 // holdOn returns the hold on the requests to the origin of an address.
 //
-// A request that obtains a token is made while the request that needs it may be the first
-// one after a hold, and must not wait for it. So, where machines share the holds, these
-// requests have holds of their own.
+// A token request may be made while the request that needs the token is the first after a hold, and
+// must not wait for it. So, where machines share the holds, token requests have holds of their own.
 func (c *Client) holdOn(address string) Hold {
 	origin := ""
 	if u, err := c.parse(address); err == nil {
@@ -159,7 +157,7 @@ func (c *Client) holdOn(address string) Hold {
 	return c.pace.Hold(origin)
 }
 
-// farWait stands for all waits that are longer: times must not overflow.
+// farWait replaces every longer wait, so that times do not overflow.
 const farWait = 100 * 365 * 24 * time.Hour
 
 // noteHold begins a hold if a response says when to retry.
@@ -174,8 +172,8 @@ func (c *Client) noteHold(call Call, r *http.Response) {
 	c.holdOn(call.URL).Begin(min(wait, farWait))
 }
 
-// waitForHold waits until there is no hold on the origin of a call, or the first request
-// after it may be made.
+// waitForHold waits until the origin of a call has no hold, or until the request may be the first
+// after one.
 func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 	for {
 		var err error
@@ -193,8 +191,8 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 	}
 }
 
-// waitOut waits as long as the API serves no request, as a header says. It fails at once
-// if a call does not wait that long.
+// waitOut waits for as long as the API serves no request, according to a header. It fails at once
+// if the wait is longer than a call may wait.
 func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, says, why string) error {
 	now := c.options.Clock.Now()
 	if wait > maxWait {
@@ -209,8 +207,8 @@ func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, sou
 	return c.options.Clock.Sleep(ctx, wait)
 }
 
-// waitFor waits until a channel is closed. It returns the context's error if the context
-// is done first.
+// waitFor waits until a channel is closed. It returns the error of the context if the context is
+// done first.
 func waitFor(ctx context.Context, closed <-chan struct{}) error {
 	select {
 	case <-closed:
@@ -220,7 +218,7 @@ func waitFor(ctx context.Context, closed <-chan struct{}) error {
 	}
 }
 
-// isOn reports whether requests have to wait for a hold.
+// isOn reports whether a hold stops requests.
 func isOn(h Hold) bool {
 	wait, changed := h.State()
 	return wait > 0 || changed != nil

@@ -17,15 +17,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A Decision says what to do with a response whose status is not that of a page: 400 or
-// above, 202 or 304, say.
+// A Decision determines the treatment of a response whose status is not that of a page, such as
+// 202, 304, or 400 and above.
 type Decision struct {
 	Action  Action
-	Message string // the hint of the error, for [Fail]
+	Message string // hint of the error, for [Fail]
 }
 
-// An Action is what to do with an error response. The zero Action retries
-// transient errors and fails with all others.
+// An Action is the treatment of an error response. The zero Action retries transient errors and
+// fails with all others.
 type Action int
 
 // The actions.
@@ -35,15 +35,15 @@ const (
 	Fail                     // return an error
 )
 
-// A verdict is the outcome of an attempt: success if err is nil, otherwise an
-// error and whether to retry.
-type verdict struct {
+// A ruling is the outcome of an attempt: success if err is nil, otherwise an error that
+// may be retried.
+type ruling struct {
 	err   *failure.Error
 	retry bool
 }
 
-// judge returns the verdict on an attempt that ended with a response or an error.
-func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) verdict {
+// judge returns the ruling on an attempt that ended with a response or an error.
+func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) ruling {
 	switch {
 	case err != nil:
 		return c.judgeError(ctx, call, err)
@@ -56,32 +56,32 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	}
 	switch action := decision.Action; {
 	case action == Accept:
-		return verdict{}
+		return ruling{}
 	case action == Retry, action == 0 && c.options.Retry.Retries(r.Status) && !r.refusesLease():
-		return verdict{err: c.statusError(failure.Transient, call, r), retry: true}
+		return ruling{err: c.statusError(failure.Transient, call, r), retry: true}
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
 		e.Hint = decision.Message
-		return verdict{err: e}
+		return ruling{err: e}
 	case r.Status < http.StatusBadRequest:
 		return c.judgePage(call, r)
 	}
-	return verdict{err: c.statusError(failure.API, call, r)}
+	return ruling{err: c.statusError(failure.API, call, r)}
 }
 
-// judgeError returns the verdict on an attempt without a response. An error that
-// is not known to be permanent is transient: network errors have no complete list.
-func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
+// judgeError returns the ruling on an attempt without a response. It treats an error as transient
+// unless it is known to be permanent, since there is no complete list of network errors.
+func (c *Client) judgeError(ctx context.Context, call Call, err error) ruling {
 	e := c.fault(failure.Transient, call, 0, "")
 	if ctx.Err() != nil {
 		e.Class, e.Message, e.Err = failure.Cancelled, Interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
-		return verdict{err: e}
+		return ruling{err: e}
 	}
 	if known := (*failure.Error)(nil); errors.As(err, &known) {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
 		}
-		return verdict{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)}
+		return ruling{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)}
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())
@@ -91,11 +91,11 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) verdict {
 	case permanent(err):
 		e.Class = failure.API
 	}
-	return verdict{err: e, retry: e.Class == failure.Transient}
+	return ruling{err: e, retry: e.Class == failure.Transient}
 }
 
-// Interruption says why a context ended: what its cause says if the cause is an error of
-// a run, such as that of another job.
+// Interruption returns the reason why a context ended. If the cause is an error of a run, such as
+// that of another job, the reason is that error.
 func Interruption(ctx context.Context) string {
 	if cause, ok := errors.AsType[*failure.Error](context.Cause(ctx)); ok {
 		return cause.Message
@@ -103,28 +103,27 @@ func Interruption(ctx context.Context) string {
 	return "interrupted"
 }
 
-// judgePage returns the verdict on a response of a status below 400.
-func (c *Client) judgePage(call Call, r *Response) verdict {
+// judgePage returns the ruling on a response with a status below 400.
+func (c *Client) judgePage(call Call, r *Response) ruling {
 	if r.Unframed && cutOff(r.Body, r.Window) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
-		return verdict{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
+		return ruling{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
 	}
 	if what, retries := doubtful(call, r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
-		return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
+		return ruling{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
 	}
 	reason := statusFault(r.Status)
 	if reason == "" {
 		reason = charsetFault(r)
 	}
 	if reason == "" {
-		return verdict{}
+		return ruling{}
 	}
-	return verdict{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status))}
+	return ruling{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status))}
 }
 
-// doubtful describes a body that a proxy, or a server that is just starting,
-// sends with status 200. It returns how often to retry before accepting the body;
-// 0 for all other bodies.
+// doubtful describes a body that a proxy, or a server that is just starting, may send with status
+// 200. It returns the number of retries before the body is accepted, or 0 for any other body.
 func doubtful(call Call, r *Response) (what string, retries int) {
 	if r.Status != http.StatusOK {
 		return "", 0
@@ -149,15 +148,14 @@ func (r *Response) Head() []byte {
 	return r.Body[:min(len(r.Body), redact.ExcerptBytes)]
 }
 
-// KeepHead keeps what Head returns, for a body that is about to be changed.
+// KeepHead saves the result of Head, for a body that is about to be changed.
 func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
-// IsPage reports whether a response of this status is a page, unless a [Decision] accepts
-// another one.
+// IsPage reports whether a response with the status is a page. A [Decision] may accept others.
 func IsPage(status int) bool { return statusFault(status) == "" }
 
-// statusFault says why a response of a status below 400 cannot be a page; "" if
-// it can be one.
+// statusFault describes why a response with a status below 400 cannot be a page. It returns "" if
+// it can.
 func statusFault(status int) string {
 	switch status {
 	case http.StatusOK, http.StatusCreated, http.StatusNonAuthoritativeInfo, http.StatusNoContent:
@@ -170,7 +168,7 @@ func statusFault(status int) string {
 	return "want 200, 201, 203 or 204"
 }
 
-// charsetFault names a charset other than UTF-8; "" if there is none.
+// charsetFault returns the name of a charset other than UTF-8, or "" if there is none.
 func charsetFault(r *Response) string {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
@@ -180,7 +178,7 @@ func charsetFault(r *Response) string {
 	return fmt.Sprintf("charset %s, want utf-8", charset)
 }
 
-// statusError returns the error for a response of status 400 or above.
+// statusError returns the error for a response with a status of 400 or above.
 func (c *Client) statusError(class failure.Class, call Call, r *Response) *failure.Error {
 	message := strings.TrimSpace(fmt.Sprintf("status %d %s", r.Status, http.StatusText(r.Status)))
 	if len(bytes.TrimSpace(r.Body)) > 0 {
@@ -193,8 +191,8 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	return e
 }
 
-// lostPath returns the last part of the path of baseUrl if a request does not have it,
-// because no slash follows it.
+// lostPath returns the last part of the path of baseUrl if the request lost it, because baseUrl
+// does not end in a slash.
 func (c *Client) lostPath(address string) string {
 	base := c.options.Origin
 	if base == nil {
@@ -208,7 +206,7 @@ func (c *Client) lostPath(address string) string {
 	return last
 }
 
-// statusHint returns what usually fixes an error of a status; "" if nothing does.
+// statusHint returns the usual remedy for a status, or "" if there is none.
 func statusHint(status int) string {
 	const pastTheEnd = "if this page is past the end of the list, " +
 		"stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError"
@@ -229,7 +227,7 @@ func statusHint(status int) string {
 	return ""
 }
 
-// fault returns an error about a call. The status is 0 without a response. A hint may follow.
+// fault returns an error about a call. status is 0 without a response. hint is optional.
 func (c *Client) fault(class failure.Class, call Call, status int, message string, hint ...string) *failure.Error {
 	return &failure.Error{
 		Class: class, Op: "request", Method: call.Method, URL: c.show(call.URL), Status: status, Message: message, Hint: strings.Join(hint, ""),
@@ -254,8 +252,8 @@ func permanent(err error) bool {
 		strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "malformed HTTP")
 }
 
-// unknownHost reports whether the host does not exist. Once it has sent a
-// response, the same error is a transient one of the resolver.
+// unknownHost reports whether the host does not exist. After the host has sent a response, the same
+// error is a transient one of the resolver.
 func (c *Client) unknownHost(err error) bool {
 	dns := (*net.DNSError)(nil)
 	return errors.As(err, &dns) && dns.IsNotFound && !c.served.Load()
