@@ -20,37 +20,37 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Options of a [Cluster]. The zero value has sensible defaults.
+// Options configure a [Cluster]. The zero value has sensible defaults.
 type Options struct {
-	// Engine has the options with which configurations are compiled and run on this machine:
-	// formats, methods and functions that were added, the environment, a transport, an
-	// observer. All machines of a run need the same formats, methods and functions.
+	// Engine holds the options for compiling and running configurations on this machine: added
+	// formats, methods and functions, the environment, a transport and an observer. All machines of
+	// a run need the same formats, methods and functions.
 	Engine []engine.Option
 
-	// AckWait is how long a worker may be silent until its tasks are given to others.
-	// Submit sets it for all runs of an API; 0 keeps what there is, at first 30 seconds.
+	// AckWait is how long a worker may be silent before its tasks are given to others. Submit sets
+	// it for all runs of an API. If it is 0, the current value stays, which is 30 seconds at first.
 	AckWait time.Duration
 
-	// Replicas is how many servers hold the pages and the queue; 0: 3 in a cluster of servers,
-	// otherwise 1.
+	// Replicas is the number of servers that hold the pages and the queue. If it is 0, that is 3 in
+	// a cluster of servers and otherwise 1.
 	Replicas int
 
-	// Patience is how long a call waits for a server that does not answer; 0: until its
-	// context ends.
+	// Patience is how long a call waits for a server that does not answer. If it is 0, the call
+	// waits until its context ends.
 	Patience time.Duration
 
-	// Flags reach the same server in the commands that hints name: " --nats nats://hub".
+	// Flags are appended to the commands in hints, to reach the same server: " --nats nats://hub".
 	Flags string
 
-	Log *slog.Logger // nil logs nothing
+	Log *slog.Logger // nil discards the log
 
-	lose  func(store.Key) bool // for tests: the acknowledgements that get lost
+	lose  func(store.Key) bool // for tests: reports whether an acknowledgement is lost
 	pause time.Duration        // for tests: see cannotPause
 	grace func(end func())     // for tests: calls end instead of waiting for cancelledGrace
 	idle  time.Duration        // for tests: see idleAfter
 }
 
-// A Cluster is what a NATS server has of the runs of one account. It may be used by several
+// A Cluster gives access to the runs of one account on a NATS server. It may be used by several
 // goroutines at once.
 type Cluster struct {
 	store   *store.Store
@@ -58,16 +58,16 @@ type Cluster struct {
 	log     *slog.Logger
 
 	problems problems
-	looks    sync.Map // look to status.Summary
+	looks    sync.Map // maps look to status.Summary
 }
 
-// ErrEmpty says that nothing has been submitted to the server yet, and that the user of the
-// connection may not create what the first submission creates.
+// ErrEmpty means that nothing has been submitted to the server yet, and that the user of the
+// connection may not create the streams and buckets that the first submission creates.
 var ErrEmpty = store.ErrEmpty
 
-// Open returns the runs on a NATS server. It creates the streams and buckets that are
-// missing; if the user may not, the error is [ErrEmpty]. A server that cannot be used, such as
-// one without JetStream or one older than 2.12, is an [*engine.Error] that says what to do.
+// Open connects to the runs on a NATS server. It creates missing streams and buckets. If the user
+// may not create them, the error is [ErrEmpty]. If the server cannot be used, for example because
+// it has no JetStream or is older than 2.12, the error is an [*engine.Error] with a hint.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
 	c := &Cluster{options: o, log: o.Log}
 	if c.log == nil {
@@ -80,10 +80,10 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 	return c, err
 }
 
-// fullFor is how long after the last attempt to store a page a run is called full.
+// fullFor is how long a run is reported as full after the last attempt to store a page.
 const fullFor = 30 * time.Second
 
-// waiting notes that a page cannot be stored for now, and says why, once a minute for all
+// waiting records that a page cannot be stored for now, and logs the reason once a minute for all
 // pages of a run.
 func (c *Cluster) waiting(key store.Key, err error) {
 	reason, hint := err.Error(), "make room there, or delete runs"
@@ -100,25 +100,25 @@ func (c *Cluster) waiting(key store.Key, err error) {
 		key.Run, reason, hint), "event", "cluster_full", "run", key.Run)
 }
 
-// Phase says whether the tasks of a run are run. [Run.Status] knows more.
+// Phase says whether the tasks of a run are executed. [Run.Status] returns more detail.
 type Phase = status.Phase
 
-// The phases.
+// Phases of a run.
 const (
 	Running   = status.Running
 	Cancelled = status.Cancelled
 )
 
-// A Run is a run on the server.
+// A Run is a run stored on the server.
 type Run struct {
 	cluster  *Cluster
 	record   record.Run
 	revision uint64
-	text     []byte // of the configuration
+	text     []byte // text of the configuration
 	again    *Resubmission
 }
 
-// Run returns a run. The error for one that does not exist is of class config.
+// Run returns a run. If the run does not exist, the error is of class config.
 func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 	if err := checkRun(id); err != nil {
 		return nil, err
@@ -130,7 +130,7 @@ func (c *Cluster) Run(ctx context.Context, id string) (*Run, error) {
 	return r, err
 }
 
-// withoutText returns a run without the text of its configuration.
+// withoutText returns a run without loading the text of its configuration.
 func (c *Cluster) withoutText(ctx context.Context, id string) (*Run, error) {
 	stored, err := c.store.Run(ctx, id)
 	if err != nil {
@@ -168,38 +168,38 @@ func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 	return r, nil
 }
 
-// ID returns the id of the run.
+// ID returns the ID of the run.
 func (r *Run) ID() string { return r.record.Run }
 
-// Submission tells the run apart from others of the same id, which were deleted.
+// Submission returns the token that distinguishes the run from deleted runs with the same ID.
 func (r *Run) Submission() string { return r.record.Submission }
 
-// command returns a command about the run, for hints.
+// command returns a command about the run for use in hints.
 func (r *Run) command(verb string) string { return r.record.Command(verb, r.cluster.options.Flags) }
 
-// WorkerCommand returns the command that starts a worker for the run, for hints. It names the
-// environment variables and the secret inputs that the configuration reads.
+// WorkerCommand returns the command that starts a worker for the run, for use in hints. It names
+// the environment variables and the secret inputs that the configuration reads.
 func (r *Run) WorkerCommand() string { return r.record.WorkerCommand(r.cluster.options.Flags) }
 
-// Phase says whether the tasks of the run are run.
+// Phase says whether the tasks of the run are executed.
 func (r *Run) Phase() Phase { return r.record.Phase }
 
 // Started returns when the run was submitted.
 func (r *Run) Started() time.Time { return r.record.Started }
 
-// Config returns the name and the text of the configuration, as they were submitted.
+// Config returns the name and the text of the configuration as submitted.
 func (r *Run) Config() (name string, text []byte) { return r.record.Name, r.text }
 
-// Kept returns the values from which the run continues, as they were submitted.
+// Kept returns the submitted values from which the run continues.
 func (r *Run) Kept() map[string]map[string]any { return r.record.Kept }
 
-// load compiles the configuration with the options of this machine, and others.
+// load compiles the configuration with the options of this machine and additional options.
 func (r *Run) load(others ...engine.Option) (*engine.Engine, error) {
 	return engine.Load(r.record.Name, r.text, slices.Concat(r.cluster.options.Engine, r.record.Options(), others)...)
 }
 
-// Engine compiles the configuration without its secrets. It makes no request: it is for
-// [Run.Collect], and for what it says about the jobs.
+// Engine compiles the configuration without its secrets. The engine makes no requests: it is for
+// [Run.Collect] and for information about the jobs.
 func (r *Run) Engine(options ...engine.Option) (*engine.Engine, error) {
 	e, err := r.load(append(options, withoutSecrets...)...)
 	if err != nil {
@@ -208,11 +208,11 @@ func (r *Run) Engine(options ...engine.Option) (*engine.Engine, error) {
 	return e, r.sameRules(e)
 }
 
-// withoutSecrets are the options of an engine that needs none.
+// withoutSecrets returns the options of an engine that needs no secrets.
 var withoutSecrets = []engine.Option{engine.WithPlaceholders(), engine.WithEnv(nil)}
 
-// sameRules reports an engine that was loaded without secrets and judges pages by other
-// rules than the one that submitted the run.
+// sameRules returns an error if an engine loaded without secrets judges pages by other rules than
+// the engine that submitted the run.
 func (r *Run) sameRules(e *engine.Engine) error {
 	for part, hash := range e.Fingerprint() {
 		if r.record.Fingerprint[part] != hash {
@@ -225,7 +225,7 @@ func (r *Run) sameRules(e *engine.Engine) error {
 	return nil
 }
 
-// update changes the record of a run. Another change in between is not lost.
+// update changes the record of a run. A concurrent change is not lost.
 func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 	for {
 		changed := r.record
@@ -263,8 +263,8 @@ func (r *Run) deleting() error {
 		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: " + r.command("delete")}
 }
 
-// Cancel ends a run: its queued tasks are removed, and workers stop those that run. What was
-// stored remains, and can be collected. Submitting the run again continues it.
+// Cancel ends a run: its queued tasks are removed, and workers stop its running tasks. Stored
+// pages remain and can be collected. Submitting the run again continues it.
 func (r *Run) Cancel(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase = Cancelled }); err != nil {
 		return err
@@ -278,9 +278,9 @@ func (r *Run) Cancel(ctx context.Context) error {
 	return err
 }
 
-// Delete removes a run from the server, with all its pages. It cannot be undone. If it fails,
-// some of the run may be left, which can only be deleted: no run of its name can be submitted
-// before that.
+// Delete removes a run and all its pages from the server. It cannot be undone. If Delete fails,
+// parts of the run may remain. They can only be deleted, and until then no run with the same name
+// can be submitted.
 func (r *Run) Delete(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
 		return err
@@ -288,7 +288,7 @@ func (r *Run) Delete(ctx context.Context) error {
 	return r.cluster.store.DeleteRun(ctx, r.ID(), r.Submission(), r.revision)
 }
 
-// stop ends a run with a change of its record, and removes its queued tasks.
+// stop changes the record of a run that ends, and removes its queued tasks.
 func (r *Run) stop(ctx context.Context, change func(*record.Run)) error {
 	if err := r.update(ctx, change); err != nil {
 		return err
@@ -296,5 +296,6 @@ func (r *Run) stop(ctx context.Context, change func(*record.Run)) error {
 	if err := r.cluster.store.PurgeWork(ctx, r.ID()); err != nil {
 		return err
 	}
-	return r.prepareQueue(ctx) // of the other runs of the origin
+	// The other runs of the origin still need the queue.
+	return r.prepareQueue(ctx)
 }

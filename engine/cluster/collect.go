@@ -12,46 +12,47 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// Collecting says how [Run.Collect] reads a run.
+// Collecting holds the options of [Run.Collect].
 type Collecting struct {
-	// Sorted passes the pages in the order of a run on one machine. By default they come in
-	// the order in which they were stored, which is that order within each partition.
+	// Sorted passes the pages in the order of a run on one machine. By default they arrive in the
+	// order in which they were stored. Within a partition both orders are the same.
 	Sorted bool
 
-	// NoWait ends with what is stored now. By default Collect waits until the run is complete.
+	// NoWait ends the collection after the pages stored so far. By default Collect waits until the
+	// run is complete.
 	NoWait bool
 
-	// Release deletes pages from the server when the sink has returned, which must then have
-	// stored them, and their checkpoint, for good. What remains are the last page of each
-	// partition, which has its position, and the pages for whose items there are partitions.
-	// No other collection can read the run then. It cannot be used with Sorted.
+	// Release deletes pages from the server after the sink has returned. By then the sink must have
+	// stored the pages and their checkpoints durably. The last page of each partition remains,
+	// because it holds the position, and so do pages whose items have partitions of their own.
+	// Afterwards no other collection can read the run. Release cannot be combined with Sorted.
 	Release bool
 
-	// Skipped receives the pages on which partitions failed that were skipped: see
+	// Skipped receives the pages of skipped partitions on which these failed: see
 	// [engine.WithSkippedPages]. It may be nil.
 	Skipped func(*engine.Page)
 
-	// Progress is called now and then with what is known of the run. It may be nil.
+	// Progress is called from time to time with the progress of the run. It may be nil.
 	Progress func(Progress)
 }
 
-// Progress says how far a run is that is being collected, in the pages that have been read.
+// Progress describes how far a run is during its collection, based on the pages read so far.
 type Progress struct {
-	Tasks   int // that are known; more may be found
-	Ended   int // of these, failed ones included
-	Failed  int // at the end of the collection, those are included whose pages were not read
-	Waiting int // pages that are stored, but not passed on when the collection ends: with Sorted, they come after others
+	Tasks   int // number of known tasks; more may be found
+	Ended   int // number of tasks that have ended, including failed ones
+	Failed  int // number of failed tasks; at the end of the collection it includes tasks whose pages were not read
+	Waiting int // number of stored pages that a Sorted collection could not pass on, because an earlier page is missing
 }
 
-// Collect passes the stored pages of a run to a sink, like [engine.Engine.Run]: the pages of
-// a partition in their order, and each once. The checkpoint of a page is the position in the
-// run; [engine.WithResume] continues after it, in another process too. The engine is one of
+// Collect passes the stored pages of a run to a sink, like [engine.Engine.Run]: the pages of a
+// partition in order, and each page once. The checkpoint of a page is the position in the run;
+// [engine.WithResume] continues after it, even in another process. The engine must come from
 // [Run.Engine].
 //
-// Collect returns when the run is complete, with the results of its jobs. If partitions have
-// failed, the error joins theirs; their pages before the failure are collected, and
-// [Run.Retry] continues them. If the run is not complete, because it is cancelled or, with
-// [Collecting.NoWait], goes on, the error says so, and is of class transient.
+// Collect returns the results of the jobs when the run is complete. If partitions have failed, the
+// error joins their errors; their pages before the failure are collected, and [Run.Retry]
+// continues them. If the run is not complete, because it was cancelled or because of
+// [Collecting.NoWait], the error says so and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
 	c := &collection{run: r, engine: e, sink: sink, options: o, looks: store.Backoff{First: shortestLook, Longest: longestLook}}
 	if err := c.prepare(ctx); err != nil {
@@ -77,8 +78,8 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 	return c.result(r.unknown(end(err)))
 }
 
-// CheckCollect returns the error with which [Run.Collect] would refuse to begin: the checkpoint
-// cannot be used, pages of the run have been released, or they may not be released.
+// CheckCollect returns the error with which [Run.Collect] would refuse to start: the checkpoint
+// cannot be used, pages of the run have been released, or the user may not release pages.
 func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o Collecting) error {
 	c := &collection{run: r, engine: e, options: o}
 	if err := c.prepare(ctx); err != nil {
@@ -87,7 +88,7 @@ func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o Collecting) 
 	return r.unknown(c.checkStart(ctx))
 }
 
-// prepare finds the pages of the run, and takes up the checkpoints of an earlier collection.
+// prepare finds the pages of the run and restores the checkpoints of an earlier collection.
 func (c *collection) prepare(ctx context.Context) error {
 	if err := c.run.deleting(); err != nil {
 		return err
@@ -100,41 +101,41 @@ func (c *collection) prepare(ctx context.Context) error {
 	return c.resume()
 }
 
-// Released reports whether a collection has released pages of the run, so that only that
-// collection can be continued, and no other one can begin.
+// Released reports whether a collection has released pages of the run. Then only that collection
+// can be continued, and no other can start.
 func (r *Run) Released() bool { return r.record.Releases != "" }
 
-// A collection is a run that is being collected.
+// A collection collects the pages of a run.
 type collection struct {
 	run     *Run
 	engine  *engine.Engine
 	sink    engine.SinkFunc
 	options Collecting
 
-	created time.Time // the stream of the run
+	created time.Time // creation time of the run's stream
 
 	roots []string
-	trees []*tree // of roots
+	trees []*tree // one tree for each root
 	whole bool    // one task runs all jobs
 	ended bool
 
-	read atomic.Uint64 // sequence of the last page that was read; 0 before the first; not of a sorted collection
+	read atomic.Uint64 // sequence of the last page read; 0 before the first page, and in a sorted collection
 
-	closing sync.Mutex             // while it is found out whether the run is still cancelled
-	final   atomic.Pointer[uint64] // the last page to collect of a cancelled run; nil: the run goes on
+	closing sync.Mutex             // held while checking whether the run is still cancelled
+	final   atomic.Pointer[uint64] // sequence of the last page to collect from a cancelled run; nil while the run goes on
 
-	gap     *store.Heading // the failure at which a sorted collection ended; nil: it has not met one
-	failed  int            // tasks that were found to have failed when the others had ended
-	waiting int            // pages that are stored, and come after one that is not: of a sorted collection that has ended
+	gap     *store.Heading // failure at which a sorted collection stopped; nil if it has not met any
+	failed  int            // number of tasks found to have failed after all others had ended
+	waiting int            // number of stored pages after a missing page, when a sorted collection has ended
 
-	releaser *releaser    // nil: nothing is released
-	releases string       // the id of a collection that has released pages; it is part of its checkpoints
-	received atomic.Int64 // pages
-	seen     int64        // of these, at the last look
+	releaser *releaser    // nil if the collection releases nothing
+	releases string       // ID of a collection that has released pages; it is part of its checkpoints
+	received atomic.Int64 // number of received pages
+	seen     int64        // value of received at the last check
 	looks    store.Backoff
 }
 
-// await waits before the next look at a run in which partitions are tried again.
+// await waits before the next check of a run whose failed partitions are retried.
 func (c *collection) await(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
@@ -146,17 +147,17 @@ func (c *collection) await(ctx context.Context) error {
 	return c.looks.Wait(ctx)
 }
 
-// The time between two looks at failed partitions that are queued again. Each look reads the
-// last pages of all partitions.
+// Limits of the time between two checks of failed partitions that are queued again. Each check
+// reads the last pages of all partitions.
 const (
 	shortestLook = 200 * time.Millisecond
 	longestLook  = 10 * time.Second
 )
 
-// errGoesOn says that a partition which had failed goes on.
+// errGoesOn means that a failed partition is running again.
 var errGoesOn = errors.New("the run goes on")
 
-// done reports whether all tasks have ended, and none of them has failed.
+// done reports whether all tasks have ended and no task has failed.
 func (c *collection) done() bool {
 	return c.ended || !slices.ContainsFunc(c.trees, func(t *tree) bool { return !t.complete() })
 }
@@ -166,5 +167,5 @@ func (c *collection) allEnded() bool {
 	return !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Ended < t.Tasks })
 }
 
-// complete reports whether all tasks of a tree have ended, and none of them has failed.
+// complete reports whether all tasks of a tree have ended and no task has failed.
 func (t *tree) complete() bool { return t.Ended == t.Tasks && t.Failed == 0 }

@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// addFailures adds the results of the tasks that have failed, when all tasks have ended. The
-// error is errGoesOn if one of them goes on.
+// addFailures adds the results of the failed tasks once all tasks have ended. The error is
+// errGoesOn if a failed task is running again.
 func (c *collection) addFailures(ctx context.Context) error {
 	c.failed = 0
 	if !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Failed > 0 }) {
@@ -40,17 +40,17 @@ func (c *collection) addFailures(ctx context.Context) error {
 	return errors.Join(append(f.first, err)...)
 }
 
-// The failures of a run are its tasks that have failed.
+// failures holds the failed tasks of a run.
 type failures struct {
-	tallies map[string]*partition.Tally // of the trees, with the failures
+	tallies map[string]*partition.Tally // tallies of the trees, including their failures
 	count   int
-	first   []error // at most maxErrors
-	goesOn  bool    // a task has not ended, or is tried again
-	err     error   // of the tallies
+	first   []error // errors of the first maxErrors failed tasks
+	goesOn  bool    // whether a task has not ended or is retried
+	err     error   // error of the tallies
 }
 
-// failures returns the tasks that have failed; that of the gap of a sorted collection is the
-// first. They go on if that task is tried again.
+// failures returns the failed tasks. The failed task at the gap of a sorted collection comes
+// first. If that task is retried, goesOn is set.
 func (c *collection) failures(ctx context.Context) (f failures, err error) {
 	var gap *partition.Ending
 	if c.gap != nil {
@@ -97,14 +97,14 @@ func (f *failures) add(trees []*tree, ending *partition.Ending) {
 	}
 }
 
-// moreFailures returns the error for the partitions that are not listed.
+// moreFailures returns the error that counts the failed partitions that are not listed.
 func (c *collection) moreFailures(n int) error {
 	return &engine.Error{Class: failure.Transient, Op: "collect",
 		Message: value.Counted(n, "more partition") + " failed",
 		Hint:    c.run.command("status --partitions") + " lists all"}
 }
 
-// failure returns how a task that has failed ended, or nil if it is tried again.
+// failure returns how a failed task ended, or nil if it is retried.
 func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.Ending, error) {
 	retried, err := c.isRetried(ctx, h)
 	if err != nil || retried {
@@ -124,10 +124,10 @@ func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.E
 	return e.Ending, nil
 }
 
-// isRetried reports whether a task that has failed is queued again.
+// isRetried reports whether a failed task is queued again.
 func (c *collection) isRetried(ctx context.Context, failed store.Heading) (bool, error) {
 	return c.run.cluster.store.IsRetried(ctx, c.run.record.Origin, failed)
 }
 
-// maxErrors is how many failures of partitions the error of a collection has.
+// maxErrors is the number of failed partitions listed in the error of a collection.
 const maxErrors = 10

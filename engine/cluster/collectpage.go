@@ -16,7 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// add takes up a page that is stored, and passes it to the sink.
+// add processes a stored page and passes it to the sink.
 func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	c.received.Add(1)
 	trees := c.treesOf(entry.Task)
@@ -46,8 +46,8 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Enve
 	return nil
 }
 
-// count takes up what a page says about the tasks of trees. It reports whether all tasks of
-// the last one have ended, and none of them has failed.
+// count updates trees with the tasks that a page announces or ends. It reports whether all tasks
+// of the last tree have ended and no task has failed.
 func (c *collection) count(trees []*tree, entry *store.Entry, e *record.Envelope) (complete bool) {
 	for _, t := range trees {
 		if entry.Sequence <= t.resumed {
@@ -62,7 +62,7 @@ func (c *collection) count(trees []*tree, entry *store.Entry, e *record.Envelope
 	return complete
 }
 
-// passSkipped passes on the pages on which partitions failed that were skipped.
+// passSkipped passes on the pages on which skipped partitions failed.
 func (c *collection) passSkipped(entry *store.Entry, e *record.Envelope) {
 	if c.options.Skipped == nil {
 		return
@@ -76,8 +76,8 @@ func (c *collection) passSkipped(entry *store.Entry, e *record.Envelope) {
 	}
 }
 
-// pass counts a page while it is passed to the sink, whose checkpoint has the counts. A page
-// that the sink does not accept is not counted.
+// pass counts a page and passes it to the sink. The checkpoint that the sink sees includes the
+// page. A page that the sink rejects is not counted.
 func (t *tree) pass(page *engine.Page, sink func() error) error {
 	before := t.Passed[page.Job]
 	after := counts{before.Pages + 1, before.Items + page.Items.Len(), before.Filtered, before.Bytes + page.Bytes}
@@ -95,7 +95,7 @@ func (t *tree) pass(page *engine.Page, sink func() error) error {
 	return err
 }
 
-// count takes up what a page says about tasks.
+// count updates the position with the tasks that a page announces or ends.
 func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	t.Sequence = entry.Sequence
 	t.Tasks += len(e.Children)
@@ -130,7 +130,7 @@ func (c *collection) stored(ctx context.Context) error {
 	}
 	watched, stop := c.watched(ctx)
 	defer stop()
-	ended := c.allEnded() // and what has failed may go on
+	ended := c.allEnded() // failed tasks may go on
 	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
 		if err := c.take(ctx, entry); err != nil {
 			return err
@@ -150,8 +150,8 @@ func (c *collection) stored(ctx context.Context) error {
 	return c.why(ctx, watched, err)
 }
 
-// begin returns the sequence of the page after which reading begins: the last one up to
-// which all trees have their pages.
+// begin returns the sequence of the page after which reading starts: the last page that all trees
+// have processed.
 func (c *collection) begin() uint64 {
 	from := c.trees[0].Sequence
 	for _, t := range c.trees {
@@ -162,7 +162,7 @@ func (c *collection) begin() uint64 {
 	return from
 }
 
-// take takes up a page that was read.
+// take processes a page that was read.
 func (c *collection) take(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
@@ -176,10 +176,10 @@ func (c *collection) take(ctx context.Context, entry *store.Entry) error {
 	return nil
 }
 
-// errEnd ends the reading of pages.
+// errEnd stops the reading of pages.
 var errEnd = errors.New("the end")
 
-// limit returns the sequence of the last page that is stored.
+// limit returns the sequence of the last stored page.
 func (c *collection) limit(ctx context.Context) (uint64, error) {
 	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
 	return info.Sequence, err

@@ -14,27 +14,27 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// A tree is a job of the run with all tasks below it.
+// A tree is a root job of the run with all tasks below it.
 type tree struct {
 	root  string
 	tally *partition.Tally
 
 	position
-	resumed uint64 // pages up to this one have been added; 0 in a sorted collection
+	resumed uint64 // sequence up to which pages have been added; 0 in a sorted collection
 }
 
-// A position says which pages of a tree have been collected, and what is known of its tasks.
+// A position records which pages of a tree have been collected, and how many tasks are known.
 type position struct {
-	Sequence uint64 `json:"sequence,omitempty"` // of the last page; not of a sorted collection
-	Path     []step `json:"path,omitempty"`     // of a sorted collection: the way to the last page
-	Tasks    int    `json:"tasks"`              // that are known
-	Ended    int    `json:"ended"`              // failed ones included
+	Sequence uint64 `json:"sequence,omitempty"` // sequence of the last page; 0 in a sorted collection
+	Path     []step `json:"path,omitempty"`     // in a sorted collection, the path to the last page
+	Tasks    int    `json:"tasks"`              // number of known tasks
+	Ended    int    `json:"ended"`              // number of tasks that have ended, including failed ones
 	Failed   int    `json:"failed,omitempty"`
 
-	Passed map[string]counts `json:"passed,omitempty"` // by job: what the sink has received
+	Passed map[string]counts `json:"passed,omitempty"` // counts that the sink has received, by job
 }
 
-// counts is how much of a job the sink has received.
+// counts records how much of a job the sink has received.
 type counts struct {
 	Pages    int `json:"pages"`
 	Items    int `json:"items"`
@@ -42,31 +42,31 @@ type counts struct {
 	Bytes    int `json:"bytes"`
 }
 
-// A step is a task that a sorted collection is in, with the sequence of its last page.
+// A step is a task on the path of a sorted collection, with the sequence of its last page.
 type step struct {
 	Job      string `json:"job"`
 	Task     string `json:"task"`
 	Sequence uint64 `json:"sequence"`
 }
 
-// token is a checkpoint of a collection, for one of the jobs of the run.
+// A token is the checkpoint of a collection for one of the jobs of the run.
 type token struct {
-	Version int    `json:"version"` // the key is that of checkpoints of other runs
+	Version int    `json:"version"` // same key as in checkpoints of other runs
 	Done    bool   `json:"done,omitempty"`
 	Run     string `json:"run"`
 
-	Submission string    `json:"submission"` // see record
-	Created    time.Time `json:"created"`    // the stream of the run: sequences are those of this stream
+	Submission string    `json:"submission"` // see record.Run
+	Created    time.Time `json:"created"`    // creation time of the run's stream, to which the sequences belong
 
 	Sorted  bool            `json:"sorted,omitempty"`
-	Release string          `json:"release,omitempty"` // the id of a collection that releases pages
+	Release string          `json:"release,omitempty"` // ID of a collection that releases pages
 	At      position        `json:"at"`
 	Tally   json.RawMessage `json:"tally"`
 }
 
 const tokenVersion = 1
 
-// resume takes up the checkpoints of an earlier collection.
+// resume restores the checkpoints of an earlier collection.
 func (c *collection) resume() error {
 	c.roots = c.engine.Info().Roots
 	tallies, saved := c.engine.Distributed().Tallies(), c.engine.Distributed().Checkpoints()
@@ -88,7 +88,7 @@ func (c *collection) resume() error {
 	return nil
 }
 
-// takeUp takes up the checkpoint of a tree.
+// takeUp restores the checkpoint of a tree.
 func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 	var from token
 	if err := record.Decode(saved, &from); err != nil {
@@ -105,14 +105,14 @@ func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 		return errors.New("it is that of a collection in another order")
 	}
 	t.position, c.releases = from.At, cmp.Or(from.Release, c.releases)
-	if !c.options.Sorted { // which does not read the pages in the order of their sequences
+	if !c.options.Sorted { // a sorted collection does not read the pages by sequence
 		t.resumed = from.At.Sequence
 	}
 	return t.tally.Restore(from.Tally)
 }
 
-// sharePath gives all trees the position of the one that came farthest: one task runs all of
-// them, one after another.
+// sharePath gives all trees the most advanced position, because one task runs all of them in
+// sequence.
 func (c *collection) sharePath() {
 	farthest := slices.MaxFunc(c.trees, func(a, b *tree) int { return cmp.Compare(a.last(), b.last()) })
 	for _, t := range c.trees {

@@ -16,9 +16,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// startRelease prepares the release of pages, if it is asked for. The context ends if
-// pages cannot be released. The function that is returned has to be called at the end of
-// the collection with its error; it returns that of the release.
+// startRelease prepares the release of pages if it was requested. The returned context ends if
+// pages cannot be released. The returned function must be called at the end of the collection with
+// its error; it returns the error of the release.
 func (c *collection) startRelease(ctx context.Context) (context.Context, func(error) error, error) {
 	if err := c.checkStart(ctx); err != nil {
 		return ctx, nil, err
@@ -50,8 +50,8 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 	}, nil
 }
 
-// checkStart checks that the collection may begin: that all pages are there that are to be
-// collected and, if pages are to be released, that they may be.
+// checkStart checks that the collection may start: all pages to be collected must exist, and the
+// user must be allowed to release them if requested.
 func (c *collection) checkStart(ctx context.Context) error {
 	switch {
 	case c.options.Release && c.options.Sorted:
@@ -73,7 +73,7 @@ func (c *collection) checkStart(ctx context.Context) error {
 func (c *collection) requirePermission(ctx context.Context) error {
 	err := c.run.cluster.store.CheckRelease(ctx, c.run.ID(), c.run.record.Submission)
 	if err == nil {
-		run := *c.run // which the collection reads
+		run := *c.run // a copy, because the collection reads the run
 		err = run.update(ctx, func(*record.Run) {})
 	}
 	var failed *engine.Error
@@ -85,7 +85,7 @@ func (c *collection) requirePermission(ctx context.Context) error {
 	return err
 }
 
-// checkReleased reports that a collection which this one does not continue has released
+// checkReleased returns an error if a collection that this one does not continue has released
 // pages of the run.
 func (c *collection) checkReleased(r *record.Run) error {
 	if r.Releases == "" || r.Releases == c.releases {
@@ -97,14 +97,14 @@ func (c *collection) checkReleased(r *record.Run) error {
 			"to obtain everything again, submit the configuration as a new run"}
 }
 
-// requireAll returns the error of a collection that releases nothing, which must not have
-// missed pages that another one has released meanwhile.
+// requireAll returns an error if another collection has meanwhile released pages that this
+// collection, which releases none, may have missed.
 func (c *collection) requireAll(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
 	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
-	if err != nil || stored == nil { // it was deleted after its last page was read
+	if err != nil || stored == nil { // the run was deleted after its last page was read
 		return err
 	}
 	now, err := c.run.cluster.readRecord(*stored)
@@ -114,20 +114,20 @@ func (c *collection) requireAll(ctx context.Context, err error) error {
 	return c.checkReleased(&now.record)
 }
 
-// A releaser deletes pages from the server that are stored elsewhere. The methods of a nil
-// releaser do nothing.
+// A releaser deletes pages from the server that the sink has stored. The methods of a nil releaser
+// do nothing.
 type releaser struct {
 	*collection
 
 	mu    sync.Mutex
-	pages map[store.Key]uint64 // that may be deleted: up to this sequence
+	pages map[store.Key]uint64 // highest sequence that may be deleted, by task
 }
 
 // releaseEvery is the time between two deletions.
 const releaseEvery = 250 * time.Millisecond
 
-// add takes up a page that is stored elsewhere. Pages of tasks that have announced others
-// remain: they are needed to announce them again.
+// add marks a page stored by the sink for deletion. Pages of tasks that have announced others
+// remain, because they are needed to announce those again.
 func (r *releaser) add(entry *store.Entry) {
 	if r == nil || entry.Children > 0 {
 		return
@@ -137,8 +137,7 @@ func (r *releaser) add(entry *store.Entry) {
 	r.pages[entry.Key] = entry.Sequence
 }
 
-// addEarlier takes up the pages that an earlier process has stored elsewhere, and perhaps
-// not released.
+// addEarlier marks pages that an earlier process has stored but perhaps not released.
 func (r *releaser) addEarlier(ctx context.Context) error {
 	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return t.resumed > 0 }) {
 		return nil
@@ -153,7 +152,7 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 	})
 }
 
-// run deletes pages until the collection ends.
+// run deletes marked pages until the collection ends.
 func (r *releaser) run(ctx context.Context) error {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
@@ -185,10 +184,10 @@ func (r *releaser) run(ctx context.Context) error {
 	}
 }
 
-// claim makes this collection the only one that can read the run.
+// claim makes this collection the only one that may read the run.
 func (r *releaser) claim(ctx context.Context) error {
 	var taken error
-	run := *r.collection.run // which the collection reads
+	run := *r.collection.run // a copy, because the collection reads the run
 	err := run.update(ctx, func(rec *record.Run) {
 		if taken = r.checkReleased(rec); taken == nil {
 			rec.Releases = r.releases

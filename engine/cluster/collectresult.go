@@ -19,7 +19,7 @@ var (
 	isDeleted   = reason{"it was deleted from the server", "submit it again, and collect the new run from the beginning"}
 )
 
-// reason returns why a collection that does not wait ends.
+// reason returns why a collection with NoWait ends.
 func (c *collection) reason() reason {
 	if c.cancelled() || c.options.NoWait && c.run.Phase() == Cancelled {
 		return isCancelled
@@ -43,7 +43,7 @@ func (c *collection) incomplete(ctx context.Context, why reason) error {
 	return &engine.Error{Class: failure.Transient, Op: "collect", Message: message, Hint: why.hint}
 }
 
-// countWaiting counts the pages that a sorted collection has not passed on.
+// countWaiting counts the stored pages that a sorted collection has not passed on.
 func (c *collection) countWaiting(ctx context.Context) error {
 	if !c.options.Sorted {
 		return nil
@@ -68,7 +68,7 @@ func (c *collection) tell() {
 	}
 }
 
-// sum returns how far all trees are. If one task runs all of them, each knows all of it.
+// sum returns the total progress of all trees. If one task runs all trees, each has the total.
 func (c *collection) sum() (p Progress) {
 	for _, t := range c.trees {
 		p.Tasks, p.Ended, p.Failed = p.Tasks+t.Tasks, p.Ended+t.Ended, p.Failed+t.Failed
@@ -80,8 +80,8 @@ func (c *collection) sum() (p Progress) {
 	return p
 }
 
-// result returns the results of all jobs. Those of a tree that is incomplete have what the
-// sink has received, in partitions that have not ended, too.
+// result returns the results of all jobs. The results of an incomplete tree count everything that
+// the sink has received, including partitions that have not ended.
 func (c *collection) result(err error) (*engine.Result, error) {
 	var jobs []engine.JobResult
 	for _, t := range c.trees {

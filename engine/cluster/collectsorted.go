@@ -12,13 +12,13 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// sorted passes the pages in the order of a run on one machine: after each page of a task
-// come the tasks that it has found. It ends at a task that has failed.
+// sorted passes the pages in the order of a run on one machine: each page is followed by the pages
+// of the tasks that it announced. It stops at a failed task.
 func (c *collection) sorted(ctx context.Context) error {
 	watched, stop := c.watched(ctx)
 	defer stop()
 	for i, task := range c.engine.Distributed().RootTasks() {
-		if c.trees[i].complete() { // in an earlier collection
+		if c.trees[i].complete() { // completed by an earlier collection
 			continue
 		}
 		err := c.walk(watched, task, c.trees[i].Path)
@@ -34,11 +34,11 @@ func (c *collection) sorted(ctx context.Context) error {
 	return nil
 }
 
-// errFailed ends a sorted collection at a task that has failed.
+// errFailed stops a sorted collection at a failed task.
 var errFailed = errors.New("a task has failed")
 
-// A walk goes through the tasks of a tree as a run on one machine does, but over their stored
-// steps. It has a stack, with the task that it is in at the top.
+// A walk visits the stored steps of the tasks of a tree in the order of a run on one machine. The
+// current task is at the top of its stack.
 type walk struct {
 	*collection
 	stack []level
@@ -47,13 +47,13 @@ type walk struct {
 // A level is a task on the stack.
 type level struct {
 	key      store.Key
-	sequence uint64           // of its last page
-	todo     []partition.Task // found by this page, and still to come
-	state    store.State      // after this page
+	sequence uint64           // sequence of its last page
+	todo     []partition.Task // tasks announced by this page and not visited yet
+	state    store.State      // state after this page
 }
 
-// walk goes through a task and all tasks below it. path is the stack of an earlier collection;
-// empty: there was none.
+// walk visits a task and all tasks below it. path is the stack of an earlier collection; it is
+// empty if there was no such collection.
 func (c *collection) walk(ctx context.Context, root partition.Task, path []step) error {
 	w := &walk{collection: c}
 	w.push(root)
@@ -87,7 +87,7 @@ func (w *walk) push(task partition.Task) {
 
 func (w *walk) top() *level { return &w.stack[len(w.stack)-1] }
 
-// path returns the stack as a checkpoint has it.
+// path returns the stack in the form of a checkpoint.
 func (w *walk) path() []step {
 	path := make([]step, len(w.stack))
 	for i, l := range w.stack {
@@ -96,7 +96,7 @@ func (w *walk) path() []step {
 	return path
 }
 
-// resume goes down to the task that an earlier collection was in.
+// resume descends to the task at which an earlier collection stopped.
 func (w *walk) resume(ctx context.Context, path []step) error {
 	for i, s := range path {
 		if i > 0 {
@@ -127,7 +127,7 @@ func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
 	return w.enter(at, entry, func(*record.Envelope) error { return nil })
 }
 
-// enter moves a task to a page, passes the page on, and takes up the tasks that it has found.
+// enter moves a task to a page, passes the page on, and adds the tasks that it announced.
 func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
@@ -138,7 +138,7 @@ func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) 
 	return pass(e)
 }
 
-// pass passes on a page, whose checkpoint has the stack.
+// pass passes on a page whose checkpoint holds the stack.
 func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	path := w.path()
 	for _, t := range w.treesOf(entry.Task) {
@@ -151,8 +151,8 @@ func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope)
 	return err
 }
 
-// next returns the next page of a task, and waits for it. The error is errFailed if the task
-// has failed and is not tried again, and errEnd if the collection does not wait.
+// next waits for the next page of a task and returns it. The error is errFailed if the task has
+// failed and is not retried, and errEnd if the collection does not wait.
 func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
 	for pause := (store.Backoff{First: firstLook, Longest: lastLook}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
@@ -180,7 +180,7 @@ func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
 	}
 }
 
-// How often a page is looked for that is not stored yet.
+// Intervals between checks for a page that is not stored yet.
 const (
 	firstLook = 10 * time.Millisecond
 	lastLook  = time.Second

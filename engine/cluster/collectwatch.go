@@ -13,10 +13,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// watched returns a context that ends when the run is deleted, or when its pages are
-// released by another collection, and, if they are read in the order in which they were
-// stored, when the run is cancelled and all of them have been read. Stop ends what watches
-// the run, and waits for it.
+// watched returns a context that ends when the run is deleted or when another collection releases
+// its pages. If pages are read in the order in which they were stored, the context also ends when
+// the run is cancelled and all pages have been read. Stop ends the watch and waits for its
+// goroutine.
 func (c *collection) watched(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
@@ -28,14 +28,14 @@ func (c *collection) watched(ctx context.Context) (watched context.Context, stop
 	}
 }
 
-// The reasons why the context of [collection.watched] ends.
+// Reasons why the context of [collection.watched] ends.
 var (
 	errCancelled = errors.New("the run is cancelled")
 	errDeleted   = errors.New("the run is deleted")
 )
 
-// why returns the error of a collection, given that of a call with the context of
-// [collection.watched]: the reason why that context has ended explains more.
+// why returns the error of a collection, given the error of a call with the context of
+// [collection.watched]. The reason why that context ended takes precedence.
 func (c *collection) why(ctx, watched context.Context, err error) error {
 	cause := context.Cause(watched)
 	switch {
@@ -59,9 +59,10 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 		case stored.Name != c.run.ID():
 		case stored.Value == nil:
 			stop(errDeleted)
-		case record.Decode(stored.Value, &r) != nil: // it is that of a later version
+		case record.Decode(stored.Value, &r) != nil: // the record is from a later version
 		case r.Submission != c.run.record.Submission:
-			stop(errDeleted) // and another run has its name
+			// Another run has its name.
+			stop(errDeleted)
 		case r.Phase == Cancelled:
 			c.afterGrace(func() { c.closeAfterCancel(ctx, stop) })
 		default:
@@ -73,10 +74,10 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	})
 }
 
-// cancelledGrace is how long pages may arrive that workers store while a run is cancelled.
+// cancelledGrace is how long workers may still store pages after a run is cancelled.
 const cancelledGrace = 2 * time.Second
 
-// afterGrace calls end when the time for the last pages of a cancelled run is over.
+// afterGrace calls end when cancelledGrace is over.
 func (c *collection) afterGrace(end func()) {
 	if wait := c.run.cluster.options.grace; wait != nil {
 		wait(end)
@@ -85,8 +86,8 @@ func (c *collection) afterGrace(end func()) {
 	time.AfterFunc(cancelledGrace, end)
 }
 
-// closeAfterCancel ends the collection after the pages that are stored, if the run is still
-// cancelled. No change of the run is taken up meanwhile.
+// closeAfterCancel limits the collection to the pages stored so far if the run is still cancelled.
+// It blocks updates of the run meanwhile.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
 	c.closing.Lock()
 	defer c.closing.Unlock()
@@ -111,20 +112,20 @@ func (c *collection) reopen() {
 	c.final.Store(nil)
 }
 
-// cancelled reports whether the collection ends with what is stored, since its run is
+// cancelled reports whether the collection ends with the stored pages because its run is
 // cancelled.
 func (c *collection) cancelled() bool { return c.final.Load() != nil }
 
-// isFinal reports whether a page is the last to collect, since the run is cancelled.
+// isFinal reports whether a page is the last one to collect from a cancelled run.
 func (c *collection) isFinal(sequence uint64) bool {
 	last := c.final.Load()
 	return last != nil && sequence >= *last
 }
 
-// idleAfter is how long nothing arrives before a collection looks why.
+// idleAfter is how long the collection waits for pages before it looks for the reason.
 const idleAfter = 10 * time.Second
 
-// tellWhyIdle says why no page arrives, as far as the server knows: each reason once, until
+// tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
 // pages arrive again.
 func (c *collection) tellWhyIdle(ctx context.Context) {
 	seen, said := c.received.Load(), ""
@@ -147,12 +148,12 @@ func (c *collection) tellWhyIdle(ctx context.Context) {
 	}
 }
 
-// idle returns why the tasks of the run do not go on; empty: no reason is known. releases
-// says whether the collection releases pages.
+// idle returns why the tasks of the run do not go on, or "" if no reason is known. releases says
+// whether the collection releases pages.
 func (r *Run) idle(ctx context.Context, releases bool) string {
 	workers, err := r.cluster.store.Workers(ctx)
 	if err != nil {
-		return "" // the error is that of the collection, too
+		return "" // the collection reports the same error
 	}
 	if len(workers) == 0 {
 		return "no worker is there; start one with " + r.WorkerCommand()
@@ -174,7 +175,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 	return ""
 }
 
-// whyFull says why the pages of a run take all that they may, and what to do about it.
+// whyFull returns why the run has used up its space on the server, and a remedy.
 func whyFull(info store.Info, releases bool) string {
 	text := fmt.Sprintf("workers wait, since its pages take %s of the %s that they may take on the server",
 		value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes)))

@@ -24,35 +24,35 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// A Submission is a run to be distributed.
+// A Submission describes a run to be distributed.
 type Submission struct {
-	Run  string // its id: letters, digits, "-" and "_", at most 64; it must be new, or that of the same submission
-	Name string // of the configuration, in messages; its ending selects the format
-	Text []byte // of the configuration
+	Run  string // ID of the run: at most 64 letters, digits, "-" and "_"; it must be new, or the ID of the same submission
+	Name string // name of the configuration, for messages; its ending selects the format
+	Text []byte // text of the configuration
 
-	Inputs   map[string]any            // as of [engine.WithInputs], without secret ones: these come from the workers
-	Kept     map[string]map[string]any // as of [engine.WithKept]
-	Jobs     []string                  // as of [engine.WithJobs]
-	Dialect  string                    // as of [engine.WithDialect]
-	BaseURL  string                    // as of [engine.WithBaseURL]
-	MaxPages int                       // as of [engine.WithMaxPages]
+	Inputs   map[string]any            // see [engine.WithInputs]; secret inputs come from the workers instead
+	Kept     map[string]map[string]any // see [engine.WithKept]
+	Jobs     []string                  // see [engine.WithJobs]
+	Dialect  string                    // see [engine.WithDialect]
+	BaseURL  string                    // see [engine.WithBaseURL]
+	MaxPages int                       // see [engine.WithMaxPages]
 
-	// MaxBytes is what the pages may take on the server; workers wait when they do. 0: what is
-	// set if the run exists, otherwise no limit of the run's own.
+	// MaxBytes limits the size of the pages on the server, in bytes; workers wait when it is
+	// reached. If it is 0, an existing run keeps its limit, and a new run has no limit of its own.
 	MaxBytes int64
 
-	Program string    // that submits, with its version; in messages
-	Now     time.Time // when the run begins: now() of the rules of variables. Zero: now
+	Program string    // name and version of the submitting program, for messages
+	Now     time.Time // start of the run, returned by now() in the rules of variables; the zero time means now
 }
 
-// Check compiles the configuration without its secrets, with the options of
-// [Options.Engine], and reports what cannot be distributed. It needs no server, and Submit
-// does the same.
+// Check compiles the configuration without its secrets, with the options of [Options.Engine], and
+// returns an error if it cannot be distributed. It needs no server. Submit performs the same
+// check.
 func (s Submission) Check(options ...engine.Option) (*engine.Engine, error) {
 	return s.run(&Cluster{options: Options{Engine: options}}).check()
 }
 
-// run returns the run before it is stored.
+// run returns the run to be stored.
 func (s Submission) run(c *Cluster) *Run {
 	r := &Run{cluster: c, text: s.Text, record: record.Run{
 		Version: record.RunVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name,
@@ -65,11 +65,11 @@ func (s Submission) run(c *Cluster) *Run {
 	return r
 }
 
-// Submit stores a run and queues its first tasks. It makes no request to the API. Submitting
-// the same run again queues what is not queued any more, continues a run that was cancelled,
-// and changes its MaxBytes if they are given; it does no harm while the run goes on. Tasks that
-// have failed stay so. What cannot be distributed is refused:
-// [engine.Diagnostics], or an [*engine.Error] of class config.
+// Submit stores a run and queues its first tasks. It makes no request to the API. Submitting the
+// same run again queues its missing tasks, continues a cancelled run, and changes MaxBytes if it
+// is set; this is harmless while the run goes on. Failed tasks remain failed. A configuration that
+// cannot be distributed is refused with [engine.Diagnostics] or an [*engine.Error] of class
+// config.
 func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	r := s.run(c)
 	e, err := r.check()
@@ -88,7 +88,7 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 		err = c.store.CreateRun(ctx, s.Run, r.Submission(), r.record.MaxBytes)
 	}
 	if err != nil {
-		if r.again == nil { // there is nothing of it yet
+		if r.again == nil { // nothing of the run has been stored yet
 			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.Submission(), r.revision))
 		}
 		return nil, err
@@ -105,19 +105,19 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	return r, nil
 }
 
-// A Resubmission says what came of submitting a run that existed.
+// A Resubmission describes the effect of submitting an existing run.
 type Resubmission struct {
-	Cancelled        bool  // it was cancelled, and continues
-	MaxBytes, Before int64 // that the pages may take on the server, and what it was before; 0: no limit of the run's own
-	Failed           int   // tasks that have failed and stay so: [Run.Retry] queues them again
+	Cancelled        bool  // the run was cancelled and now continues
+	MaxBytes, Before int64 // limits of the size of the pages, now and before; 0 if the run has no limit of its own
+	Failed           int   // number of failed tasks, which remain failed; [Run.Retry] queues them again
 }
 
-// Resubmission says what came of submitting the run. It is nil if the run was new, or was not
+// Resubmission describes the effect of submitting the run. It is nil if the run was new or was not
 // returned by [Cluster.Submit].
 func (r *Run) Resubmission() *Resubmission { return r.again }
 
-// originToken returns the name of the origin of a run on the server. Runs whose address is
-// only known to the workers have one of their own.
+// originToken returns the name of the origin of a run on the server. A run whose address is known
+// only to the workers has an origin of its own.
 func originToken(r *record.Run) string {
 	if r.Address == "" {
 		return store.OriginToken("run", r.Run)
@@ -134,7 +134,7 @@ func host(origin string) string {
 	return u.Hostname()
 }
 
-// check compiles the configuration without its secrets and reports what cannot be
+// check compiles the configuration without its secrets and returns an error if it cannot be
 // distributed.
 func (r *Run) check() (*engine.Engine, error) {
 	if err := checkRun(r.record.Run); err != nil {
@@ -171,10 +171,10 @@ func (r *Run) check() (*engine.Engine, error) {
 	return e, nil
 }
 
-// checkBaseURL refuses an address that may have a secret, which the server would store. Whether
-// it is an address at all is found out with the configuration.
+// checkBaseURL refuses an address that may contain a secret, because the server would store it.
+// Compiling the configuration checks whether the address is valid.
 func checkBaseURL(text string) error {
-	u, _ := url.Parse(text) // nil: no address
+	u, _ := url.Parse(text) // nil if text is no valid URL
 	var what string
 	switch {
 	case u == nil:
@@ -194,7 +194,7 @@ func checkBaseURL(text string) error {
 	return found.Diagnostics().Err()
 }
 
-// onlyAbout reports whether diagnostics are about the values of some inputs alone.
+// onlyAbout reports whether all diagnostics concern the values of the given inputs.
 func onlyAbout(err error, inputs []string) bool {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
@@ -246,7 +246,7 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	return again, r.update(ctx, func(rec *record.Run) { rec.Phase, rec.MaxBytes = Running, wanted })
 }
 
-// differs says what another submission of the same run would change.
+// differs describes the differences from another submission of the same run.
 func (r *Run) differs(other *record.Run) string {
 	for _, part := range []struct {
 		name          string
@@ -268,9 +268,10 @@ func (r *Run) differs(other *record.Run) string {
 	return ""
 }
 
-// stored returns a value as a record has it. What is empty is left out there.
+// stored returns a value as it is stored in a record, where empty values are omitted.
 func stored(v any) string {
-	text, _ := json.Marshal(v) // it was stored before
+	// The value has been stored before, so it can be encoded.
+	text, _ := json.Marshal(v)
 	if slices.Contains([]string{"{}", "[]"}, string(text)) {
 		return "null"
 	}
@@ -286,8 +287,8 @@ func (r *Run) enqueue(ctx context.Context, tasks []partition.Task) error {
 	return r.cluster.store.Enqueue(ctx, items...)
 }
 
-// item returns a task as the queue has it. One that no message can hold is an error of class
-// policy.
+// item returns a task in its queued form. If the task does not fit in a message, the error is of
+// class policy.
 func (r *Run) item(task partition.Task) (store.Item, error) {
 	payload, err := json.Marshal(task)
 	if most := r.cluster.store.MaxTask(); err == nil && len(payload) > most {
@@ -298,7 +299,7 @@ func (r *Run) item(task partition.Task) (store.Item, error) {
 	return store.Item{Key: r.record.Key(task), Origin: r.record.Origin, Payload: payload}, err
 }
 
-// items returns tasks as the queue has them.
+// items returns tasks in their queued form.
 func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 	for i := 0; i < len(tasks) && err == nil; i++ {
 		var one store.Item
@@ -308,8 +309,8 @@ func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 	return items, err
 }
 
-// repair queues all tasks that the stored pages have announced. Those that have ended, or are
-// queued, are not run again.
+// repair queues all tasks announced by the stored pages. Tasks that have ended or are already
+// queued do not run again.
 func (r *Run) repair(ctx context.Context) error {
 	err := r.cluster.store.Heads(ctx, r.ID(), nil, func(h store.Heading) error {
 		if h.Children == 0 {
@@ -323,7 +324,7 @@ func (r *Run) repair(ctx context.Context) error {
 	return err
 }
 
-// pages calls f for the pages of a task that are stored.
+// pages calls f for the stored pages of a task.
 func (r *Run) pages(ctx context.Context, key store.Key, f func(*record.Envelope) error) error {
 	for after := uint64(0); ; {
 		entry, err := r.cluster.store.Next(ctx, key, after)
@@ -342,8 +343,8 @@ func (r *Run) pages(ctx context.Context, key store.Key, f func(*record.Envelope)
 	}
 }
 
-// Retry queues the tasks that have failed once more, and returns how many there are. They go
-// on after their last stored pages. Without ids it is all of them.
+// Retry queues failed tasks again and returns their number. They continue after their last stored
+// pages. Without IDs, Retry queues all failed tasks.
 func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if r.Phase() == Cancelled {
 		return 0, &engine.Error{Class: failure.Config, Op: "retry", Message: fmt.Sprintf("the run %s is cancelled", r.ID()),
@@ -374,7 +375,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	return n, nil
 }
 
-// enqueueFailed queues the task of an entry that says that it has failed.
+// enqueueFailed queues the task of an entry that records a failure.
 func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
 	switch {

@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// Runs returns the runs on the server, the latest first. A run whose record cannot be read
-// is left out, and the log names it.
+// Runs returns the runs on the server, latest first. A run whose record cannot be read is left out
+// and logged.
 func (c *Cluster) Runs(ctx context.Context) ([]*Run, error) {
 	runs, unreadable, err := c.readable(ctx)
 	for _, one := range unreadable {
@@ -17,8 +17,8 @@ func (c *Cluster) Runs(ctx context.Context) ([]*Run, error) {
 	return runs, err
 }
 
-// readable returns the runs on the server, the latest first, and those whose records cannot
-// be read: another version of the program has submitted them, or they are damaged.
+// readable returns the runs on the server, latest first, and the runs whose records cannot be read
+// because they are damaged or from another version of the program.
 func (c *Cluster) readable(ctx context.Context) (runs []*Run, unreadable []status.Unreadable, err error) {
 	stored, err := c.store.Runs(ctx)
 	if err != nil {
@@ -36,10 +36,10 @@ func (c *Cluster) readable(ctx context.Context) (runs []*Run, unreadable []statu
 	return runs, unreadable, nil
 }
 
-// prepareQueue prepares the queue of the origin of the run, which lets the least number of tasks
-// run at the same time that the configurations of its runs allow. It does nothing if no run of
-// the origin goes on: the server removes a queue that no worker asks for. Workers prepare one
-// that is missing.
+// prepareQueue prepares the queue of the origin of the run. The queue limits the number of
+// concurrent tasks to the lowest limit among the configurations of its runs. prepareQueue does
+// nothing if the origin has no active runs, because the server removes a queue that no worker
+// uses. Workers create a missing queue.
 func (r *Run) prepareQueue(ctx context.Context) error {
 	runs, _, err := r.cluster.readable(ctx)
 	if err != nil {

@@ -10,23 +10,23 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// Status says how far the run is. It reads no items, and takes as much memory for a million
-// partitions as for a hundred.
+// Status returns how far the run is. It reads no items, and its memory does not depend on the
+// number of partitions.
 func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 	s, err := survey.Status(ctx, r.cluster.store, &r.record, r.cluster.options.Flags)
 	return s, r.unknown(err)
 }
 
-// Partitions calls f for each partition of the run that has a page or has ended, in the order
-// of their last pages, and for tasks that find values of variables and have failed. It returns
-// how many others wait. It keeps a few bytes of each partition, so that an interrupted
-// connection repeats none.
+// Partitions calls f for each partition of the run that has a page or has ended, in the order of
+// their last pages, and for failed tasks that search for values of variables. It returns the
+// number of waiting partitions. It remembers a few bytes per partition, so that no partition is
+// repeated after a lost connection.
 func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (waiting int, err error) {
 	waiting, err = survey.Partitions(ctx, r.cluster.store, &r.record, f)
 	return waiting, r.unknown(err)
 }
 
-// unknown says that a run was deleted while it was looked at.
+// unknown returns the error for a run that was deleted while it was read.
 func (r *Run) unknown(err error) error {
 	if errors.Is(err, store.ErrDeleted) {
 		return noRun(r.ID())
@@ -34,7 +34,7 @@ func (r *Run) unknown(err error) error {
 	return err
 }
 
-// Overview says in short how far all runs on the server are, the latest first.
+// Overview returns summaries of all runs on the server, latest first.
 func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 	runs, unreadable, err := c.readable(ctx)
 	if err != nil {
@@ -59,15 +59,14 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 	return out, nil
 }
 
-// A look is at a run that is over. What was counted stays true as long as nothing was stored or
-// submitted since.
+// A look identifies the state of a run that is over. Its counts stay valid while nothing is stored
+// or submitted.
 type look struct {
 	run                          string
-	revision, sequence, messages uint64 // of the record of the run, and of its pages
+	revision, sequence, messages uint64 // revision of the record; last sequence and number of messages of the stream
 }
 
-// inShort says in short how far the run is. It counts the partitions of a run that is over only
-// once.
+// inShort returns a summary of the run. It counts the partitions of a run that is over only once.
 func (r *Run) inShort(ctx context.Context, fleet *survey.Fleet) (out status.Summary, err error) {
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err != nil {
@@ -89,12 +88,12 @@ func (r *Run) inShort(ctx context.Context, fleet *survey.Fleet) (out status.Summ
 	return out, nil
 }
 
-// Ended reports whether nothing more will be stored of the run: all of its partitions have
-// ended, failed ones included, or it is cancelled. It returns the time of the last page, or
-// that of the submission if there is none.
+// Ended reports whether nothing more will be stored for the run: all of its partitions have ended,
+// with or without failures, or the run is cancelled. It returns the time of the last page or,
+// without pages, the time of the submission.
 func (r *Run) Ended(ctx context.Context) (ended bool, last time.Time, err error) {
 	info, err := r.cluster.store.Info(ctx, r.ID())
-	if errors.Is(err, store.ErrDeleted) { // and only its record is left
+	if errors.Is(err, store.ErrDeleted) { // only the record of the run is left
 		return true, r.Started(), nil
 	}
 	if err != nil {

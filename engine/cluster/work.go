@@ -27,36 +27,37 @@ import (
 
 // A Worker runs tasks of all runs on a server. Its zero value has sensible defaults.
 type Worker struct {
-	Name  string // in events and in the status; empty: the name of the machine and a number
-	Slots int    // how many tasks run at the same time; 0: 8
+	Name  string // name in events and in the status; if it is empty, the name of the machine and a number
+	Slots int    // number of tasks that run at the same time; 0 means 8
 
 	// Inputs are the secret inputs of the runs, by name.
 	Inputs map[string]any
 
-	// Hide receives the secret inputs of a run before it begins, so that logs can leave them
-	// out. It may be called by several goroutines at once. May be nil.
+	// Hide receives the secret inputs of a run before it begins, so that they can be kept out of
+	// logs. It may be called by several goroutines at once. It may be nil.
 	Hide func(secret string)
 
-	// Idle ends the worker when there has been no task for so long; 0: never.
+	// Idle is the time without tasks after which the worker ends. If it is 0, the worker never ends
+	// by itself.
 	Idle time.Duration
 }
 
-// How often a task may be delivered without storing a page.
+// Limits of the number of deliveries of a task without a stored page.
 const (
-	suspectAfter = 3  // then it may be the reason why workers end, and is run alone
-	maxTrials    = 3  // deliveries of a task that runs alone; then it is set aside
-	refusedAfter = 10 // because of credentials: then the reason is not the worker's
+	suspectAfter = 3  // the task may be killing workers, so it runs alone
+	maxTrials    = 3  // deliveries of a task that runs alone; after them it is set aside
+	refusedAfter = 10 // deliveries with refused credentials; after them the task is to blame, not the worker
 )
 
 const (
 	defaultSlots = 8
-	idlePause    = 100 * time.Millisecond // between looks at queues that are empty
+	idlePause    = 100 * time.Millisecond // between checks of empty queues
 	longestPause = time.Second
 )
 
-// Work takes tasks and runs them until the context ends: then it hands back those that run,
-// at once, and returns nil. It also returns nil after [Worker.Idle]. An error means that the
-// server cannot be used. Tasks that fail do not end it: they are set aside, and [Run.Status]
+// Work takes tasks and runs them until the context ends; then it immediately hands back the
+// running tasks and returns nil. It also returns nil after [Worker.Idle]. An error means that the
+// server cannot be used. Failed tasks do not end the worker: they are set aside, and [Run.Status]
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	p, err := newPool(ctx, c, w)
@@ -77,7 +78,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	others.Go(func() { p.report(working) })
 	err = p.serve(working)
 	if err != nil {
-		stop(err) // hand back the tasks that run
+		stop(err) // hands back the running tasks
 	}
 	p.tasks.Wait()
 	stop(nil)
@@ -85,7 +86,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	return unlessTold(ctx, cmp.Or(err, failureOf(working)))
 }
 
-// failureOf returns the error that has ended a context, or nil if it was just ended.
+// failureOf returns the error that ended a context, or nil if the context was simply cancelled.
 func failureOf(ctx context.Context) error {
 	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 		return cause
@@ -93,7 +94,7 @@ func failureOf(ctx context.Context) error {
 	return nil
 }
 
-// unlessTold returns nil if ctx is done, since the worker was told to stop, and otherwise err.
+// unlessTold returns nil if ctx is done because the worker was told to stop, and otherwise err.
 func unlessTold(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return nil
@@ -101,7 +102,7 @@ func unlessTold(ctx context.Context, err error) error {
 	return err
 }
 
-// A pool is a worker that works.
+// A pool is a working worker.
 type pool struct {
 	Worker
 	c     *Cluster
@@ -110,17 +111,17 @@ type pool struct {
 	tasks sync.WaitGroup
 	busy  atomic.Int64
 
-	returned atomic.Int64 // tasks that were handed back since the worker ends
+	returned atomic.Int64 // number of tasks handed back since the worker began to end
 
 	mu       sync.Mutex
-	origins  map[string]string // of the runs that go on, by their ids
+	origins  map[string]string // origins of the active runs, by run ID
 	sessions map[sessionKey]*session
-	paused   map[string]time.Time // origins that have a run which this worker cannot run, until when
+	paused   map[string]time.Time // times until which the worker avoids an origin, because it cannot run one of its runs
 	running  map[*attempt]record.Task
-	alone    *attempt        // that runs alone, since it may end the worker; nil: none
-	refused  map[string]int  // tasks of an origin that this worker could not run, one after another
-	unused   map[string]bool // inputs that a run does not have, of which the log has told
-	news     chan struct{}   // receives when the server has to be told of a problem at once
+	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
+	refused  map[string]int  // number of successive tasks of an origin that this worker could not run
+	unused   map[string]bool // inputs that a run does not have and that have been logged
+	news     chan struct{}   // signals that a problem must be reported to the server at once
 	done     int
 }
 
@@ -155,10 +156,10 @@ func (p *pool) close() {
 	p.pace.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record ends by itself, too
+	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record also expires by itself
 }
 
-// serve fetches tasks while there are slots for them.
+// serve fetches tasks while slots are free.
 func (p *pool) serve(ctx context.Context) error {
 	pause, last := store.Backoff{First: idlePause, Longest: longestPause}, time.Now()
 	for ctx.Err() == nil {
@@ -171,7 +172,7 @@ func (p *pool) serve(ctx context.Context) error {
 			last = time.Now()
 			pause.Reset()
 			continue
-		case p.busy.Load() > 0: // what they find is likely to be queued soon
+		case p.busy.Load() > 0: // running tasks are likely to queue others soon
 			last = time.Now()
 			pause.Reset()
 		case p.Idle > 0 && time.Since(last) >= p.Idle:
@@ -183,7 +184,7 @@ func (p *pool) serve(ctx context.Context) error {
 	return nil
 }
 
-// round takes at most one task of each origin. It reports whether there was any.
+// round takes at most one task of each origin. It reports whether it took any.
 func (p *pool) round(ctx context.Context) (got bool, err error) {
 	p.mu.Lock()
 	origins, alone := maps.Clone(p.origins), p.alone != nil
@@ -219,7 +220,7 @@ func (p *pool) round(ctx context.Context) (got bool, err error) {
 		}
 		got = true
 		p.busy.Add(1)
-		s, first := p.enter(origin, sessionKey{work.Run, work.Submission}) // before the next look at the origin
+		s, first := p.enter(origin, sessionKey{work.Run, work.Submission}) // before the next check of the origin
 		p.tasks.Go(func() {
 			defer func() { p.busy.Add(-1); <-p.slots }()
 			p.take(ctx, s, first, work)
@@ -228,7 +229,7 @@ func (p *pool) round(ctx context.Context) (got bool, err error) {
 	return got, nil
 }
 
-// take runs a task that was delivered.
+// take runs a delivered task.
 func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Work) {
 	a := &attempt{pool: p, session: s, work: work}
 	ctx, a.cancel = context.WithCancelCause(ctx)
@@ -254,18 +255,18 @@ func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Wor
 	}
 }
 
-// handBackTime is how long a worker that ends tries to hand a task back. Afterwards the server
-// gives it to another one when the worker has been silent long enough.
+// handBackTime is how long an ending worker tries to hand a task back. If it fails, the server
+// redelivers the task once the worker has been silent long enough.
 const handBackTime = 2 * time.Second
 
-// handBack gives a task to another worker, at once.
+// handBack gives a task to another worker at once.
 func handBack(ctx context.Context, work *store.Work, refused bool) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
 	defer cancel()
 	_ = work.HandBack(ctx, refused)
 }
 
-// giveUp hands back a task of a worker that ends, or runs another one alone.
+// giveUp hands back a task if the worker is ending or runs another task alone.
 func (p *pool) giveUp(ctx context.Context, work *store.Work) {
 	handBack(ctx, work, false)
 	if !errors.Is(context.Cause(ctx), errAlone) {
@@ -273,7 +274,7 @@ func (p *pool) giveUp(ctx context.Context, work *store.Work) {
 	}
 }
 
-// sayHandedBack logs how many tasks a worker that ends has handed back.
+// sayHandedBack logs how many tasks an ending worker has handed back.
 func (p *pool) sayHandedBack() {
 	if n := int(p.returned.Load()); n > 0 {
 		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")),
@@ -284,18 +285,19 @@ func (p *pool) sayHandedBack() {
 // cannotPause is how long a worker avoids an origin whose run it cannot join.
 const cannotPause = 10 * time.Second
 
-// cannot records that this worker cannot run the tasks of a run, and avoids the origin.
+// cannot records that this worker cannot run the tasks of a run, and pauses the origin.
 func (p *pool) cannot(origin, run string, err error) {
 	p.mu.Lock()
 	p.refused[origin]++
-	if p.refused[origin] > 1 { // the queue may have tasks of other runs
+	// The queue may have tasks of other runs, so the first refusal does not pause it.
+	if p.refused[origin] > 1 {
 		p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
 	}
 	p.mu.Unlock()
 	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
 }
 
-// kindOf returns a text that is the same for errors that differ only in their partition.
+// kindOf returns a text that is equal for errors that differ only in their partition.
 func kindOf(err error) string {
 	if failed, ok := errors.AsType[*engine.Error](err); ok {
 		return fmt.Sprintf("%s %s %d", failed.Class, failed.Op, failed.Status)
@@ -303,8 +305,8 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// complain logs a problem of this worker with a run, once a minute for all tasks that have it,
-// and tells the server about it, for the status.
+// complain logs a problem of this worker with a run, once a minute for all affected tasks, and
+// reports it to the server for the status.
 func (p *pool) complain(run, kind, text string) {
 	log, more := p.c.problems.note(problemKey{run, kind}, text, problemFor)
 	if !log {
@@ -316,7 +318,7 @@ func (p *pool) complain(run, kind, text string) {
 	p.c.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
 	select {
 	case p.news <- struct{}{}:
-	default: // it is told soon anyhow
+	default: // a report is already due
 	}
 }
 
@@ -331,7 +333,7 @@ func (p *pool) isPaused(origin string) bool {
 	return paused
 }
 
-// watchRuns learns of the runs, and stops the tasks of those that are cancelled or deleted.
+// watchRuns follows the runs, and stops the tasks of cancelled and deleted runs.
 func (p *pool) watchRuns(ctx context.Context) error {
 	return p.c.store.WatchRuns(ctx, func(stored store.Record) {
 		p.mu.Lock()
@@ -343,14 +345,14 @@ func (p *pool) watchRuns(ctx context.Context) error {
 			delete(p.origins, stored.Name)
 			p.c.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
-			p.end(stored.Name, r.Submission) // others were deleted
+			p.end(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
 			p.origins[stored.Name] = r.Origin
 		}
 	})
 }
 
-// prepareQueue prepares the queue of the origin of a run: the program that submits the run has
-// not done so yet, or the server has removed it.
+// prepareQueue prepares the queue of the origin of a run. It is missing if the submitting program
+// has not created it yet or the server has removed it.
 func (p *pool) prepareQueue(ctx context.Context, run string) {
 	r, err := p.c.withoutText(ctx, run)
 	if err == nil {
@@ -361,19 +363,19 @@ func (p *pool) prepareQueue(ctx context.Context, run string) {
 	}
 }
 
-// reportEvery is how often a worker says that it is there. Tests change it.
+// reportEvery is how often a worker reports to the server. Tests change it.
 var reportEvery = 5 * time.Second
 
-// progressEvery is how often a worker logs what it does. Tests change it.
+// progressEvery is how often a worker logs its progress. Tests change it.
 var progressEvery = time.Minute
 
-// problemFor is how long a worker tells of a problem.
+// problemFor is how long a worker keeps reporting a problem.
 const problemFor = 5 * time.Minute
 
-// report tells the server about the worker.
+// report sends the state of the worker to the server.
 func (p *pool) report(ctx context.Context) {
 	host, _ := os.Hostname()
-	level := slog.LevelWarn // of the first failure
+	level := slog.LevelWarn // level of the first failure
 	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
 	tick := time.NewTicker(reportEvery)
 	defer tick.Stop()

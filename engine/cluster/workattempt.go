@@ -31,18 +31,18 @@ type attempt struct {
 
 	task  partition.Task
 	key   store.Key
-	head  store.Head // of the last page
-	after uint64     // its sequence; 0: there is none
+	head  store.Head // head of the last page
+	after uint64     // sequence of the last page; 0 if there is no page
 
-	position json.RawMessage // from which the task goes on; nil: from its beginning
+	position json.RawMessage // position from which the task continues; nil for a task that begins
 
-	stored bool // a page, or the end of the task; otherwise the task had ended before
+	stored bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
 	cancel context.CancelCauseFunc
-	slots  int // of other tasks, while the task runs alone
+	slots  int // slots of other tasks that the attempt holds while the task runs alone
 }
 
-// run runs the task to its end, unless the context ends or another worker has it.
-// stop ends [attempt.keepAlive].
+// run runs the task to its end, unless the context ends or another worker has the task. stop ends
+// [attempt.keepAlive].
 func (a *attempt) run(ctx context.Context, stop func()) {
 	err := a.resume(ctx)
 	stop()
@@ -65,11 +65,11 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	}
 }
 
-// finish removes the task from the queue, since its end is stored.
+// finish removes the task from the queue once its end is stored.
 func (a *attempt) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()
-	_ = a.work.Done(ctx) // otherwise it is delivered again, and found to have ended
+	_ = a.work.Done(ctx) // after an error it is delivered again, and found to have ended
 	a.locked(func() {
 		if a.stored {
 			a.done++
@@ -78,17 +78,17 @@ func (a *attempt) finish(ctx context.Context) {
 	})
 }
 
-// locked calls f with the lock of the pool.
+// locked calls f while holding the lock of the pool.
 func (a *attempt) locked(f func()) {
 	a.pool.mu.Lock()
 	defer a.pool.mu.Unlock()
 	f()
 }
 
-// labelShown is the length of the labels of running tasks, in characters.
+// labelShown is the maximum length of the labels of running tasks, in characters.
 const labelShown = 200
 
-// keepAlive tells the server that the worker still has the task, until it is stopped.
+// keepAlive tells the server that the worker still runs the task, until it is stopped.
 func (a *attempt) keepAlive() (stop func()) {
 	done := make(chan struct{})
 	var all sync.WaitGroup
@@ -96,7 +96,7 @@ func (a *attempt) keepAlive() (stop func()) {
 		tick := time.NewTicker(a.work.AckWait / 3)
 		defer tick.Stop()
 		for {
-			_ = a.work.Progress() // a task that is given to another worker is lost, not wrong
+			_ = a.work.Progress() // if the task goes to another worker, its work is repeated but stays correct
 			select {
 			case <-done:
 				return
@@ -117,7 +117,8 @@ func (a *attempt) keepAlive() (stop func()) {
 	}
 }
 
-// resume runs the task from where it is. It returns nil if the end of the task is stored.
+// resume continues the task from its last position. It returns nil if the end of the task is
+// stored.
 func (a *attempt) resume(ctx context.Context) error {
 	if err := record.Decode(a.work.Payload, &a.task); err != nil {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
@@ -143,7 +144,7 @@ func (a *attempt) resume(ctx context.Context) error {
 		if a.head.State != store.Failed || a.work.RetryOf != a.after {
 			return nil
 		}
-		lost = a.work.Deliveries // of the retry
+		lost = a.work.Deliveries // number of lost deliveries of the retry
 	}
 	if lost > suspectAfter || a.head.Trials > 0 {
 		return a.try(ctx, lost)
@@ -151,16 +152,16 @@ func (a *attempt) resume(ctx context.Context) error {
 	return a.runTask(ctx)
 }
 
-// errAlone says that the worker runs no other task while one is on trial.
+// errAlone means that the worker runs no other task while one is on trial.
 var errAlone = errors.New("another task has to run alone")
 
-// try runs a task alone that workers have lost several times without storing a page: it may
-// have ended them. The worker hands back its other tasks, which does not count as a delivery,
-// and fetches none until the task has stored a page. Only the workers that were lost in such
-// trials count when the task is set aside: in the others, another task may have been the reason.
+// try runs a task alone that workers have lost several times without storing a page, because it
+// may have killed them. The worker hands back its other tasks, which does not count as a delivery,
+// and fetches no tasks until this task has stored a page. Only workers lost in such trials count
+// towards setting the task aside: in all other cases another task may have been the cause.
 func (a *attempt) try(ctx context.Context, lost int) error {
 	trials := a.head.Trials
-	if lost <= 0 && trials > 0 { // the last trial was handed back, or ended with its run
+	if lost <= 0 && trials > 0 { // the last trial was handed back or ended with its run
 		trials--
 	}
 	if trials >= maxTrials {
@@ -189,7 +190,7 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 	return a.runTask(ctx)
 }
 
-// beAlone hands back the other tasks of the worker, and takes their slots when they have ended.
+// beAlone hands back the other tasks of the worker, and takes their slots once they have ended.
 func (a *attempt) beAlone(ctx context.Context) error {
 	taken := false
 	a.locked(func() {
@@ -218,7 +219,7 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	return nil
 }
 
-// letOthers lets the worker run other tasks.
+// letOthers allows the worker to run other tasks again.
 func (a *attempt) letOthers() {
 	a.locked(func() {
 		if a.alone == a {
@@ -230,8 +231,8 @@ func (a *attempt) letOthers() {
 	}
 }
 
-// continueAfter continues after the last page of the task. The worker that stored it may not
-// have queued what it found.
+// continueAfter continues after the last page of the task. The worker that stored that page may
+// not have queued the tasks that it announced.
 func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
 	e, err := record.ReadEnvelope(last)
 	if err != nil {
@@ -257,8 +258,8 @@ func (a *attempt) runTask(ctx context.Context) error {
 	return a.end(ctx, ending)
 }
 
-// final reports whether an error is about the task, and not about this worker: its disk, or
-// its credentials. What no worker can do is final after some of them have tried.
+// final reports whether an error is caused by the task, rather than by this worker's disk or
+// credentials. Errors that no worker can avoid become final after several workers have tried.
 func (a *attempt) final(err error) bool {
 	failed, ok := errors.AsType[*engine.Error](err)
 	if !ok || failed.Class != failure.IO && !a.lacksRights(failed) {
@@ -267,8 +268,8 @@ func (a *attempt) final(err error) bool {
 	return a.work.Refused >= refusedAfter
 }
 
-// lacksRights reports whether the API refuses the credentials of this worker. A partition may
-// be refused with the same status, if others are not.
+// lacksRights reports whether the API refuses the credentials of this worker. A single partition
+// may be refused with the same status even though others are accepted.
 func (a *attempt) lacksRights(err *engine.Error) bool {
 	return err.Op == "authenticate" || err.Status == http.StatusUnauthorized && !a.proven.Load()
 }
@@ -286,7 +287,7 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
 }
 
-// store stores a step, and queues the tasks that it has found.
+// store stores a step and queues the tasks that it announces.
 func (a *attempt) store(ctx context.Context, step *partition.Step) error {
 	state := store.More
 	if step.Ending != nil {
@@ -305,10 +306,10 @@ type storeError struct{ err error }
 func (e *storeError) Error() string        { return e.err.Error() }
 func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
 
-// storeStep stores a step, after which the task has a state. failed is the task if it has
-// failed, to try it again.
+// storeStep stores a step together with the resulting state of the task. If the task has failed,
+// failed holds it for a retry.
 func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state store.State, failed *partition.Task) error {
-	children, err := a.session.run.items(step.Children) // before they are announced
+	children, err := a.session.run.items(step.Children) // encoded before they are announced
 	if err != nil {
 		return err
 	}
@@ -352,8 +353,8 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	return head
 }
 
-// end stores how the task ended, if no step has it: it failed. A partition that may be
-// skipped is done.
+// end stores how the task ended if no stored step says so, because the task failed. A failed
+// partition that may be skipped counts as done.
 func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	state := store.Failed
 	if len(ending.Results) > 0 && !slices.ContainsFunc(ending.Results, func(r partition.EndedResult) bool { return !r.Skipped }) {
@@ -367,9 +368,9 @@ func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	return a.storeStep(ctx, &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}, state, &a.task)
 }
 
-// What the head of a page says for the status of the run.
+// Methods that describe the step in the head of a page, for the status of the run.
 
-// countTasks says of what kind the task is, and adds tasks to those that it has announced.
+// countTasks sets the kind of the task, and adds tasks to the tasks it has announced.
 func (a *attempt) countTasks(head *store.Head, announced []partition.Task) {
 	switch {
 	case a.task.Job == "":
@@ -386,7 +387,7 @@ func (a *attempt) countTasks(head *store.Head, announced []partition.Task) {
 	}
 }
 
-// increased counts one more task of a job.
+// increased returns counts with one more task of a job.
 func increased(counts map[string]int, job string) map[string]int {
 	if counts == nil {
 		counts = map[string]int{}
@@ -395,7 +396,7 @@ func increased(counts map[string]int, job string) map[string]int {
 	return counts
 }
 
-// setEnd says how a task ended. What came of a task with all jobs is in its envelope.
+// setEnd sets how a task ended. The results of a task that runs all jobs are in its envelope.
 func setEnd(head *store.Head, ending *partition.Ending) {
 	if ending.Split {
 		head.Kind = store.Splits

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// Problems are why tasks do not go on, as far as they were met in the last minutes. Each is
-// logged once a minute, and told to the server for the status. The zero value is ready for use.
+// Problems are the reasons met in the last minutes why tasks do not go on. Each is logged once a
+// minute and reported to the server for the status. The zero value is ready to use.
 type problems struct {
 	mu  sync.Mutex
 	all map[problemKey]problem
 }
 
-// A problemKey says which problems are logged together.
+// A problemKey groups problems that are logged together.
 type problemKey struct{ run, kind string }
 
-// full is the kind of a run whose pages wait, since the server has no room for them.
+// full is the kind of problem of a run whose pages wait because the server has no room for them.
 const full = "full"
 
-// A problem is why tasks of a run do not go on.
+// A problem is a reason why tasks of a run do not go on.
 type problem struct {
 	text         string
-	since, until time.Time // it was logged last, and is to be told
-	more         int       // how often it was met since it was logged
+	since, until time.Time // times of the last log entry and of the end of reporting
+	more         int       // number of occurrences since the last log entry
 }
 
 // logEvery is the time after which a problem is logged again. Tests change it.
 var logEvery = time.Minute
 
-// note takes up a problem, which is told for a while. It reports whether to log it, and how
-// often it was met since it was logged last.
+// note records a problem, which is then reported for a while. It returns whether to log the
+// problem, and the number of occurrences since it was last logged.
 func (p *problems) note(key problemKey, text string, during time.Duration) (log bool, more int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,7 +49,7 @@ func (p *problems) note(key problemKey, text string, during time.Duration) (log 
 	return log, more
 }
 
-// current returns the latest problem of each run, and the runs whose pages wait.
+// current returns the latest problem of each run, and the runs whose pages wait for room.
 func (p *problems) current() (texts map[string]string, waiting []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -68,7 +68,7 @@ func (p *problems) current() (texts map[string]string, waiting []string) {
 	return texts, waiting
 }
 
-// forget drops the problems of a run that has ended.
+// forget drops the problems of an ended run.
 func (p *problems) forget(run string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

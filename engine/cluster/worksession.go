@@ -17,35 +17,35 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// errGone is the error for a run that is cancelled or deleted.
+// errGone is the error for a cancelled or deleted run.
 var errGone = errors.New("the run is cancelled or deleted")
 
-// A session is a run in a worker: the compiled configuration, its connections and its
-// credentials, which all tasks of the run share. The first task of the run opens it, and the
-// others wait for that.
+// A session is a run opened by a worker: the compiled configuration, its connections and its
+// credentials, shared by all tasks of the run. The first task of the run opens the session while
+// the others wait.
 type session struct {
 	sessionKey
 	origin string
-	opened chan struct{} // closed when the session is open, or err says why it is not
+	opened chan struct{} // closed when the session is open, or when err is set
 	err    error
 
 	*engine.Session
 	run    *Run
-	ended  context.Context // when the run is cancelled
+	ended  context.Context // done when the run is cancelled
 	cancel context.CancelCauseFunc
-	proven atomic.Bool // the API has answered with a page, so it accepts the credentials
+	proven atomic.Bool // set once the API has answered with a page, and so has accepted the credentials
 
 	// Guarded by the lock of the pool.
-	users  int       // tasks
-	since  time.Time // when the last user left
-	closed bool      // the last user closes the session
+	users  int       // number of tasks
+	since  time.Time // time when the last user left
+	closed bool      // set if the last user must close the session
 }
 
-// A sessionKey names a run: one of the same id may have been deleted.
+// A sessionKey identifies a run, because a deleted run may have had the same ID.
 type sessionKey struct{ id, submission string }
 
-// enter makes a task a user of the session of its run. It reports whether the task has to open
-// the session. It does not wait.
+// enter makes a task a user of the session of its run. It reports whether the task must open the
+// session. It does not wait.
 func (p *pool) enter(origin string, key sessionKey) (s *session, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -59,7 +59,7 @@ func (p *pool) enter(origin string, key sessionKey) (s *session, first bool) {
 }
 
 // await waits until a session is open; the first task opens it. After an error the task is no
-// user any more.
+// longer a user.
 func (p *pool) await(ctx context.Context, s *session, first bool) (err error) {
 	if first {
 		s.err = p.open(ctx, s)
@@ -77,8 +77,8 @@ func (p *pool) await(ctx context.Context, s *session, first bool) (err error) {
 	return err
 }
 
-// leave ends the use of a session by a task. A session that could not be opened is opened anew
-// by the next task.
+// leave ends the use of a session by a task. If the session could not be opened, the next task
+// opens a new one.
 func (p *pool) leave(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -90,22 +90,22 @@ func (p *pool) leave(s *session) {
 	s.close()
 }
 
-// retire lets the last user close a session that is not in the pool any more. The lock of the
-// pool is held.
+// retire lets the last user close a session that has left the pool. The lock of the pool must be
+// held.
 func (s *session) retire() {
 	s.closed = true
 	s.close()
 }
 
-// close closes a session that is retired, when the last user has left.
+// close closes a retired session when the last user has left.
 func (s *session) close() {
 	if s.closed && s.users == 0 && s.Session != nil {
 		s.Close()
 	}
 }
 
-// isOpening reports whether a session of a run of an origin is being opened. Its tasks would
-// wait, and leave no slots for others.
+// isOpening reports whether a session of the origin is being opened. Further tasks of its run
+// would wait and occupy slots.
 func (p *pool) isOpening(origin string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,8 +126,8 @@ func (s *session) isOpen() bool {
 	}
 }
 
-// goesOn reports whether the tasks of a run are run, whose record is nil if it was deleted.
-// One that cannot be read does not say that the run has ended.
+// goesOn reports whether the tasks of a run are executed. The record is nil if the run was
+// deleted. An unreadable record does not mean that the run has ended.
 func goesOn(stored *store.Record) bool {
 	if stored == nil || stored.Value == nil {
 		return false
@@ -136,8 +136,8 @@ func goesOn(stored *store.Record) bool {
 	return record.Decode(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
-// end stops the tasks of a run, and closes its sessions when they have ended, except that of a
-// submission. The lock is held.
+// end stops the tasks of a run and closes its sessions when they have ended, except the session of
+// the given submission. The lock must be held.
 func (p *pool) end(run, except string) {
 	maps.DeleteFunc(p.sessions, func(key sessionKey, s *session) bool {
 		if key.id != run || key.submission == except {
@@ -169,7 +169,7 @@ func (p *pool) open(ctx context.Context, s *session) error {
 		return err
 	}
 	public, err := r.Engine()
-	if err != nil { // it must judge pages by the same rules
+	if err != nil { // the session must judge pages by the same rules
 		return err
 	}
 	options := []engine.Option{engine.WithInputs(p.inputs(r, public)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
@@ -191,8 +191,8 @@ func (p *pool) open(ctx context.Context, s *session) error {
 	return nil
 }
 
-// inputs returns the inputs of a run: those that were submitted, and its secret ones, which
-// this worker has.
+// inputs returns the inputs of a run: the submitted ones, and the secret ones, which this worker
+// holds.
 func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
 	secret := e.Info().SecretInputs
@@ -212,7 +212,7 @@ func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 	return all
 }
 
-// sayUnused logs once that a run does not take an input from this worker.
+// sayUnused logs once that a run does not use an input of this worker.
 func (p *pool) sayUnused(run, name string) {
 	p.mu.Lock()
 	told := p.unused[name]
@@ -224,8 +224,8 @@ func (p *pool) sayUnused(run, name string) {
 	}
 }
 
-// lacks says which variables of the environment and which inputs this worker lacks, if that is
-// the reason why a configuration cannot be compiled.
+// lacks returns the environment variables and inputs that this worker lacks, if this is why a
+// configuration does not compile.
 func lacks(err error) error {
 	found, ok := errors.AsType[engine.Diagnostics](err)
 	if !ok {
@@ -254,10 +254,10 @@ func (s *session) context(ctx context.Context) (context.Context, func()) {
 	return both, func() { stop(); cancel(nil) }
 }
 
-// sessionIdle is how long a session is kept that has no task.
+// sessionIdle is how long a session without tasks is kept.
 const sessionIdle = time.Minute
 
-// closeIdle closes the sessions that have had no task for a while.
+// closeIdle closes the sessions that have had no tasks for a while.
 func (p *pool) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

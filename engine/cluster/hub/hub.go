@@ -26,52 +26,52 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// What a hub has if nothing else is set.
+// Defaults of the [Options].
 const (
-	DefaultListen = "127.0.0.1:4222" // the address that it listens on
-	DefaultDir    = "stopwhen-hub"   // its directory, relative to the working directory
+	DefaultListen = "127.0.0.1:4222" // address that a hub listens on
+	DefaultDir    = "stopwhen-hub"   // directory of a hub, relative to the working directory
 )
 
-// Options say how a hub runs. The zero Options are valid.
+// Options configure a hub. The zero Options are valid.
 type Options struct {
-	// Dir is the directory of the store, which is created if it is missing. Empty: the
-	// store_dir of the configuration file, or else [DefaultDir].
+	// Dir is the directory of the store, which is created if it is missing. If it is empty, the hub
+	// uses the store_dir of the configuration file, or else [DefaultDir].
 	Dir string
-	// Listen is the address to listen on, as host:port; port 0 is any free port. Empty:
-	// that of the configuration file, or else [DefaultListen]. Another address than one
-	// of the loopback interface requires that clients authenticate.
+	// Listen is the address to listen on, as host:port; port 0 is any free port. If it is empty,
+	// the hub uses the address of the configuration file, or else [DefaultListen]. An address other
+	// than a loopback address requires that clients authenticate.
 	Listen string
-	// ConfigFile is a configuration file of the NATS server: accounts, users, TLS,
-	// clusters. Its logging options are ignored. Empty: there is none.
+	// ConfigFile is the path of a configuration file of the NATS server, with accounts, users, TLS
+	// and clusters. Its logging options are ignored. It may be empty.
 	ConfigFile string
-	// User and Password, or Token, are what clients authenticate with. Empty: what the
-	// configuration file says.
+	// User and Password, or Token, are the credentials of clients. If they are empty, the
+	// configuration file decides.
 	User, Password, Token string
-	// TLSCert and TLSKey are PEM files. Empty: what the configuration file says.
+	// TLSCert and TLSKey are PEM files. If they are empty, the configuration file decides.
 	TLSCert, TLSKey string
-	// TLSCA is a PEM file with the authorities whose certificates clients must present.
-	// Empty: clients need none.
+	// TLSCA is a PEM file with the authorities whose certificates clients must present. If it is
+	// empty, clients need no certificates.
 	TLSCA string
-	// Logger receives what the server logs: what it does on level debug, and warnings
-	// and errors on theirs. Nil: nothing is logged.
+	// Logger receives the log of the server: its activity on level debug, and its warnings and
+	// errors on their own levels. If it is nil, nothing is logged.
 	Logger *slog.Logger
 }
 
-// A Server is a hub that runs.
+// A Server is a running hub.
 type Server struct {
 	nats   *server.Server
 	dir    string
 	lock   *flock.Flock
 	broken <-chan bool   // has a value when a stream can no longer be written
-	ended  chan struct{} // closed when the server has ended
-	err    error         // why the server has ended by itself; valid after ended is closed
+	ended  chan struct{} // closed after the server has ended
+	err    error         // reason why the server has ended by itself; valid after ended is closed
 
 	shutdown sync.Once
 }
 
-// Start starts a hub, and returns when it accepts connections. The context bounds the
-// start only. Errors are of type [*failure.Error]: class config for options, addresses
-// and configuration files, io for the directory, and state if another hub uses it.
+// Start starts a hub, and returns when it accepts connections. The context bounds only the start.
+// Errors are of type [*failure.Error]: class config for options, addresses and configuration
+// files, io for the directory, and state if another hub uses it.
 func Start(ctx context.Context, o Options) (*Server, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
@@ -80,7 +80,7 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir := so.StoreDir // the server changes it
+	dir := so.StoreDir // a copy, because the server changes so.StoreDir
 	lock, err := prepareStore(dir)
 	if err != nil {
 		return nil, err
@@ -125,7 +125,7 @@ func interrupted(ctx context.Context) error {
 	return &failure.Error{Class: failure.Cancelled, Op: "hub", Message: "interrupted before the hub was ready", Err: context.Cause(ctx)}
 }
 
-// startError describes why a server did not start.
+// startError explains why a server did not start.
 func startError(err error, o *server.Options) error {
 	failed := &failure.Error{Class: failure.Config, Op: "hub", Message: "cannot start the hub: " + err.Error(), Err: err}
 	address := net.JoinHostPort(o.Host, fmt.Sprint(max(o.Port, 0)))
@@ -144,8 +144,8 @@ func startError(err error, o *server.Options) error {
 	return failed
 }
 
-// URL returns the address at which programs on this machine reach the hub, such as
-// nats://127.0.0.1:4222. It has no credentials.
+// URL returns the address of the hub for programs on this machine, such as nats://127.0.0.1:4222.
+// It has no credentials.
 func (s *Server) URL() string {
 	u, err := url.Parse(s.nats.ClientURL())
 	if err != nil {
@@ -190,8 +190,8 @@ func (s *Server) end(reason error) {
 	})
 }
 
-// watch ends the hub when its store can no longer be written, as when the disk is full:
-// clients would wait for answers in vain.
+// watch ends the hub when its store can no longer be written, for example because the disk is
+// full: clients would otherwise wait for answers in vain.
 func (s *Server) watch() {
 	const interval = time.Second
 	tick := time.NewTicker(interval)
@@ -214,7 +214,7 @@ func (s *Server) watch() {
 	}
 }
 
-// The files of a hub in its directory, next to those of the server.
+// Files of a hub in its directory, next to the files of the server.
 const (
 	lockName  = "hub.lock"
 	probeName = "hub.probe"
@@ -257,7 +257,7 @@ func probe(path string) error {
 	return errors.Join(err, file.Sync(), file.Close(), os.Remove(path))
 }
 
-// storeError describes why the directory of a store cannot be used.
+// storeError explains why the directory of a store cannot be used.
 func storeError(dir string, err error) error {
 	failed := &failure.Error{Class: failure.IO, Op: "hub", Message: "cannot use the directory " + dir + ": " + err.Error(), Err: err}
 	switch {

@@ -7,15 +7,15 @@ import (
 	"strings"
 )
 
-// natsLogger writes what the server logs to a structured logger.
+// natsLogger passes the log of the server to a structured logger.
 type natsLogger struct {
 	log      *slog.Logger
 	fatal    chan<- error // receives the first error that prevents the start
 	broken   chan<- bool  // receives a value when a stream can no longer be written
-	fromFile bool         // the options are those of a configuration file
+	fromFile bool         // whether the options come from a configuration file
 }
 
-// logger returns a logger, or one that discards everything for nil.
+// logger returns l, or a logger that discards everything if l is nil.
 func logger(log *slog.Logger) *slog.Logger {
 	if log == nil {
 		return slog.New(slog.DiscardHandler)
@@ -23,22 +23,23 @@ func logger(log *slog.Logger) *slog.Logger {
 	return log
 }
 
-// Noticef logs a notice of the server, which is a detail for users of a hub.
+// Noticef logs a notice of the server at level debug, because it is a detail for users of a hub.
 func (l *natsLogger) Noticef(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
 
-// Debugf logs a detail.
+// Debugf logs a debug message.
 func (l *natsLogger) Debugf(format string, v ...any) { l.write(slog.LevelDebug, format, v) }
 
-// Warnf logs a warning. That about passwords in plain text is for files only.
+// Warnf logs a warning. The warning about plain-text passwords is only logged for configuration
+// files.
 func (l *natsLogger) Warnf(format string, v ...any) {
 	if l.fromFile || !strings.HasPrefix(format, "Plaintext passwords") {
 		l.write(slog.LevelWarn, format, v)
 	}
 }
 
-// writeError is in the message of the server when it has given up a stream, usually since
-// the disk is full. It does not answer publishers of the stream any more, also if there is
-// space again, until it is started again.
+// writeError is part of the message of a server that has given up a stream, usually because the
+// disk is full. The server does not answer publishers of the stream until it is restarted, even if
+// there is space again.
 const writeError = "critical write error"
 
 // Errorf logs an error.
@@ -47,7 +48,7 @@ func (l *natsLogger) Errorf(format string, v ...any) {
 	if strings.Contains(strings.ToLower(fmt.Sprintf(format, v...)), writeError) {
 		select {
 		case l.broken <- true:
-		default: // it is known
+		default: // already reported
 		}
 	}
 }
@@ -56,12 +57,12 @@ func (l *natsLogger) write(level slog.Level, format string, v []any) {
 	l.log.Log(context.Background(), level, fmt.Sprintf(format, v...), "event", "hub_log")
 }
 
-// Tracef is called for every line of the protocol, and only if tracing is enabled, which
-// a hub never does: the lines have the items.
+// Tracef discards a trace of the protocol. The server calls it only if tracing is enabled, which a
+// hub never does, because the lines contain items.
 func (l *natsLogger) Tracef(string, ...any) {}
 
-// Fatalf is called for an error that prevents the start; the server expects that the
-// process ends. The cause is among the arguments of the message.
+// Fatalf reports an error that prevents the start. The server expects the process to end. The
+// cause is among the arguments of the message.
 func (l *natsLogger) Fatalf(format string, v ...any) {
 	err := &fatalError{message: fmt.Sprintf(format, v...)}
 	for _, arg := range v {
@@ -71,11 +72,11 @@ func (l *natsLogger) Fatalf(format string, v ...any) {
 	}
 	select {
 	case l.fatal <- err:
-	default: // an error that follows from the first
+	default: // a consequence of the first error
 	}
 }
 
-// A fatalError is a message of the server with its cause.
+// A fatalError is a message of the server and its cause.
 type fatalError struct {
 	message string
 	cause   error

@@ -13,15 +13,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Sizes that a configuration file may override. A page that is larger than a message is
-// stored in several; fewer are faster.
+// Sizes that a configuration file may override. A page larger than a message is stored in several
+// messages; fewer messages are faster.
 const (
 	maxPayload = 8 << 20
-	maxPending = 16 * maxPayload // what waits for one slow client before it is disconnected
+	maxPending = 16 * maxPayload // bytes that may wait for a slow client before it is disconnected
 )
 
-// serverOptions returns the options of the server: those of the configuration file, and
-// what it leaves out.
+// serverOptions returns the options of the server: the configuration file with defaults for
+// missing options.
 func (o *Options) serverOptions() (*server.Options, error) {
 	so := &server.Options{}
 	if o.ConfigFile != "" {
@@ -37,7 +37,7 @@ func (o *Options) serverOptions() (*server.Options, error) {
 	}
 	so.MaxPayload = cmp.Or(so.MaxPayload, maxPayload)
 	so.MaxPending = cmp.Or(so.MaxPending, max(maxPending, int64(so.MaxPayload)))
-	so.NoSigs = true // signals are those of the program
+	so.NoSigs = true // the program handles signals
 	return so, nil
 }
 
@@ -78,7 +78,7 @@ func (o *Options) setStore(so *server.Options) error {
 	return nil
 }
 
-// setAuthentication sets what clients authenticate with.
+// setAuthentication sets the credentials that clients need.
 func (o *Options) setAuthentication(so *server.Options) error {
 	if o.User == "" && o.Password == "" && o.Token == "" {
 		return nil
@@ -123,8 +123,8 @@ func (o *Options) setTLS(so *server.Options) error {
 	return nil
 }
 
-// setAddress sets where the server listens. Only programs of this machine may connect
-// without authentication.
+// setAddress sets the address that the server listens on. Without authentication, only programs on
+// this machine may connect.
 func (o *Options) setAddress(so *server.Options) error {
 	host, port, err := splitAddress(cmp.Or(o.Listen, DefaultListen))
 	if err != nil {
@@ -150,8 +150,8 @@ func (o *Options) setAddress(so *server.Options) error {
 	return nil
 }
 
-// splitAddress splits host:port. An empty host is every address of this machine, and port
-// 0 any free one.
+// splitAddress splits host:port. An empty host means every address of this machine, and port 0 any
+// free port.
 func splitAddress(address string) (host string, port int, err error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
@@ -168,7 +168,7 @@ func splitAddress(address string) (host string, port int, err error) {
 	return cmp.Or(host, "0.0.0.0"), port, nil
 }
 
-// isLoopback reports whether only programs of this machine reach a host.
+// isLoopback reports whether a host can be reached only from this machine.
 func isLoopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -1,28 +1,29 @@
-// Package status has the types that say how far runs on many machines are. It knows no
-// server: package engine/cluster fills them in, and package engine/report shows them.
+// Package status defines the types that describe how far runs on many machines are. It does not
+// depend on a server: package engine/cluster fills the types in, and package engine/report prints
+// them.
 package status
 
 import "time"
 
-// Version is the version of the JSON of a [Run], an [Overview] and a [Partition]. It changes
-// when a key changes its meaning or is removed; new keys do not change it.
+// Version is the version of the JSON of a [Run], an [Overview] and a [Partition]. It changes when
+// a key is removed or changes its meaning, but not when a key is added.
 const Version = 1
 
-// A Phase says what becomes of a run.
+// A Phase is the state of a run.
 type Phase string
 
-// The phases.
+// Phases of a run.
 const (
 	Running   Phase = "running"   // some tasks have not ended
 	Cancelled Phase = "cancelled" // it was cancelled; submitting it again continues it
-	Complete  Phase = "complete"  // all partitions have ended, and none has failed
+	Complete  Phase = "complete"  // all partitions have ended successfully
 	Failed    Phase = "failed"    // all partitions have ended, and some have failed
 )
 
-// A State says how far a partition is.
+// A State is the state of a partition.
 type State string
 
-// The states of partitions.
+// States of a partition.
 const (
 	Waiting     State = "waiting" // it is queued: for the first time, again after a failure, or handed back after some pages
 	Working     State = "running" // a worker has it
@@ -30,7 +31,7 @@ const (
 	FailedState State = "failed" // it was set aside; a retry continues it
 )
 
-// An Overview has all runs on a server.
+// An Overview lists all runs on a server.
 type Overview struct {
 	Version int       `json:"version" doc:"of this JSON: 1"`
 	At      time.Time `json:"at" doc:"when this was found out"`
@@ -46,7 +47,7 @@ type Unreadable struct {
 	Problem string `json:"problem" doc:"why, and what to do"`
 }
 
-// A Summary says in short how far a run is.
+// A Summary describes in short how far a run is.
 type Summary struct {
 	Run     string     `json:"run" doc:"its id"`
 	Phase   Phase      `json:"phase" doc:"running, cancelled, complete or failed"`
@@ -60,7 +61,8 @@ type Summary struct {
 	Stored  Stored     `json:"stored" doc:"what the run takes on the server"`
 }
 
-// A Run says how far a run is. Its lists are limited, whatever the number of partitions is.
+// A Run describes how far a run is. The lengths of its lists are limited, regardless of the number
+// of partitions.
 type Run struct {
 	Version int       `json:"version" doc:"of this JSON: 1"`
 	At      time.Time `json:"at" doc:"when this was found out, by the clock of the server, like all times but started"`
@@ -74,8 +76,8 @@ type Run struct {
 	Workers  Workers     `json:"workers" doc:"of all runs"`
 }
 
-// Counts say how far partitions are. Of the partitions that are known, each is either done,
-// failed, running or waiting.
+// Counts are the numbers of partitions by state. Each known partition is either done, failed,
+// running or waiting.
 type Counts struct {
 	Partitions int   `json:"partitions" doc:"that are known; more may be found"`
 	Done       int   `json:"done" doc:"that have ended, those that were skipped included"`
@@ -90,7 +92,7 @@ type Counts struct {
 	Findings   int   `json:"findings" doc:"of the audit"`
 }
 
-// Plus adds other counts.
+// Plus returns the sum of two counts.
 func (c *Counts) Plus(o Counts) {
 	c.Partitions, c.Done, c.Failed = c.Partitions+o.Partitions, c.Done+o.Done, c.Failed+o.Failed
 	c.Running, c.Waiting = c.Running+o.Running, c.Waiting+o.Waiting
@@ -101,7 +103,7 @@ func (c *Counts) Plus(o Counts) {
 // Open returns the number of partitions that have not ended.
 func (c Counts) Open() int { return c.Running + c.Waiting }
 
-// A Job says how far the partitions of a job are. A job without variables has one.
+// A Job describes how far the partitions of a job are. A job without variables has one partition.
 type Job struct {
 	Job     string `json:"job" doc:"its id; empty: all jobs of the run, which one worker runs because of limits.partitions"`
 	Counts  Counts `json:"counts"`
@@ -109,7 +111,7 @@ type Job struct {
 	Ends    []End  `json:"ends" doc:"how its partitions ended, the most frequent first"`
 }
 
-// An End says how many partitions ended in one way.
+// An End is the number of partitions that ended in the same way.
 type End struct {
 	Outcome    string `json:"outcome" doc:"complete, limited, guarded, failed or skipped; partial if some partitions of all jobs were skipped"`
 	Reason     string `json:"reason,omitempty" doc:"id of the rule that ended them; of those that were skipped, the class of the error"`
@@ -117,23 +119,23 @@ type End struct {
 	Suspect    int    `json:"suspect" doc:"of these, those that have findings"`
 }
 
-// Stored says what a run takes on the server.
+// Stored is the space that a run takes on the server.
 type Stored struct {
 	Bytes int64 `json:"bytes" doc:"on the disk of a server"`
 	Limit int64 `json:"limit,omitempty" doc:"of the run, in bytes; left out: none of its own"`
 }
 
-// Rates say how much is stored per second.
+// Rates are the amounts stored per second.
 type Rates struct {
 	Overall *Rate `json:"overall,omitempty" doc:"since the run was submitted, up to its last page if it is over"`
 	Recent  *Rate `json:"recent,omitempty" doc:"of the last minute or, with many pages, less; left out if the run is over"`
 
-	// SecondsLeft is only known if no more partitions can be found, and enough of them have
-	// ended lately.
+	// SecondsLeft is only known if no more partitions can be found and enough partitions have ended
+	// recently.
 	SecondsLeft *float64 `json:"secondsLeft,omitempty" doc:"if all goes on as in the last minute; left out if nobody can know"`
 }
 
-// A Rate is what was stored in a span of time.
+// A Rate is the amount stored in a span of time.
 type Rate struct {
 	Seconds    float64 `json:"seconds" doc:"the span of time"`
 	Pages      float64 `json:"pages" doc:"per second"`
@@ -141,14 +143,14 @@ type Rate struct {
 	Partitions float64 `json:"partitions" doc:"that ended, per second"`
 }
 
-// A Warning says what somebody should do something about.
+// A Warning describes a problem that a user should act on.
 type Warning struct {
 	ID      string `json:"id" doc:"failed, search, full, lost, noWorkers, silent or problem"`
 	Message string `json:"message" doc:"one sentence without its full stop"`
 	Hint    string `json:"hint" doc:"what to do"`
 }
 
-// A Partition says how far a partition is.
+// A Partition describes how far a partition is.
 type Partition struct {
 	Job       string     `json:"job"`
 	Task      string     `json:"task" doc:"the id that stopwhen retry takes"`
@@ -167,14 +169,14 @@ type Partition struct {
 	Queued    bool       `json:"queued,omitempty" doc:"of a partition that waits: it failed, and is queued again"`
 }
 
-// An Error says why a partition failed.
+// An Error describes why a partition failed.
 type Error struct {
 	Class   string `json:"class" doc:"of the exit status, such as api"`
 	Message string `json:"message"`
 	Hint    string `json:"hint,omitempty" doc:"how to fix it"`
 }
 
-// A Finding is what the audit has noticed about partitions of a job.
+// A Finding is an audit finding about partitions of a job.
 type Finding struct {
 	Job        string `json:"job"`
 	ID         string `json:"id" doc:"such as audit.token"`
@@ -183,7 +185,7 @@ type Finding struct {
 	Message    string `json:"message" doc:"about the first of them"`
 }
 
-// Workers are the workers that the server has heard of in the last minute.
+// Workers are the workers that have reported to the server in the last minute.
 type Workers struct {
 	Count   int      `json:"count"`
 	Slots   int      `json:"slots" doc:"how many tasks they can run at the same time"`
