@@ -16,41 +16,43 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A List is the list whose pages are requested.
+// A List is a list whose pages are requested ahead.
 type List struct {
 	Job     *compile.Job
 	Binding *compile.Binding
-	Context *rules.Context // after the last page that was read
+	Context *rules.Context // context after the last page that was read
 	Client  *transport.Client
 	Clock   transport.Clock
-	Reader  *document.Reader // scans the responses, each in the goroutine that receives it; may be nil
+	Reader  *document.Reader // scans each response in the goroutine that receives it; may be nil
 
-	// Encode makes a request an HTTP call, and names the secrets that it leaves out.
+	// Encode turns a request into an HTTP call, and returns the names of the secrets that it leaves
+	// out.
 	Encode func(requests.Request) (call transport.Call, withheld []string, err error)
 
-	// MayFollow reports whether a page may be requested before the page with a number was read.
+	// MayFollow reports whether the page after a page with the given number may be requested before
+	// its turn.
 	MayFollow func(page int) bool
 }
 
-// A Queue holds the exchanges of a list that were begun ahead of their turn. All methods are
-// for one goroutine. The nil Queue is empty, and stays so.
+// A Queue holds the exchanges of a list that have begun ahead of their turn. Its methods are for
+// one goroutine. A nil Queue is empty.
 type Queue struct {
 	list        List
-	window      int // see [Policy]; below 2, only the work on large pages is used
+	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
 	grows       bool
 	large       int
-	independent bool // the requests of the job read no response
+	independent bool // whether the requests of the job read no response
 
 	machine language.Machine
-	context rules.Context // after the page before the last one that was requested
-	largest int           // bytes of the largest page since the first large one; 0: there was none
-	sent    int           // the same, before it was decompressed
+	context rules.Context // context after the page before the last requested one
+	largest int           // size of the largest page since the first large one; 0 without a large page
+	sent    int           // size of the same page as it was sent
 
 	mu      sync.Mutex
 	flights []*Flight
-	spare   []*spool.Buffer // for the bodies of the next flights
+	spare   []*spool.Buffer // unused buffers for the bodies of flights
 
-	parent, ctx context.Context // ctx is nil while no flight has begun
+	parent, ctx context.Context // ctx is nil until a flight begins
 	cancel      context.CancelFunc
 	active      sync.WaitGroup
 }
@@ -66,9 +68,9 @@ func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
 	return q
 }
 
-// Arrived notes a page that has just arrived, and requests the page after it if the request
-// reads no response and the page is large. A page that may be the last is read first: one that
-// is much smaller than others, and one after which [List.MayFollow] allows none.
+// Arrived notes a page that has just arrived. It requests the next page if the request reads no
+// response and the page is large. It does not if the page may be the last: it is much smaller than
+// others, or [List.MayFollow] allows no further page.
 func (q *Queue) Arrived(response *transport.Response) {
 	bytes := len(response.Body)
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
@@ -81,9 +83,9 @@ func (q *Queue) Arrived(response *transport.Response) {
 	}
 }
 
-// Offer requests the next page, which the loop has decided on, if it was not requested yet
-// and the list has had a large page. The page after it follows as soon as that one has arrived,
-// unless it is much smaller than others.
+// Offer requests the next page, as decided by the loop, unless it was already requested or the list
+// has had no large page. The page after it follows as soon as the next one has arrived, unless that
+// is much smaller than others.
 func (q *Queue) Offer(next requests.Request) {
 	if q == nil || q.window > 1 || q.largest == 0 {
 		return
@@ -91,7 +93,7 @@ func (q *Queue) Offer(next requests.Request) {
 	if len(q.flights) == 0 && next.After == 0 {
 		q.context = *q.list.Context
 		if call, ok := q.encode(next, q.context.Page+1); ok {
-			q.request(call, 0)
+			q.enqueue(call, 0)
 		}
 	}
 	if len(q.flights) > 0 {
@@ -99,15 +101,15 @@ func (q *Queue) Offer(next requests.Request) {
 	}
 }
 
-// Take waits for the flight of a call, whose page comes next, and returns it. It is nil if the
-// page was not requested ahead. The queue gets a buffer that is not needed any more.
+// Take waits for the flight of the next page, made for a call, and returns it. It returns nil if
+// the page was not requested ahead. spare is an unused buffer for the queue.
 func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 	if q == nil {
 		return nil
 	}
 	if len(q.flights) == 0 && q.window > 1 {
 		q.context = *q.list.Context
-		q.request(call, 0)
+		q.enqueue(call, 0)
 	}
 	if len(q.flights) == 0 {
 		return nil
@@ -132,8 +134,8 @@ func (q *Queue) Take(call transport.Call, spare *spool.Buffer) *Flight {
 	return f
 }
 
-// Close cancels the flights and waits for their ends. From then on, only the work on large
-// pages is used.
+// Close cancels the flights and waits for them to end. After that, requests ahead are made only
+// while a large page is processed.
 func (q *Queue) Close() {
 	if q == nil || q.ctx == nil {
 		return
@@ -152,8 +154,8 @@ func (q *Queue) Close() {
 	q.window, q.largest, q.sent = 0, 0, 0
 }
 
-// fill requests pages until the window is full. A flight that has failed ends that until it
-// is taken.
+// fill requests pages until the window is full. It requests none while a failed flight is in the
+// queue.
 func (q *Queue) fill() {
 	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.list.Client.MayReserve() {
 		if !q.requestPlanned(0) {
@@ -162,8 +164,8 @@ func (q *Queue) fill() {
 	}
 }
 
-// plan returns the call for the page after the last one that was requested, before that page
-// is read. It reports false if there is none, or if the page has to be read first.
+// plan returns the call for the page after the last requested one, before that page is read. It
+// reports false if there is no such page, or if the last one must be read first.
 func (q *Queue) plan() (transport.Call, bool) {
 	c := q.context
 	if c.Page++; !q.independent || !q.list.MayFollow(c.Page) {
@@ -186,8 +188,8 @@ func (q *Queue) plan() (transport.Call, bool) {
 	return call, ok
 }
 
-// encode returns the call for a page. It reports false if it cannot be made, which is told in
-// its turn. During the work on a large page, only the method GET is safe for a page that may
+// encode returns the call for a page. It reports false if the call cannot be made; the error
+// follows in its turn. While a large page is processed, only a GET may be made, since the page may
 // not be needed.
 func (q *Queue) encode(request requests.Request, page int) (call transport.Call, ok bool) {
 	call, withheld, err := q.list.Encode(request)
@@ -195,19 +197,18 @@ func (q *Queue) encode(request requests.Request, page int) (call transport.Call,
 	return call, err == nil && (q.window > 1 || call.Method == http.MethodGet && len(withheld) == 0)
 }
 
-// requestPlanned requests the page after the last one that was requested. It reports false if
-// there is none.
+// requestPlanned requests the page after the last requested one. It reports false if there is none.
 func (q *Queue) requestPlanned(after int) bool {
 	call, ok := q.plan()
 	if ok {
-		q.request(call, after)
+		q.enqueue(call, after)
 	}
 	return ok
 }
 
-// request adds the flight of a call, which begins when the flight before it has some bytes, or
-// at once for 0.
-func (q *Queue) request(call transport.Call, after int) {
+// enqueue adds the flight of a call. It begins when the previous flight has received after bytes,
+// or at once if after is 0.
+func (q *Queue) enqueue(call transport.Call, after int) {
 	if q.ctx == nil {
 		q.ctx, q.cancel = context.WithCancel(q.parent)
 	}
@@ -221,15 +222,15 @@ func (q *Queue) request(call transport.Call, after int) {
 	}
 }
 
-// arrive notes that the body of a flight has arrived.
-func (q *Queue) arrive(f *Flight, bytes int) {
+// noteArrival records that the body of a flight has arrived.
+func (q *Queue) noteArrival(f *Flight, bytes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	f.arrived = bytes
 	q.beginNext()
 }
 
-// beginNext begins the flight that waits, if the one before it has arrived.
+// beginNext begins the waiting flight if the previous one has arrived.
 func (q *Queue) beginNext() {
 	i := slices.IndexFunc(q.flights, func(f *Flight) bool { return f.done == nil })
 	if i > 0 && q.flights[i-1].arrived >= q.flights[i].after && q.list.Client.MayReserve() {
@@ -242,7 +243,7 @@ func (q *Queue) begin(f *Flight) {
 	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.Reserve()
 	f.Began, f.done = q.list.Clock.Now(), make(chan struct{})
 	call, ctx, one := f.Call, q.ctx, q.window < 2
-	call.Arrived = func(bytes int) { q.arrive(f, bytes) }
+	call.Arrived = func(bytes int) { q.noteArrival(f, bytes) }
 	begun := make(chan struct{})
 	q.active.Go(func() {
 		defer close(f.done)
@@ -253,10 +254,10 @@ func (q *Queue) begin(f *Flight) {
 		}
 		f.scan(q.list.Reader)
 	})
-	<-begun // otherwise the exchange waits for another thread to wake up, since this goroutine goes on with this one
+	<-begun // without this, the exchange would wait for another thread, since this goroutine keeps the current one
 }
 
-// buffer returns a buffer that is not in use.
+// buffer returns an unused buffer.
 func (q *Queue) buffer() *spool.Buffer {
 	n := len(q.spare)
 	if n == 0 {
@@ -274,14 +275,14 @@ type Flight struct {
 	Response *transport.Response
 	Err      error
 
-	Scan *document.Scan // the response, if it was scanned; otherwise nil
+	Scan *document.Scan // scan of the response, or nil
 
-	after   int           // bytes that the flight before this one has to have, before this one begins
-	arrived int           // bytes of the body as it was sent, if it has arrived; otherwise 0
-	done    chan struct{} // closed at its end; nil before its beginning
+	after   int           // size of the previous flight's body at which this flight begins
+	arrived int           // size of the body as it was sent; 0 before its arrival
+	done    chan struct{} // closed at the end; nil before the beginning
 }
 
-// isOf reports whether a flight is that of a call.
+// isOf reports whether a flight belongs to a call.
 func (f *Flight) isOf(call transport.Call) bool {
 	return f.Call.Method == call.Method && f.Call.URL == call.URL && string(f.Call.Body) == string(call.Body)
 }
@@ -301,41 +302,41 @@ func (f *Flight) failed() bool {
 	return f.ended() && (f.Err != nil || !transport.IsPage(f.Response.Status))
 }
 
-// scan scans the response. It leaves out a response that may have to be requested again: one
-// that is not a page, or that may have been cut off.
+// scan scans the response, unless it may have to be requested again, because it is not a page or
+// may be truncated.
 func (f *Flight) scan(reader *document.Reader) {
 	if reader == nil || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
-	f.Response.KeepHead() // the scan changes the body
+	f.Response.KeepHead() // the scan modifies the body
 	f.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body, Window: f.Response.Window})
 }
 
-// A Policy says which pages are requested ahead of their turn. The zero Policy requests none.
+// A Policy determines which pages are requested ahead of their turn. The zero Policy requests none.
 type Policy struct {
-	// Window is the number of pages in flight, with the one that the loop waits for, for
-	// jobs whose requests read no response; below 2: one.
+	// Window is the number of pages in flight, including the page that the loop waits for, for jobs
+	// whose requests read no response. Below 2, there is one.
 	Window int
-	Grows  bool // the window doubles when the loop waits for a page, up to maxWindow
+	Grows  bool // whether the window doubles, up to maxWindow, when the loop waits for a page
 
-	// Large is the size in bytes of a page during whose work the next page is requested;
-	// 0: there is none.
+	// Large is the size in bytes of a page that the next page is requested alongside; 0 means no
+	// such page.
 	Large int
 }
 
 const (
-	// Auto is the number of pages with which [Pages] lets a run choose its window.
+	// Auto is the number of pages for which [Pages] returns a policy that adapts the window.
 	Auto = -1
 
-	// LargePage is the size in bytes from which it is worth it to work on two pages at the same
-	// time: the work on a smaller one takes hardly longer than the other goroutine.
+	// LargePage is the size in bytes from which parallel work on two pages pays off. Processing a
+	// smaller page takes hardly longer than the handover to another goroutine.
 	LargePage = 64 << 10
 
-	maxWindow = 16 // of a window that grows; more is for users who know their API
+	maxWindow = 16 // largest window that grows; users who know their API may set more
 )
 
-// Pages returns the policy for a number of pages in flight. With 1, the next page is requested
-// only during the work on a large one; with 0, pages are requested in their turn.
+// Pages returns the policy for n pages in flight. With 1, the next page is requested only while a
+// large page is processed; with 0, every page is requested in its turn.
 func Pages(n int) Policy {
 	switch {
 	case n == 0:

@@ -11,13 +11,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// Decode decodes a JSON value for rules: into nil, bool, string, []any,
-// map[string]any and numbers. An integer is an int, or a [json.Number] with all
-// its digits if it does not fit; any other number is a float64, never negative
-// zero. Of duplicate keys the last counts. Bytes that are not UTF-8 stay in the
-// string; a lone surrogate becomes U+FFFD. A number too large for a float64, such
-// as 1e400, or with more than [value.MaxDigits] digits is an error, and so are values
-// that need more than [MaxValueBytes].
+// Decode decodes a JSON value for rules, to nil, bool, string, []any, map[string]any and numbers.
+// An integer is an int, or a [json.Number] with all its digits if it does not fit. Any other number
+// is a float64, never negative zero. The last of duplicate keys counts. Invalid UTF-8 is kept in
+// strings; a lone surrogate becomes U+FFFD. Decode returns an error for a number that is too large
+// for a float64, such as 1e400, or has more than [value.MaxDigits] digits, and for values that need
+// more than [MaxValueBytes].
 func Decode(raw []byte) (any, error) {
 	s := scan.New(scan.Marks{})
 	if err := s.Scan(raw, nil); err != nil {
@@ -54,15 +53,15 @@ func decode(raw []byte, left *allowance) (any, error) {
 	return v, nil
 }
 
-// A decoder decodes a valid value. Its methods take the offset at which a value
-// begins, and return the offset after it. After an error they return early.
+// A decoder decodes a valid value. Its methods take the offset at which a value begins, and return
+// the offset after it. After an error they return early.
 type decoder struct {
 	raw  []byte
 	left *allowance
-	err  error // the first one
+	err  error // first error
 }
 
-// spend pays for a value before it is made.
+// spend charges the allowance for a value before it is allocated.
 func (d *decoder) spend(bytes int) {
 	if err := d.left.spend(bytes); err != nil && d.err == nil {
 		d.err = err
@@ -97,7 +96,7 @@ func (d *decoder) object(i int) (map[string]any, int) {
 		key, at := scan.Key(d.raw, i)
 		name := d.text(key.Of(d.raw))
 		object[name], i = d.value(at)
-		i = d.next(i)
+		i = d.nextElement(i)
 	}
 	return object, i + 1
 }
@@ -105,7 +104,7 @@ func (d *decoder) object(i int) (map[string]any, int) {
 func (d *decoder) list(i int) ([]any, int) {
 	d.spend(listBytes)
 	list := []any{}
-	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != ']'; i = d.next(i) {
+	for i = scan.Next(d.raw, i+1); d.err == nil && d.raw[i] != ']'; i = d.nextElement(i) {
 		d.spend(elementBytes)
 		var v any
 		v, i = d.value(i)
@@ -114,8 +113,8 @@ func (d *decoder) list(i int) ([]any, int) {
 	return list, i + 1
 }
 
-// next returns the offset of the next element, or of the closing bracket.
-func (d *decoder) next(i int) int {
+// nextElement returns the offset of the next element, or of the closing bracket.
+func (d *decoder) nextElement(i int) int {
 	if d.err != nil {
 		return i
 	}
@@ -152,8 +151,8 @@ func (d *decoder) number(raw []byte) any {
 	return f + 0 // -0 becomes 0
 }
 
-// shortInteger returns the number that raw is, if it is an integer of at most 18 digits
-// without a sign, as most numbers are.
+// shortInteger returns the value of raw if it is an unsigned integer of at most 18 digits, as most
+// numbers are.
 func shortInteger(raw []byte) (n int, ok bool) {
 	if len(raw) > 18 {
 		return 0, false
@@ -167,35 +166,34 @@ func shortInteger(raw []byte) (n int, ok bool) {
 	return n, true
 }
 
-// MaxValueBytes is how much memory the values of one response may need that rules
-// read, unless [Options.MaxValueBytes] says otherwise: about 75,000 items of 20 members.
-// A small response that decodes to many values must not exhaust the process.
+// MaxValueBytes is the default of [Options.MaxValueBytes]: the memory, in bytes, for the values of
+// one response that rules read. It suffices for about 75,000 items of 20 members. A small response
+// that decodes to many values must not exhaust the process.
 const MaxValueBytes = 256 << 20
 
-// What values need in memory, in bytes, including what is left over while lists and
-// objects grow.
+// The memory of values, in bytes, including garbage from growing lists and objects.
 const (
-	objectBytes  = 320 // with the first members
+	objectBytes  = 320 // with its first members
 	memberBytes  = 80
 	listBytes    = 48
 	elementBytes = 32
 	textWeight   = 2 // a text is decoded and copied
 )
 
-// maxErrorBytes is the size of the largest error response that is read as a page, or
-// that rules see.
+// maxErrorBytes is the size of the largest error response that is read as a page or shown to rules.
 const maxErrorBytes = 8 << 20
 
-// An allowance is the memory that the values of a response may still use.
+// An allowance is the memory that remains for the values of a response.
 type allowance struct{ limit, left int }
 
-// newAllowance returns an allowance; 0 is [MaxValueBytes].
+// newAllowance returns an allowance of limit bytes; 0 means [MaxValueBytes].
 func newAllowance(limit int) *allowance {
 	limit = cmp.Or(limit, MaxValueBytes)
 	return &allowance{limit, limit}
 }
 
-// spend pays for values before they are made.
+// spend charges values before they are allocated. It returns a [*SizeError] if the allowance is
+// exhausted.
 func (a *allowance) spend(bytes int) error {
 	if a.left -= bytes; a.left >= 0 {
 		return nil
@@ -218,24 +216,23 @@ func checkErrorSize(body []byte) error {
 	}
 }
 
-// The short texts of a column share their memory: most of them are too short for an
-// allocation each. A text that a rule keeps keeps the others of its group, so a group is
-// small, too.
+// The short texts of a column share an allocation, since most are too short for their own. A text
+// that a rule keeps retains its whole group, so a group is small, too.
 const (
-	shortText  = 64      // bytes of the longest one
-	groupBytes = 1 << 10 // of a group
+	shortText  = 64      // longest short text, in bytes
+	groupBytes = 1 << 10 // size of a group
 )
 
-// shortTexts are texts that are about to be put into a column.
+// A shortTexts collects texts for a column.
 type shortTexts struct {
 	to     []any
 	joined [groupBytes]byte
-	size   int                           // of joined
-	ends   [groupBytes / 8]shortTextsEnd // of the texts in it
+	size   int                           // used bytes of joined
+	ends   [groupBytes / 8]shortTextsEnd // ends of the texts in joined
 	texts  int                           // number of ends
 }
 
-// A shortTextsEnd is where the text of an item ends.
+// A shortTextsEnd is the end of an item's text.
 type shortTextsEnd struct{ item, end int }
 
 // add adds the text of an item.
@@ -248,7 +245,7 @@ func (t *shortTexts) add(item int, text []byte) {
 	t.texts++
 }
 
-// flush puts the texts into the column.
+// flush stores the texts in the column.
 func (t *shortTexts) flush() {
 	all, start := string(t.joined[:t.size]), 0
 	for _, text := range t.ends[:t.texts] {

@@ -157,7 +157,7 @@ func TestProjectNamesTheFaultyPath(t *testing.T) {
 func selectFrom(d *document, paths [][]string) (v any, err error) {
 	selecting := NewPaths(paths)
 	selecting.use(d.raw, 0, func(s *selection) {
-		d.walk(d.items).Locate(d.scanner.Root.Start, selecting.tree, s.row)
+		d.newWalk(d.items).Locate(d.scanner.Root.Start, selecting.tree, s.row)
 		v, _, err = s.project(selecting.tree.Root)
 	})
 	return v, err

@@ -16,12 +16,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A Digest is a 128-bit hash. It is the same in every process, so it can be
-// saved. It is not cryptographic: collisions can be constructed.
+// A Digest is a 128-bit hash. It is the same in every process, so it can be saved. It is not
+// cryptographic: collisions can be constructed. The zero Digest is the seed of a new one.
 type Digest struct{ a, b uint64 }
 
-// none is the seed of a digest that continues no other.
-var none Digest
+// zeroDigest is the seed of a digest that does not continue another.
+var zeroDigest Digest
 
 // DigestBytes is the length of a Digest in bytes.
 const DigestBytes = 16
@@ -31,7 +31,7 @@ func (d Digest) AppendBinary(b []byte) []byte {
 	return binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64(b, d.a), d.b)
 }
 
-// DigestFromBytes returns the digest that AppendBinary appended.
+// DigestFromBytes returns the digest with the given bytes, as appended by AppendBinary.
 func DigestFromBytes(b [DigestBytes]byte) Digest {
 	return Digest{binary.BigEndian.Uint64(b[:]), binary.BigEndian.Uint64(b[8:])}
 }
@@ -39,7 +39,7 @@ func DigestFromBytes(b [DigestBytes]byte) Digest {
 // MarshalText returns the digest as 32 hexadecimal digits.
 func (d Digest) MarshalText() ([]byte, error) { return fmt.Appendf(nil, "%016x%016x", d.a, d.b), nil }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText decodes the result of MarshalText.
 func (d *Digest) UnmarshalText(text []byte) error {
 	raw, err := hex.DecodeString(string(text))
 	if err != nil || len(raw) != DigestBytes {
@@ -49,7 +49,7 @@ func (d *Digest) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// The keys are the digits of pi: any other constants would do.
+// The keys are digits of pi; any other constants would do.
 const (
 	key0 = 0x243f6a8885a308d3
 	key1 = 0x13198a2e03707344
@@ -88,19 +88,19 @@ func DigestOf(data []byte, seed Digest) Digest {
 	return Digest{mix(a^key1, b^key2) + a, mix(b^key3, a^key0) + b}
 }
 
-// Half returns half of the digest, for maps in which a rare collision does no harm.
+// Half returns half of the digest, for maps in which rare collisions are harmless.
 func (d Digest) Half() uint64 { return d.a }
 
-// With returns the digest of two pieces of data, whose digests are d and other.
+// With returns the digest of two pieces of data with the digests d and other.
 func (d Digest) With(other Digest) Digest {
 	return DigestOf(other.AppendBinary(nil), d)
 }
 
-// digests returns the digest of the document without the ignored spans, which
-// are in order, and that of the list at a span.
+// digests returns the digest of the document without the ignored spans, which must be in order, and
+// the digest of the list at a span.
 func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items Digest) {
 	if list.Present() {
-		items = d.digest(list, none)
+		items = d.digest(list, zeroDigest)
 	}
 	if len(ignored) == 0 && list.Present() {
 		content = d.digest(scan.Span{Start: 0, End: list.Start}, items)
@@ -109,7 +109,7 @@ func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items 
 	at := 0
 	for _, gap := range ignored {
 		if gap.Start < at {
-			continue // inside the one before
+			continue // inside the previous span
 		}
 		content = d.digest(scan.Span{Start: at, End: gap.Start}, content)
 		at = gap.End
@@ -122,28 +122,28 @@ func (d *document) digest(at scan.Span, seed Digest) Digest {
 	return digestIn(at.Of(d.raw), at.Start, d.window, seed)
 }
 
-// digestIn returns the digest of data, which is read one window at a time.
+// digestIn returns the digest of data, reading one window at a time.
 func digestIn(data []byte, at int, window *spool.Window, seed Digest) Digest {
 	if len(data) == 0 || window == nil && len(data) <= spool.WindowBytes {
 		return DigestOf(data, seed)
 	}
-	sum := seed // a variable of its own, since it is on the heap
+	sum := seed // a separate variable, since it is on the heap
 	for part := range windows(data, at, window) {
 		sum = DigestOf(part, sum)
 	}
 	return sum
 }
 
-// Of a page with more items than wholePage, the first and the last edgeItems are
-// compared: a list that changes while it is read repeats items where pages meet.
+// Of a page with more items than wholePage, only the first and last edgeItems are compared: if a
+// list changes while it is read, items repeat where pages meet.
 const (
 	wholePage = 64
 	edgeItems = 16
 )
 
-// ends returns the items of a page that are compared with those of other pages.
-// They are slices of the document.
-func (r *Reader) ends(items Items) [][]byte {
+// comparedItems returns the items of a page that are compared with those of other pages. They are
+// slices of the document.
+func (r *Reader) comparedItems(items Items) [][]byte {
 	r.sample = r.sample[:0]
 	if items.Len() > wholePage {
 		for i := range edgeItems {
@@ -162,13 +162,13 @@ func (r *Reader) ends(items Items) [][]byte {
 	return r.sample
 }
 
-// maxIdentityBytes limits the part of an item in which its identifier is looked for.
+// maxIdentityBytes is the length of the part of an item that is searched for its identifier.
 const maxIdentityBytes = 4096
 
-// Identity returns the identifier of an item as it was sent: the value of the first
-// of its keys that names one (see [apinames.IsIdentifier]), or that of its node, as
-// in an edge of GraphQL. It returns nil if there is none. The item is a valid JSON
-// value without insignificant whitespace.
+// Identity returns the identifier of an item as it was sent: the value of its first key that names
+// an identifier (see [apinames.IsIdentifier]), or the identifier of its node, as in an edge of
+// GraphQL. It returns nil if there is none. item is a valid JSON value without insignificant
+// whitespace.
 func Identity(item []byte) []byte {
 	if len(item) == 0 || item[0] != '{' {
 		return nil
@@ -200,24 +200,23 @@ func identifies(raw []byte) bool {
 	return true
 }
 
-// A Spelling compares a document with one that may differ from it only in how
-// characters are escaped: "é" and "\u00e9" are the same content. The zero
-// Spelling equals no document.
+// A Spelling identifies a document up to the escaping of its characters: "é" and "\u00e9" are the
+// same content. The zero Spelling equals no document.
 type Spelling struct {
-	size    int    // length of the canonical spelling, in bytes
-	respelt bool   // the document has escapes that can be spelled in another way
+	size    int    // length in canonical spelling, in bytes
+	respelt bool   // whether the document has escapes with another spelling
 	raw     []byte // the document; nil after a resume
-	digest  Digest // of the document in its canonical spelling, when raw is nil
+	digest  Digest // digest of the document in canonical spelling, if raw is nil
 }
 
 func (d *document) spelling() Spelling {
 	return Spelling{size: len(d.raw) - d.scanner.Surplus, respelt: d.scanner.Respelt, raw: d.raw}
 }
 
-// Same reports whether two documents differ only in the spelling of escapes. It
-// stops at the first difference, which two pages usually have near the start.
-// Where neither document has such escapes it reports false: compare their digests.
-// Canonical copies of both would cost a run five times the memory: pages often have one size.
+// Same reports whether two documents differ only in the spelling of escapes. It stops at the first
+// difference, which is usually near the start. If neither document has such escapes, it reports
+// false: compare their digests. It makes no canonical copies, which would cost a run five times the
+// memory, since pages often have one size.
 func (s Spelling) Same(other Spelling) bool {
 	if s.size != other.size || !s.respelt && !other.respelt {
 		return false
@@ -241,16 +240,16 @@ func (s Spelling) Same(other Spelling) bool {
 	return len(a) == len(b)
 }
 
-// canonical returns the digest of the document in its canonical spelling.
+// canonical returns the digest of the document in canonical spelling.
 func (s Spelling) canonical() Digest {
 	if s.raw == nil {
 		return s.digest
 	}
-	return DigestOf(respell(s.raw), none)
+	return DigestOf(respell(s.raw), zeroDigest)
 }
 
-// respell returns a document in its canonical spelling, which escapes no more
-// characters than JSON requires. Only strings contain backslashes.
+// respell returns a document in canonical spelling, with only the escapes that JSON requires. Only
+// strings contain backslashes.
 func respell(raw []byte) []byte {
 	plain := bytes.IndexByte(raw, '\\')
 	if plain < 0 {
@@ -273,7 +272,7 @@ func respell(raw []byte) []byte {
 	return append(out, raw...)
 }
 
-// A savedSpelling is a [Spelling] in a checkpoint.
+// A savedSpelling is the form of a [Spelling] in a checkpoint.
 type savedSpelling struct {
 	Size   int    `json:"size"`
 	Digest Digest `json:"digest"`
@@ -287,7 +286,7 @@ func (s Spelling) MarshalJSON() ([]byte, error) {
 	return json.Marshal(savedSpelling{s.size, s.canonical()})
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (s *Spelling) UnmarshalJSON(text []byte) error {
 	var saved *savedSpelling
 	if err := json.Unmarshal(text, &saved); err != nil || saved == nil {

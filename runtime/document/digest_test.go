@@ -98,17 +98,17 @@ func TestDigestsDependOnEveryBitAndOnTheLength(t *testing.T) {
 	add := func(text []byte, seed Digest) {
 		d := DigestOf(text, seed)
 		require.False(t, seen[d])
-		require.NotEqual(t, none, d)
+		require.NotEqual(t, zeroDigest, d)
 		seen[d] = true
 	}
 	for n := range 257 {
 		text := make([]byte, n)
-		add(text, none)
+		add(text, zeroDigest)
 		add(text, Digest{1, 0})
 		add(text, Digest{0, 1})
 		for bit := range 8 * n {
 			text[bit/8] ^= 1 << (bit % 8)
-			add(text, none)
+			add(text, zeroDigest)
 			text[bit/8] ^= 1 << (bit % 8)
 		}
 	}
@@ -117,7 +117,7 @@ func TestDigestsDependOnEveryBitAndOnTheLength(t *testing.T) {
 func TestADigestIsTheSameInEveryProcess(t *testing.T) {
 	// An independent implementation, in Python, gave this value.
 	digest := Digest{0xe35391001c33d5a4, 0xeff690ba88288ad0}
-	require.Equal(t, digest, DigestOf([]byte("a page"), none))
+	require.Equal(t, digest, DigestOf([]byte("a page"), zeroDigest))
 
 	text, err := json.Marshal(digest)
 	require.NoError(t, err)

@@ -1,16 +1,14 @@
-// Package document reads JSON response bodies. One pass validates a body, removes
-// insignificant whitespace and finds the items and the values that rules read. The
-// result is one valid document within the limits, or an error with its offset;
-// items keep all other bytes.
+// Package document reads JSON response bodies. One pass validates a body, removes insignificant
+// whitespace, and finds the items and the values that rules read. The result is a valid document
+// within the limits, or an error with its offset. Items keep all other bytes.
 //
-// Package scan is the pass. Here, read reader.go first, which the loop calls, and
-// document.go. paths.go, values.go and decode.go make values, items.go passes items on,
-// gather.go collects those of several lists, edit.go changes them, and digest.go
-// compares pages.
+// Package scan makes that pass. In this package, read reader.go first, then document.go. paths.go,
+// values.go and decode.go decode values, items.go passes items on, gather.go collects the items of
+// several lists, edit.go changes items, and digest.go compares pages.
 //
 // # Decisions
 //
-// Decoding is our own: the scanner has validated the values, and libraries misread some of
-// them (long integers, surrogates, numbers with an exponent). The package is not called page,
-// which is the name of every variable that holds one.
+// The package has its own decoder: the scanner has validated the values already, and libraries
+// misread some of them (long integers, surrogates, numbers with an exponent). The package is not
+// called page, because that is the usual name of a variable that holds a page.
 package document

@@ -8,20 +8,20 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A document is a validated response body: one JSON document (RFC 8259), not yet
-// decoded. It refers to the body.
+// A document is a validated response body: one JSON document (RFC 8259), not yet decoded. It refers
+// to the body.
 type document struct {
 	raw     []byte // the body without its byte order mark
 	scanner *scan.Scanner
-	window  *spool.Window // of a body that is in a file; nil for one in memory
+	window  *spool.Window // window of a body in a file; nil for a body in memory
 
-	items      scan.Span // the list that the scan has divided into items; absent if there is none
+	items      scan.Span // list that the scan has divided into items; absent if there is none
 	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
 }
 
-// newDocument validates a body and finds the values at the paths (see
-// rules.SplitPath; a path without keys is the root). It ignores a UTF-8 byte
-// order mark. The error is a [*scan.SyntaxError] or a [*DepthError].
+// newDocument validates a body and finds the values at paths (see rules.SplitPath; a path without
+// keys is the root). It ignores a UTF-8 byte order mark. The error is a [*scan.SyntaxError] or a
+// [*DepthError].
 func newDocument(body []byte, paths [][]string, depth int) (*document, error) {
 	d := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(paths, nil), MaxDepth: depth})}
 	return d, d.parse(body)
@@ -29,8 +29,8 @@ func newDocument(body []byte, paths [][]string, depth int) (*document, error) {
 
 var byteOrderMark = []byte("\ufeff")
 
-// parse reads a body, which replaces the one before. If the scanner compacts, it
-// removes insignificant whitespace from the body in place.
+// parse reads a body, which replaces the previous one. If the scanner compacts, parse removes
+// insignificant whitespace from the body in place.
 func (d *document) parse(body []byte) error {
 	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
 		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
@@ -44,40 +44,39 @@ func (d *document) parse(body []byte) error {
 	return nil
 }
 
-// forget gives up the references to the body.
+// forget drops the references to the body.
 func (d *document) forget() {
 	d.raw, d.window = nil, nil
 	d.scanner.Release()
 }
 
-// rootValue returns the root value without whitespace around it. It is not a copy.
+// rootValue returns the root value without the whitespace around it. It is not a copy.
 func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 
 // rootKind returns the kind of the root value.
 func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
-// find returns the location of the value at a path. null is a value. A number is also the
-// index of a list element. Of duplicate keys the last counts. A path that the scanner was not given
-// costs a pass over the document.
+// find returns the location of the value at a path, which may be null. A number is also an index
+// into a list. The last of duplicate keys counts. A path that the scanner was not given costs a
+// pass over the document.
 func (d *document) find(path []string) scan.Span {
 	if node := d.scanner.Body.Root.At(path...); node != nil {
 		return node.In(d.scanner.Row)
 	}
 	tree := scan.NewTree([][]string{path}, nil)
 	row := make([]scan.Span, tree.Width)
-	d.walk(scan.Span{}).Locate(d.scanner.Root.Start, tree, row)
+	d.newWalk(scan.Span{}).Locate(d.scanner.Root.Start, tree, row)
 	return tree.Root.At(path...).In(row)
 }
 
-// walk returns a walk over the document, which does not read a value whose span is known.
-func (d *document) walk(known scan.Span) scan.Walk {
+// newWalk returns a walk over the document that skips a value whose span is known.
+func (d *document) newWalk(known scan.Span) scan.Walk {
 	d.window.Rewind()
 	return scan.Walk{Data: d.raw, Known: known, Window: d.window}
 }
 
-// visit decodes the values below the object at i that a function wants, and calls f with
-// each of them and its path. A value that is wanted is not entered. Of duplicate keys
-// the last counts.
+// visit decodes the values below the object at i that want selects, and calls f with each value and
+// its path. It does not enter a selected value. The last of duplicate keys counts.
 func (d *document) visit(
 	i int, path []string, want func(path []string) (value, members bool), left *allowance, f func(path []string, v any),
 ) error {
@@ -87,7 +86,7 @@ func (d *document) visit(
 		whole bool
 	}
 	var found []member
-	for key, at := range d.walk(d.items).Members(i) {
+	for key, at := range d.newWalk(d.items).Members(i) {
 		m := member{path: append(slices.Clip(path), string(scan.Unquote(key.Of(d.raw)))), at: at}
 		value, members := want(m.path)
 		if m.whole = value; !value && !members {
@@ -113,15 +112,14 @@ func (d *document) visit(
 	return nil
 }
 
-// The names that document.names returns are for hints: more, or longer ones, do not
-// help.
+// Limits on the names that document.names returns for hints.
 const (
 	maxNames = 1000
-	maxName  = 256 // bytes
+	maxName  = 256 // in bytes
 )
 
-// Names returns the first keys of the object at a path of a JSON value, for hints; nil if
-// there is none.
+// Names returns the first keys of the object at a path of a JSON value, for hints, or nil if there
+// is no object.
 func Names(raw []byte, path []string) []string {
 	doc, err := newDocument(raw, [][]string{path}, 0)
 	if err != nil {
@@ -130,8 +128,8 @@ func Names(raw []byte, path []string) []string {
 	return doc.names(path)
 }
 
-// names returns the first keys of the object at a path that are not too long, each once
-// and in order; nil if there is no object. It costs a pass over the object.
+// names returns the first keys of the object at a path, without duplicates and without long keys,
+// in order. It returns nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {
 	at := d.find(path)
 	if !at.Present() || scan.KindOf(d.raw[at.Start:]) != scan.Object {
@@ -139,7 +137,7 @@ func (d *document) names(path []string) []string {
 	}
 	var names []string
 	seen := map[string]bool{}
-	for key := range d.walk(d.items).Members(at.Start) {
+	for key := range d.newWalk(d.items).Members(at.Start) {
 		if name := string(scan.Unquote(key.Of(d.raw))); key.End-key.Start <= maxName && !seen[name] {
 			seen[name] = true
 			names = append(names, name)
@@ -151,16 +149,16 @@ func (d *document) names(path []string) []string {
 	return names
 }
 
-// A DepthError says that a document is nested more deeply than the limit.
+// A DepthError reports a document that is nested more deeply than the limit.
 type DepthError = scan.DepthError
 
-// An ItemsError says that a page has more items than the limit.
+// An ItemsError reports a page with more items than the limit.
 type ItemsError = scan.ItemsError
 
-// A SizeError says that a response needs more memory than is allowed.
+// A SizeError reports a response that needs more memory than the limit.
 type SizeError struct {
 	Message string
-	Hint    string // how to avoid it
+	Hint    string // remedy
 }
 
 // Error returns the message.

@@ -8,31 +8,31 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// ValueKey is the key of an item that is not an object, such as a number, in the object
-// that an [Editor] makes of it.
+// ValueKey is the key that an [Editor] gives an item that is not an object, such as a number, when
+// it wraps the item in an object.
 const ValueKey = "value"
 
-// An Editor changes members of items. The bytes of all other members stay as they are,
-// and so does their order. An Editor serves one goroutine.
+// An Editor changes members of items. The bytes and the order of all other members stay the same.
+// An Editor is for use by one goroutine.
 type Editor struct {
-	root *edit
+	root *memberEdit
 	len  int
 }
 
-// edit is a member on the path of a change.
-type edit struct {
+// A memberEdit is a member on the path of a change.
+type memberEdit struct {
 	key      string
-	quoted   []byte  // the key as JSON
-	change   int     // the index of the change that ends here; -1 if none does
-	sets     bool    // a change that ends here or below sets a value
-	seen     bool    // in the object that is being written
-	children []*edit // in the order of the changes
+	quoted   []byte        // key as JSON
+	change   int           // index of the change that ends here, or -1
+	sets     bool          // whether a change that ends here or below sets a value
+	seen     bool          // whether the object that is being written has the member
+	children []*memberEdit // in the order of the changes
 }
 
-// NewEditor returns an editor of the members at paths (see rules.SplitPath). No path may
-// be empty, or the beginning of another.
+// NewEditor returns an editor of the members at paths (see rules.SplitPath). No path may be empty,
+// or a prefix of another.
 func NewEditor(paths [][]string) *Editor {
-	e := &Editor{root: &edit{change: -1}, len: len(paths)}
+	e := &Editor{root: &memberEdit{change: -1}, len: len(paths)}
 	for i, path := range paths {
 		node := e.root
 		for _, key := range path {
@@ -43,39 +43,39 @@ func NewEditor(paths [][]string) *Editor {
 	return e
 }
 
-// child returns the edit of a member, which it adds if there is none.
-func (e *edit) child(key string) *edit {
+// child returns the edit of a member, adding it if necessary.
+func (e *memberEdit) child(key string) *memberEdit {
 	for _, c := range e.children {
 		if c.key == key {
 			return c
 		}
 	}
-	quoted, _ := value.Marshal(key) // a string can always be encoded
-	c := &edit{key: key, quoted: quoted, change: -1}
+	quoted, _ := value.Marshal(key) // a string always has an encoding
+	c := &memberEdit{key: key, quoted: quoted, change: -1}
 	e.children = append(e.children, c)
 	return c
 }
 
-// Append appends a changed item to b. values are the new values of the members, as JSON, in
-// the order of the paths; nil removes a member. A member that is set keeps its place; one
-// that the item does not have is added at the end, in an object that is also added if it
-// is absent or null. Of duplicate keys one remains. An item that is not an object becomes
-// {"value": ITEM} before it is changed.
+// Append appends a changed item to b. values are the new values of the members, as JSON, in the
+// order of the paths; nil removes a member. A member that is set keeps its position. A new member
+// is added at the end, in an object that is also added if it is absent or null. One of several
+// duplicate keys remains. An item that is not an object becomes {"value": ITEM} before it is
+// changed.
 //
-// raw is valid JSON without insignificant whitespace, such as an item. The error says
-// which value on a path is neither an object nor null.
+// raw is valid JSON without insignificant whitespace. The error names the value on a path that is
+// neither an object nor null.
 func (e *Editor) Append(b, raw []byte, values [][]byte) ([]byte, error) {
 	e.root.prepare(values)
 	if scan.KindOf(raw) != scan.Object {
 		raw = append(append([]byte(`{"`+ValueKey+`":`), raw...), '}')
 	}
-	w := editing{raw: raw, values: values, out: b}
+	w := itemWriter{raw: raw, values: values, out: b}
 	w.object(0, e.root)
 	return w.out, w.err
 }
 
-// prepare notes which edits set a value.
-func (e *edit) prepare(values [][]byte) bool {
+// prepare marks the edits that set a value.
+func (e *memberEdit) prepare(values [][]byte) bool {
 	e.sets = e.change >= 0 && values[e.change] != nil
 	for _, c := range e.children {
 		if c.prepare(values) {
@@ -85,18 +85,18 @@ func (e *edit) prepare(values [][]byte) bool {
 	return e.sets
 }
 
-// editing writes one item. Its methods take the offset at which a value begins, and
-// return the offset after it.
-type editing struct {
+// An itemWriter writes one item. Its methods take the offset at which a value begins, and return
+// the offset after it.
+type itemWriter struct {
 	raw    []byte
 	values [][]byte
 	out    []byte
-	path   []string // of the member that is being written
-	err    error    // the first one
+	path   []string // path of the member that is being written
+	err    error    // first error
 }
 
 // object writes an object with its changes.
-func (w *editing) object(i int, at *edit) int {
+func (w *itemWriter) object(i int, at *memberEdit) int {
 	for _, c := range at.children {
 		c.seen = false
 	}
@@ -116,8 +116,8 @@ func (w *editing) object(i int, at *edit) int {
 	return i + 1
 }
 
-// member returns the edit of a key as the item has it, with quotes and escapes.
-func (e *edit) member(quoted []byte) *edit {
+// member returns the edit of a key, given with quotes and escapes as in the item, or nil.
+func (e *memberEdit) member(quoted []byte) *memberEdit {
 	name := scan.Unquote(quoted)
 	for _, c := range e.children {
 		if c.key == string(name) {
@@ -127,18 +127,18 @@ func (e *edit) member(quoted []byte) *edit {
 	return nil
 }
 
-// key writes a key and what comes before and after it. empty is where the first key of
-// the object is written.
-func (w *editing) key(quoted []byte, empty int) {
+// key writes a key with its punctuation. empty is the offset in the output at which the first key
+// of the object is written.
+func (w *itemWriter) key(quoted []byte, empty int) {
 	if len(w.out) > empty {
 		w.out = append(w.out, ',')
 	}
 	w.out = append(append(w.out, quoted...), ':')
 }
 
-// member writes the member with a key whose value begins at start, as its edit says; nil
-// leaves it as it is.
-func (w *editing) member(quoted []byte, start int, at *edit, empty int) int {
+// member writes the member with a key whose value begins at start, changed by its edit; a nil edit
+// changes nothing.
+func (w *itemWriter) member(quoted []byte, start int, at *memberEdit, empty int) int {
 	if at == nil {
 		w.key(quoted, empty)
 		end := scan.ValueEnd(w.raw, start)
@@ -157,8 +157,8 @@ func (w *editing) member(quoted []byte, start int, at *edit, empty int) int {
 	return scan.ValueEnd(w.raw, start)
 }
 
-// inner writes a value whose members change.
-func (w *editing) inner(start int, at *edit) int {
+// inner writes a value with changed members.
+func (w *itemWriter) inner(start int, at *memberEdit) int {
 	at.seen = true
 	w.path = append(w.path, at.key)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
@@ -177,7 +177,7 @@ func (w *editing) inner(start int, at *edit) int {
 }
 
 // added writes the value of a member that the item does not have.
-func (w *editing) added(at *edit) {
+func (w *itemWriter) added(at *memberEdit) {
 	if at.change >= 0 {
 		w.out = append(w.out, w.values[at.change]...)
 		return
@@ -193,8 +193,8 @@ func (w *editing) added(at *edit) {
 	w.out = append(w.out, '}')
 }
 
-// Find returns the value at a path of a valid JSON value, as it is spelled; nil if there is
-// none. Of duplicate keys the last counts.
+// Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is
+// none. The last of duplicate keys counts.
 func Find(raw []byte, path []string) []byte {
 	for _, key := range path {
 		if scan.KindOf(raw) != scan.Object {
@@ -207,7 +207,7 @@ func Find(raw []byte, path []string) []byte {
 	return raw
 }
 
-// memberOf returns the value of a key of an object.
+// memberOf returns the value of a key of an object, or nil.
 func memberOf(raw []byte, key string) (found []byte) {
 	for name, value := range scan.Members(raw) {
 		if string(scan.Unquote(name.Of(raw))) == key {

@@ -9,30 +9,29 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A List is the items of one path of a page.
+// A List is the items at one path of a page.
 type List struct {
-	DataType string // "" is that of the job
+	DataType string // type of the items; "" means the type of the job
 	Items    Items
 }
 
-// gatherer collects the items of several paths, or of paths with a star, in a buffer:
-// they are not next to each other in the response. A large page is in a file, and so are
-// its items.
+// A gatherer collects the items of several paths, or of paths with a star, in a buffer, since they
+// are not adjacent in the response. The items of a large page are in a file, like the page.
 type gatherer struct {
 	doc      *document
 	field    *rules.DataField
 	maxItems int
-	named    bool // the names of members are needed
+	named    bool // whether the names of members are needed
 
 	out   spool.Buffer
 	count int
-	names []any // of each item, if named: the member of the innermost object with a star, or nil
-	name  any   // of the item that is being added
+	names []any // if named, for each item, the key of its member in the innermost object with a star, or nil
+	name  any   // name for the item that is being added
 	err   error
 }
 
-// gather sets the items of the document in a reading. The error is an [*ItemsError], says which
-// value is not an item, or that the buffer cannot be written.
+// gather sets the items of the document in a reading. The error is an [*ItemsError], names the
+// value that is not an item, or is a write error of the buffer.
 func (g *gatherer) gather(out *Reading) error {
 	g.doc.window.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
@@ -55,15 +54,14 @@ func (g *gatherer) gather(out *Reading) error {
 	return err
 }
 
-// A Mark is the end of a list of items in a block: the offset, and the number of items up
-// to there.
+// A Mark is the end of a list of items in a block: its offset, and the number of items up to it.
 type Mark struct {
 	DataType string
 	End      int
 	Count    int
 }
 
-// Lists returns all items of a block, and those of each of its lists.
+// Lists returns all items of a block, and the items of each of its lists.
 func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists []List) {
 	end, count := 0, 0
 	for _, m := range marks {
@@ -75,8 +73,8 @@ func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists [
 	return NewItems(block[:end:end], count, window), lists
 }
 
-// follow adds the items of a value, at which the steps from step on begin. It reports
-// whether there is anything: items, or an empty list or object, or null.
+// follow adds the items below a value, following the steps of the path from step on. It reports
+// whether the response has anything there: items, an empty list or object, or null.
 func (g *gatherer) follow(at scan.Span, list rules.ItemList, step int) bool {
 	raw := g.doc.raw
 	kind := scan.KindOf(raw[at.Start:])
@@ -84,16 +82,16 @@ func (g *gatherer) follow(at scan.Span, list rules.ItemList, step int) bool {
 	case kind == scan.Null:
 		return true
 	case step == len(list.Steps):
-		return g.add(at, kind, list)
+		return g.addItems(at, kind, list)
 	case list.Steps[step].All:
-		return g.all(at, kind, list, step)
+		return g.followAll(at, kind, list, step)
 	}
 	at = g.child(at, kind, list.Steps[step].Key)
 	return at.Present() && g.follow(at, list, step+1)
 }
 
-// all follows every element of a list, or every member of an object.
-func (g *gatherer) all(at scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
+// followAll follows every element of a list, or every member of an object.
+func (g *gatherer) followAll(at scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
 	if kind != scan.List && kind != scan.Object {
 		g.fail(fmt.Errorf("%s (dataField) has %s at *, want a list or an object", list.Text, kind))
 		return true
@@ -130,38 +128,38 @@ func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.S
 		case kind == scan.List && n == index:
 			found = value
 		case kind == scan.Object && string(scan.Unquote(name.Of(g.doc.raw))) == key:
-			found = value // of duplicate keys the last counts
+			found = value // the last of duplicate keys counts
 		}
 		n++
 	}
 	if g.doc.window != nil && at.End-at.Start > spool.WindowBytes {
-		g.doc.window.Rewind() // what was found comes before what was passed
+		g.doc.window.Rewind() // the value comes before the data already read
 	}
 	return found
 }
 
-// add adds the items of the value at the end of a path: the elements of a list, or an
-// object as one item. After a star, any value is an item.
-func (g *gatherer) add(at scan.Span, kind scan.Kind, list rules.ItemList) bool {
+// addItems adds the items of the value at the end of a path: the elements of a list, or an object
+// as one item. After a star, any value is an item.
+func (g *gatherer) addItems(at scan.Span, kind scan.Kind, list rules.ItemList) bool {
 	last := len(list.Steps) - 1
 	switch {
 	case kind == scan.List:
 		for _, value := range g.members(at) {
-			g.item(value)
+			g.addItem(value)
 			if g.err != nil {
 				break
 			}
 		}
 	case kind == scan.Object || last >= 0 && list.Steps[last].All:
-		g.item(at)
+		g.addItem(at)
 	default:
 		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
 	}
 	return true
 }
 
-// item adds one item.
-func (g *gatherer) item(at scan.Span) {
+// addItem adds one item.
+func (g *gatherer) addItem(at scan.Span) {
 	if g.count++; g.maxItems > 0 && g.count > g.maxItems {
 		g.fail(&ItemsError{Limit: g.maxItems})
 		return

@@ -11,23 +11,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// Items are the items of a page as NDJSON: each item without insignificant
-// whitespace, otherwise byte for byte as it was sent, followed by a newline.
-// JSON has newlines only in insignificant whitespace, so an item is always one
-// line. The zero Items are empty.
+// Items are the items of a page as NDJSON: each item is on one line, without insignificant
+// whitespace and otherwise byte for byte as sent. JSON has newlines only in insignificant
+// whitespace, so an item is always one line. The zero Items are empty.
 //
-// The items of a page are in a buffer that is reused for the next page: they are
-// valid until the sink returns, or the iteration continues. Use [Items.Clone] to
-// keep them.
+// The items of a page are in a buffer that is reused for the next page. They are valid until the
+// sink returns, or the iteration continues. Use [Items.Clone] to keep them.
 type Items struct {
 	block  []byte
 	count  int
-	window *spool.Window // of a page that is in a file; nil for one in memory
+	window *spool.Window // window of a page in a file; nil for a page in memory
 	at     int           // offset of block in the window's file
 }
 
-// NewItems returns the items of an NDJSON block of count lines. The window is that of a
-// block that is in a file, or nil.
+// NewItems returns the items of an NDJSON block of count lines. window is the window of a block in
+// a file, or nil.
 func NewItems(block []byte, count int, window *spool.Window) Items {
 	if count == 0 {
 		return Items{}
@@ -49,7 +47,7 @@ func (items Items) All() iter.Seq[json.RawMessage] {
 	return func(yield func(json.RawMessage) bool) {
 		items.window.Rewind()
 		for rest := items.block; len(rest) > 0; {
-			items.pass(rest)
+			items.release(rest)
 			end := bytes.IndexByte(rest, '\n')
 			if !yield(json.RawMessage(rest[:end:end])) {
 				return
@@ -59,7 +57,7 @@ func (items Items) All() iter.Seq[json.RawMessage] {
 	}
 }
 
-// item returns item i, which it looks for from the nearer end.
+// item returns the item with index i, searching from the nearer end.
 func (items Items) item(i int) []byte {
 	block := items.block[:len(items.block)-1] // without the last newline
 	if i < items.count/2 {
@@ -78,8 +76,8 @@ func (items Items) item(i int) []byte {
 	return block[bytes.LastIndexByte(block, '\n')+1 : len(block) : len(block)]
 }
 
-// WriteTo writes the NDJSON block. It calls w.Write without items, too: a file of items is
-// created by the first page, also if that is empty.
+// WriteTo writes the NDJSON block. It calls w.Write even without items, so that the first page
+// creates a file of items even if it is empty.
 func (items Items) WriteTo(w io.Writer) (int64, error) {
 	if len(items.block) == 0 {
 		_, err := w.Write(nil)
@@ -96,16 +94,16 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 }
 
 // digest returns the digest of the block.
-func (items Items) digest() Digest { return digestIn(items.block, items.at, items.window, none) }
+func (items Items) digest() Digest { return digestIn(items.block, items.at, items.window, zeroDigest) }
 
-// pass releases what comes before the rest of the block.
-func (items Items) pass(rest []byte) {
+// release releases the data before the rest of the block.
+func (items Items) release(rest []byte) {
 	i := items.at + len(items.block) - len(rest)
 	items.window.Pass(i, i)
 }
 
-// windows iterates over data, one window at a time. The offset of data in the file of the
-// window is at.
+// windows iterates over data, one window at a time. at is the offset of data in the file of the
+// window.
 func windows(data []byte, at int, window *spool.Window) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		window.Rewind()
@@ -119,8 +117,8 @@ func windows(data []byte, at int, window *spool.Window) iter.Seq[[]byte] {
 	}
 }
 
-// splitItems returns the elements of a list as items, and any other value as one item.
-// raw is valid JSON without insignificant whitespace. It is copied.
+// splitItems returns copies of the elements of a list as items, and a copy of any other value as
+// one item. raw is valid JSON without insignificant whitespace.
 func splitItems(raw []byte) Items {
 	if scan.KindOf(raw) != scan.List {
 		return oneItem(raw)
@@ -133,15 +131,14 @@ func splitItems(raw []byte) Items {
 	return items
 }
 
-// oneItem returns a valid JSON value without insignificant whitespace as one item. It is
-// copied.
+// oneItem returns a copy of a valid JSON value without insignificant whitespace as one item.
 func oneItem(raw []byte) Items {
 	return Items{block: slices.Concat(raw, newline), count: 1}
 }
 
-// elements returns the elements of a list as items, without copying
-// them if they are those that the scan separated: newlines then replace the
-// separators in the document. Use restored to read it after that.
+// elements returns the elements of a list as items. If the scan has separated them, it does not
+// copy them: newlines then replace the separators in the document. Use restored to read the
+// document after that.
 func (d *document) elements(list scan.Span) Items {
 	if list.Start != d.scanner.Begins {
 		return splitItems(list.Of(d.raw))
@@ -161,7 +158,7 @@ func (d *document) restored(f func()) {
 	d.separate('\n', '\n')
 }
 
-// separate writes the separators between items and after the last one.
+// separate writes the separators between items, and the separator after the last one.
 func (d *document) separate(between, last byte) {
 	if len(d.separators) == 0 {
 		return

@@ -8,12 +8,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// Paths are paths into JSON values (see rules.SplitPath), compiled once to decode what
-// they select of many values, such as the items of a list. A path without keys selects
-// the whole value. Paths are safe for concurrent use.
+// Paths are paths into JSON values (see rules.SplitPath), compiled to decode the selected parts of
+// many values, such as the items of a list. A path without keys selects the whole value. Paths are
+// safe for concurrent use.
 type Paths struct {
 	tree       *scan.Tree
-	selections sync.Pool // of *selection
+	selections sync.Pool // holds *selection
 }
 
 // NewPaths compiles paths.
@@ -23,10 +23,10 @@ func NewPaths(paths [][]string) *Paths {
 	return p
 }
 
-// Decode decodes what the paths select of a value, in the shape of [Reading.Body] and
-// by the rules of [Decode]. It is nil if there are no paths, or if the value is not an
-// object and no path selects all of it. raw is valid JSON without whitespace around it,
-// such as an item; it is not validated again.
+// Decode decodes the parts of a value that the paths select, in the shape of [Reading.Body] and by
+// the rules of [Decode]. The result is nil if there are no paths, or if the value is not an object
+// and no path selects all of it. raw is valid JSON without surrounding whitespace; it is not
+// validated again.
 func (p *Paths) Decode(raw []byte) (v any, err error) {
 	if !p.tree.Root.Leads {
 		return nil, nil
@@ -38,7 +38,7 @@ func (p *Paths) Decode(raw []byte) (v any, err error) {
 	return v, err
 }
 
-// use calls f with a selection of the values in raw, whose row is clear.
+// use calls f with a selection of the values in raw, with an empty row.
 func (p *Paths) use(raw []byte, limit int, f func(s *selection)) {
 	s := p.selections.Get().(*selection)
 	s.raw, s.own = raw, *newAllowance(limit)
@@ -49,9 +49,9 @@ func (p *Paths) use(raw []byte, limit int, f func(s *selection)) {
 	p.selections.Put(s)
 }
 
-// DecodePaths decodes the values of a body at paths, in the shape of [Reading.Body].
-// The body must not be nested more than depth levels deep; 0 is 10,000. DecodePaths
-// reads error responses, so a body of more than 8 MiB is an error.
+// DecodePaths decodes the values of a body at paths, in the shape of [Reading.Body]. depth is the
+// deepest allowed nesting of the body; 0 means 10,000. DecodePaths is for error responses, so a
+// body larger than 8 MiB is an error.
 func DecodePaths(body []byte, paths [][]string, depth int) (any, error) {
 	if err := checkErrorSize(body); err != nil {
 		return nil, err
@@ -70,18 +70,17 @@ func (d *document) selected(left *allowance) (any, error) {
 	return body, err
 }
 
-// A selection is the values of a document at the paths of a tree.
+// A selection holds the values of a document at the paths of a tree.
 type selection struct {
 	raw  []byte
-	row  []scan.Span // where they are
+	row  []scan.Span // locations of the values
 	left *allowance
 	own  allowance
 }
 
-// project returns a value as rules see it: nested objects that have only the
-// values that are selected here and below, as far as the document has them. A list on a path is
-// decoded completely, and so is the value at the end of a path. It reports false if
-// there is nothing here.
+// project returns a value as rules see it: nested objects that hold only the values selected at and
+// below the node, if the document has them. It decodes a list on a path completely, and also the
+// value at the end of a path. It reports false if there is nothing at the node.
 func (s *selection) project(at *scan.Node) (any, bool, error) {
 	where := at.In(s.row)
 	if !where.Present() {
@@ -99,7 +98,7 @@ func (s *selection) project(at *scan.Node) (any, bool, error) {
 	if kind != scan.Object {
 		return nil, false, nil
 	}
-	object := map[string]any{} // most paths may be absent
+	object := map[string]any{} // small, since most paths may be absent
 	for _, child := range at.Children {
 		if !child.Leads {
 			continue

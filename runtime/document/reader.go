@@ -19,77 +19,77 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// Options say what a [Reader] takes from a response.
+// Options determine the parts of a response that a [Reader] returns.
 type Options struct {
-	Paths     [][]string       // values of the body to decode (see rules.SplitPath); a path without keys is the whole body
-	Items     [][]string       // paths of the items that rules read; a path without keys is all of an item
-	Decode    bool             // set [Reading.Decoded]
-	Members   bool             // set [Reading.Members]
-	Ignore    [][]string       // paths that [Reading.Content] leaves out
-	DataField *rules.DataField // where the items are; nil finds the only list
+	Paths     [][]string       // paths of values of the body to decode (see rules.SplitPath); a path without keys is the whole body
+	Items     [][]string       // paths of the items that rules read; a path without keys is the whole item
+	Decode    bool             // whether to set [Reading.Decoded]
+	Members   bool             // whether to set [Reading.Members]
+	Ignore    [][]string       // paths to leave out of [Reading.Content]
+	DataField *rules.DataField // paths of the items; nil means the only list
 	Switches  rules.Switches
-	MaxDepth  int // levels of nesting, at most 10,000; 0 is 10,000
-	MaxItems  int // of a page; 0 is any number
+	MaxDepth  int // deepest nesting, at most 10,000; 0 means 10,000
+	MaxItems  int // most items of a page; 0 means no limit
 
-	MaxValueBytes int // memory for the values that are decoded; 0 is [MaxValueBytes]
+	MaxValueBytes int // memory for decoded values; 0 means [MaxValueBytes]
 
-	Warn func(code, message string) // reports what is odd about a response; nil ignores it
+	Warn func(code, message string) // receives warnings about a response; may be nil
 }
 
-// A Response is the part of an HTTP response that a page is read from.
+// A Response is the part of an HTTP response from which a page is read.
 type Response struct {
-	Status int           // of HTTP; from 400 on, the body need not be JSON
-	Body   []byte        // the Reader modifies it, and items are slices of it
-	Window *spool.Window // of a body that is in a file; nil for one in memory
-	Scan   *Scan         // of this response if it was scanned ahead, or nil
+	Status int           // HTTP status; from 400 on, the body need not be JSON
+	Body   []byte        // modified by the Reader; items are slices of it
+	Window *spool.Window // window of a body in a file; nil for a body in memory
+	Scan   *Scan         // scan of this response if it was scanned ahead, or nil
 }
 
-// A Scan is the first part of reading a response, which takes most of the time: its body was
-// validated, its insignificant whitespace removed, and its items were separated.
+// A Scan is the first and longest part of reading a response: its body was validated, its
+// insignificant whitespace removed, and its items were separated.
 type Scan struct {
 	doc document
 	err error
 }
 
-// A Reading is what was taken from one response.
+// A Reading is the result of reading one response.
 type Reading struct {
 	Items    Items
-	Lists    []List   // the items by the path at which they are
-	Members  []any    // with [Options.Members] and paths with a star: the name of the member that each item comes from, or nil
-	Values   *Values  // the items as rules read them, until the next response is read; nil if there was no content
-	Decoded  []any    // the items, if [Options.Decode] is set
-	Body     any      // the values at [Options.Paths]
-	Bytes    int      // volume: the length as minified JSON (specification 2.3)
-	Content  Digest   // of the body without the ignored paths
-	List     Digest   // of the items
+	Lists    []List   // items by path
+	Members  []any    // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
+	Values   *Values  // items as rules read them, valid until the next response is read; nil without content
+	Decoded  []any    // decoded items, if [Options.Decode] is set
+	Body     any      // values at [Options.Paths]
+	Bytes    int      // volume: length as minified JSON (specification 2.3)
+	Content  Digest   // digest of the body without the ignored paths
+	List     Digest   // digest of the items
 	Spelling Spelling // valid until the response after the next is read
 
-	Missing   []string // paths of the items at which the response has nothing
-	HasField  bool     // the response has what [Options.DataField] names, or a list to choose, even if it is null
-	HasErrors bool     // the root has a key "errors" that is not null or empty
-	Ends      [][]byte // items that are compared with those of other pages: all, or those at both ends of a large page
+	Missing   []string // paths of items at which the response has nothing
+	HasField  bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
+	HasErrors bool     // whether the root has a key "errors" that is not null or empty
+	Ends      [][]byte // items to compare with those of other pages: all, or both ends of a large page
 
-	// Names returns the keys of the object at a path, for a hint. Lookup returns the
-	// values at further paths in the shape of Body. Visit calls f with the values in the root
-	// object that a function wants, or whose members it wants, and so on. All are nil if there was
-	// no content, and may be called until the next response is read.
+	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
+	// further paths in the shape of Body. Visit calls f with each value below the root object that
+	// want selects, and enters the values whose members want selects. All three are nil without
+	// content, and may be called until the next response is read.
 	Names  func(path []string) []string
 	Lookup func(paths *Paths) (any, error)
 	Visit  func(want func(path []string) (value, members bool), f func(path []string, v any)) error
 }
 
-// A Reader reads the responses of one job. It takes over their bodies: items are
-// passed on without being copied.
+// A Reader reads the responses of one job. It takes ownership of their bodies: items are passed on
+// without copying.
 type Reader struct {
 	options Options
 	field   *rules.DataField
 	doc     document
 	sample  [][]byte
-	gather  *gatherer // of several lists, or of paths with a star; nil for one list
+	gather  *gatherer // collects several lists, or paths with a star; nil for one list
 	values  *Values
-	blank   Reading   // has the functions of every reading
-	left    allowance // for the values of the response
-	scans   sync.Pool // of *Scan, not in use
+	blank   Reading   // empty, with the functions of every reading
+	left    allowance // allowance for the values of the response
+	scans   sync.Pool // unused *Scan
 }
 
 // NewReader returns a reader.
@@ -110,7 +110,7 @@ func NewReader(o Options) *Reader {
 	return r
 }
 
-// newDocument returns a document that receives one response after another.
+// newDocument returns a document for one response after another.
 func (r *Reader) newDocument() document {
 	o := r.options
 	noted := append(slices.Clone(o.Ignore), apinames.ErrorsNextToData.Keys)
@@ -132,9 +132,9 @@ func (r *Reader) newDocument() document {
 	return document{scanner: scan.New(marks)}
 }
 
-// Scan scans a response with a status below 400 ahead of its turn, for [Reader.Read], which has
-// to be given the same response with its scan. It modifies the body. Scan may be called by
-// several goroutines, and while another response is read.
+// Scan scans a response with a status below 400 ahead of its turn. [Reader.Read] must receive the
+// same response with its scan. Scan modifies the body. It may be called by several goroutines, and
+// while another response is read.
 func (r *Reader) Scan(response Response) *Scan {
 	s, _ := r.scans.Get().(*Scan)
 	s.doc.window = response.Window
@@ -142,8 +142,8 @@ func (r *Reader) Scan(response Response) *Scan {
 	return s
 }
 
-// Reads reports whether the reader reads responses as options say, but for their warnings:
-// whether it can take the place of a new one.
+// Reads reports whether the reader can replace a new reader with the given options, apart from
+// their Warn.
 func (r *Reader) Reads(o Options) bool {
 	own := r.options
 	return samePaths(own.Paths, o.Paths) && samePaths(own.Items, o.Items) && samePaths(own.Ignore, o.Ignore) &&
@@ -154,8 +154,8 @@ func (r *Reader) Reads(o Options) bool {
 
 func samePaths(a, b [][]string) bool { return slices.EqualFunc(a, b, slices.Equal[[]string]) }
 
-// Close ends a list: it releases what the reader holds of the last response, whose items are
-// no longer valid. The reader can read the responses of another list.
+// Close ends a list: it releases the last response, whose items become invalid. The reader can then
+// read the responses of another list.
 func (r *Reader) Close() {
 	r.values.reset(Items{}, nil, errPassed)
 	r.values.trim()
@@ -167,15 +167,15 @@ func (r *Reader) Close() {
 	}
 }
 
-// trim gives up buffers that a large page has made, and prefixes if no more can be learned.
+// trim drops buffers that grew with a large page, and the prefixes if no more can be learned.
 func (d *document) trim() {
 	d.separators = nil
 	d.scanner.Trim()
 }
 
-// Read reads one response. Status 204 has no content and gives the zero Reading.
-// The error is a [*DepthError], an [*ItemsError], a [*SizeError], or says why the body is not JSON
-// or where its items are not as configured.
+// Read reads one response. A response with status 204 has no content and gives the zero Reading.
+// The error is a [*DepthError], an [*ItemsError] or a [*SizeError], or says why the body is not
+// JSON or does not have the items at the configured place.
 func (r *Reader) Read(response Response) (Reading, error) {
 	r.values.reset(Items{}, nil, errPassed)
 	if response.Status == http.StatusNoContent {
@@ -199,13 +199,13 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if r.options.Switches.PHPVolume {
 		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
-	if err := r.items(&out, response.Status); err != nil {
+	if err := r.readItems(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
 	if at := doc.find(apinames.ErrorsNextToData.Keys); at.Present() {
 		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.Of(doc.raw)[:min(5, at.End-at.Start)]))
 	}
-	out.Ends = r.ends(out.Items)
+	out.Ends = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, left)
@@ -214,9 +214,8 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	return out, err
 }
 
-// takeValues returns the items of the response for rules. The scan notes where the values
-// are that rules read of every item, since it passes them anyway. Of a page in a file they
-// are found when a rule reads them, see [Values].
+// takeValues returns the items of the response for rules. The scan has noted the locations of the
+// values that rules read. For a page in a file they are found when a rule reads them; see [Values].
 func (r *Reader) takeValues(items Items, left *allowance) *Values {
 	v, s := r.values, r.doc.scanner
 	v.reset(items, left, nil)
@@ -226,13 +225,13 @@ func (r *Reader) takeValues(items Items, left *allowance) *Values {
 	return v
 }
 
-// items finds the items and sets what is known of them.
-func (r *Reader) items(out *Reading, status int) error {
+// readItems finds the items and sets the facts about them.
+func (r *Reader) readItems(out *Reading, status int) error {
 	doc := &r.doc
 	if r.gather != nil {
-		return r.gathered(out)
+		return r.gatherItems(out)
 	}
-	list, single, err := r.find(status)
+	list, single, err := r.locateItems(status)
 	if err != nil {
 		return err
 	}
@@ -241,7 +240,7 @@ func (r *Reader) items(out *Reading, status int) error {
 	switch {
 	case single != nil:
 		out.Items = oneItem(single)
-		out.List = DigestOf(single, none)
+		out.List = DigestOf(single, zeroDigest)
 	case list.Present():
 		out.Items = doc.elements(list)
 	}
@@ -249,8 +248,8 @@ func (r *Reader) items(out *Reading, status int) error {
 	return nil
 }
 
-// gathered is items for several lists, or paths with a star.
-func (r *Reader) gathered(out *Reading) error {
+// gatherItems sets the items of several lists, or of paths with a star.
+func (r *Reader) gatherItems(out *Reading) error {
 	if err := r.gather.gather(out); err != nil {
 		return err
 	}
@@ -271,27 +270,27 @@ func (r *Reader) gathered(out *Reading) error {
 	return nil
 }
 
-// names is [Reading.Names].
+// names implements [Reading.Names].
 func (r *Reader) names(path []string) (names []string) {
 	r.doc.restored(func() { names = r.doc.names(path) })
 	return names
 }
 
-// lookup is [Reading.Lookup].
+// lookup implements [Reading.Lookup].
 func (r *Reader) lookup(paths *Paths) (body any, err error) {
 	r.doc.restored(func() {
 		paths.use(r.doc.raw, r.options.MaxValueBytes, func(s *selection) {
 			if root := paths.tree.Root; r.doc.rootKind() == scan.List && !root.Selected && !root.EntersLists() {
 				return // a list in the root may be large, and has no names
 			}
-			r.doc.walk(r.doc.items).Locate(r.doc.scanner.Root.Start, paths.tree, s.row)
+			r.doc.newWalk(r.doc.items).Locate(r.doc.scanner.Root.Start, paths.tree, s.row)
 			body, _, err = s.project(paths.tree.Root)
 		})
 	})
 	return body, err
 }
 
-// visit is [Reading.Visit].
+// visit implements [Reading.Visit].
 func (r *Reader) visit(want func(path []string) (value, members bool), f func(path []string, v any)) (err error) {
 	if r.doc.rootKind() == scan.Object {
 		r.doc.restored(func() {
@@ -321,7 +320,7 @@ func (r *Reader) parse(response Response) error {
 	if r.doc.parse(bytes.Clone(response.Body)) == nil {
 		return nil
 	}
-	text, _ := json.Marshal(string(response.Body)) // a string can always be encoded
+	text, _ := json.Marshal(string(response.Body)) // a string always has an encoding
 	return r.doc.parse([]byte(`{"errorData":` + string(text) + `}`))
 }
 
@@ -337,8 +336,8 @@ func (r *Reader) ignored() []scan.Span {
 	return spans
 }
 
-// find locates the items: a list, a value that is taken as one item, or neither.
-func (r *Reader) find(status int) (list scan.Span, single []byte, err error) {
+// locateItems finds the items: a list, a value that counts as one item, or neither.
+func (r *Reader) locateItems(status int) (list scan.Span, single []byte, err error) {
 	field, doc := r.field, &r.doc
 	if field == nil {
 		list, err = r.detect(status)
@@ -361,7 +360,7 @@ func (r *Reader) find(status int) (list scan.Span, single []byte, err error) {
 	case kind == scan.List:
 		return at, nil, nil
 	case kind == scan.Object:
-		if len(field.Keys) > 0 { // whoever asks for the whole response knows that it is an object
+		if len(field.Keys) > 0 { // a user who asks for the whole response knows that it is an object
 			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
 		}
 		return scan.Span{}, raw, nil
@@ -376,8 +375,8 @@ func (r *Reader) find(status int) (list scan.Span, single []byte, err error) {
 	return scan.Span{}, raw, nil
 }
 
-// detect locates the items where no dataField is configured: the root list, or
-// the only list in the root object.
+// detect finds the items if no dataField is configured: the root list, or the only list in the root
+// object.
 func (r *Reader) detect(status int) (scan.Span, error) {
 	switch r.doc.rootKind() {
 	case scan.List:
@@ -404,17 +403,17 @@ type rootList struct {
 	at   scan.Span
 }
 
-// maxLists bounds the lists that are remembered. Two are already an error.
+// maxLists is the largest number of lists that are remembered. Two are already an error.
 const maxLists = 100
 
-// rootLists returns the members of the root object that are lists. Of duplicate names the last
-// value counts.
+// rootLists returns the members of the root object that are lists. The last of duplicate names
+// counts.
 func (d *document) rootLists() (lists []rootList) {
 	known := scan.Span{}
-	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted where the last list ends
+	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted the end of the last list
 		known = scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
 	}
-	for key, at := range d.walk(known).Members(d.scanner.Root.Start) {
+	for key, at := range d.newWalk(known).Members(d.scanner.Root.Start) {
 		name := scan.Unquote(key.Of(d.raw))
 		lists = slices.DeleteFunc(lists, func(l rootList) bool { return l.name == string(name) })
 		if d.raw[at.Start] == '[' && len(lists) < maxLists {
@@ -424,7 +423,7 @@ func (d *document) rootLists() (lists []rootList) {
 	return lists
 }
 
-// namesOf lists the names of the first lists, for a message.
+// namesOf returns the names of the first lists, for a message.
 func namesOf(lists []rootList) string {
 	const most, width = 10, 60
 	var names []string
@@ -437,9 +436,9 @@ func namesOf(lists []rootList) string {
 	return strings.Join(names, ", ")
 }
 
-// Suggest proposes the path nearest to one that is missing, as the end of a
-// sentence: "; did you mean body.meta.next?". It returns "" if none is near. names
-// returns the keys of the object at a path, as [Reading.Names] does.
+// Suggest returns a suggestion for a missing path, as the end of a sentence: "; did you mean
+// body.meta.next?". It returns "" if no path is near. names returns the keys of the object at a
+// path, as [Reading.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
 		return "; did you mean " + rules.FormatPath("body", near) + "?"
@@ -447,7 +446,7 @@ func Suggest(names func(path []string) []string, path []string) string {
 	return ""
 }
 
-// Nearest returns the path nearest to one that is missing, or nil if none is near.
+// Nearest returns the existing path that is nearest to a missing one, or nil if no path is near.
 func Nearest(names func(path []string) []string, path []string) []string {
 	for i := range path {
 		known := names(path[:i])

@@ -10,33 +10,33 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// Values are the items of a page for rules: a [rules.ItemReader]. Where the values are
-// that rules read is known of the scan or, of a page in a file or of several lists, found
-// in one pass over the items when the first of them is read. Each path is decoded when it
-// is read. The buffers serve one page after another.
+// Values are the items of a page for rules: a [rules.ItemReader]. The scan notes the locations of
+// the values that rules read. For a page in a file or with several lists, one pass over the items
+// finds them when a rule first reads one. Each path is decoded when it is read. The buffers are
+// reused for the next page.
 type Values struct {
 	items Items
 	left  *allowance
-	err   error // the first one
+	err   error // first error
 
-	whole   bool // rules read all of an item
+	whole   bool // whether rules read whole items
 	decoded []any
-	single  map[int]any // items that were decoded alone
+	single  map[int]any // items that were decoded individually
 
 	tree    *scan.Tree
 	columns []column
 	located bool
-	cells   []scan.Span // of all items, item by item
-	base    int         // what the cells count from: the offset of the items
-	own     []scan.Span // the buffer of locate
+	cells   []scan.Span // locations for all items, item by item
+	base    int         // offset of the items, from which cells count
+	own     []scan.Span // buffer of locate
 	rows    []row
-	handles []any // the rows
+	handles []any // pointers to the rows
 }
 
 // newValues returns the values for rules that read paths of items.
 func newValues(paths [][]string) *Values {
 	v := &Values{whole: slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 })}
-	ends := ends(paths)
+	ends := outermostPaths(paths)
 	v.tree = scan.NewColumns(ends)
 	for _, path := range ends {
 		v.columns = append(v.columns, column{path: path, cell: v.tree.Root.At(path...).Cell()})
@@ -44,16 +44,16 @@ func newValues(paths [][]string) *Values {
 	return v
 }
 
-// A column is the values at a path of all items.
+// A column holds the values at a path of all items.
 type column struct {
 	path    []string
-	cell    int   // in the row of an item
-	decoded []any // nil: not yet
+	cell    int   // index in the row of an item
+	decoded []any // nil until it is decoded
 }
 
-// ends returns each of the paths once that does not begin with another one: the values of
-// such a path are in those of the other.
-func ends(paths [][]string) (ends [][]string) {
+// outermostPaths returns the paths that do not begin with another path, without duplicates. The
+// values of any other path are part of theirs.
+func outermostPaths(paths [][]string) (ends [][]string) {
 	for _, path := range paths {
 		within := func(other []string) bool { return len(other) < len(path) && slices.Equal(other, path[:len(other)]) }
 		same := func(other []string) bool { return slices.Equal(other, path) }
@@ -64,7 +64,7 @@ func ends(paths [][]string) (ends [][]string) {
 	return ends
 }
 
-// errPassed is the error of values that are read after the next page.
+// errPassed is the error for reading values after the next page.
 var errPassed = errors.New("the items of an earlier page can no longer be read")
 
 // reset prepares the values for the items of another page.
@@ -77,7 +77,7 @@ func (v *Values) reset(items Items, left *allowance, err error) {
 	}
 }
 
-// trim gives up buffers that a large page has made.
+// trim drops buffers that grew with a large page.
 func (v *Values) trim() {
 	if v.own = scan.Trimmed(v.own); cap(v.handles) > scan.KeptElements {
 		v.rows, v.handles = nil, nil
@@ -87,7 +87,7 @@ func (v *Values) trim() {
 // Len returns the number of items.
 func (v *Values) Len() int { return v.items.Len() }
 
-// Items returns the items: their values, or rows of the paths that rules read.
+// Items returns the items: their values, or rows with the paths that rules read.
 func (v *Values) Items() ([]any, error) {
 	if v.err != nil {
 		return nil, v.err
@@ -101,7 +101,7 @@ func (v *Values) Items() ([]any, error) {
 	return v.decoded, v.err
 }
 
-// Item returns the value of an item, all of it.
+// Item returns the whole value of an item.
 func (v *Values) Item(i int) (any, error) {
 	switch {
 	case v.err != nil:
@@ -133,11 +133,11 @@ func (v *Values) Column(path []string) ([]any, bool, error) {
 	}
 	for c := range v.columns {
 		if slices.Equal(v.columns[c].path, path) {
-			values, err := v.decode(&v.columns[c])
+			values, err := v.decodeColumn(&v.columns[c])
 			return values, err == nil, err
 		}
 	}
-	out := make([]any, v.items.Len()) // of another path, or of a part of a column
+	out := make([]any, v.items.Len()) // another path, or a part of a column
 	for i := range out {
 		one, _, err := v.field(i, path)
 		if err != nil {
@@ -148,8 +148,8 @@ func (v *Values) Column(path []string) ([]any, bool, error) {
 	return out, true, nil
 }
 
-// decode decodes the values of a column, once.
-func (v *Values) decode(c *column) ([]any, error) {
+// decodeColumn decodes the values of a column once.
+func (v *Values) decodeColumn(c *column) ([]any, error) {
 	if c.decoded != nil || v.err != nil {
 		return c.decoded, v.err
 	}
@@ -176,7 +176,7 @@ func (v *Values) decode(c *column) ([]any, error) {
 			v.err = itemError(i, fmt.Errorf("%s: %w", rules.PathOf(c.path...), d.err))
 			return nil, v.err
 		}
-		v.items.pass(v.items.block[cell.End-v.base:])
+		v.items.release(v.items.block[cell.End-v.base:])
 	}
 	texts.flush()
 	c.decoded = out
@@ -196,34 +196,34 @@ func (v *Values) locate() {
 	v.items.window.Rewind()
 	for i, at := 0, 0; i < v.items.Len(); i++ {
 		at = scan.Walk{Data: block}.Locate(at, v.tree, v.cells[i*width:(i+1)*width]) + 1 // the newline
-		v.items.pass(block[at:])
+		v.items.release(block[at:])
 	}
 }
 
-// field returns the value at a path of an item, and whether it has it.
+// field returns the value at a path of an item, and whether the item has it.
 func (v *Values) field(i int, path []string) (any, bool, error) {
 	for n := range v.columns {
 		c := &v.columns[n]
 		if len(c.path) > len(path) || !slices.Equal(c.path, path[:len(c.path)]) {
 			continue
 		}
-		values, err := v.decode(c)
+		values, err := v.decodeColumn(c)
 		if err != nil || !v.cells[i*v.tree.Width+c.cell].Present() {
 			return nil, false, err
 		}
-		one, present := within(values[i], path[len(c.path):])
+		one, present := valueWithin(values[i], path[len(c.path):])
 		return one, present, nil
 	}
 	one, err := v.Item(i)
 	if err != nil {
 		return nil, false, err
 	}
-	one, present := within(one, path)
+	one, present := valueWithin(one, path)
 	return one, present, nil
 }
 
-// within returns the value at a path of a value.
-func within(v any, path []string) (any, bool) {
+// valueWithin returns the value at a path of a decoded value, and whether there is one.
+func valueWithin(v any, path []string) (any, bool) {
 	for _, key := range path {
 		var present bool
 		switch of := v.(type) {
@@ -241,8 +241,7 @@ func within(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// A row stands for an item when rules read only some of its paths. Every page has the same
-// rows.
+// A row represents an item if rules read only some of its paths. Every page uses the same rows.
 type row struct {
 	values *Values
 	index  int

@@ -14,10 +14,10 @@ import (
 
 // An Absence is a path that the configuration reads and no response of a list had.
 type Absence struct {
-	Key  string `json:"key"`  // names the path among those that responses had
-	Text string `json:"text"` // the path, what reads it and, if there is one, a similar path
+	Key  string `json:"key"`  // identifies the path among those that responses had
+	Text string `json:"text"` // path, its reader and, if there is one, a similar path
 
-	Ordinary bool `json:"-"` // apart from it, the list looks complete: other partitions may show that the path is right
+	Ordinary bool `json:"-"` // apart from it, the list looks complete: other partitions may prove the path right
 }
 
 // keyItems is the key of the list of items.
@@ -31,9 +31,9 @@ func (n *Noticed) Seen() []string {
 	return n.Had
 }
 
-// missing describes the paths that no response had and that should have been there: "" if
-// there are none. If other partitions of the job may show that a path is right, it is noted
-// for the end of the tree instead.
+// missing describes the paths that no response had although one should have, or returns "". If
+// other partitions of the job may prove a path right, missing notes it for the end of the tree
+// instead.
 func (w *Watcher) missing(hints *rules.Hints) string {
 	var missing []string
 	w.Lacked = nil
@@ -49,8 +49,8 @@ func (w *Watcher) missing(hints *rules.Hints) string {
 
 func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 
-// absences returns the watched paths that no response had, except for those whose absence
-// is normal.
+// absences returns the watched paths that no response had, except for paths that are normally
+// absent.
 func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	n := w.Noticed
 	if n.Responses == 0 {
@@ -78,22 +78,21 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	return append(all, w.end.Unseen...)
 }
 
-// promisesMore reports whether the last response says that there are more items than were
-// read.
+// promisesMore reports whether the last response states that there are more items than were read.
 func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
 	return hints.More == true || hints.Next != nil || hasTotal && total > w.Context.Total.Items
 }
 
-// isOrdinary reports whether a path that a rule reads may be absent from the list, if the
-// lists of other partitions have it. It may not if the last response has a similar one, or
-// if the list has items and ended because of it.
+// isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of
+// other partitions have it. It may not if the last response has a similar path, or if the list has
+// items and ended because of the absence.
 func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
 	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
 	return !more && !ended && !w.misspelt(watch.Path)
 }
 
-// missingLists describes the lists that no response had, if others were there.
+// missingLists describes the lists of items that no response had, if responses had other lists.
 func (w *Watcher) missingLists() (missing []Absence) {
 	for _, list := range w.listsOf() {
 		if key := watchedList(list); w.HadItems && !slices.Contains(w.Had, key) {
@@ -103,14 +102,14 @@ func (w *Watcher) missingLists() (missing []Absence) {
 	return missing
 }
 
-// A Seen is what the lists of the partitions of a job had and lacked. What none of them has
-// had is probably misspelt.
+// A Seen collects the paths that the lists of a job's partitions had and lacked. A path that all of
+// them lack is probably misspelt.
 type Seen struct {
 	Had    []string  `json:"had,omitempty"`
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
 }
 
-// Empty reports whether nothing is known of the lists.
+// Empty reports whether nothing was added.
 func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked) == 0 }
 
 // Add adds what the list of one partition had and lacked.
@@ -128,7 +127,7 @@ func (s *Seen) Add(had []string, lacked []Absence) {
 	s.Lacked = slices.DeleteFunc(s.Lacked, func(a Absence) bool { return slices.Contains(s.Had, a.Key) })
 }
 
-// Finding returns the finding that the lists of all partitions of a job lack a path, or nil.
+// Finding returns the finding that the lists of all partitions lack a path, or nil.
 func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	var texts []string
 	for _, a := range s.Lacked {
@@ -146,20 +145,20 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 // findingMissing is the id of the audit rule about paths that responses do not have.
 const findingMissing = "audit.missing"
 
-// A Presence records the paths that child jobs read in the items of their parents, and that no
-// item has had. If a job has had no partition, they are probably misspelt, and its lists are
-// missing. The zero Presence is empty.
+// A Presence records the paths that child jobs read in the items of their parents and that no item
+// has had. If a job has no partition, such paths are probably misspelt, and its lists are missing.
+// The zero Presence is empty.
 type Presence struct {
 	mu      sync.Mutex
-	missing map[*compile.Job][][]string // of the jobs for which items were read
+	missing map[*compile.Job][][]string // missing paths of the jobs for which items were read
 }
 
-// Note notes what an item has.
+// Note notes the paths that an item has.
 func (p *Presence) Note(job *compile.Job, item any) {
 	p.remove(job, func(path []string) bool { return language.HasPath(item, path) })
 }
 
-// Merge takes up what the items of another page have, as Save returned it.
+// Merge adds the result of Save for another page.
 func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
 	for id, missing := range saved {
 		if job := jobs[id]; job != nil {

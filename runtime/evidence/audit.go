@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// Audit evaluates the audit rules after the last page of a list. Most of them are for complete
+// Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding is evidence that the list may be incomplete.
 func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	c := w.Context
@@ -36,7 +36,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 		rule := w.Subject.job.AuditRule(listed)
 		met, err := rule.EvalBool(m, c)
 		if err != nil || !met {
-			continue // an API may use the names that hints look for in any way
+			continue // an API may use the names of hints for anything
 		}
 		findings = append(findings, trace.Finding{
 			ID: rule.Rule.ID, Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
@@ -45,26 +45,26 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	return findings
 }
 
-// facts returns what the job noticed of the list as a whole.
+// facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	facts := w.Facts
 	facts.Missing = w.missing(hints)
-	if w.Ambiguous { // identifiers do not identify items
+	if w.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
 	w.audited.facts = facts
 	return &w.audited.facts
 }
 
-// An audited is what the audit sees of a list.
+// An audited is the list as the audit sees it.
 type audited struct {
 	facts rules.ListFacts
 	hints rules.Hints
 }
 
-// Hints collects the values of the last response that many APIs use to describe a
-// list. A token that was read by a rule which ended the job is not a hint: the
-// configuration knows its meaning. They are valid until the next call.
+// Hints returns the values of the last response that APIs commonly use to describe a list. A token
+// read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
+// result is valid until the next call.
 func (w *Watcher) Hints() *rules.Hints {
 	c := w.Context
 	if w.page.Lookup == nil && w.Resumed != nil { // the last page came before the resume
@@ -89,12 +89,12 @@ func (w *Watcher) Hints() *rules.Hints {
 
 // A hinted is a value of a response that may describe its list.
 type hinted struct {
-	place  int // of [apinames.HintPlaces], in the body
+	place  int // index in [apinames.HintPlaces], for a value in the body
 	kind   apinames.HintKind
-	at     string // its place, for messages
+	at     string // place of the value, for messages
 	value  any
 	inBody bool
-	by     func(language.Read) bool // reports whether a rule that reads this knows the value; may be nil
+	by     func(language.Read) bool // reports whether a rule with this read knows the value; may be nil
 }
 
 // hintsOf returns the hints of the last response, those of the body first. The list is not nil.
@@ -143,10 +143,10 @@ func (w *Watcher) hintsInBody() []hinted {
 	return found
 }
 
-// compareTotals corrects the total of the last page by that of the first one. A
-// total that is the number of items of both pages counts the items of a page, not of
-// the list. A last page without a total may be one on which the API failed, so that of the
-// first page is used, unless the list has outgrown it.
+// compareTotals corrects the total of the last page by the total of the first. A total that equals
+// the number of items on both pages counts the items of a page and not of the list. If the last
+// page has no total, the API may have failed on it: then the total of the first page is used,
+// unless the list has outgrown it.
 func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := w.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
@@ -161,13 +161,13 @@ func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal b
 	}
 }
 
-// byPosition reports whether the requests name positions in the list: they read nothing of
-// the responses, and differ.
+// byPosition reports whether the requests name positions in the list: they differ, and read nothing
+// of the responses.
 func (w *Watcher) byPosition() bool {
 	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
 }
 
-// noticeTotal notices the total of the first page.
+// noticeTotal records the total of the first page.
 func (w *Watcher) noticeTotal() {
 	c := w.Context
 	if c.Page != 1 || w.page.Lookup == nil {
@@ -179,7 +179,8 @@ func (w *Watcher) noticeTotal() {
 	}
 }
 
-// readsTo returns whether a rule reads the value at a path of the body, or one that holds it.
+// readsTo returns a function that reports whether a rule reads the value at a path of the body, or
+// a value that contains it.
 func readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
@@ -199,13 +200,13 @@ func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
 	return false
 }
 
-// note records a value if it is a hint and the first of its kind.
+// note records a value if it is the first hint of its kind.
 func note(hints *rules.Hints, c *rules.Context, hint hinted) {
 	at, v := hint.at, hint.value
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, ok := totalOf(v)
-		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be the page's
+		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
 			hints.Total, hints.TotalAt = n, at
 		}
 	case apinames.HintPages:
@@ -223,8 +224,8 @@ func note(hints *rules.Hints, c *rules.Context, hint hinted) {
 	}
 }
 
-// totalOf returns a number of items or pages: an integer, text that is one, or the value
-// of an object, as in {"value": 25}.
+// totalOf returns a number of items or pages from an integer, an integer as text, or an object such
+// as {"value": 25}. It reports false for anything else.
 func totalOf(v any) (int, bool) {
 	if object, ok := value.Members(v); ok {
 		v, _ = object.Get("value")
@@ -241,8 +242,8 @@ func totalOf(v any) (int, bool) {
 	return 0, false
 }
 
-// isNext reports whether a value points to another page: text or a number that
-// was not part of the request for this page.
+// isNext reports whether a value points to another page: text or a number that is not part of the
+// request for this page.
 func isNext(v any, c *rules.Context) bool {
 	if object, ok := value.Members(v); ok { // {"next": {"href": …}}
 		v, _ = object.Get("href")
@@ -257,7 +258,7 @@ func isNext(v any, c *rules.Context) bool {
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
 }
 
-// contains reports whether text is a value in what was sent.
+// contains reports whether text occurs as a value in the request.
 func contains(sent any, text string) bool {
 	if object, ok := value.Members(sent); ok {
 		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })

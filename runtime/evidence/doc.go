@@ -1,14 +1,13 @@
-// Package evidence notices signs that a list may be incomplete, although it has ended by rule.
+// Package evidence finds signs that a list may be incomplete although a rule has ended it.
 //
-// A [Watcher] compares each page with those before it: items and requests that are repeated, a
-// list that has moved, a body that reports an error, paths that no response has. The audit rules
-// of the configuration read what it has noticed when the list ends. [Seen] and [Presence] have the signs that
-// only all partitions of a job show together.
+// A [Watcher] compares each page with earlier ones. It notices repeated items and requests, a list
+// that has moved, a body that reports an error, and paths that no response has. The audit rules of
+// the configuration read its facts when the list ends. [Seen] and [Presence] collect signs that
+// appear only across all partitions of a job.
 //
 // # Decisions
 //
-// Hashes are kept from page to page, with a limit on their number, and are part of the
-// checkpoint. Items are compared where pages meet, and not all of them, which costs less than
-// one percent of the CPU time of a page. At the end, only the audit rules for which there is
-// evidence are evaluated: three of twenty in a typical list.
+// A bounded number of hashes is kept from page to page, also in checkpoints. Only items where pages
+// meet are compared, which costs less than one percent of the CPU time of a page. At the end, only
+// audit rules with evidence are evaluated: three of twenty in a typical list.
 package evidence

@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// maxFirstPaths limits the paths that are remembered of the first page.
+// maxFirstPaths is the largest number of paths remembered from the first page.
 const maxFirstPaths = 256
 
-// noticeMoved notices a page that lacks the list of items, although an earlier page has it,
-// and whether it has a list of objects where the first page has nothing.
+// noticeMoved notices a page that lacks the list of items although an earlier page has it, and
+// whether the page has a list of objects where the first page has nothing.
 func (w *Watcher) noticeMoved() {
 	c, n := w.Context, w.Noticed
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
@@ -35,8 +35,8 @@ func (w *Watcher) noticeMoved() {
 	}
 }
 
-// noticeGap notices a page without a list of items between others that have items. A list
-// often ends with such a page, so it is only noticed when the next page with items comes.
+// noticeGap notices a page without a list of items between pages with items. A list often ends with
+// such a page, so it counts only when another page with items follows.
 func (w *Watcher) noticeGap() {
 	c, n := w.Context, w.Noticed
 	switch {
@@ -48,15 +48,15 @@ func (w *Watcher) noticeGap() {
 	}
 }
 
-// lostItems reports whether a page lacks the list of items, even an empty one, although
-// the first page has it.
+// lostItems reports whether a page lacks the list of items, even an empty one, although the first
+// page has it.
 func (w *Watcher) lostItems() bool {
 	c := w.Context
 	return c.Page > 1 && c.Status < http.StatusBadRequest && w.page.Lookup != nil && w.page.Bytes <= maxErrorBody &&
 		!w.page.HasField && len(w.FirstPaths) > 0
 }
 
-// outline returns the places of items that a page has, or nil if there are too many.
+// outline returns the paths of a page at which items may be, or nil if there are too many.
 func (w *Watcher) outline() (outline []string) {
 	places := w.placesOfItems()
 	if len(places) > maxFirstPaths {
@@ -68,8 +68,7 @@ func (w *Watcher) outline() (outline []string) {
 	return outline
 }
 
-// placesOfItems returns the paths of the values in the root of a page, and of those
-// next to its items.
+// placesOfItems returns the paths of the values in the root of a page, and next to its items.
 func (w *Watcher) placesOfItems() (places [][]string) {
 	if w.page.Names == nil {
 		return nil
@@ -86,8 +85,8 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 	return places
 }
 
-// listsObjects reports whether a page has a list of objects at a path. Errors are
-// noticed elsewhere.
+// listsObjects reports whether a page has a list of objects at a path. Another function notices
+// errors.
 func (w *Watcher) listsObjects(path []string) bool {
 	if slices.Equal(path, apinames.ErrorsNextToData.Keys) {
 		return false
@@ -101,12 +100,12 @@ func (w *Watcher) listsObjects(path []string) bool {
 	return ok
 }
 
-// maxErrorBody limits the bodies in which an error is looked for: those that report
-// one instead of items are small.
+// maxErrorBody is the size of the largest body that is searched for an error: a body with an error
+// in place of items is small.
 const maxErrorBody = 1 << 20
 
-// noticeError notices a body that reports an error although the status is one of
-// success: a page without items, or one with errors next to its data.
+// noticeError notices a body that reports an error despite a status of success: a page without
+// items, or a page with errors next to its data.
 func (w *Watcher) noticeError() {
 	c, f := w.Context, &w.Facts
 	if f.Error != "" || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
@@ -151,14 +150,14 @@ func (w *Watcher) noticeComplaint(page *rules.Context) {
 	}
 }
 
-// listsErrors reports whether the items of the job are errors by intention.
+// listsErrors reports whether the job lists errors on purpose.
 func (w *Watcher) listsErrors() bool {
 	job := w.Subject.job.Set.Job
 	return job.DataField != nil && slices.Equal(job.DataField.Keys, apinames.ErrorsNextToData.Keys) ||
 		job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error")
 }
 
-// errorMessage returns what a body says about the error at a path, besides the value
+// errorMessage returns the text of a body that describes the error at a path, apart from the value
 // there.
 func errorMessage(page *rules.Context, sign []string) string {
 	for _, path := range apinames.ErrorMessages() {
@@ -172,7 +171,7 @@ func errorMessage(page *rules.Context, sign []string) string {
 	return ""
 }
 
-// errorPaths are the paths at which errors are looked for.
+// errorPaths are the paths that are searched for errors.
 var errorPaths = sync.OnceValue(func() *document.Paths {
 	paths := slices.Clone(apinames.ErrorMessages())
 	for _, sign := range apinames.ErrorSigns() {

@@ -14,36 +14,36 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Noticed is what a job notices of its list from page to page, for the audit.
+// A Noticed holds the facts about a list that the audit needs from page to page.
 type Noticed struct {
 	Facts rules.ListFacts `json:"facts"`
 
-	Lists      Recall `json:"lists"`               // of the items of pages: page and request
-	Requests   Recall `json:"requests"`            // of requests: what rules read in the response
-	Identities Recall `json:"identities"`          // of items: page and content
-	Ambiguous  bool   `json:"ambiguous,omitempty"` // a page has an identifier twice, with different items
+	Lists      Recall `json:"lists"`               // by items of a page: page and request
+	Requests   Recall `json:"requests"`            // by request: values that rules read in the response
+	Identities Recall `json:"identities"`          // by item: page and content
+	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 
-	First      trace.Sent  `json:"first"`                // the first request, without its secrets
-	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // of the first page, if it has one
-	FirstPaths []string    `json:"firstPaths,omitempty"` // of the values in its root, and next to its items
+	First      trace.Sent  `json:"first"`                // first request, without its secrets
+	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
+	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
 
-	Responses int      `json:"responses,omitempty"` // with status of success and a body
-	HadItems  bool     `json:"hadItems,omitempty"`  // a response had the place of the items
-	Had       []string `json:"had,omitempty"`       // the watched paths that a response had
-	Gap       int      `json:"gap,omitempty"`       // the first page without a list of items after one that has it; 0: none
+	Responses int      `json:"responses,omitempty"` // number of successful responses with a body
+	HadItems  bool     `json:"hadItems,omitempty"`  // whether a response had the place of the items
+	Had       []string `json:"had,omitempty"`       // watched paths that a response had
+	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
 
-	Lacked []Absence `json:"lacked,omitempty"` // at the end of a partition: what it lacked, although it looks complete
+	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
 }
 
 // A firstTotal is the total of items in the first response.
 type firstTotal struct {
 	Total int    `json:"total"`
-	Count int    `json:"count"` // the items of the page
+	Count int    `json:"count"` // number of items on the page
 	At    string `json:"at"`
 }
 
-// Notice compares a page with what is known of its list. The request has a digest, and so has
-// the request for the page before.
+// Notice compares a page with the facts about its list. request and before are the digests of the
+// requests for the page and for the previous page.
 func (w *Watcher) Notice(reading document.Reading, request, before document.Digest, sent trace.Sent) {
 	c := w.Context
 	w.page, w.hinted, w.Resumed = reading, nil, nil
@@ -66,8 +66,8 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	w.noticeError()
 }
 
-// noticeRepeat notices a page with the items of an earlier one. It reports whether
-// the page has items and they are not new.
+// noticeRepeat notices a page with the items of an earlier one. It reports whether the page has
+// items and all of them are known.
 func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent) bool {
 	c, n := w.Context, w.Noticed
 	if c.Count == 0 {
@@ -97,11 +97,11 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 	return true
 }
 
-// NoticeWritten notices that the items of the last page are written.
+// NoticeWritten records that the items of the last page are written.
 func (w *Watcher) NoticeWritten() { w.Facts.RepeatWritten = w.Facts.RepeatWritten || w.repeats }
 
-// difference names the parameters of a request that the first one did not have, or
-// had with another value.
+// difference returns the names of the parameters of a request that are new or have other values
+// than in the first request.
 func difference(first, sent trace.Sent) string {
 	before, after := parametersOf(first), parametersOf(sent)
 	var changed []string
@@ -138,15 +138,14 @@ func shortText(v any) string {
 	return value.Clip(string(text), 60)
 }
 
-// noticeItems compares the items of a page with those of earlier pages. It reports
-// whether items have identifiers and all of them are known, and whether these items are
-// the same as before, too. If the next request
-// reads items, it may ask for the last of them again: a page that begins with items
-// of the page before is then no sign of a list that has changed.
+// noticeItems compares the items of a page with those of earlier pages. It reports whether items
+// have identifiers and all of them are known, and whether these items are also unchanged. If the
+// next request reads items, it may ask for the last of them again: then a page that begins with
+// items of the previous page is no sign of a changed list.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n, page := w.Noticed, uint64(w.Context.Page)&0xffff
 	identified, known, same := 0, 0, 0
-	overlap := w.Subject.readsItems // an inclusive cursor begins with the last items of the page before
+	overlap := w.Subject.readsItems // an inclusive cursor begins with the last items of the previous page
 	for _, item := range w.page.Ends {
 		id := document.Identity(item)
 		if id == nil {
@@ -183,7 +182,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	return identified > 0 && known == identified, identified > 0 && same == identified
 }
 
-// countRepeated counts the pages in a row whose items are all the same as earlier ones.
+// countRepeated counts consecutive pages whose items are all unchanged repetitions.
 func (w *Watcher) countRepeated(same bool) {
 	c := w.Context
 	switch {
@@ -195,9 +194,9 @@ func (w *Watcher) countRepeated(same bool) {
 	}
 }
 
-// noticeCycle notices that a request is repeated, and nothing that rules read has
-// changed. A constant scroll token repeats a request too: the list is in a loop only
-// if another request came between, or all items of the page are known.
+// noticeCycle notices that a request is repeated and nothing that rules read has changed. A
+// constant scroll token also repeats a request, so the list is in a loop only if another request
+// came between, or all items of the page are known.
 func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
 	c, n := w.Context, w.Noticed
 	read := w.decisive().Half()
@@ -215,7 +214,7 @@ func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, 
 	}
 }
 
-// decisive returns the digest of what decides how the list goes on.
+// decisive returns the digest of the values that determine how the list continues.
 func (w *Watcher) decisive() document.Digest {
 	var d document.Digest
 	for _, read := range w.Subject.decisives {
@@ -232,7 +231,7 @@ func (w *Watcher) decisive() document.Digest {
 	return d
 }
 
-// noticePaths notices which of the watched paths the response has.
+// noticePaths records the watched paths that the response has.
 func (w *Watcher) noticePaths() {
 	c, n := w.Context, w.Noticed
 	if c.Status >= 400 || w.page.Lookup == nil {
@@ -252,7 +251,7 @@ func (w *Watcher) noticePaths() {
 	}
 }
 
-// noticeLists notices which of several lists of items the response has.
+// noticeLists records the lists of items that the response has, if there are several.
 func (w *Watcher) noticeLists() {
 	n := w.Noticed
 	for _, list := range w.listsOf() {
@@ -262,7 +261,7 @@ func (w *Watcher) noticeLists() {
 	}
 }
 
-// listsOf returns the lists of items, if there are several.
+// listsOf returns the lists of items if there are several, and nil otherwise.
 func (w *Watcher) listsOf() []rules.ItemList {
 	if f := w.Subject.job.Set.Job.DataField; f != nil && len(f.Lists) > 1 {
 		return f.Lists
@@ -270,11 +269,10 @@ func (w *Watcher) listsOf() []rules.ItemList {
 	return nil
 }
 
-// watchedList is the name of a list among the watched paths that a response had.
+// watchedList returns the name of a list among the watched paths.
 func watchedList(list rules.ItemList) string { return "dataField " + list.Text }
 
-// suspectsAbsence reports whether a path that no response had should have been
-// there.
+// suspectsAbsence reports whether a path that no response had should have been present.
 func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool {
 	switch {
 	case w.misspelt(watch.Path):
@@ -291,7 +289,7 @@ func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool 
 	return !watch.Optional
 }
 
-// misspelt reports whether the last response has a value at a path like this one.
+// misspelt reports whether the last response has a value at a similar path.
 func (w *Watcher) misspelt(path []string) bool {
 	if w.page.Names == nil {
 		return false
@@ -304,7 +302,7 @@ func (w *Watcher) misspelt(path []string) bool {
 	return present && !value.Empty(v)
 }
 
-// lookup returns the value at a path of the last response, and whether it has one.
+// lookup returns the value at a path of the last response, and whether there is one.
 func (w *Watcher) lookup(path []string) (any, bool) {
 	body, err := w.page.Lookup(document.NewPaths([][]string{path}))
 	if err != nil {
@@ -313,8 +311,7 @@ func (w *Watcher) lookup(path []string) (any, bool) {
 	return language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
 }
 
-// suggest proposes the path nearest to one that is missing, as the end of a
-// sentence.
+// suggest returns a suggestion for a missing path, as the end of a sentence, or "".
 func (w *Watcher) suggest(path []string) string {
 	if w.page.Names == nil {
 		return ""

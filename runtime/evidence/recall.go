@@ -9,26 +9,26 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A Recall remembers a number for each of the latest keys, which are digests. It
-// needs a bounded amount of memory, and forgets the oldest key for a new one.
+// A Recall maps the latest keys, which are digests, to numbers. Its memory is bounded: a new key
+// replaces the oldest.
 type Recall struct {
-	pairs  []pair         // oldest first from next on, once there are maxRecall
-	next   int            // the pair that is replaced next
-	places map[uint64]int // of the keys in pairs; nil: they are so few that a search is faster
+	pairs  []pair         // oldest first; from next on, once there are maxRecall
+	next   int            // index of the pair to replace next
+	places map[uint64]int // indexes of the keys in pairs; nil if there are so few that a search is faster
 }
 
-// A pair is a key and what is remembered for it.
+// A pair is a key and its value.
 type pair struct{ key, value uint64 }
 
-// Limits of a Recall. A checkpoint holds the latest keys only, since it is written
-// after every page: what they would have shown is found later, or not at all.
+// Limits of a Recall. A checkpoint is written after every page, so it holds only the latest keys:
+// repetitions of older ones are found later, or not at all.
 const (
 	maxRecall   = 1 << 16
 	savedRecall = 256
 	fewRecalled = 16 // lists of one page have fewer keys
 )
 
-// Get returns the number of a key.
+// Get returns the number of a key, and whether there is one.
 func (m *Recall) Get(key document.Digest) (uint64, bool) {
 	at := m.find(key.Half())
 	if at < 0 {
@@ -37,7 +37,7 @@ func (m *Recall) Get(key document.Digest) (uint64, bool) {
 	return m.pairs[at].value, true
 }
 
-// find returns the place of a key in pairs, or -1.
+// find returns the index of a key in pairs, or -1.
 func (m *Recall) find(key uint64) int {
 	if m.places == nil {
 		return slices.IndexFunc(m.pairs, func(p pair) bool { return p.key == key })
@@ -48,7 +48,7 @@ func (m *Recall) find(key uint64) int {
 	return -1
 }
 
-// Put remembers a number for a key.
+// Put sets the number of a key.
 func (m *Recall) Put(key document.Digest, v uint64) {
 	p := pair{key.Half(), v}
 	if at := m.find(p.key); at >= 0 {
@@ -67,7 +67,7 @@ func (m *Recall) Put(key document.Digest, v uint64) {
 	m.place(at)
 }
 
-// place notes the place of a key.
+// place records the index of a key.
 func (m *Recall) place(at int) {
 	switch {
 	case m.places != nil:
@@ -92,7 +92,7 @@ func (m Recall) MarshalJSON() ([]byte, error) {
 	return json.Marshal(packed)
 }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (m *Recall) UnmarshalJSON(text []byte) error {
 	var packed []byte
 	if err := json.Unmarshal(text, &packed); err != nil {

@@ -11,40 +11,40 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A Watcher notices, page by page, signs that a list may be incomplete. At the end of the list,
-// the audit rules say what follows from them.
+// A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
+// the end of the list.
 type Watcher struct {
-	*Noticed // of the state of the job
+	*Noticed // part of the state of the job
 
 	Subject     *Subject
-	Context     *rules.Context // of the last page
-	Largest     *int           // items of the largest page
-	Resumed     *rules.Hints   // of the last page before a resume; nil once a page was read
-	HasSiblings bool           // other partitions of the job may show that a path is right
+	Context     *rules.Context // context of the last page
+	Largest     *int           // number of items on the largest page
+	Resumed     *rules.Hints   // hints of the last page before a resume; nil once a page was read
+	HasSiblings bool           // whether other partitions of the job may prove a path right
 	Redactor    *redact.Redactor
-	Warn        func(code, message string) // logs a warning, each code once
+	Warn        func(code, message string) // logs a warning, once per code
 
-	page    document.Reading // the last one
-	repeats bool             // its items are those of an earlier page
-	hinted  []hinted         // its hints; nil: not looked for yet
+	page    document.Reading // the last page
+	repeats bool             // whether its items are those of an earlier page
+	hinted  []hinted         // hints of the last page; nil until they are needed
 	audited audited
 	end     End
 }
 
-// An End says how a list ended.
+// An End describes how a list ended.
 type End struct {
 	Outcome   rules.Outcome
-	StoppedBy []string  // the rules that ended it
-	Items     int       // that were delivered
-	Unseen    []Absence // the paths that the filter of the job reads, and that no item had
+	StoppedBy []string  // ids of the rules that ended it
+	Items     int       // number of items delivered
+	Unseen    []Absence // paths that the filter of the job reads and no item had
 }
 
-// A Subject is a job as a [Watcher] needs it, for all of its lists.
+// A Subject holds the facts about a job that a [Watcher] needs for each of its lists.
 type Subject struct {
 	job        *compile.Job
 	watches    []compile.Watch
 	decisives  []language.Read
-	readsItems bool // the next request
+	readsItems bool // whether the next request reads items
 }
 
 // NewSubject returns the subject of a job.
@@ -52,7 +52,7 @@ func NewSubject(job *compile.Job) *Subject {
 	return &Subject{job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items")}
 }
 
-// WarnOfRules logs oddities of a page that concern the rules.
+// WarnOfRules logs oddities of a page that affect the rules.
 func (w *Watcher) WarnOfRules(m *language.Machine) {
 	c := w.Context
 	if c.Page == 1 && w.page.Names != nil {
@@ -67,15 +67,15 @@ func (w *Watcher) WarnOfRules(m *language.Machine) {
 	}
 }
 
-// warnOfTextFlags names a flag that is the text "false": as a boolean it is true
-// (specification 2.2), which is seldom what an API means.
+// warnOfTextFlags logs a flag that is the text "false": as a boolean it is true (specification
+// 2.2), which is seldom the intention of the API.
 func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Condition) {
 	for _, flag := range stop.Flags() {
 		if flag.Has || !flag.OfBody() {
 			continue
 		}
 		if v, _ := flag.Lookup(w.Context); v == "false" || v == "False" {
-			means := v // the value of the flag on the last page
+			means := v // value of the flag on the last page
 			if met, err := stop.EvalBool(m, w.Context); err == nil && met {
 				means = trueAs[v]
 			}
@@ -87,11 +87,11 @@ func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Condition) 
 	}
 }
 
-// trueAs has the text of true in the spelling of a text of false.
+// trueAs maps spellings of false as text to the same spelling of true.
 var trueAs = map[any]string{"false": "true", "False": "True"}
 
-// warnOfMissing logs the paths that rules read and the first response does not have:
-// they may be misspelt. A single page may lack a link to the next one.
+// warnOfMissing logs the paths that rules read and the first response does not have, since they may
+// be misspelt. A single page may lack a link to the next one.
 func (w *Watcher) warnOfMissing() {
 	for _, stop := range w.Subject.job.Stops {
 		w.warnOfMisspelt(stop.Expression)
@@ -109,8 +109,8 @@ func (w *Watcher) warnOfMissing() {
 	}
 }
 
-// warnOfMisspelt logs the headers and the paths of items that an expression reads, and
-// that the first page does not have. A rule that is about an absent value is silent.
+// warnOfMisspelt logs the headers and item paths that an expression reads and the first page does
+// not have. It ignores rules about absent values.
 func (w *Watcher) warnOfMisspelt(e *language.Expression) {
 	if e.Rule.Outcome == rules.Failed {
 		return
