@@ -15,27 +15,26 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Options are what credentials need of a run.
+// Options are the parts of a run that credentials depend on.
 type Options struct {
-	Expressions *compile.Credentials // those of the configuration, or nil
+	Expressions *compile.Credentials // expressions of the configuration, or nil
 	Inputs      map[string]any
-	Secrets     map[string]string // receives the secrets that are computed when the run begins, by name; may be nil
-	BaseURL     string            // that relative addresses are resolved against
-	Store       Store             // of refresh tokens; nil: they are only kept during the run
-	Offline     bool              // obtain nothing: requests have placeholders
+	Secrets     map[string]string // receives the secrets that are computed at the start of the run, by name; may be nil
+	BaseURL     string            // resolves relative addresses
+	Store       Store             // keeps refresh tokens; nil means that only the run keeps them
+	Offline     bool              // whether requests have placeholders and nothing is obtained
 
-	// Options are those of the client of the run, as far as the requests that obtain
-	// credentials share them: without its origins, credentials and limits.
+	// Options are those of the client of the run, without its origins, credentials and limits. The
+	// requests that obtain credentials share them.
 	transport.Options
 }
 
 // A Store keeps refresh tokens between runs.
 type Store interface {
-	// Update calls change with the token that is stored under a key, or "" if there is
-	// none, and stores the token that it returns, so that it survives a crash, before
-	// it returns. If change returns "" or an error, Update changes nothing, and returns
-	// the error. Meanwhile no other call for the key begins, of another process neither:
-	// a refresh token can often be used only once.
+	// Update calls change with the token stored under a key, or "" if there is none, and stores the
+	// token that change returns. When Update returns, the token survives a crash. If change returns
+	// "" or an error, Update stores nothing, and returns the error. No other call for the key, even
+	// in another process, runs at the same time: a refresh token can often be used only once.
 	Update(ctx context.Context, key string, change func(stored string) (string, error)) error
 }
 
@@ -71,7 +70,7 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 	return transport.Auth{}, nil // decoding has refused any other type
 }
 
-// complete fills in what may be nil.
+// complete sets defaults for the fields that may be nil.
 func (o *Options) complete() {
 	o.Clock = cmp.Or(o.Clock, transport.SystemClock)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -79,7 +78,7 @@ func (o *Options) complete() {
 	o.Redactor = cmp.Or(o.Redactor, redact.New(nil))
 }
 
-// bind returns the credentials with the values that expressions give.
+// bind returns the credentials with the values of their expressions.
 func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 	if o.Expressions == nil {
 		return auth, nil
@@ -96,7 +95,7 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 	return auth.Bound(values, params), nil
 }
 
-// hide hides a secret of the run, and notes it.
+// hide hides a secret of the run, and records its name.
 func (o *Options) hide(name, text string) {
 	o.Redactor.HideAs(name, text)
 	if o.Secrets != nil {
@@ -104,13 +103,13 @@ func (o *Options) hide(name, text string) {
 	}
 }
 
-// page returns the context of expressions that are evaluated outside of a list.
+// page returns the context for expressions outside a list.
 func (o *Options) page() *rules.Context {
 	now := o.Clock.Now()
 	return &rules.Context{Input: o.Inputs, Now: func() time.Time { return now }}
 }
 
-// fault returns the error of an expression, with its place. Its message begins with what.
+// fault returns the error of an expression, with its place. The message begins with what.
 func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
 	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
 	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
@@ -119,8 +118,8 @@ func (o *Options) fault(class failure.Class, what string, err error) *failure.Er
 	return e
 }
 
-// client returns a client for the requests that obtain credentials. Only the origin of
-// the address receives them.
+// client returns a client for the requests that obtain credentials. Only the origin of the address
+// receives these credentials.
 func (o Options) client(address string) *transport.Client {
 	client := o.Options
 	client.Origin, client.Pacer, client.MaxBody = originOf(address), o.Pacer.WithinTurn(), maxResponse
@@ -128,8 +127,8 @@ func (o Options) client(address string) *transport.Client {
 	return transport.New(client)
 }
 
-// placeholder is sent instead of a token where nothing is obtained.
+// placeholder replaces a token if nothing is obtained.
 const placeholder = "placeholder-for-token"
 
-// maxResponse is the size of the largest response that credentials are read from.
+// maxResponse is the size of the largest response from which credentials are read.
 const maxResponse = 1 << 20

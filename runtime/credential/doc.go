@@ -1,15 +1,14 @@
-// Package credential obtains what the requests of a run are sent with: tokens of OAuth
-// 2.0, and signatures. What does not change during a run, such as a fixed key, needs no
-// more than package transport.
+// Package credential obtains credentials for the requests of a run: tokens of OAuth 2.0, logins,
+// and signatures. Constant credentials, such as a fixed key, need only package transport.
 //
 // # Decisions
 //
-// The module golang.org/x/oauth2 is not used: it reads the system's clock, sends each request
-// once, and does not tell when a refresh token was replaced. The signature of AWS is written
-// out and tested against the vectors that AWS publishes, because its SDK would be linked into
-// every program that embeds the engine.
+// The module golang.org/x/oauth2 is not used: it reads the system clock, sends each request once,
+// and does not report that a refresh token was replaced. The AWS signature is implemented here and
+// tested against the vectors that AWS publishes, because the AWS SDK would be linked into every
+// program that embeds the engine.
 //
-// A refresh token that replaces another is stored while the store is locked, before the access
-// token is used. A signal does not interrupt the request that fetches it: its response may
-// have the only token that is still valid.
+// A new refresh token is stored, under the lock of the store, before the access token is used. A
+// signal does not interrupt the request that fetches it, since its response may hold the only valid
+// token.
 package credential

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// login sends a request whose response gives headers and parameters for the others. One
-// call is made at a time, as [transport.Auth] promises.
+// A login sends a request whose response provides headers and parameters for other requests. Only
+// one call is made at a time, as [transport.Auth] promises.
 type login struct {
 	Options
 	auth    *rules.Auth
@@ -43,7 +43,7 @@ func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
 	return transport.Auth{Obtain: l.obtain}, nil
 }
 
-// placeholder returns a lease for a recording: the names of the parts, without values.
+// placeholder returns a lease for a recording, with the names of the parts and no values.
 func (l *login) placeholder() *transport.Lease {
 	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{"login": placeholder}}
 	for _, e := range l.Expressions.Parts {
@@ -52,8 +52,8 @@ func (l *login) placeholder() *transport.Lease {
 	return lease
 }
 
-// request returns the request that logs in. One to another origin than that of baseUrl has
-// only its own headers and parameters.
+// request returns the login request. If its origin is not that of baseUrl, it has only its own
+// headers and parameters.
 func (l *login) request() (requests.Request, error) {
 	job, machine, page := l.Expressions.Login, &language.Machine{}, l.page()
 	values, err := job.Compute(machine, page)
@@ -77,7 +77,7 @@ func (l *login) request() (requests.Request, error) {
 	return request, nil
 }
 
-// only returns the members of an object that another one has.
+// only returns the members of an object whose names are also in another.
 func only(of, names rules.Object) rules.Object {
 	var out rules.Object
 	for _, m := range of {
@@ -149,8 +149,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	return lease, nil
 }
 
-// unusable returns the error for a response that does not give what the configuration
-// reads in it.
+// unusable returns the error for a response that lacks the values that the configuration reads.
 func (l *login) unusable(r *transport.Response, err error) error {
 	what := fmt.Sprintf("the response of the login (status %d, %s) does not give what requests need: ", r.Status, r.ContentType())
 	e := l.fault(failure.Response, what, err)
@@ -158,7 +157,7 @@ func (l *login) unusable(r *transport.Response, err error) error {
 	return e
 }
 
-// hideBody hides the values in the response that the parts are made of.
+// hideBody hides the values of the response from which the parts are made.
 func (l *login) hideBody(lease *transport.Lease, body any) {
 	for _, path := range l.Expressions.LoginPaths() {
 		v := body
@@ -169,19 +168,19 @@ func (l *login) hideBody(lease *transport.Lease, body any) {
 		if text, ok := value.Text(v); ok && text != "" {
 			name := "login " + strings.Join(path, ".")
 			lease.Secrets[name] = text
-			l.Redactor.HideAs(name, text) // also if another part is missing
+			l.Redactor.HideAs(name, text) // even if another part is missing
 		}
 	}
 }
 
-// decoded returns a body as expressions see it: JSON or, if it is not, text. In a format,
-// the key data has the text, or JSON that is neither an object nor a list.
+// decoded returns a body as expressions see it: as JSON or, if it is not JSON, as text. Under a
+// configured format, the key data holds text, or JSON that is neither an object nor a list.
 func (l *login) decoded(body []byte) any {
 	if l.auth.Format == rules.LoginText || !json.Valid(body) {
 		return l.underData(string(body), l.auth.Format == rules.LoginText)
 	}
 	var v any
-	_ = value.Unmarshal(body, &v) // it is valid
+	_ = value.Unmarshal(body, &v) // the body is valid
 	_, isScalar := value.Text(v)
 	return l.underData(v, isScalar && l.auth.Format == rules.LoginJSON)
 }
@@ -202,8 +201,8 @@ func factsOf(r *transport.Response, body any) rules.Object {
 	return rules.Object{{Name: "status", Value: r.Status}, {Name: "headers", Value: headers}, {Name: "body", Value: body}}
 }
 
-// end returns when to log in again. A time is compared with the time of the response, so
-// that a wrong clock does no harm.
+// end returns the time of the next login. A time is compared with the time of the response, so that
+// a wrong clock does not matter.
 func (l *login) end(m *language.Machine, page *rules.Context, r *transport.Response, sent time.Time) (time.Time, error) {
 	if l.Expressions.Expires == nil {
 		return time.Time{}, nil

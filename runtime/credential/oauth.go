@@ -24,14 +24,14 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// oauth obtains access tokens from a token endpoint (RFC 6749). One call is made at a
-// time, as [transport.Auth] promises.
+// An oauth obtains access tokens from a token endpoint (RFC 6749). Only one call is made at a time,
+// as [transport.Auth] promises.
 type oauth struct {
 	Options
 	auth    *rules.Auth
-	address string // of the token endpoint
+	address string // address of the token endpoint
 	client  *transport.Client
-	refresh string // the refresh token of this run, if it was replaced; grant refresh_token only
+	refresh string // replaced refresh token of this run, for grant refresh_token
 	warned  bool
 }
 
@@ -44,7 +44,7 @@ func newOAuth(auth *rules.Auth, options Options) (transport.Auth, error) {
 		return transport.Auth{}, &failure.Error{Class: failure.Config, Op: "authenticate", Message: auth.Path + ".tokenUrl: " + err.Error()}
 	}
 	if options.Offline {
-		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return token{access: placeholder}.lease(), nil }}, nil
+		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return tokenSet{access: placeholder}.lease(), nil }}, nil
 	}
 	o := &oauth{Options: options, auth: auth, address: address}
 	o.client = options.client(address)
@@ -67,7 +67,7 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 		}
 		return issued.lease(), err
 	}
-	var issued token
+	var issued tokenSet
 	err := o.Store.Update(ctx, o.storeKey(), func(stored string) (string, error) {
 		var err error
 		issued, err = o.useRefreshToken(ctx, cmp.Or(stored, o.refresh, o.auth.Values["refreshToken"]))
@@ -79,7 +79,7 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 	return issued.lease(), err
 }
 
-func (o *oauth) storeFault(issued token, err error) string {
+func (o *oauth) storeFault(issued tokenSet, err error) string {
 	message := "the refresh token cannot be stored: " + err.Error()
 	if issued.rotated != "" {
 		message = "the API has replaced the refresh token, but the new one cannot be stored: " + err.Error()
@@ -87,16 +87,15 @@ func (o *oauth) storeFault(issued token, err error) string {
 	return o.Redactor.String(message)
 }
 
-// storeKey names the refresh token in a store. It changes with the configured token,
-// so that a token of a new authorization is not hidden by one of the old.
+// storeKey returns the key of the refresh token in a store. It depends on the configured token, so
+// that an old token does not hide the token of a new authorization.
 func (o *oauth) storeKey() string {
 	sum := sha256.Sum256([]byte(strings.Join([]string{o.address, o.auth.Values["clientId"], o.auth.Values["refreshToken"]}, "\x00")))
 	return originOf(o.address).Host + " " + hex.EncodeToString(sum[:12])
 }
 
-// useRefreshToken exchanges a refresh token. The response may have the only refresh token
-// that is still valid.
-func (o *oauth) useRefreshToken(ctx context.Context, refresh string) (token, error) {
+// useRefreshToken exchanges a refresh token. The response may hold the only valid refresh token.
+func (o *oauth) useRefreshToken(ctx context.Context, refresh string) (tokenSet, error) {
 	o.Redactor.HideAs("refresh token", refresh)
 	issued, err := o.request(ctx, o.form(refresh))
 	if err != nil {
@@ -133,7 +132,7 @@ func (o *oauth) form(refresh string) url.Values {
 }
 
 // request sends a token request with the client's credentials, with retries.
-func (o *oauth) request(ctx context.Context, form url.Values) (token, error) {
+func (o *oauth) request(ctx context.Context, form url.Values) (tokenSet, error) {
 	v := o.auth.Values
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
 	if v["clientAuth"] == rules.ClientInHeader {
@@ -150,11 +149,11 @@ func (o *oauth) request(ctx context.Context, form url.Values) (token, error) {
 	}
 	response, err := o.client.Do(transport.WithoutRecording(ctx), call, o.decide)
 	if err != nil {
-		return token{}, asAuthentication("cannot obtain a token: ", err)
+		return tokenSet{}, asAuthentication("cannot obtain a token: ", err)
 	}
 	issued, err := o.read(response)
 	if err != nil {
-		return token{}, err
+		return tokenSet{}, err
 	}
 	issued.renew = renewal(sent, issued.lifetime, o.auth.RenewBefore)
 	o.Redactor.HideAs(redact.TokenName, issued.access)
@@ -169,7 +168,7 @@ func setUnlessEmpty(form url.Values, name, text string) {
 	}
 }
 
-// asAuthentication marks an error as one of authentication.
+// asAuthentication marks an error as an authentication error.
 func asAuthentication(what string, err error) error {
 	known := (*failure.Error)(nil)
 	if !errors.As(err, &known) {
@@ -180,7 +179,7 @@ func asAuthentication(what string, err error) error {
 	return &marked
 }
 
-// decide says what fixes an error response of the token endpoint (RFC 6749, section 5.2).
+// decide adds the remedy to an error response of the token endpoint (RFC 6749, section 5.2).
 func (o *oauth) decide(r *transport.Response) transport.Decision {
 	if r.Status != http.StatusBadRequest && r.Status != http.StatusUnauthorized {
 		return transport.Decision{}
@@ -200,17 +199,17 @@ func (o *oauth) decide(r *transport.Response) transport.Decision {
 	return transport.Decision{Action: transport.Fail, Message: hint}
 }
 
-// token is what a token endpoint has issued.
-type token struct {
+// A tokenSet is a token response of the token endpoint.
+type tokenSet struct {
 	access   string
 	refresh  string
-	rotated  string // the refresh token, if it replaces the one that was used
+	rotated  string // new refresh token that replaces the used one
 	lifetime time.Duration
 	renew    time.Time
 }
 
-// lease returns what requests are sent with; nil if there is no token.
-func (t token) lease() *transport.Lease {
+// lease returns the lease for a token, or nil if there is no token.
+func (t tokenSet) lease() *transport.Lease {
 	if t.access == "" {
 		return nil
 	}
@@ -221,11 +220,11 @@ func (t token) lease() *transport.Lease {
 	}
 }
 
-// read reads the response of a token endpoint (RFC 6749, section 5.1). Its errors do not
-// show the response, which may have a token.
-func (o *oauth) read(r *transport.Response) (token, error) {
+// read parses the response of a token endpoint (RFC 6749, section 5.1). Its errors do not show the
+// response, which may contain a token.
+func (o *oauth) read(r *transport.Response) (tokenSet, error) {
 	fields := parseFields(r)
-	out := token{access: fields["access_token"], refresh: fields["refresh_token"], lifetime: lifetimeOf(fields["expires_in"])}
+	out := tokenSet{access: fields["access_token"], refresh: fields["refresh_token"], lifetime: lifetimeOf(fields["expires_in"])}
 	if out.access != "" && !strings.ContainsAny(out.access, "\r\n") {
 		return out, nil
 	}
@@ -263,9 +262,9 @@ func parseFields(r *transport.Response) map[string]string {
 	return fields
 }
 
-// lifetimeOf reads expires_in: seconds, which some APIs send as text. It is 0 if the
-// lifetime is unknown: then only the API says that the token has expired. A token that
-// has no time left is one of these, since its clock must be wrong.
+// lifetimeOf parses expires_in: seconds, which some APIs send as text. It returns 0 if the lifetime
+// is unknown: then only the API can tell that the token has expired. A lifetime that is not positive
+// counts as unknown, since the clock of the API must be wrong.
 func lifetimeOf(text string) time.Duration {
 	const century = 100 * 365 * 24 * 60 * 60
 	seconds, err := strconv.ParseFloat(strings.TrimSpace(text), 64)
@@ -275,9 +274,9 @@ func lifetimeOf(text string) time.Duration {
 	return time.Duration(min(seconds, century) * float64(time.Second))
 }
 
-// renewal returns when to renew a token: some time before its end, but not before half
-// of its lifetime. The lifetime counts from the request, so that a slow response does
-// not prolong it. The zero time is never.
+// renewal returns the time to renew a token: before its end by the given duration, but not before
+// half of its lifetime. The lifetime counts from the request, so that a slow response does not
+// prolong it. The zero time means never.
 func renewal(sent time.Time, lifetime, before time.Duration) time.Time {
 	if lifetime <= 0 {
 		return time.Time{}

@@ -23,11 +23,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A signer signs requests with what expressions give.
+// A signer signs requests with the values of expressions.
 type signer struct {
 	Options
 	machines sync.Pool
-	atOnce   bool // the expressions see the request as it was before them
+	atOnce   bool // whether all expressions see the request as it was before them
 }
 
 func newSigner(of *rules.Auth, options Options) transport.Auth {
@@ -39,8 +39,8 @@ func newSigner(of *rules.Auth, options Options) transport.Auth {
 	return auth
 }
 
-// sign adds headers and parameters to a request, in the order of their expressions. Unless
-// they are evaluated at once, each sees what those before it have added.
+// sign adds headers and parameters to a request, in the order of their expressions. Each expression
+// sees the results of earlier ones, unless they are evaluated at once.
 func (s *signer) sign(request *http.Request, body []byte) error {
 	machine := s.machines.Get().(*language.Machine)
 	defer s.machines.Put(machine)
@@ -94,7 +94,7 @@ func hostOf(r *http.Request) string {
 // newUUID returns a random UUID (RFC 9562, version 4).
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // it never fails
+	_, _ = rand.Read(b[:]) // Read never fails
 	b[6], b[8] = b[6]&0x0f|0x40, b[8]&0x3f|0x80
 	return fmt.Sprintf("%x-%x-%x-%x-%x", b[:4], b[4:6], b[6:8], b[8:10], b[10:])
 }
@@ -104,7 +104,7 @@ func newUUID() string {
 type awsSigner struct {
 	region, service        string
 	accessKeyID, secretKey string
-	sessionToken           string // "" for credentials that are not temporary
+	sessionToken           string // "" unless the credentials are temporary
 	clock                  transport.Clock
 }
 
@@ -119,8 +119,8 @@ func newAWS(auth *rules.Auth, options Options) transport.Auth {
 
 const awsAlgorithm = "AWS4-HMAC-SHA256"
 
-// sign adds the signature to the headers. It writes the query in its canonical form, so
-// that what is sent is what is signed.
+// sign adds the signature to the headers. It rewrites the query in its canonical form, so that the
+// request is sent as it was signed.
 func (s *awsSigner) sign(r *http.Request, body []byte) error {
 	now := s.clock.Now().UTC()
 	r.Header.Set("X-Amz-Date", now.Format("20060102T150405Z"))
@@ -146,7 +146,7 @@ func (s *awsSigner) sign(r *http.Request, body []byte) error {
 	return nil
 }
 
-// isS3 reports whether the service is S3, which has rules of its own for paths and bodies.
+// isS3 reports whether the service is S3, which has its own rules for paths and bodies.
 func (s *awsSigner) isS3() bool { return s.service == "s3" }
 
 // signingKey returns the key for the requests of a day.
@@ -166,8 +166,8 @@ func keyed(key []byte, text string) []byte {
 
 func hexSHA256(b []byte) string { return fmt.Sprintf("%x", sha256.Sum256(b)) }
 
-// signedHeaders returns the headers that the signature covers: Host, Content-Type and those
-// of AWS. Proxies may change others.
+// signedHeaders returns the headers that the signature covers: Host, Content-Type and the AWS
+// headers. Proxies may change others.
 func (s *awsSigner) signedHeaders(r *http.Request) map[string]string {
 	headers := map[string]string{"host": hostOf(r)}
 	for name, values := range r.Header {
@@ -182,8 +182,8 @@ func (s *awsSigner) signedHeaders(r *http.Request) map[string]string {
 	return headers
 }
 
-// canonicalPath returns the path as the signature has it: with the escapes that are sent
-// escaped again and, of services other than S3, without dot segments and empty ones.
+// canonicalPath returns the path for the signature. It escapes the escapes of the sent path again
+// and, except for S3, removes dot segments and empty segments.
 func (s *awsSigner) canonicalPath(u *url.URL) string {
 	sent := u.EscapedPath()
 	if s.isS3() {

@@ -155,7 +155,7 @@ func compareFields(t *testing.T, o Options, body string) {
 		require.NoError(t, err)
 		require.True(t, found)
 		for i, item := range whole {
-			want, _ := valueWithin(item, path)
+			want, _ := within(item, path)
 			require.Equal(t, want, column[i], "%s of item %d", path, i)
 		}
 	}

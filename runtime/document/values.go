@@ -211,19 +211,19 @@ func (v *Values) field(i int, path []string) (any, bool, error) {
 		if err != nil || !v.cells[i*v.tree.Width+c.cell].Present() {
 			return nil, false, err
 		}
-		one, present := valueWithin(values[i], path[len(c.path):])
+		one, present := within(values[i], path[len(c.path):])
 		return one, present, nil
 	}
 	one, err := v.Item(i)
 	if err != nil {
 		return nil, false, err
 	}
-	one, present := valueWithin(one, path)
+	one, present := within(one, path)
 	return one, present, nil
 }
 
-// valueWithin returns the value at a path of a decoded value, and whether there is one.
-func valueWithin(v any, path []string) (any, bool) {
+// within returns the value at a path of a decoded value, and whether there is one.
+func within(v any, path []string) (any, bool) {
 	for _, key := range path {
 		var present bool
 		switch of := v.(type) {

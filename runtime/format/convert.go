@@ -16,30 +16,30 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// Options say how the bodies of a job are read.
+// Options determine how the bodies of a job are converted.
 type Options struct {
-	Response rules.Response // the format
-	Lists    [][]string     // paths of XML elements that become a list even if there is only one, or none
-	MaxBytes int64          // of the JSON that a body becomes; 0 is no limit
-	MaxDepth int            // of elements in XML, and of values in a line; 0 is 10,000
+	Response rules.Response // format of the responses
+	Lists    [][]string     // paths of XML elements that become a list even if there is only one or none
+	MaxBytes int64          // size of the JSON; 0 means no limit
+	MaxDepth int            // nesting of XML elements, and of values in a line; 0 means 10,000
 }
 
-// A Body is the body of a response, decompressed.
+// A Body is a decompressed response body.
 type Body struct {
-	Status      int    // of HTTP; from 400 on, only XML is converted
-	ContentType string // of HTTP; empty: unknown
+	Status      int    // HTTP status; from 400 on, only XML is converted
+	ContentType string // HTTP content type; empty if unknown
 	Data        []byte
-	Window      *spool.Window // of a body that is in a file; nil for one in memory
+	Window      *spool.Window // window of a body in a file; nil for a body in memory
 }
 
-// A Converter turns the bodies of one job into JSON. It keeps memory from body to body.
+// A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
 type Converter struct {
 	options Options
 	lists   *scan.Node
-	line    *scan.Scanner // of NDJSON
+	line    *scan.Scanner // for NDJSON
 	scratch []byte
-	open    []*element // of XML; those beyond the current depth are reused
-	held    int        // bytes of an XML document in memory
+	open    []*element // for XML; elements beyond the current depth are reused
+	held    int        // size of the XML document in memory
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -51,19 +51,19 @@ func NewConverter(o Options) *Converter {
 	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes, line: scan.New(scan.Marks{MaxDepth: o.MaxDepth})}
 }
 
-// Convert writes a body as JSON to the buffer, which it resets. It reports false if the
-// body is JSON, or an error response that is not XML: then it writes nothing. The error
-// names the line; it is a [*document.DepthError] or a [*document.SizeError] beyond a limit.
+// Convert converts a body to JSON in the buffer, which it resets. It reports false, and writes
+// nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
+// Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}
-	read, err := c.reading(b)
+	read, err := c.conversionFor(b)
 	if read == nil || err != nil {
 		return false, err
 	}
 	into.Reset(-1)
-	w := &writer{to: into, limit: c.options.MaxBytes}
+	w := &limitedWriter{to: into, limit: c.options.MaxBytes}
 	err = read(c, newSource(b), w)
 	if b.Status >= http.StatusBadRequest && err != nil && !errors.As(err, new(*document.SizeError)) {
 		return false, nil
@@ -71,11 +71,11 @@ func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
 	return err == nil, err
 }
 
-// reading returns what converts a body, or nil for one that is read as it is.
-func (c *Converter) reading(b Body) (func(*Converter, *source, *writer) error, error) {
+// conversionFor returns the conversion for a body, or nil if the body is read unchanged.
+func (c *Converter) conversionFor(b Body) (func(*Converter, *bodySource, *limitedWriter) error, error) {
 	if b.Status >= http.StatusBadRequest {
 		if head := beginning(b.Data); typeOf(b.ContentType) == rules.XML || looksLikeXML(head) {
-			return (*Converter).document, nil
+			return (*Converter).convertXML, nil
 		}
 		return nil, nil
 	}
@@ -83,14 +83,14 @@ func (c *Converter) reading(b Body) (func(*Converter, *source, *writer) error, e
 	if err != nil {
 		return nil, err
 	}
-	if o := c.options; o.Response.Format == rules.Auto { // dataField may be no path in the format that was found
+	if o := c.options; o.Response.Format == rules.Auto { // dataField may not be a path in the detected format
 		o.Response.Format = format
 		if problem := o.Response.PathProblem(o.Lists); problem != "" {
 			return nil, errors.New(problem)
 		}
 	}
-	return map[string]func(*Converter, *source, *writer) error{
-		rules.NDJSON: (*Converter).lines, rules.CSV: (*Converter).rows, rules.XML: (*Converter).document,
+	return map[string]func(*Converter, *bodySource, *limitedWriter) error{
+		rules.NDJSON: (*Converter).convertLines, rules.CSV: (*Converter).convertCSV, rules.XML: (*Converter).convertXML,
 	}[format], nil
 }
 
@@ -107,7 +107,7 @@ func Accept(format string) string {
 	return "application/json, */*;q=0.5"
 }
 
-// MayBeEmpty reports whether an empty body of a content type is a page without items.
+// MayBeEmpty reports whether an empty body with a content type is a page without items.
 func (c *Converter) MayBeEmpty(contentType string) bool {
 	if c == nil {
 		return false
@@ -119,14 +119,14 @@ func (c *Converter) MayBeEmpty(contentType string) bool {
 	return format == rules.NDJSON || format == rules.CSV
 }
 
-// A writer writes JSON up to a limit.
-type writer struct {
+// A limitedWriter writes JSON up to a limit.
+type limitedWriter struct {
 	to    *spool.Buffer
 	limit int64
 }
 
 // write writes a piece of the document.
-func (w *writer) write(piece []byte) error {
+func (w *limitedWriter) write(piece []byte) error {
 	if w.to.Len()+int64(len(piece)) > w.limit {
 		return &document.SizeError{
 			Message: fmt.Sprintf("the response has more than %s when it is written as JSON", value.Size(int(w.limit))),
@@ -138,10 +138,10 @@ func (w *writer) write(piece []byte) error {
 }
 
 // Write implements [io.Writer].
-func (w *writer) Write(p []byte) (int, error) { return len(p), w.write(p) }
+func (w *limitedWriter) Write(p []byte) (int, error) { return len(p), w.write(p) }
 
-// A source reads a body. Of one in a file it holds one window in memory.
-type source struct {
+// A bodySource reads a body. It holds one window of a body in a file in memory.
+type bodySource struct {
 	data   []byte // without the byte order mark
 	skip   int    // length of the byte order mark
 	at     int    // offset of the next byte
@@ -150,20 +150,20 @@ type source struct {
 	contentType string
 }
 
-func newSource(b Body) *source {
+func newSource(b Body) *bodySource {
 	data := bytes.TrimPrefix(b.Data, byteOrderMark)
 	b.Window.Rewind()
-	return &source{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType}
+	return &bodySource{data: data, skip: len(b.Data) - len(data), window: b.Window, contentType: b.ContentType}
 }
 
 // advance sets the offset of the next byte.
-func (s *source) advance(to int) {
+func (s *bodySource) advance(to int) {
 	s.at = to
 	s.window.Pass(s.skip+to, s.skip+to)
 }
 
 // Read implements [io.Reader].
-func (s *source) Read(p []byte) (int, error) {
+func (s *bodySource) Read(p []byte) (int, error) {
 	n := copy(p, s.data[s.at:])
 	if n == 0 && len(p) > 0 {
 		return 0, io.EOF
@@ -172,9 +172,9 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// lines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
-// list. Each line is one value, which keeps its bytes; blank lines are ignored.
-func (c *Converter) lines(from *source, to *writer) error {
+// convertLines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
+// list. Each line is one value, which keeps its bytes. Blank lines are ignored.
+func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 	if err := to.write([]byte("[")); err != nil {
 		return err
 	}
@@ -200,14 +200,14 @@ func (c *Converter) lines(from *source, to *writer) error {
 	return to.write([]byte("]"))
 }
 
-// trimLine removes white space around a line, and the record separator before a text of
-// a sequence.
+// trimLine removes the white space around a line, and the record separator before a text of a
+// sequence.
 func trimLine(line []byte) []byte {
 	const recordSeparator = "\x1e"
 	return bytes.Trim(bytes.TrimPrefix(line, []byte(recordSeparator)), " \t\r")
 }
 
-// lineError returns the error for a line that is not one JSON value.
+// lineError returns the error for a line that is not exactly one JSON value.
 func lineError(number int, last bool, err error) error {
 	switch {
 	case errors.As(err, new(*document.DepthError)):
@@ -218,8 +218,8 @@ func lineError(number int, last bool, err error) error {
 	return fmt.Errorf("line %d is not a JSON value: %w", number, err)
 }
 
-// appendText appends a text as a JSON string. Bytes that are not UTF-8 are kept: the
-// page reader reports them.
+// appendText appends a text as a JSON string. It keeps bytes that are not UTF-8: the page reader
+// reports them.
 func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
 	out = append(out, '"')
 	plain := 0
@@ -234,7 +234,7 @@ func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
 	return append(append(out, text[plain:]...), '"')
 }
 
-// escapes has the bytes that a JSON string cannot have as they are.
+// escapes maps the bytes that a JSON string must escape to their escapes.
 var escapes = func() (table [256]string) {
 	for c := range ' ' {
 		table[c] = fmt.Sprintf(`\u%04x`, c)

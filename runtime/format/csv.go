@@ -13,10 +13,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// rows converts CSV (RFC 4180) to a list of objects, one for each row, with the columns
-// in their order. All values are texts: CSV has no other type, and a number would lose
-// its leading zeros. Without names of columns, a row is a list of texts.
-func (c *Converter) rows(from *source, to *writer) error {
+// convertCSV converts CSV (RFC 4180) to a list with an object for each row, whose members are in
+// the order of the columns. All values are texts: CSV has no other type, and a number would lose
+// its leading zeros. Without column names, a row becomes a list of texts.
+func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	limited := &rowReader{from: from}
 	r := csv.NewReader(limited)
 	r.Comma, r.FieldsPerRecord, r.ReuseRecord = c.delimiter(from.contentType), -1, true
@@ -70,8 +70,8 @@ func (c *Converter) delimiter(contentType string) rune {
 	return ','
 }
 
-// columns returns the names of the columns: those that are configured, or those of the
-// header. It returns nil if there are none, and io.EOF for an empty file.
+// columns returns the names of the columns, from the configuration or from the header. It returns
+// nil if there are none, and io.EOF for an empty file.
 func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 	o := c.options.Response
 	if !o.Header {
@@ -136,14 +136,14 @@ func csvError(err error) error {
 	return fmt.Errorf("line %d: a field of this row has a quote that is neither doubled nor the last", parse.StartLine)
 }
 
-// maxRowBytes is the length of the longest row: the reader holds one row in memory, and
-// a quote that is never closed makes one of the rest of the file.
+// maxRowBytes is the length of the longest row. The reader holds one row in memory, and an unclosed
+// quote turns the rest of the file into one row.
 const maxRowBytes = 64 << 20
 
-// A rowReader fails within a row that is too long.
+// A rowReader fails in a row that is too long.
 type rowReader struct {
-	from *source
-	row  int64 // offset at which the row begins
+	from *bodySource
+	row  int64 // offset of the row
 }
 
 // Read implements [io.Reader].

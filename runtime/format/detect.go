@@ -15,7 +15,7 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// mediaTypes has the formats of the media types that are not found by their suffix.
+// mediaTypes maps media types to formats, except for those whose suffix states the format.
 var mediaTypes = map[string]string{
 	"application/json": rules.JSON, "text/json": rules.JSON, "application/x-json": rules.JSON,
 
@@ -33,7 +33,7 @@ var mediaTypes = map[string]string{
 }
 
 const (
-	html         = "html" // no format of a list
+	html         = "html" // not a format of a list
 	tabSeparated = "text/tab-separated-values"
 )
 
@@ -61,9 +61,9 @@ func mediaType(contentType string) string {
 	return media
 }
 
-// formatOf returns the format of a response that is a page. The configured one holds,
-// unless header and body agree that the response is something else: then a table would
-// be made of an error message.
+// formatOf returns the format of a response that is a page. The configured format applies, unless
+// header and body agree that the response is something else: otherwise an error message would
+// become a table.
 func (c *Converter) formatOf(b Body) (string, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
 	switch said := typeOf(b.ContentType); {
@@ -79,23 +79,23 @@ func (c *Converter) formatOf(b Body) (string, error) {
 	return format, nil
 }
 
-// Of returns the format of a successful response: by its content type, then by its first
-// byte. The error says why there is no such format, as for a web page.
+// Of returns the format of a successful response, from its content type, then from its first byte.
+// The error says why the response has no known format, as for a web page.
 func Of(b Body) (string, error) {
 	return (&Converter{options: Options{Response: rules.Response{Format: rules.Auto}}}).formatOf(b)
 }
 
-// names has the formats as messages spell them.
+// names are the formats as spelled in messages.
 var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.CSV: "CSV", rules.XML: "XML"}
 
-// detect returns the format of a body by its content type, then by its first byte.
+// detect returns the format of a body, from its content type, then from its first byte.
 func detect(b Body, said string, head []byte) (string, error) {
 	if said != "" && said != html {
 		return said, nil
 	}
 	switch {
 	case len(head) == 0:
-		return rules.JSON, nil // which says that it is empty
+		return rules.JSON, nil // the JSON reader reports that it is empty
 	case looksLikeXML(head):
 		return rules.XML, nil
 	case isLines(head):
@@ -106,16 +106,16 @@ func detect(b Body, said string, head []byte) (string, error) {
 	return "", fmt.Errorf("the format cannot be told from %s; set response.format", cmp.Or(mediaType(b.ContentType), "the body alone"))
 }
 
-// isLines reports whether a body has a JSON value in its first line, and more after it.
+// isLines reports whether a body has a JSON value in its first line and more data after it.
 func isLines(head []byte) bool {
 	line, rest, found := bytes.Cut(head, []byte("\n"))
 	return found && len(bytes.TrimSpace(rest)) > 0 && looksLikeJSON(head) && json.Valid(trimLine(line))
 }
 
-// headBytes is how much of a body its format is recognized from.
+// headBytes is the length of the part of a body from which its format is detected.
 const headBytes = 1 << 20
 
-// beginning returns the first bytes of a body, without white space before them.
+// beginning returns the first bytes of a body, without leading white space.
 func beginning(data []byte) []byte {
 	head := bytes.TrimPrefix(data[:min(len(data), headBytes)], byteOrderMark)
 	return bytes.TrimLeft(head, " \t\r\n")
@@ -133,8 +133,7 @@ func isUTF16(data []byte) bool {
 	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})
 }
 
-// Hint returns the setting that fits a response which is not JSON, for one that was read
-// as JSON. It returns "" if none does.
+// Hint returns the setting for a response that was read as JSON and is not, or "" if there is none.
 func Hint(b Body) string {
 	head := beginning(b.Data)
 	format := typeOf(b.ContentType)

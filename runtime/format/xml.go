@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// document converts XML 1.0 to an object whose only member is the root element:
+// convertXML converts XML 1.0 to an object whose only member is the root element:
 //
 //   - an element with nothing but text becomes that text, unchanged: `<a> x </a>` is " x "
 //   - any other element becomes an object: its attributes, as "@name", then its elements
@@ -24,7 +24,7 @@ import (
 //
 // Comments, processing instructions and the document type are left out. Only the
 // predefined entities and character references are known.
-func (c *Converter) document(from *source, to *writer) error {
+func (c *Converter) convertXML(from *bodySource, to *limitedWriter) error {
 	x := &xmlReader{Converter: c, decoder: xml.NewDecoder(from), attributes: map[string]bool{}}
 	x.heap.most = c.held
 	defer x.heap.file.Close()
@@ -60,25 +60,25 @@ type xmlReader struct {
 	*Converter
 	decoder    *xml.Decoder
 	heap       heap
-	depth      int             // elements of Converter.open that are open; the first one holds the root
-	attributes map[string]bool // of one element
+	depth      int             // number of open elements in Converter.open; the first one holds the root
+	attributes map[string]bool // attributes of one element
 }
 
 // An element is an open element.
 type element struct {
 	name    string
-	lists   *scan.Node // the elements that become lists
-	attrs   []byte     // as members of an object
+	lists   *scan.Node // elements that become lists
+	attrs   []byte     // attributes as members of an object
 	text    []byte
 	members []*member
-	index   map[string]*member // of the members by name
+	index   map[string]*member // members by name
 }
 
-// A member is all elements of one name in an element.
+// A member holds all elements of one name within an element.
 type member struct {
 	name  string
 	count int
-	value rope // as JSON, with commas
+	value rope // JSON, separated by commas
 }
 
 func (x *xmlReader) top() *element { return x.open[x.depth-1] }
@@ -98,7 +98,7 @@ func (x *xmlReader) push(name string, lists *scan.Node) *element {
 	return e
 }
 
-// token reads one token.
+// token processes one token.
 func (x *xmlReader) token(token xml.Token) error {
 	switch t := token.(type) {
 	case xml.StartElement:
@@ -146,7 +146,7 @@ func (x *xmlReader) start(t xml.StartElement) error {
 	return nil
 }
 
-// end closes an element, which becomes part of the one around it.
+// end closes an element, which becomes part of its parent.
 func (x *xmlReader) end(name string) error {
 	e := x.top()
 	if x.depth == 1 {
@@ -218,7 +218,7 @@ func (x *xmlReader) object(e *element, to *rope) error {
 	return nil
 }
 
-// spill moves what is in memory to the file if it is much.
+// spill moves the document from memory to the file if it is large.
 func (x *xmlReader) spill() error {
 	if x.heap.held < x.heap.most {
 		return nil
@@ -234,11 +234,11 @@ func (x *xmlReader) spill() error {
 }
 
 const (
-	maxMembers  = 100_000 // different names of the elements in one element
-	keptMembers = 64      // names of an element whose index serves another one
+	maxMembers  = 100_000 // largest number of different names in one element
+	keptMembers = 64      // largest number of names in an index that is reused
 )
 
-// member returns the member of a name.
+// member returns the member with a name, adding it if necessary.
 func (e *element) member(name string) (*member, error) {
 	if m := e.index[name]; m != nil {
 		return m, nil
@@ -253,7 +253,7 @@ func (e *element) member(name string) (*member, error) {
 	return m, nil
 }
 
-// reused adds a member, which an earlier element may have used.
+// reused adds a member, reusing that of an earlier element if possible.
 func (e *element) reused() *member {
 	n := len(e.members)
 	e.members = slices.Grow(e.members, 1)[:n+1]
@@ -263,19 +263,19 @@ func (e *element) reused() *member {
 	return e.members[n]
 }
 
-// located adds the line to an error.
+// located adds the line number to an error.
 func (x *xmlReader) located(err error) error {
 	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		return fmt.Errorf("line %d: %s", syntax.Line, syntax.Msg)
 	}
 	line, _ := x.decoder.InputPos()
-	if encoding, ok := errors.AsType[encodingError](err); ok { // without what encoding/xml says of it
+	if encoding, ok := errors.AsType[encodingError](err); ok { // drop the text of encoding/xml
 		err = encoding
 	}
 	return fmt.Errorf("line %d: %w", line, err)
 }
 
-// qualified returns a name with its prefix, as it is written.
+// qualified returns a name with its prefix, as written.
 func qualified(name xml.Name) string {
 	if name.Space == "" {
 		return name.Local
@@ -283,12 +283,12 @@ func qualified(name xml.Name) string {
 	return name.Space + ":" + name.Local
 }
 
-// encodingError is the name of an encoding that is not UTF-8.
+// An encodingError is the name of an encoding other than UTF-8.
 type encodingError string
 
 func (e encodingError) Error() string { return fmt.Sprintf("encoding %s, want UTF-8", string(e)) }
 
-// charsetReader accepts the names of encodings that are part of UTF-8.
+// charsetReader accepts the names of encodings that are subsets of UTF-8.
 func charsetReader(label string, input io.Reader) (io.Reader, error) {
 	switch strings.ToLower(label) {
 	case "utf8", "us-ascii", "ascii":
@@ -297,27 +297,26 @@ func charsetReader(label string, input io.Reader) (io.Reader, error) {
 	return nil, encodingError(label)
 }
 
-// A rope is a text that is put together from others without copying what is in a file:
-// the elements of an XML document may come in any order, but the members of an object
-// do not.
+// A rope is a text that is assembled from others without copying data in a file: XML elements may
+// come in any order, but the members of a JSON object may not.
 type rope struct {
-	parts []part // in the file
-	tail  []byte // what follows them
+	parts []filePart // parts in the file
+	tail  []byte     // text after the parts
 }
 
-// A part is a piece of a rope in the file.
-type part struct{ start, end int64 }
+// A filePart is a piece of a rope in the file.
+type filePart struct{ start, end int64 }
 
 func (r *rope) reset() { r.parts, r.tail = r.parts[:0], r.tail[:0] }
 
-// A heap is the file that large ropes are in.
+// A heap is the file for large ropes.
 type heap struct {
 	file spool.File
-	held int // bytes of all ropes that are in memory
-	most int // bytes that are held in memory before they are moved to the file
+	held int // size of all ropes in memory
+	most int // size in memory at which ropes move to the file
 }
 
-// heldBytes is how many bytes of ropes are held in memory.
+// heldBytes is the default size of ropes in memory.
 const heldBytes = 8 << 20
 
 // add appends a text to a rope.
@@ -326,7 +325,7 @@ func (h *heap) add(r *rope, text []byte) {
 	h.held += len(text)
 }
 
-// join appends a rope to another one.
+// join appends one rope to another.
 func (h *heap) join(r *rope, other *rope) error {
 	if len(other.parts) > 0 {
 		if err := h.spill(r); err != nil {
@@ -338,7 +337,7 @@ func (h *heap) join(r *rope, other *rope) error {
 	return nil
 }
 
-// spill moves the bytes of a rope that are in memory to the file.
+// spill moves the text of a rope from memory to the file.
 func (h *heap) spill(r *rope) error {
 	if len(r.tail) == 0 {
 		return nil
@@ -350,12 +349,12 @@ func (h *heap) spill(r *rope) error {
 	}
 	h.held -= len(r.tail)
 	r.tail = r.tail[:0]
-	r.parts = append(r.parts, part{start, h.file.Size()})
+	r.parts = append(r.parts, filePart{start, h.file.Size()})
 	return nil
 }
 
 // writeTo writes a rope.
-func (h *heap) writeTo(to *writer, r *rope) error {
+func (h *heap) writeTo(to *limitedWriter, r *rope) error {
 	for _, p := range r.parts {
 		if err := h.file.CopyTo(to, p.start, p.end); err != nil {
 			return err
@@ -367,8 +366,8 @@ func (h *heap) writeTo(to *writer, r *rope) error {
 // anyElement in a path stands for every element of the list before it.
 const anyElement = "*"
 
-// newListTree returns the tree of paths. The last element of a path is a list, and so is
-// one that anyElement follows.
+// newListTree returns the tree of paths. The last element of a path is a list, and so is an element
+// that anyElement follows.
 func newListTree(paths [][]string) *scan.Node {
 	var lists [][]string
 	for _, path := range paths {
@@ -393,7 +392,7 @@ func leadsToList(element *scan.Node) bool {
 	return element != nil && !element.Selected && len(element.Children) > 0
 }
 
-// absentLists returns the names of the lists right below an element that are not among its
+// absentLists returns the names of the lists directly below an element that are not among its
 // members, in order.
 func absentLists(element *scan.Node, members []*member) (names []string) {
 	if element == nil {

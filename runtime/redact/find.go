@@ -8,38 +8,38 @@ import (
 	"unicode/utf8"
 )
 
-// A Found is a place in a text that gives a secret away.
+// A Found is a place in a text that reveals a secret.
 type Found struct {
-	Start, End int    // bytes of the text
-	Name       string // of the secret
+	Start, End int    // offsets in bytes
+	Name       string // name of the secret
 	Secret     string
-	Form       string // how it is written, for [Spell]
-	Escaped    bool   // characters of that form are escaped
+	Form       string // spelling, for [Spell]
+	Escaped    bool   // whether characters of that form are escaped
 }
 
 // A span is a part of a text.
 type span struct{ start, end int }
 
-// A needle is one form of a secret, which is searched for.
+// A needle is one form of a secret to search for.
 type needle struct {
 	text   string
-	secret int  // index
-	form   form // how it is written
-	alone  bool // it counts only if it stands alone, because it is short
+	secret int  // index of the secret
+	form   form // spelling of the secret
+	alone  bool // whether it counts only as a separate word, because it is short
 }
 
 // A finder finds the forms of secrets in texts.
 type finder struct {
 	secrets []named
-	needles [256][]needle // by their first byte
+	needles [256][]needle // by first byte
 	any     bool
 }
 
-// A named secret.
+// A named is a secret with its name.
 type named struct{ name, text string }
 
-// maxEscapes is how many times a text is unescaped. JSON in a URL that is printed as
-// JSON needs three, and a secret that looks escaped itself needs more.
+// maxEscapes is the number of times that a text is unescaped. JSON in a URL that is printed as JSON
+// needs three, and a secret that itself looks escaped needs more.
 const maxEscapes = 6
 
 func newFinder(secrets []named) *finder {
@@ -59,23 +59,22 @@ func newFinder(secrets []named) *finder {
 	return f
 }
 
-// A purpose says what a search is for.
+// A purpose is the purpose of a search.
 type purpose int
 
 const (
-	toHide       purpose = iota // hide what gives a secret away, also where the text was clipped
-	toHideCut                   // the same, in a text that was cut at its end
-	toSpellAgain                // replace secrets so that the text can be restored
+	toHide       purpose = iota // hide all that reveals a secret, even where the text was clipped
+	toHideCut                   // the same, for a text that was cut at its end
+	toSpellAgain                // replace secrets in a text that must be restored later
 )
 
-// find returns all places in a text that give a secret away, in any order. They may
-// overlap.
+// find returns all places in a text that reveal a secret, in any order. They may overlap.
 func (f *finder) find(text string, why purpose) []Found {
 	if !f.any {
 		return nil
 	}
 	var found []Found
-	var levels []unescaped // from the given text inwards
+	var levels []unescaped // the given text first
 	for current := text; ; {
 		f.scan(current, why, func(n *needle, inner, outer span) {
 			if why == toSpellAgain {
@@ -97,8 +96,8 @@ func (f *finder) find(text string, why purpose) []Found {
 	}
 }
 
-// scan reports every needle in a text: inner is the needle itself, outer what else
-// gives it away.
+// scan reports every needle in a text: inner is the needle itself, and outer includes the
+// surrounding text that also reveals it.
 func (f *finder) scan(text string, why purpose, report func(n *needle, inner, outer span)) {
 	for i := range len(text) {
 		for j := range f.needles[text[i]] {
@@ -114,10 +113,10 @@ func (f *finder) scan(text string, why purpose, report func(n *needle, inner, ou
 	}
 }
 
-// scanCuts reports the beginnings of needles where a text is cut: before an ellipsis,
-// and at its end.
+// scanCuts reports the beginnings of needles before a cut: before an ellipsis and, if cut is set,
+// at the end of the text.
 func (f *finder) scanCuts(text string, cut bool, report func(n *needle, inner, outer span)) {
-	const longest = 64 << 10 // of messages; bodies of responses are not cut
+	const longest = 64 << 10 // largest message; bodies of responses are not cut
 	if len(text) > longest {
 		text, cut = text[:longest], false
 	}
@@ -134,12 +133,11 @@ func (f *finder) scanCuts(text string, cut bool, report func(n *needle, inner, o
 	}
 }
 
-// shortestBeginning is the length of the shortest beginning of a secret that is
-// hidden, in bytes.
+// shortestBeginning is the length, in bytes, of the shortest beginning of a secret that is hidden.
 const shortestBeginning = 4
 
-// scanCut reports the beginning of a needle at the end of a text, which may end with
-// the beginning of an escape, too.
+// scanCut reports the beginning of a needle at the end of a text, even if the beginning of an
+// escape follows it.
 func (f *finder) scanCut(text string, report func(n *needle, inner, outer span)) {
 	f.scanEnd(text, len(text), report)
 	if whole := withoutPartialEscape(text); whole != text {
@@ -161,9 +159,9 @@ func (f *finder) scanEnd(whole string, end int, report func(n *needle, inner, ou
 	}
 }
 
-// withoutPartialEscape drops the beginning of an escape at the end of a text.
+// withoutPartialEscape removes the beginning of an escape at the end of a text.
 func withoutPartialEscape(text string) string {
-	const longest = 11 // of the beginning of two escapes of JSON
+	const longest = 11 // the beginning of two JSON escapes
 	tail := text[max(0, len(text)-longest):]
 	if i := strings.LastIndexAny(tail, `%\&`); i >= 0 && !strings.ContainsAny(tail[i:], " \"'<>=") {
 		if _, size := escapeAt(tail[i:]); size == 0 {
@@ -173,7 +171,7 @@ func withoutPartialEscape(text string) string {
 	return text
 }
 
-// escapeAt reads the escape at the beginning of a text. The size is 0 if there is none.
+// escapeAt decodes the escape at the beginning of a text. The size is 0 if there is none.
 func escapeAt(text string) (plain string, size int) {
 	switch text[0] {
 	case '%':
@@ -197,8 +195,8 @@ func isAlphanumeric(r rune) bool {
 	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// joined returns the parts of a text that found places cover, in order, overlapping
-// ones as one.
+// joined returns the parts of a text that the found places cover, in order. Overlapping places form
+// one part.
 func joined(found []Found) []span {
 	slices.SortFunc(found, func(a, b Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []span

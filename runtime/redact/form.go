@@ -13,12 +13,11 @@ import (
 	"unicode/utf8"
 )
 
-// A form is a way of writing a secret other than by escapes: escapes are removed
-// before a text is searched.
+// A form is a spelling of a secret, apart from escapes, which are removed before a search.
 type form struct {
 	name   string
-	of     func(secret string) string         // nil: it cannot be written again
-	extend func(text string, inner span) span // what else gives the secret away
+	of     func(secret string) string         // nil if the form cannot be written
+	extend func(text string, inner span) span // extends a needle to the surrounding text that also reveals the secret
 }
 
 // shortForms are the forms of a secret that is shorter than [ShortestSecret].
@@ -27,8 +26,8 @@ var shortForms = []form{
 	{"+", func(secret string) string { return strings.ReplaceAll(secret, " ", "+") }, exactly},
 }
 
-// forms are those of all other secrets. A text in base64 that contains the secret
-// has one of three forms of it, depending on the position of the secret.
+// forms are the forms of all other secrets. A base64 text that contains the secret has one of three
+// forms of it, depending on its offset.
 var forms = slices.Concat(shortForms, []form{
 	{"hex", func(secret string) string { return hex.EncodeToString([]byte(secret)) }, exactly},
 	{"HEX", func(secret string) string { return strings.ToUpper(hex.EncodeToString([]byte(secret))) }, exactly},
@@ -42,9 +41,9 @@ var base64Forms = []form{
 
 func exactly(_ string, inner span) span { return inner }
 
-// base64Form is the part of a text in base64 that depends on the secret alone if the
-// number of bytes before it, divided by 3, leaves the remainder before. The character
-// on either side of it depends on the secret in part.
+// base64Form returns the part of a base64 text that depends on the secret alone, if the number of
+// bytes before the secret leaves the remainder before when divided by 3. The characters on either
+// side depend on the secret in part.
 func base64Form(name string, encoding *base64.Encoding, before int) form {
 	skipped := []int{0, 2, 3}[before]
 	core := func(secret string) string {
@@ -73,8 +72,7 @@ func isBase64(c byte) bool {
 	return c < 0x80 && isAlphanumeric(rune(c)) || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// Spell returns a secret in the form that [Found] names. It reports false for an
-// unknown form.
+// Spell returns a secret in the form that [Found] states. It reports false for an unknown form.
 func Spell(name, secret string) (string, bool) {
 	for _, f := range forms {
 		if f.name == name {
@@ -96,29 +94,29 @@ func needlesOf(text string) []needle {
 	for _, f := range forms {
 		out = append(out, needle{text: f.of(text), form: f})
 	}
-	if escaped := url.QueryEscape(text); escaped != text { // in Basic, RFC 6749 escapes a secret before base64
+	if escaped := url.QueryEscape(text); escaped != text { // RFC 6749 escapes a secret before base64 in Basic credentials
 		for _, f := range base64Forms {
 			out = append(out, needle{text: f.of(escaped), form: form{extend: f.extend}})
 		}
 	}
-	for u, ok := unescape(text); ok; u, ok = unescape(u.text) { // as a text that was unescaped has it
+	for u, ok := unescape(text); ok; u, ok = unescape(u.text) { // forms in a text after unescaping
 		out = append(out, needle{text: u.text, form: form{extend: exactly}, alone: len(u.text) < ShortestSecret})
 	}
 	return out
 }
 
-// An unescaped text is one in which every escape of URLs, JSON, PHP and HTML was
-// replaced by what it stands for.
+// An unescaped is a text in which every escape of URLs, JSON, PHP and HTML was replaced by its
+// character.
 type unescaped struct {
 	text    string
-	escapes []escape // in their order
+	escapes []escape // in order
 }
 
-// An escape is one that was replaced: size bytes at from became length bytes at.
+// An escape is a replaced escape: size bytes at from became length bytes at at.
 type escape struct{ at, length, from, size int }
 
-// unescape replaces the escapes of a text, once: what results may be an escape
-// again. It reports false if there are none.
+// unescape replaces the escapes of a text once. The result may contain escapes again. It reports
+// false if the text has none.
 func unescape(text string) (unescaped, bool) {
 	first := strings.IndexAny(text, `%\&`)
 	if first < 0 {
@@ -147,14 +145,13 @@ func unescape(text string) (unescaped, bool) {
 	return u, true
 }
 
-// source returns the part of the text with escapes that a part of the text without
-// them comes from.
+// source returns the part of the escaped text from which a part of the unescaped text comes.
 func (u unescaped) source(part span) span {
 	return span{u.offset(part.start, false), u.offset(part.end, true)}
 }
 
-// offset returns where a byte comes from. Within an escape it is the escape's
-// beginning or, as the end of a part, its end.
+// offset returns the offset in the escaped text for an offset in the unescaped text. Within an
+// escape, it returns its beginning or, if end is set, its end.
 func (u unescaped) offset(at int, end bool) int {
 	i := sort.Search(len(u.escapes), func(i int) bool {
 		return u.escapes[i].at > at || end && u.escapes[i].at == at
@@ -172,8 +169,7 @@ func (u unescaped) offset(at int, end bool) int {
 	return e.from
 }
 
-// percent reads %2f or %u00e9 at the beginning of a text. The size is 0 if there is
-// no escape.
+// percent decodes %2f or %u00e9 at the beginning of a text. The size is 0 if there is no escape.
 func percent(text string) (plain string, size int) {
 	if r, ok := hexRune(text, 2, 4); ok && (text[1] == 'u' || text[1] == 'U') {
 		return string(r), 6
@@ -184,7 +180,7 @@ func percent(text string) (plain string, size int) {
 	return "", 0
 }
 
-// backslash reads an escape of JSON or PHP: \/, \u00e9, \xe9, \n.
+// backslash decodes an escape of JSON or PHP: \/, \u00e9, \xe9, \n.
 func backslash(text string) (plain string, size int) {
 	if len(text) < 2 {
 		return "", 0
@@ -208,7 +204,7 @@ func backslash(text string) (plain string, size int) {
 	}
 }
 
-// unicodeEscape reads \u00e9, or two such escapes that are one character.
+// unicodeEscape decodes \u00e9, or two such escapes that form one character.
 func unicodeEscape(text string) (plain string, size int) {
 	r, ok := hexRune(text, 2, 4)
 	if !ok {
@@ -222,7 +218,7 @@ func unicodeEscape(text string) (plain string, size int) {
 	return string(r), 6
 }
 
-// entity reads &amp;, &#233; or &#xE9;.
+// entity decodes &amp;, &#233; or &#xE9;.
 func entity(text string) (plain string, size int) {
 	const longest = 34
 	end := 1

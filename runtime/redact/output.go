@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Handler returns a handler of logs that changes every text before it passes it to
-// next: messages, and the texts, errors and lists of texts among the attributes.
+// Handler returns a log handler that applies change to every text before it passes a record to
+// next: to messages, and to texts, errors and lists of texts in attributes.
 func Handler(next slog.Handler, change func(string) string) slog.Handler {
 	return handler{next, change}
 }
@@ -22,7 +22,7 @@ type handler struct {
 	change func(string) string
 }
 
-// Handle passes a changed copy of a record on.
+// Handle passes on a changed copy of a record.
 func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	changed := slog.NewRecord(r.Time, r.Level, h.change(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
@@ -32,7 +32,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, changed)
 }
 
-// WithAttrs returns a handler whose records also have attributes.
+// WithAttrs returns a handler that adds attributes to its records.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	changed := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
@@ -41,7 +41,7 @@ func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return handler{h.Handler.WithAttrs(changed), h.change}
 }
 
-// WithGroup returns a handler whose attributes are in a group.
+// WithGroup returns a handler that puts its attributes into a group.
 func (h handler) WithGroup(name string) slog.Handler {
 	return handler{h.Handler.WithGroup(name), h.change}
 }
@@ -82,15 +82,15 @@ func (h handler) any(v any) any {
 	return v
 }
 
-// Writer returns a writer that hides the secrets in what it writes to w. It writes
-// only complete lines, so that no secret is cut in two; Close writes the rest.
+// Writer returns a writer that hides secrets and writes the result to w. It writes only complete
+// lines, so that no secret is cut in two. Close writes the rest.
 func (r *Redactor) Writer(w io.Writer) io.WriteCloser { return &redactingWriter{r: r, w: w} }
 
 type redactingWriter struct {
 	mu   sync.Mutex
 	r    *Redactor
 	w    io.Writer
-	rest []byte // a line that is not complete yet
+	rest []byte // an incomplete line
 }
 
 func (w *redactingWriter) Write(p []byte) (int, error) {
@@ -106,7 +106,7 @@ func (w *redactingWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// Close writes the last line, if it has no newline.
+// Close writes the rest of the last line. It does not close w.
 func (w *redactingWriter) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,7 +115,7 @@ func (w *redactingWriter) Close() error {
 	return err
 }
 
-// lines hides the secrets in lines. A line of JSON remains JSON.
+// lines hides the secrets in lines. A JSON line remains JSON.
 func (r *Redactor) lines(text string) string {
 	if !strings.HasPrefix(text, "{") {
 		return r.String(text)

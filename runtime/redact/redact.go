@@ -30,8 +30,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Redactor hides secrets. It may be used by several goroutines. Use [New] to make
-// one.
+// A Redactor hides secrets. It is safe for use by several goroutines. Use [New] to create one.
 type Redactor struct {
 	finder atomic.Pointer[finder]
 
@@ -40,13 +39,13 @@ type Redactor struct {
 	recent []named // secrets that [Redactor.Hide] added, the latest last
 }
 
-// maxRecent is how many secrets of [Redactor.Hide] are remembered: a token that
-// changes with every request must not cost more with every request.
+// maxRecent is the number of secrets of [Redactor.Hide] that are remembered, so that a token that
+// changes with every request does not slow down later requests.
 const maxRecent = 32
 
-// ShortestSecret is the length of the shortest secret that is hidden within words, in
-// bytes. A shorter one is hidden only where it stands alone, and not in base64 or
-// hexadecimal digits: it occurs in too many other words.
+// ShortestSecret is the length, in bytes, of the shortest secret that is hidden within words. A
+// shorter secret is hidden only as a separate word, and not in base64 or hexadecimal digits, because
+// it occurs in too many other words.
 const ShortestSecret = 4
 
 // TokenName is the name of the secrets that [Redactor.Hide] adds.
@@ -61,7 +60,7 @@ func New(secrets []string) *Redactor {
 	return NewNamed(byName)
 }
 
-// NewNamed returns a redactor that hides secrets. [Redactor.Find] tells their names.
+// NewNamed returns a redactor that hides secrets. [Redactor.Find] returns their names.
 func NewNamed(secrets map[string]string) *Redactor {
 	r := &Redactor{}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
@@ -71,8 +70,8 @@ func NewNamed(secrets map[string]string) *Redactor {
 	return r
 }
 
-// Hide adds a secret, such as a token that was fetched during the run. Only the
-// latest of these are hidden.
+// Hide adds a secret, such as a token that was fetched during the run. Only the latest of these
+// secrets are hidden.
 func (r *Redactor) Hide(text string) { r.HideAs(TokenName, text) }
 
 // HideAs is [Redactor.Hide] for a secret with a name of its own.
@@ -88,22 +87,21 @@ func (r *Redactor) HideAs(name, text string) {
 	r.update()
 }
 
-// update replaces the finder by one for the present secrets. Of a text that is a form
-// of two secrets, the longer one counts.
+// update replaces the finder by one for the current secrets. If a text is a form of two secrets,
+// the longer secret counts.
 func (r *Redactor) update() {
 	all := slices.Concat(r.fixed, r.recent)
 	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(len(b.text), len(a.text)) })
 	r.finder.Store(newFinder(all))
 }
 
-// Find returns the places in a text that contain a secret, in any order; they may
-// overlap. It is for a text that must be restored later: unlike [Redactor.String], it
-// finds neither the beginnings of secrets in a clipped text nor what else gives them
-// away in base64.
+// Find returns the places in a text that contain a secret, in any order; they may overlap. It is
+// for a text that must be restored later: unlike [Redactor.String], it finds neither the beginnings
+// of secrets in a clipped text nor the surrounding text that reveals them in base64.
 func (r *Redactor) Find(text string) []Found { return r.finder.Load().find(text, toSpellAgain) }
 
-// Secrets identifies the present secrets: it equals an earlier result unless there are
-// others since then.
+// Secrets returns a value that identifies the current secrets: it equals an earlier result unless
+// the secrets have changed.
 func (r *Redactor) Secrets() any { return r.finder.Load() }
 
 // Contains reports whether a text contains a secret in any form.
@@ -150,15 +148,15 @@ func hideUser(text string) string {
 	return b.String()
 }
 
-// slashes matches what comes before the user name in an address. The slashes may be escaped,
-// as JSON of PHP has them.
+// slashes matches the text before the user name in an address. The slashes may be escaped, as in
+// JSON of PHP.
 var slashes = regexp.MustCompile(`:\\?/\\?/$`)
 
 // param matches a parameter of an address.
 var param = regexp.MustCompile(`([?&])([^=&#?\s]+)=([^&#\s]+)`)
 
-// URL returns an address with the secrets hidden. It also hides what usually is a
-// secret: user name, password, and the values of parameters such as token.
+// URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
+// user name, password, and the values of parameters such as token.
 func (r *Redactor) URL(address string) string {
 	return r.String(param.ReplaceAllStringFunc(address, func(pair string) string {
 		name, _, _ := strings.Cut(pair[1:], "=")
@@ -169,8 +167,8 @@ func (r *Redactor) URL(address string) string {
 	}))
 }
 
-// Header returns the value of a header with the secrets hidden. It hides the
-// complete value if a header of that name usually holds a credential.
+// Header returns the value of a header with the secrets hidden. It hides the whole value if headers
+// of that name usually hold a credential.
 func (r *Redactor) Header(name, value string) string {
 	if secret.Name(name) {
 		return hidden
@@ -178,8 +176,8 @@ func (r *Redactor) Header(name, value string) string {
 	return r.URL(value)
 }
 
-// JSON is [Redactor.String] for a text that is JSON, and remains so: a number that is
-// a secret becomes a string.
+// JSON is [Redactor.String] for a JSON text. The result is also JSON: a number that is a secret
+// becomes a string.
 func (r *Redactor) JSON(text string) string {
 	out := r.String(text)
 	if out == text || json.Valid([]byte(out)) || !json.Valid([]byte(text)) {
@@ -197,11 +195,11 @@ func (r *Redactor) JSON(text string) string {
 // scalar matches a string or another scalar of JSON.
 var scalar = regexp.MustCompile(`"(?:[^"\\]|\\.)*"|[-+.\w]+`)
 
-// ExcerptBytes is how many bytes of a body [Redactor.Excerpt] needs.
+// ExcerptBytes is the number of bytes of a body that [Redactor.Excerpt] needs.
 const ExcerptBytes = 1024
 
-// Excerpt returns the first 80 characters of a body, quoted, with the secrets
-// hidden. head is the beginning of the body, and size its length in bytes.
+// Excerpt returns the first 80 characters of a body, quoted, with the secrets hidden. head is the
+// beginning of the body, and size its length in bytes.
 func (r *Redactor) Excerpt(head []byte, size int) string {
 	for n := range min(utf8.UTFMax, len(head)) { // the last character may be cut
 		if size > len(head) && utf8.Valid(head[:len(head)-n]) {

@@ -19,11 +19,11 @@ import (
 // mark encloses the name of a secret. An empty name stands for the mark itself.
 const mark = "\ue0f5"
 
-// numberTag is the only name in the object that stands for a number that is a secret.
+// numberTag is the only key in the object that represents a number that is a secret.
 const numberTag = mark + "number" + mark
 
-// escapings are the ways in which a secret is escaped in a text. The first that
-// fits is used; a mixture of them is restored as the first with its character.
+// escapings are the ways in which a secret may be escaped in a text. The first that fits is used; a
+// mixture is restored in the first escaping with its character.
 var escapings = []struct {
 	name, character string
 	of              func(text string) string
@@ -47,31 +47,32 @@ func lowerPercent(text string) string {
 	return percentEscape.ReplaceAllStringFunc(text, strings.ToLower)
 }
 
-// quoted returns a text as a JSON string has it.
+// quoted returns a text as it is written in a JSON string.
 func quoted(marshal func(any) ([]byte, error), text string) string {
-	out, _ := marshal(text) // a string can always be encoded
+	out, _ := marshal(text) // a string always has an encoding
 	return string(out[1 : len(out)-1])
 }
 
-// A Concealer replaces secrets in saved values by their names, and names by the secrets.
+// A Concealer replaces secrets in saved values by their names, and the names by the secrets.
 type Concealer struct {
 	find    func(text string) []redact.Found
 	secrets map[string]string // by name
 	fetch   Fetch
-	now     any // identifies the secrets that find finds
+	now     any // identifies the current secrets of the redactor
 }
 
-// Fetch returns the present value of a secret that a run fetches, such as a token.
+// A Fetch returns the current value of a secret that a run fetches, such as a token.
 type Fetch func(name string) (text string, known bool, err error)
 
-// NewConcealer returns a concealer of secrets by their names, and of those that a
-// redactor with the same secrets has learned during the run. It reveals other
-// secrets with fetch, which may be nil.
+// NewConcealer returns a concealer of the given secrets, by name, and of the secrets that a
+// redactor with the same secrets has learned during the run. It reveals other secrets with fetch,
+// which may be nil.
 func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fetch) *Concealer {
 	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, now: redactor.Secrets()}
 }
 
-// Secrets identifies the secrets that the concealer finds: it changes when there are others.
+// Secrets returns a value that identifies the secrets that the concealer finds. It changes when the
+// secrets do.
 func (c *Concealer) Secrets() any { return c.now }
 
 // Conceal replaces the secrets in the values of a checkpoint by their names.
@@ -79,7 +80,7 @@ func (c *Concealer) Conceal(token []byte) ([]byte, error) {
 	return replaceMembers(token, func(v any) (any, error) { return c.Concealed(v), nil })
 }
 
-// Reveal replaces the names of secrets in a checkpoint by their present values.
+// Reveal replaces the names of secrets in a checkpoint by their current values.
 func (c *Concealer) Reveal(token []byte) ([]byte, error) {
 	if !bytes.Contains(token, []byte(mark)) {
 		return token, nil
@@ -87,7 +88,7 @@ func (c *Concealer) Reveal(token []byte) ([]byte, error) {
 	return replaceMembers(token, c.Revealed)
 }
 
-// Encode writes a value without its secrets, as [Encode] does.
+// Encode encodes a value as [Encode] does, without its secrets.
 func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	raw, err := Encode(v)
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *Concealer) Encode(v any) (json.RawMessage, error) {
 	return json.Marshal(c.Concealed(v))
 }
 
-// Concealed returns a value with the names of secrets instead of the secrets.
+// Concealed returns a value with the secrets replaced by their names.
 func (c *Concealer) Concealed(v any) any {
 	name := func(text string) (string, error) { return c.concealText(text), nil }
 	out, _ := value.Replace(v, value.Replacement{Name: name, Scalar: func(v any) (any, error) {
@@ -116,8 +117,8 @@ func (c *Concealer) Concealed(v any) any {
 	return out
 }
 
-// concealText replaces the secrets in a text. Where they overlap, the first and
-// longest is replaced.
+// concealText replaces the secrets in a text. Of overlapping secrets it replaces the first and
+// longest.
 func (c *Concealer) concealText(text string) string {
 	found := c.find(text)
 	if len(found) == 0 {
@@ -141,8 +142,8 @@ func (c *Concealer) concealText(text string) string {
 	return out.String()
 }
 
-// withoutNeedlessEscape narrows what was found to the secret as it is, if it stands in
-// the text after an escape that does nothing: the ~ of "\~". It is restored the same.
+// withoutNeedlessEscape narrows a found place to the secret itself if the text has a needless
+// escape before it, such as the backslash of "\~". The restored text is the same.
 func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
 	plain, known := redact.Spell(one.Form, one.Secret)
 	if !one.Escaped || !known || plain == "" {
@@ -155,7 +156,7 @@ func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
 	return one
 }
 
-// nameOf returns the name of a secret, and how it is written.
+// nameOf returns the name of a secret together with its spelling.
 func (c *Concealer) nameOf(one redact.Found, written string) string {
 	name := one.Name + "|" + one.Form
 	if !one.Escaped {
@@ -179,7 +180,7 @@ func (c *Concealer) nameOf(one redact.Found, written string) string {
 	return strings.TrimSuffix(name, "|")
 }
 
-// Revealed returns a value with the present values of the secrets that it names.
+// Revealed returns a value with the names of secrets replaced by their current values.
 func (c *Concealer) Revealed(v any) (any, error) {
 	return value.Replace(v, value.Replacement{
 		Name: c.revealText,
@@ -222,7 +223,7 @@ func (c *Concealer) revealText(text string) (string, error) {
 	}
 }
 
-// spell returns the present value of a secret, written as its name says.
+// spell returns the current value of a secret, in the spelling that its name states.
 func (c *Concealer) spell(name string) (string, error) {
 	if name == "" {
 		return mark, nil

@@ -16,15 +16,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A Value is a value of the expression language that keeps its meaning as
-// JSON: numbers keep their digits and kind, objects their order, and times stay
-// times. Of a struct it writes the fields by the names that expressions use.
+// A Value is a value of the expression language that keeps its meaning as JSON: numbers keep their
+// digits and kind, objects their order, and times stay times. A struct is written with the names
+// that expressions use for its fields.
 type Value[T any] struct{ Value T }
 
 // MarshalJSON writes the value.
 func (s Value[T]) MarshalJSON() ([]byte, error) { return Encode(s.Value) }
 
-// UnmarshalJSON reads what MarshalJSON wrote.
+// UnmarshalJSON decodes the result of MarshalJSON.
 func (s *Value[T]) UnmarshalJSON(text []byte) error {
 	v, err := Decode(text)
 	if err != nil {
@@ -33,17 +33,16 @@ func (s *Value[T]) UnmarshalJSON(text []byte) error {
 	return assign(reflect.ValueOf(&s.Value).Elem(), v)
 }
 
-// An object with one of these keys, and no other, is a value that plain JSON cannot
-// express.
+// An object with one of these keys, and no other key, is a value that plain JSON cannot express.
 const (
-	orderedTag  = "$ordered" // an object whose order counts, as a list of names and values
-	objectTag   = "$object"  // an object of an API that looks like one of these
+	orderedTag  = "$ordered" // an ordered object, as a list of names and values
+	objectTag   = "$object"  // an object of an API that has one of these keys
 	timeTag     = "$time"
 	durationTag = "$duration"
 	zoneTag     = "$zone"
 )
 
-// Encode writes a value so that [Decode] returns the same.
+// Encode encodes a value so that [Decode] returns the same value.
 func Encode(v any) (json.RawMessage, error) {
 	v, err := tagged(v)
 	if err != nil {
@@ -52,7 +51,7 @@ func Encode(v any) (json.RawMessage, error) {
 	return value.Marshal(v)
 }
 
-// tagged returns a value with objects for the values that plain JSON cannot express.
+// tagged returns a value with tagged objects in place of the values that plain JSON cannot express.
 func tagged(v any) (_ any, err error) {
 	switch v := v.(type) {
 	case nil, bool, string, int, int64, json.Number:
@@ -81,7 +80,7 @@ func tagged(v any) (_ any, err error) {
 		out := make([]any, len(v))
 		for i := range v {
 			if out[i], err = tagged(v[i]); err != nil {
-				return nil, within(fmt.Sprintf("[%d]", i), err)
+				return nil, withKey(fmt.Sprintf("[%d]", i), err)
 			}
 		}
 		return out, nil
@@ -99,7 +98,7 @@ func tagged(v any) (_ any, err error) {
 		out := make(map[string]any, len(v))
 		for name := range v {
 			if out[name], err = tagged(v[name]); err != nil {
-				return nil, within("."+name, err)
+				return nil, withKey("."+name, err)
 			}
 		}
 		if len(v) == 1 && isTag(v) {
@@ -128,8 +127,8 @@ func taggedStruct(v reflect.Value) (any, error) {
 	return tagged(members)
 }
 
-// savedFields returns the fields of a struct of the page context that survive a
-// resume, by name: those of the context itself that are saved, of others all.
+// savedFields returns the indexes, by name, of the fields of a struct of the page context that
+// survive a resume: of the context itself the saved fields, and of any other struct all fields.
 func savedFields(t reflect.Type) map[string]int {
 	if t == reflect.TypeFor[rules.Context]() {
 		return savedOfContext()
@@ -141,7 +140,7 @@ func savedFields(t reflect.Type) map[string]int {
 	return fields
 }
 
-// savedOfContext is made once, since every checkpoint needs it.
+// savedOfContext is computed once, since every checkpoint needs it.
 var savedOfContext = sync.OnceValue(func() map[string]int {
 	fields := map[string]int{}
 	for _, f := range rules.ContextFields() {
@@ -152,8 +151,8 @@ var savedOfContext = sync.OnceValue(func() map[string]int {
 	return fields
 })
 
-// RestoreUnsaved copies the fields of the context that neither a checkpoint holds
-// nor a response decides.
+// RestoreUnsaved copies the fields of the context that come neither from a checkpoint nor from a
+// response.
 func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	for _, f := range rules.ContextFields() {
 		if !f.Saved && f.Known != rules.KnownResponse {
@@ -162,23 +161,23 @@ func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	}
 }
 
-// Variables returns the variables of a job as they are after they were saved and
-// resumed, so that a run does the same whether it is interrupted or not.
+// Variables returns the variables of a job as a resumed run reads them, so that a run does the same
+// whether it is interrupted or not.
 func Variables(variables map[string]any) (map[string]any, error) {
 	for name, v := range variables {
 		switch v.(type) {
-		case nil, bool, string, int, int64, float64, json.Number: // the usual ones
+		case nil, bool, string, int, int64, float64, json.Number: // the usual kinds
 			continue
 		}
 		var err error
 		if variables[name], err = Reread(v); err != nil {
-			return nil, within("state."+name, err)
+			return nil, withKey("state."+name, err)
 		}
 	}
 	return variables, nil
 }
 
-// Reread returns a value as it is after it was saved and resumed.
+// Reread returns a value as a resumed run reads it.
 func Reread(v any) (any, error) {
 	raw, err := Encode(v)
 	if err != nil {
@@ -187,7 +186,7 @@ func Reread(v any) (any, error) {
 	return Decode(raw)
 }
 
-// Decode reads a value that [Encode] wrote.
+// Decode decodes the result of [Encode].
 func Decode(raw json.RawMessage) (any, error) {
 	v, err := document.Decode(raw)
 	if err != nil {
@@ -216,7 +215,7 @@ func untagged(v any) any {
 	return v
 }
 
-// isTag reports whether an object has one of the keys that stand for other values.
+// isTag reports whether an object consists of one of the keys for tagged values.
 func isTag(v map[string]any) bool {
 	for _, tag := range []string{orderedTag, timeTag, durationTag, zoneTag, objectTag} {
 		if _, ok := v[tag]; ok {
@@ -257,8 +256,8 @@ func untag(v map[string]any) (any, bool) {
 	return object, true
 }
 
-// spelled writes a time with the name of its zone, so that a day or a month later is one in
-// that zone after a resume too (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
+// spelled formats a time with the name of its zone, so that a later day or month is computed in
+// that zone also after a resume (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
 func spelled(t time.Time) string {
 	text := t.Format(time.RFC3339Nano)
 	if zone := t.Location().String(); strings.Contains(zone, "/") {
@@ -267,7 +266,7 @@ func spelled(t time.Time) string {
 	return text
 }
 
-// readSpelled reads what spelled wrote.
+// readSpelled parses the result of spelled.
 func readSpelled(text string) (time.Time, error) {
 	text, zone, named := strings.Cut(strings.TrimSuffix(text, "]"), "[")
 	t, err := time.Parse(time.RFC3339Nano, text)
@@ -308,14 +307,14 @@ func assign(to reflect.Value, v any) error {
 	return fmt.Errorf("want %s, got %s", to.Type(), value.KindOf(v))
 }
 
-// An Error names a value that JSON cannot hold.
+// An Error reports a value that JSON cannot represent.
 type Error struct{ path, message string }
 
 // Error writes the path of the value and what is wrong with it.
 func (e *Error) Error() string { return strings.TrimPrefix(e.path, ".") + " " + e.message }
 
-// within adds a key or an index to the path of an error.
-func within(key string, err error) error {
+// withKey adds a key or an index to the path of an error.
+func withKey(key string, err error) error {
 	if e := (*Error)(nil); errors.As(err, &e) {
 		return &Error{key + e.path, e.message}
 	}

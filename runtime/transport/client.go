@@ -261,9 +261,8 @@ func (t *certifiedTransport) CloseIdleConnections() {
 	t.others.CloseIdleConnections()
 }
 
-// A VirtualClock is the clock of a run that reaches no network. Its time advances only where
-// the run waits, and waits before retries are the same in every run. It is not safe for
-// concurrent use.
+// A VirtualClock is the clock of a run without a network. Its time advances only while the run
+// waits, and the waits before retries are the same in every run. It is not safe for concurrent use.
 type VirtualClock struct{ Time time.Time }
 
 // Now returns the time of the run.
@@ -282,7 +281,7 @@ func (c *VirtualClock) Sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// NewResponse returns the response of an API in this process.
+// NewResponse returns a response of an API within this process.
 func NewResponse(r *http.Request, status int, header http.Header, body []byte) *http.Response {
 	return &http.Response{
 		StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
