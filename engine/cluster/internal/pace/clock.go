@@ -8,10 +8,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A serverClock tells the time of the server.
+// A serverClock maps the machine's clock to the server's.
 type serverClock struct {
-	local  time.Time // when it was measured, by the machine's clock
-	server time.Time // the server's time then
+	local  time.Time // time of the measurement by the machine's clock
+	server time.Time // time of the measurement by the server's clock
 }
 
 // timeAt returns the server's time when the machine's clock shows now.
@@ -25,15 +25,15 @@ func (p *Pace) serverTime() time.Time { return p.timeAt(p.now()) }
 
 const (
 	clockKey   = "clock"
-	samples    = 3  // measurements of the server's time, of which the fastest counts
-	maxSamples = 20 // that are tried
+	samples    = 3  // number of measurements of the server's time; the fastest counts
+	maxSamples = 20 // maximum number of attempts
 )
 
-// errNoSample says that other processes measured at the same time, again and again.
+// errNoSample means that other processes kept measuring at the same time.
 var errNoSample = errors.New("cannot measure the time of the server")
 
-// measure measures the server's time. The server stamps an entry while this process waits for
-// its confirmation: half of the time that this takes is the error.
+// measure measures the server's time. The server stamps an entry while this process waits for its
+// confirmation; the maximum error is half of the waiting time.
 func (p *Pace) measure(ctx context.Context, kv jetstream.KeyValue) error {
 	best, taken := time.Duration(-1), 0
 	var clock serverClock

@@ -10,10 +10,10 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A record is a hold in the bucket. One without times is over.
+// A record is a hold as stored in the bucket. A record without times is over.
 type record struct {
-	Until time.Time `json:"until,omitzero"` // no request before it
-	Probe time.Time `json:"probe,omitzero"` // until then, the others wait for the end of the request that goes first
+	Until time.Time `json:"until,omitzero"` // no request may begin before it
+	Probe time.Time `json:"probe,omitzero"` // the others wait until then for the end of the first request
 }
 
 // A hold implements [transport.Hold].
@@ -22,26 +22,26 @@ type hold struct {
 	key  string
 
 	mu       sync.Mutex
-	until    time.Time     // by the server's clock; zero: there is no hold
-	probe    time.Time     // of the record
-	first    bool          // the first request is one of this process, or this process asks for that
-	telling  bool          // a goroutine tells the others of until
-	revision uint64        // of the record that was last seen
-	changed  chan struct{} // is closed when requests that wait for the first one should look again
+	until    time.Time     // end of the hold by the server's clock; zero if there is no hold
+	probe    time.Time     // Probe of the record
+	first    bool          // whether the first request belongs to this process, or this process tries to reserve it
+	telling  bool          // whether a goroutine is publishing until
+	revision uint64        // last seen revision of the record
+	changed  chan struct{} // closed when waiting requests must check again
 }
 
-// probeTime is how long the others wait for the first request after a hold, since its process
-// may have died. Then another one goes.
+// probeTime is how long the others wait for the first request after a hold. Then another request
+// goes first, because the process of the first may have died.
 const probeTime = 30 * time.Second
 
-// holdKey returns the key of a hold. The name is hashed, since a name is an address and keys
-// have few characters.
+// holdKey returns the key of a hold. The name is hashed because it is an address, and keys allow
+// only few characters.
 func holdKey(origin, name string) string {
 	sum := sha256.Sum256([]byte(name))
 	return "hold." + origin + "." + hex.EncodeToString(sum[:8])
 }
 
-// hold returns the hold with a key.
+// hold returns the hold with the given key.
 func (p *Pace) hold(key string) *hold {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -51,8 +51,8 @@ func (p *Pace) hold(key string) *hold {
 	return p.holds[key]
 }
 
-// Begin implements [transport.Hold]. This process obeys the hold at once; the others hear of
-// it from the bucket.
+// Begin implements [transport.Hold]. This process obeys the hold at once; the others learn of it
+// from the bucket.
 func (h *hold) Begin(wait time.Duration) {
 	until := h.pace.serverTime().Add(wait)
 	h.mu.Lock()
@@ -63,14 +63,14 @@ func (h *hold) Begin(wait time.Duration) {
 	}
 }
 
-// putBack tells of a hold again that the bucket may have lost. The lock is held.
+// putBack publishes a hold again that the bucket may have lost. The lock must be held.
 func (h *hold) putBack() {
 	if h.until.After(h.pace.serverTime()) {
 		h.tell()
 	}
 }
 
-// tell lets a goroutine tell the others of the hold, until they know of all of it. The lock is
+// tell starts a goroutine that publishes the hold until the bucket has all of it. The lock must be
 // held.
 func (h *hold) tell() {
 	if h.telling {
@@ -110,13 +110,13 @@ func (h *hold) State() (wait time.Duration, changed <-chan struct{}) {
 	return 0, nil
 }
 
-// isTaken reports whether the request that goes first is another one. The lock is held.
+// isTaken reports whether another request goes first. The lock must be held.
 func (h *hold) isTaken(now time.Time) bool {
 	return !h.until.IsZero() && (h.first || now.Before(h.probe))
 }
 
-// Enter implements [transport.Hold]. It waits while the bucket is out of reach: the first
-// request would not be the only one.
+// Enter implements [transport.Hold]. It waits while the bucket is out of reach, because other
+// processes could also make a first request.
 func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 	now := h.pace.serverTime()
 	h.mu.Lock()
@@ -176,14 +176,14 @@ func (h *hold) Leave() {
 	h.wakeUp()
 }
 
-// wakeUp lets the requests look again that wait for the first one. The lock is held.
+// wakeUp makes the waiting requests check again. The lock must be held.
 func (h *hold) wakeUp() {
 	close(h.changed)
 	h.changed = make(chan struct{})
 }
 
-// update changes the record, unless the function reports false. The error is that the
-// process ends.
+// update changes the record unless change returns false. It returns an error only if the process
+// ends.
 func (h *hold) update(change func(*record) bool) error {
 	return h.pace.persist(h.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
 		e, err := read[record](ctx, kv, h.key)
@@ -197,8 +197,8 @@ func (h *hold) update(change func(*record) bool) error {
 	})
 }
 
-// apply takes over what the bucket has, unless it was seen before. A hold of this process that
-// the others do not know yet remains.
+// apply adopts the record in the bucket unless its revision was seen before. A hold of this
+// process that is not published yet remains.
 func (h *hold) apply(r record, revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -17,29 +17,29 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// A Pace is the pace of all origins that this process makes requests to.
+// A Pace coordinates the requests of this process to all origins.
 type Pace struct {
 	bucket *store.Bucket
 	log    *slog.Logger
 	now    func() time.Time // the machine's clock
 	clock  atomic.Pointer[serverClock]
-	probes time.Duration // how long the others wait for the first request after a hold
+	probes time.Duration // how long others wait for the first request after a hold
 
-	ctx    context.Context // until Close
+	ctx    context.Context // done after Close
 	cancel context.CancelFunc
-	all    sync.WaitGroup // goroutines
+	all    sync.WaitGroup // running goroutines
 
 	mu        sync.Mutex
 	schedules map[string]*Schedule
-	holds     map[string]*hold // by key
-	away      bool             // the last attempt to reach the bucket failed
+	holds     map[string]*hold // holds by key
+	away      bool             // whether the last attempt to reach the bucket failed
 
-	conflicts atomic.Int64         // updates that another process came before
-	reserved  func(slot time.Time) // for tests: receives the times that requests are given
+	conflicts atomic.Int64         // number of updates lost to other processes
+	reserved  func(slot time.Time) // for tests: receives the times given to requests
 }
 
-// Open returns the pace that is kept in a bucket. An error is that of the first attempt: of
-// the server, or of missing permissions. A nil log logs nothing.
+// Open returns a Pace that uses a bucket. It returns the error of the first access, such as a
+// server error or a missing permission. If log is nil, nothing is logged.
 func Open(ctx context.Context, bucket *store.Bucket, log *slog.Logger) (*Pace, error) {
 	return open(ctx, bucket, log, time.Now)
 }
@@ -62,12 +62,12 @@ func open(ctx context.Context, bucket *store.Bucket, log *slog.Logger, now func(
 	return p, nil
 }
 
-// watchInterval is how often the watch begins again and the server's time is measured.
-// So an entry that a watch has missed, for any reason, is heard of nevertheless.
+// watchInterval is how often the watch is renewed and the server's time measured. Renewing
+// delivers any entry that a watch has missed.
 const watchInterval = time.Minute
 
-// start lets a goroutine hear of the holds of other processes, and returns when it knows all
-// that there are.
+// start starts a goroutine that follows the holds of other processes, and returns when all
+// existing holds are known.
 func (p *Pace) start(ctx context.Context) error {
 	first := make(chan error, 1)
 	tell := func(err error) {
@@ -94,12 +94,12 @@ func (p *Pace) start(ctx context.Context) error {
 	}
 }
 
-// watch hears of holds until it is time to begin again: at intervals, and when the connection
-// was lost, since the server may have been started anew, without what it had in memory.
+// watch follows holds until it must be renewed: at intervals, and after a lost connection, because
+// the server may have restarted without its data in memory.
 func (p *Pace) watch(heard func()) error {
 	ctx, cancel := context.WithTimeout(p.ctx, watchInterval)
 	defer cancel()
-	p.eachHold(func(h *hold) { h.revision = 0 }) // revisions begin anew in a bucket that was lost
+	p.eachHold(func(h *hold) { h.revision = 0 }) // revisions restart in a recreated bucket
 	err := p.bucket.Watch(ctx, "hold.>", 0, func(r store.Record) {
 		var rec record
 		if r.Value != nil && json.Unmarshal(r.Value, &rec) == nil {
@@ -115,7 +115,7 @@ func (p *Pace) watch(heard func()) error {
 	return err
 }
 
-// eachHold calls f for all holds, with their locks.
+// eachHold calls f for all holds while holding their locks.
 func (p *Pace) eachHold(f func(*hold)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,15 +126,15 @@ func (p *Pace) eachHold(f func(*hold)) {
 	}
 }
 
-// Close ends what goes on in the background, when the times of requests that were cancelled are
-// given back. No request may be waiting.
+// Close waits for background work, such as returning the times of cancelled requests, and ends it.
+// No request may be waiting.
 func (p *Pace) Close() {
 	p.cancel()
 	p.all.Wait()
 }
 
-// Of returns the schedule of an origin. Its name may have letters, digits, "-", "_" and "=".
-// The schedules of one name in all processes are one.
+// Of returns the schedule of an origin. The name of the origin may contain letters, digits, "-",
+// "_" and "=". Processes that use the same name share the schedule.
 func (p *Pace) Of(origin string) *Schedule {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -145,13 +145,13 @@ func (p *Pace) Of(origin string) *Schedule {
 }
 
 const (
-	firstPause   = 2 * time.Millisecond   // after an attempt that another process came before
-	longestPause = 50 * time.Millisecond  // of these
+	firstPause   = 2 * time.Millisecond   // after the first update lost to another process
+	longestPause = 50 * time.Millisecond  // maximum pause after lost updates
 	awayPause    = 500 * time.Millisecond // after an attempt that did not reach the bucket
 )
 
-// persist reads or writes the bucket, and tries again until it succeeds; the error is that of
-// the context. It logs once that the bucket is out of reach.
+// persist calls act, which reads or writes the bucket, until it succeeds or the context ends. It
+// logs once that the bucket is out of reach.
 func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	bound := firstPause
 	for {
@@ -176,11 +176,11 @@ func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jet
 	}
 }
 
-// An entry is the value of a key, as it was read.
+// An entry is the value of a key as read from the bucket.
 type entry[T any] struct {
 	value    T
-	revision uint64    // 0: there is none
-	created  time.Time // by the server's clock
+	revision uint64    // 0 if the key has no value
+	created  time.Time // creation time by the server's clock
 }
 
 // read returns the value of a key.
@@ -196,7 +196,7 @@ func read[T any](ctx context.Context, kv jetstream.KeyValue, key string) (e entr
 	return e, json.Unmarshal(found.Value(), &e.value)
 }
 
-// write replaces the value of a key, unless it has changed since it was read.
+// write replaces the value of a key unless it has changed since it was read.
 func (e *entry[T]) write(ctx context.Context, kv jetstream.KeyValue, key string) error {
 	text, err := json.Marshal(e.value)
 	if err == nil {
@@ -205,7 +205,7 @@ func (e *entry[T]) write(ctx context.Context, kv jetstream.KeyValue, key string)
 	return err
 }
 
-// missed notes that the bucket is out of reach.
+// missed records that the bucket is out of reach.
 func (p *Pace) missed(err error) {
 	p.mu.Lock()
 	already := p.away
@@ -217,7 +217,7 @@ func (p *Pace) missed(err error) {
 	}
 }
 
-// reached notes that the bucket is in reach.
+// reached records that the bucket is in reach.
 func (p *Pace) reached() {
 	p.mu.Lock()
 	again := p.away

@@ -12,34 +12,34 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// horizon is how much of the schedule a process takes at once: what it has taken is lost to
-// the others if it ends. One request may take more.
+// horizon is the part of the schedule that a process reserves at once: its reserved times are lost
+// to the others if it ends. A single request may reserve more.
 const horizon = 250 * time.Millisecond
 
-// A Schedule is the pace of one origin. It implements [transport.SharedPace].
+// A Schedule is the shared schedule of one origin. It implements [transport.SharedPace].
 //
-// Requests that wait at the same time ask together. While the last time that this process
-// has taken is not near, the others wait here, so that a process that ends leaves no gap.
+// Requests that wait at the same time are reserved together. While the last time reserved by this
+// process is not near, further requests wait in the process, so that little is lost if it ends.
 type Schedule struct {
 	pace   *Pace
 	origin string
 
 	mu      sync.Mutex
-	waiting []*reservation // in the order of their calls
-	running bool           // a goroutine reserves for them
-	next    time.Time      // Next of the state that this process has written last, by the machine's clock
-	last    time.Time      // the last time that was taken, by the machine's clock
+	waiting []*reservation // requests in the order of their calls
+	running bool           // whether a goroutine reserves times for them
+	next    time.Time      // Next of the last state written by this process, by the machine's clock
+	last    time.Time      // last reserved time, by the machine's clock
 }
 
 // A reservation implements [transport.Reservation].
 type reservation struct {
 	schedule *Schedule
 	rate     rate
-	known    chan struct{} // is closed when the request has its time
+	known    chan struct{} // closed when the request has its time
 
-	abandoned bool      // nobody waits for it; schedule.mu
-	at        time.Time // by the machine's clock
-	next      time.Time // Next of the state after it
+	abandoned bool      // set if nobody waits for it; guarded by schedule.mu
+	at        time.Time // reserved time, by the machine's clock
+	next      time.Time // Next of the state after the reservation
 }
 
 // Reserve implements [transport.SharedPace].
@@ -82,15 +82,14 @@ func (r *reservation) Cancel() {
 	select {
 	case <-r.known:
 		s.giveBack(r)
-	default: // it is removed from those that wait, or given back when it has a time
+	default: // run removes it from the waiting requests, or gives its time back
 	}
 }
 
-// giveBackTime is how long a process tries to give a time back.
+// giveBackTime is how long a process tries to give back a time.
 const giveBackTime = time.Second
 
-// giveBack gives back a time that is not used, if nobody has taken one after it. The lock is
-// held.
+// giveBack returns an unused time if nobody has reserved a later one. The lock must be held.
 func (s *Schedule) giveBack(r *reservation) {
 	if !r.at.After(s.pace.now()) {
 		return
@@ -116,7 +115,7 @@ func (s *Schedule) giveBack(r *reservation) {
 	})
 }
 
-// run reserves times as long as requests wait for them.
+// run reserves times while requests wait for them.
 func (s *Schedule) run() {
 	for {
 		batch, more := s.batch()
@@ -136,8 +135,7 @@ func (s *Schedule) run() {
 	}
 }
 
-// batch returns the requests whose times are reserved now. It reports false if no request
-// waits.
+// batch returns the requests whose times are reserved next. more is false if no request waits.
 func (s *Schedule) batch() (batch []*reservation, more bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,17 +157,16 @@ func (s *Schedule) batch() (batch []*reservation, more bool) {
 	return batch, true
 }
 
-// waitForHorizon waits until the last time that was taken is near, but not for long: times may
+// waitForHorizon waits until the last reserved time is near, but not for long, because times may
 // be given back meanwhile.
 func (s *Schedule) waitForHorizon() {
 	s.mu.Lock()
 	wait := s.last.Sub(s.pace.now()) - horizon/2
 	s.mu.Unlock()
-	_ = store.Sleep(s.pace.ctx, min(wait, horizon)) // the next attempt finds out that the process ends
+	_ = store.Sleep(s.pace.ctx, min(wait, horizon)) // the next attempt notices the end of the process
 }
 
-// reserve takes the times of a batch of requests, and gives them to these. The error is that
-// of a context: the process ends.
+// reserve reserves times for a batch of requests. It returns an error only if the process ends.
 func (s *Schedule) reserve(batch []*reservation) error {
 	slots := make([]time.Time, len(batch))
 	var e entry[state]
@@ -209,9 +206,9 @@ func (s *Schedule) reserve(batch []*reservation) error {
 
 func (s *Schedule) key() string { return "rate." + s.origin }
 
-// current returns the Next from which times are taken now, by the server's clock. The bucket
-// may have been lost with the server: then this process may know more, and a burst needs a rest
-// before it, since there may have been one just now.
+// current returns the Next from which times are reserved now, by the server's clock. If the bucket
+// was lost with the server, this process may know a later Next. In that case a burst must be
+// preceded by a rest, because one may just have happened.
 func (s *Schedule) current(e entry[state], r rate, now time.Time) time.Time {
 	next := e.value.Next.Add(-setBack(e.created, now))
 	if e.revision == 0 {
@@ -225,9 +222,8 @@ func (s *Schedule) current(e entry[state], r rate, now time.Time) time.Time {
 	return later(next, now.Add(s.next.Sub(s.pace.now())))
 }
 
-// setBack returns by how much the server's clock was set back since it stamped an entry, or
-// the clock of another server shows less after it has taken over. Small differences are
-// errors of measurement.
+// setBack returns by how much the server's clock was set back since it stamped an entry. The clock
+// of a server that has taken over may also be behind. Small differences are measurement errors.
 func setBack(created, now time.Time) time.Duration {
 	if d := created.Sub(now); d > 2*time.Second {
 		return d
@@ -235,35 +231,35 @@ func setBack(created, now time.Time) time.Duration {
 	return 0
 }
 
-// A state is what the bucket has of the rate of an origin.
+// A state is the rate state of an origin as stored in the bucket.
 type state struct {
 	// Next is the time at which the next request would be made if there were no bursts
 	// (the theoretical arrival time of the generic cell rate algorithm).
 	Next time.Time `json:"next"`
 }
 
-// A rate is what one request asks for.
+// A rate is the rate requested for one reservation.
 type rate struct {
-	interval time.Duration // between requests
-	burst    int           // that may follow each other at once after a rest, at least 1
+	interval time.Duration // time between requests
+	burst    int           // number of requests that may follow each other at once after a rest, at least 1
 }
 
 // rest is how far Next may be ahead of a request that is made at once.
 func (r rate) rest() time.Duration { return time.Duration(r.burst-1) * r.interval }
 
-// take takes the next free time from a state, at or after now.
+// take reserves the next free time of a state, at or after now.
 //
-// Runs may have different rates for one origin: each request moves the state on by its own
-// interval, so that two runs get at most what the rates allow together: a run with half the
-// requests of its rate leaves the other one half of its own.
+// Runs may have different rates for one origin. Each request advances the state by its own
+// interval, so that two runs together stay within both rates: a run that uses half of its rate
+// leaves the other run half of its own.
 func (s *state) take(now time.Time, r rate) time.Time {
 	begin := later(s.Next, now)
 	s.Next = begin.Add(r.interval)
 	return later(begin.Add(-r.rest()), now)
 }
 
-// giveBack gives back a time, after which Next was next. It reports false, and does nothing,
-// if others have taken times after it.
+// giveBack returns a time to the state, where next was Next after its reservation. It does nothing
+// and returns false if others have reserved later times.
 func (s *state) giveBack(next time.Time, r rate) bool {
 	if !s.Next.Equal(next) {
 		return false

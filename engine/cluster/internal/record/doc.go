@@ -1,4 +1,4 @@
-// Package record has what the programs of a run on many machines store on the server, as JSON:
-// the record of a run, that of a worker, and the envelope of a page. Package store knows how it
-// is stored, and nothing of its meaning.
+// Package record defines the JSON that the programs of a distributed run store on the server: the
+// record of a run, the record of a worker, and the envelope of a page. Package store stores this
+// JSON without interpreting it.
 package record

@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// An Envelope is the first line of what is stored of a step: all but the items. It is part
-// of the contract with programs that read the items with a NATS client.
+// An Envelope is the first line of a stored step: everything except the items. Programs that read
+// the items with a NATS client depend on its format.
 type Envelope struct {
-	Record   *engine.Record        `json:"record,omitempty"` // of the page; nil: the step has none
-	Lists    []List                `json:"lists,omitempty"`  // of its items, which follow the envelope
+	Record   *engine.Record        `json:"record,omitempty"` // record of the page; nil if the step has no page
+	Lists    []List                `json:"lists,omitempty"`  // lists of the items, which follow the envelope
 	Kept     map[string]any        `json:"kept,omitempty"`
 	Root     string                `json:"root,omitempty"`
 	Final    bool                  `json:"final,omitempty"`
@@ -26,10 +26,10 @@ type Envelope struct {
 	Position json.RawMessage       `json:"position,omitempty"`
 	Missing  map[string][][]string `json:"missing,omitempty"`
 	Ending   *partition.Ending     `json:"ending,omitempty"`
-	Task     *partition.Task       `json:"task,omitempty"` // of a failure, to try it again
+	Task     *partition.Task       `json:"task,omitempty"` // failed task, needed to retry it
 }
 
-// A List is one of the lists of a page's items: it ends at a byte and an item of them.
+// A List is one of the lists of a page's items. It ends at the given byte and item.
 type List struct {
 	DataType string `json:"dataType"`
 	End      int    `json:"end"`
@@ -60,8 +60,8 @@ func ReadEnvelope(entry *store.Entry) (*Envelope, error) {
 	return e, err
 }
 
-// keepOrder decodes the values of the partition once more, so that their keys are in the
-// order of the API.
+// keepOrder decodes the values of the partition again, so that their keys keep the order of the
+// API.
 func (e *Envelope) keepOrder(text []byte) error {
 	var again struct {
 		Record struct{ Partition map[string]json.RawMessage }
@@ -79,12 +79,12 @@ func (e *Envelope) keepOrder(text []byte) error {
 	return nil
 }
 
-// Decode reads JSON and keeps the digits of numbers.
+// Decode parses JSON and preserves the digits of numbers.
 func Decode(text []byte, into any) error {
 	return value.Unmarshal(text, into)
 }
 
-// Page returns the page of a step, or nil if it has none.
+// Page returns the page of a step, or nil if it has no page.
 func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.RawMessage, error)) *engine.Page {
 	if e.Record == nil {
 		return nil

@@ -13,24 +13,24 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// A Run is what the server has of a run, apart from its pages. It has no secrets.
+// A Run is the record of a run on the server, without its pages. It contains no secrets.
 type Run struct {
 	Version     int                       `json:"version"`
 	Run         string                    `json:"run"`
-	Submission  string                    `json:"submission"` // tells it apart from others of the same name, which were deleted
+	Submission  string                    `json:"submission"` // distinguishes the run from deleted runs with the same name
 	Phase       status.Phase              `json:"phase"`
-	Deleted     bool                      `json:"deleted,omitempty"` // what is left of it can only be deleted
-	Name        string                    `json:"name"`              // of the configuration
-	Config      string                    `json:"config"`            // hash of its text
+	Deleted     bool                      `json:"deleted,omitempty"` // whether the rest of the run can only be deleted
+	Name        string                    `json:"name"`              // name of the configuration
+	Config      string                    `json:"config"`            // hash of the text of the configuration
 	Fingerprint map[string]string         `json:"fingerprint"`
-	Program     string                    `json:"program,omitempty"` // that submitted the run, with its version
+	Program     string                    `json:"program,omitempty"` // name and version of the program that submitted the run
 	Started     time.Time                 `json:"started"`
-	Origin      string                    `json:"origin"` // as a token
+	Origin      string                    `json:"origin"` // token of the origin
 	Address     string                    `json:"address,omitempty"`
-	Parallel    int                       `json:"parallel,omitempty"` // requests in flight; 0: any number
-	Jobs        []string                  `json:"jobs,omitempty"`     // selected; empty: all
-	Outlines    []engine.Outline          `json:"outlines,omitempty"` // of the jobs that run
-	Whole       bool                      `json:"whole,omitempty"`    // one task runs all jobs
+	Parallel    int                       `json:"parallel,omitempty"` // maximum number of requests in flight; 0 means no limit
+	Jobs        []string                  `json:"jobs,omitempty"`     // selected jobs; empty for all jobs
+	Outlines    []engine.Outline          `json:"outlines,omitempty"` // outlines of the jobs that run
+	Whole       bool                      `json:"whole,omitempty"`    // whether one task runs all jobs
 	Inputs      map[string]any            `json:"inputs,omitempty"`
 	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
 	Secrets     []string                  `json:"secrets,omitempty"` // names of the secret inputs that workers need
@@ -39,7 +39,7 @@ type Run struct {
 	BaseURL     string                    `json:"baseUrl,omitempty"`
 	MaxPages    int                       `json:"maxPages,omitempty"`
 	MaxBytes    int64                     `json:"maxBytes,omitempty"`
-	Releases    string                    `json:"releases,omitempty"` // the id of the collection that releases pages
+	Releases    string                    `json:"releases,omitempty"` // ID of the collection that releases pages
 }
 
 // RunVersion is the version of the record of a run.
@@ -53,7 +53,7 @@ func (r *Run) Options() []engine.Option {
 	}
 }
 
-// AllJobs is the job of the task that runs all jobs, in subjects.
+// AllJobs stands for the job in the subject of a task that runs all jobs.
 const AllJobs = "_all"
 
 // Key returns the key of a task.
@@ -65,8 +65,8 @@ func (r *Run) Key(task partition.Task) store.Key {
 	return store.Key{Run: r.Run, Submission: r.Submission, Job: job, Task: task.ID}
 }
 
-// IsSearch reports whether a task finds values of a variable. Otherwise it lists a partition,
-// or runs all jobs.
+// IsSearch reports whether a task searches for values of a variable. Other tasks list a partition
+// or run all jobs.
 func (r *Run) IsSearch(task partition.Task) bool {
 	for _, o := range r.Outlines {
 		if o.Job == task.Job {
@@ -76,10 +76,11 @@ func (r *Run) IsSearch(task partition.Task) bool {
 	return false
 }
 
-// Command returns a command about the run, for hints. The flags reach the same server.
+// Command returns a command about the run for use in hints. flags are appended to reach the same
+// server.
 func (r *Run) Command(verb, flags string) string { return "stopwhen " + verb + " " + r.Run + flags }
 
-// WorkerCommand returns the command that starts a worker for the run, for hints.
+// WorkerCommand returns the command that starts a worker for the run, for use in hints.
 func (r *Run) WorkerCommand(flags string) string {
 	words := []string{"stopwhen worker"}
 	if len(r.Env) > 0 {
@@ -91,19 +92,19 @@ func (r *Run) WorkerCommand(flags string) string {
 	return strings.Join(words, " ") + flags
 }
 
-// A Worker is what the server knows of a worker.
+// A Worker is the record of a worker on the server.
 type Worker struct {
 	Host    string    `json:"host"`
 	Started time.Time `json:"started"`
 	Slots   int       `json:"slots"`
 	Running []Task    `json:"running,omitempty"`
-	Done    int       `json:"done"` // tasks
+	Done    int       `json:"done"` // number of tasks done
 
-	Problems map[string]string `json:"problems,omitempty"` // why it cannot run runs, by their ids
-	Full     []string          `json:"full,omitempty"`     // runs whose pages wait, since the server has no room for them
+	Problems map[string]string `json:"problems,omitempty"` // reasons why it cannot run a run, by the ID of the run
+	Full     []string          `json:"full,omitempty"`     // runs whose pages wait because the server has no room for them
 }
 
-// Problem returns why the worker cannot run a run or, without its id, one of them.
+// Problem returns why the worker cannot run the given run, or one of its runs if run is "".
 func (w *Worker) Problem(run string) string {
 	if run != "" {
 		return w.Problems[run]
@@ -114,12 +115,12 @@ func (w *Worker) Problem(run string) string {
 	return ""
 }
 
-// A Task is a task that a worker runs.
+// A Task is a task that a worker is running.
 type Task struct {
 	Run        string `json:"run"`
-	Submission string `json:"submission"`    // of the run
-	Job        string `json:"job,omitempty"` // empty: the task has not been read
+	Submission string `json:"submission"`    // submission of the run
+	Job        string `json:"job,omitempty"` // empty if the task has not been read
 	Task       string `json:"task"`
-	Search     bool   `json:"search,omitempty"` // it finds values of a variable
-	Label      string `json:"label,omitempty"`  // of its partition, for people
+	Search     bool   `json:"search,omitempty"` // whether it searches for values of a variable
+	Label      string `json:"label,omitempty"`  // label of its partition for users
 }

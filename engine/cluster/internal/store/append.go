@@ -18,12 +18,12 @@ import (
 
 // Limits of messages.
 const (
-	headerRoom = 16 << 10 // bytes of a message that are left for headers
-	maxParts   = 1000     // of a batch, as the server has it
-	unanswered = 8 << 20  // bytes of a batch that are sent before the server has to answer
+	headerRoom = 16 << 10 // bytes reserved for headers in a message
+	maxParts   = 1000     // server limit of messages in a batch
+	unanswered = 8 << 20  // bytes of a batch sent before the server has to answer
 )
 
-// A page is what Append stores.
+// A page is the page that Append stores.
 type page struct {
 	key      Key
 	head     Head
@@ -34,14 +34,14 @@ type page struct {
 
 func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
 
-// Append stores a page of a task: an envelope, which is one line of text without its
-// newline, and items. after is the sequence of the last page of the task, 0 if it has
-// none. It returns the sequence of the page.
+// Append stores a page of a task and returns its sequence. The page consists of an envelope, which
+// is one line of text without its newline, and items. after is the sequence of the last page of
+// the task, or 0 if the task has no pages.
 //
-// If another attempt has appended a page after that one, the error is [ErrLost], and
-// nothing is stored. If the run is deleted, it is [ErrDeleted]. Otherwise Append tries
-// until the page is stored once, or the context or the patience ends; then the page may
-// have been stored, as [Store.Last] tells.
+// If another attempt has appended a page after that page, nothing is stored and the error is
+// [ErrLost]. If the run is deleted, the error is [ErrDeleted]. Otherwise Append retries until the
+// page is stored once, or until the context or the patience ends; then the page may have been
+// stored, and [Store.Last] tells.
 func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, envelope []byte, items document.Items) (uint64, error) {
 	head.After = after
 	p := &page{key: key, head: head, envelope: envelope, items: items, subject: pagesOf(key)}
@@ -70,8 +70,8 @@ func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, en
 	return sequence, err
 }
 
-// outcome finds out whether a page was stored whose acknowledgement was not received. It
-// returns its sequence, or 0 if it was not stored and may be sent again.
+// outcome finds out whether a page was stored although its acknowledgement was not received. It
+// returns the sequence of the page, or 0 if the page was not stored and may be sent again.
 func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 	last, err := s.lastMessage(ctx, p.key)
 	if err != nil {
@@ -93,7 +93,7 @@ func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 	return 0, ErrLost
 }
 
-// publish sends a page once: as one message, or as an atomic batch of several.
+// publish sends a page once, either as one message or as an atomic batch of messages.
 func (s *Store) publish(ctx context.Context, p *page) (uint64, error) {
 	room := int(s.nc.MaxPayload()) - headerRoom
 	if room <= 0 {
@@ -114,17 +114,17 @@ func (s *Store) publish(ctx context.Context, p *page) (uint64, error) {
 	return w.send()
 }
 
-// A partWriter cuts a page into parts of the same size and sends them.
+// A partWriter cuts a page into parts of equal size and sends them.
 type partWriter struct {
 	ctx     context.Context
 	s       *Store
 	page    *page
 	room    int
 	parts   int
-	batch   string // id of the batch; empty for a page in one message
+	batch   string // ID of the batch; empty for a page in one message
 	part    int    // number of the part in the buffer, from 1
 	buffer  *bytes.Buffer
-	unasked int // bytes that were sent since the last answer
+	unasked int // number of bytes sent since the last answer
 }
 
 func (w *partWriter) send() (uint64, error) {
@@ -143,7 +143,7 @@ func (w *partWriter) send() (uint64, error) {
 	return w.commit()
 }
 
-// Write adds to the current part, and sends it when more follows.
+// Write adds to the current part, and sends the part when more data follows.
 func (w *partWriter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		if w.buffer.Len() == w.room {
@@ -158,8 +158,8 @@ func (w *partWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// message returns the current part. The first one has the expectation, the last one the
-// head.
+// message returns the message of the current part. The first part has the expectation, and the
+// last part has the head.
 func (w *partWriter) message() *nats.Msg {
 	m := nats.NewMsg(w.page.subject)
 	m.Data = w.buffer.Bytes()
@@ -173,7 +173,7 @@ func (w *partWriter) message() *nats.Msg {
 	return m
 }
 
-// sendPart sends a part that is not the last one.
+// sendPart sends a part other than the last.
 func (w *partWriter) sendPart() error {
 	m := w.message()
 	w.unasked += len(m.Data)
@@ -195,7 +195,7 @@ func (w *partWriter) sendPart() error {
 	return streamError(w.page.key.Run, "stores the parts of a page one by one", "use NATS server 2.12 or newer")
 }
 
-// commit sends the last part, and returns its sequence.
+// commit sends the last part and returns its sequence.
 func (w *partWriter) commit() (uint64, error) {
 	m := w.message()
 	head := w.page.head
@@ -227,7 +227,7 @@ func (w *partWriter) request(m *nats.Msg) ([]byte, error) {
 	return data, err
 }
 
-// readAck reads the answer of the server to a message that is to be stored.
+// readAck reads the server's answer to a stored message.
 func readAck(answer []byte) (uint64, error) {
 	var ack struct {
 		Error    *jetstream.APIError `json:"error"`

@@ -10,21 +10,21 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// A Bucket is a key-value bucket. One in memory is created again if the server has lost it.
+// A Bucket is a key-value bucket. A bucket in memory is recreated if the server has lost it.
 type Bucket struct {
 	s      *Store
 	config jetstream.KeyValueConfig
 
 	mu sync.Mutex
-	kv jetstream.KeyValue // nil: to be opened
+	kv jetstream.KeyValue // nil until the bucket is opened
 }
 
-// A Record is what a bucket has under a key.
+// A Record is the value of a key in a bucket.
 type Record struct {
 	Name     string
-	Value    []byte // nil: it was deleted
+	Value    []byte // nil if it was deleted
 	Revision uint64
-	Time     time.Time // of the change, by the clock of the server
+	Time     time.Time // time of the change by the server's clock
 }
 
 func recordOf(entry jetstream.KeyValueEntry) Record {
@@ -37,7 +37,7 @@ func recordOf(entry jetstream.KeyValueEntry) Record {
 
 func (b *Bucket) stream() string { return bucketStream + b.config.Bucket }
 
-// Try calls f once, within a few seconds. A permission that the server denies ends it at once.
+// Try calls f once, with a timeout of a few seconds. A denied permission ends it at once.
 func (b *Bucket) Try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	err := b.try(ctx, f)
 	if denied, ok := errors.AsType[*denial](err); ok {
@@ -70,8 +70,8 @@ func (b *Bucket) retry(ctx context.Context, what string, f func(ctx context.Cont
 	})
 }
 
-// open returns the bucket. It is created only if there is none, so that a user who may not
-// create it can use one that exists.
+// open returns the bucket. It creates the bucket only if it is missing, so that a user without
+// that permission can use an existing bucket.
 func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 	b.mu.Lock()
 	kv := b.kv
@@ -92,13 +92,13 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 	return kv, nil
 }
 
-// isLost reports whether an error says that a bucket in memory is not there any more.
+// isLost reports whether an error means that a bucket in memory no longer exists.
 func (b *Bucket) isLost(err error) bool {
 	return b.config.Storage == jetstream.MemoryStorage && (errors.Is(err, jetstream.ErrNoStreamResponse) ||
 		errors.Is(err, nats.ErrNoResponders) || errors.Is(err, nats.ErrStreamNotFound) || codeOf(err) == jetstream.JSErrCodeStreamNotFound)
 }
 
-// get returns the record of a key, or nil.
+// get returns the record of a key, or nil if there is no record.
 func (b *Bucket) get(ctx context.Context, what, key string) (record *Record, err error) {
 	err = b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		entry, err := kv.Get(ctx, key)
@@ -142,9 +142,9 @@ func (b *Bucket) list(ctx context.Context, what string) (records []Record, err e
 	return records, err
 }
 
-// drop deletes a record, unless it has another revision; 0 stands for any. The marker that
-// tells clients of it expires, except in a bucket whose markers do not, which others have
-// created.
+// drop deletes a record unless it has another revision; revision 0 matches any. The marker that
+// informs clients of the deletion expires, except in a bucket that others have created without
+// expiring markers.
 func (b *Bucket) drop(ctx context.Context, what, key string, revision uint64) error {
 	return b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		options := []jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}
@@ -153,15 +153,15 @@ func (b *Bucket) drop(ctx context.Context, what, key string, revision uint64) er
 			err = kv.Purge(ctx, key, options...)
 		}
 		if codeOf(err) == codeWrongLast {
-			return nil // it has been stored again, or is gone
+			return nil // it has been stored again or is gone
 		}
 		return err
 	})
 }
 
-// Watch calls changed for the record of each key that matches a pattern, and for each change
-// after a revision, until the connection has been interrupted, which the watcher itself would
-// notice much later. heard is called when what there was has been delivered; it may be nil.
+// Watch calls changed for the record of each key that matches a pattern, and for each change after
+// a revision. It returns when the connection is interrupted, which the watcher itself would notice
+// much later. heard is called when all existing records have been delivered; it may be nil.
 func (b *Bucket) Watch(ctx context.Context, keys string, after uint64, changed func(Record), heard func()) error {
 	reconnected := b.s.nc.StatusChanged(nats.CONNECTED)
 	defer b.s.nc.RemoveStatusListener(reconnected)

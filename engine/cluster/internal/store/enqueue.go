@@ -11,7 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxPending is how many tasks are sent before the server has confirmed them.
+// maxPending is the maximum number of tasks sent without a confirmation from the server.
 const maxPending = 256
 
 // An Item is a task to be queued.
@@ -19,11 +19,11 @@ type Item struct {
 	Key
 	Origin  string
 	Payload []byte
-	RetryOf uint64 // sequence of the marker of the failure that is to be tried again; 0: none
+	RetryOf uint64 // sequence of the failure marker to be retried; 0 for a task that has not failed
 }
 
-// message returns the message of an item that is stored only if the last one of its
-// subject is the one with sequence after.
+// message returns the message of an item. The message is stored only if the last message of its
+// subject has the sequence after.
 func (i Item) message(after uint64) *nats.Msg {
 	m := nats.NewMsg(workOf(i.Origin, i.Key))
 	m.Data = i.Payload
@@ -34,7 +34,7 @@ func (i Item) message(after uint64) *nats.Msg {
 	return m
 }
 
-// Enqueue queues tasks. A task that is queued is not queued again.
+// Enqueue queues tasks. It does not queue a task twice.
 func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 	waiting, end := s.await(ctx, workStream)
 	defer end()
@@ -55,7 +55,7 @@ func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 	return nil
 }
 
-// confirmed reports whether the server says that the task is queued.
+// confirmed reports whether the server confirms that the task is queued.
 func (i Item) confirmed(ctx context.Context, future jetstream.PubAckFuture) bool {
 	if future == nil {
 		return false
@@ -73,9 +73,9 @@ func (i Item) confirmed(ctx context.Context, future jetstream.PubAckFuture) bool
 	return false
 }
 
-// enqueue queues one task, and tries until it is queued once. Where another message of the
-// task is queued, a retry goes after it: the worker may have stored the marker of the
-// failure, but not have removed the message yet, and would remove the retry with it.
+// enqueue queues one task, retrying until it is queued once. If another message of the task is
+// queued, a retry is queued behind it: the worker may have stored the failure marker but not yet
+// removed the message, and would remove the retry as well.
 func (s *Store) enqueue(ctx context.Context, item Item) error {
 	return s.retry(ctx, "queue a task", workStream, func(ctx context.Context) error {
 		_, err := s.js.PublishMsg(ctx, item.message(0))

@@ -12,18 +12,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// An Entry is a page that is stored. A large one is in a temporary file, which
-// [Entry.Release] closes.
+// An Entry is a stored page. A large page is in a temporary file, which [Entry.Release] closes.
 type Entry struct {
 	Heading
-	Envelope []byte // without its newline
+	Envelope []byte // the envelope without its newline
 	Items    document.Items
-	Window   *spool.Window // of the block of Items; nil if it is in memory
+	Window   *spool.Window // window of the block of Items; nil if Items are in memory
 
 	buffer *spool.Buffer
 }
 
-// Release closes the temporary file of the entry. Its items are not valid any more.
+// Release closes the temporary file of the entry and so invalidates its items.
 func (e *Entry) Release() {
 	if e != nil && e.buffer != nil {
 		e.buffer.Release()
@@ -31,20 +30,21 @@ func (e *Entry) Release() {
 	}
 }
 
-// A message is one message of a run, however it was received.
+// A message is one message of a run, regardless of how it was received.
 type message jetstream.RawStreamMsg
 
-// part returns the batch of a message and its number in it; "" for a page in one message.
+// part returns the batch of a message and its number in the batch. The batch is "" for a page in
+// one message.
 func (m *message) part() (batch string, number int) {
 	batch = m.Header.Get(headerBatch)
-	number, _ = strconv.Atoi(m.Header.Get(headerBatchSequence)) // 0 is the number of no part
+	number, _ = strconv.Atoi(m.Header.Get(headerBatchSequence)) // 0 is not a valid part number
 	return batch, number
 }
 
-// last reports whether the message has the head of a page: it is the page, or its last part.
+// last reports whether the message has the head of a page: it is the whole page or its last part.
 func (m *message) last() bool { return m.Header.Get(headerHead) != "" }
 
-// entry returns the entry of the last message of a page, without its contents.
+// entry returns the entry of the last message of a page, without its content.
 func (m *message) entry() (*Entry, error) {
 	key, ok := keyOf(m.Subject)
 	head, err := readHead(m.Header)
@@ -59,18 +59,18 @@ func damaged(sequence uint64, what string) error {
 		Hint: "delete the run and submit it again"}
 }
 
-// An assembly puts pages together from their messages.
+// An assembly assembles pages from their messages.
 type assembly struct {
-	batch    string // of the page that has begun; empty: none has
-	parts    int    // of it that are here
+	batch    string // batch of the page in progress; empty if there is no such page
+	parts    int    // number of its parts received so far
 	first    uint64 // sequence of its first part
 	envelope []byte
-	complete bool // the envelope is
+	complete bool // whether the envelope is complete
 	items    int
 	buffer   *spool.Buffer
 }
 
-// add adds a message. It returns the entry that is complete with it, or nil.
+// add adds a message. It returns the entry completed by the message, or nil.
 func (a *assembly) add(m *message) (*Entry, error) {
 	batch, number := m.part()
 	if batch == "" {
@@ -94,7 +94,7 @@ func (a *assembly) add(m *message) (*Entry, error) {
 	return a.finish(m)
 }
 
-// write adds the data of a part: the end of the envelope, then items.
+// write adds the data of a part: the rest of the envelope, then items.
 func (a *assembly) write(data []byte) error {
 	if !a.complete {
 		end := bytes.IndexByte(data, '\n')
@@ -127,7 +127,7 @@ func (a *assembly) finish(m *message) (*Entry, error) {
 	return e, nil
 }
 
-// reset forgets a page that has begun.
+// reset discards the page in progress.
 func (a *assembly) reset() {
 	if a.buffer != nil {
 		a.buffer.Release()

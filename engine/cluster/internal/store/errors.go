@@ -17,16 +17,16 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Errors that callers decide by.
+// Errors that callers test for.
 var (
 	ErrLost     = errors.New("another worker has continued the task")
 	ErrDeleted  = errors.New("the run has been deleted, or was never submitted")
 	ErrConflict = errors.New("the record has been changed in the meantime")
 	ErrNoQueue  = errors.New("the origin has no queue")
-	ErrEmpty    = errors.New("nothing has been submitted yet") // and the user may not create the streams
+	ErrEmpty    = errors.New("nothing has been submitted yet") // the user may not create the streams either
 )
 
-// Codes of errors of JetStream that the client has no names for.
+// JetStream error codes that the client does not name.
 const (
 	codeAccountResources  jetstream.ErrorCode = 10002
 	codeInsufficient      jetstream.ErrorCode = 10023
@@ -46,7 +46,7 @@ const (
 	codeBatchesInFlight   jetstream.ErrorCode = 10210
 )
 
-// codeOf returns the code of an error of JetStream, or 0.
+// codeOf returns the code of a JetStream error, or 0.
 func codeOf(err error) jetstream.ErrorCode {
 	var api jetstream.JetStreamError
 	if errors.As(err, &api) && api.APIError() != nil {
@@ -55,12 +55,12 @@ func codeOf(err error) jetstream.ErrorCode {
 	return 0
 }
 
-// isFull reports whether a page was refused because the limits of the stream, of the
-// account or of the disk have been reached.
+// isFull reports whether a page was refused because a limit of the stream, the account or the disk
+// has been reached.
 func isFull(err error) bool {
 	switch codeOf(err) {
 	case codeStoreFailed:
-		return !strings.Contains(err.Error(), "message size") // which has the same code, and does not change
+		return !strings.Contains(err.Error(), "message size") // the error for a message that is too large has the same code, but does not go away
 	case codeInsufficient, codeMemoryResources, codeStorageResources, codeAccountResources, codeStorageLimit:
 		return true
 	}
@@ -80,7 +80,7 @@ func isTemporary(err error) bool {
 			return true
 		}
 	}
-	var broken net.Error // the connection broke while a message was written to it
+	var broken net.Error // the connection broke during a write
 	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
 		return true
 	}
@@ -94,8 +94,8 @@ func isTemporary(err error) bool {
 	return errors.As(err, &api) && api.APIError().Code == 503
 }
 
-// retry calls f until it succeeds, fails for good, or the patience or the context ends.
-// The error begins with what, which names the operation. stream is the stream that f uses.
+// retry calls f until it succeeds, fails permanently, or the patience or the context ends. The
+// error begins with what, which names the operation. stream is the stream that f uses.
 func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx context.Context) error) error {
 	return s.repeat(ctx, what, func() (bool, error) {
 		err := s.try(ctx, tryTimeout, stream, f)
@@ -103,8 +103,7 @@ func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx conte
 	})
 }
 
-// repeat is [Store.retry] for a function that says itself whether the same may succeed a
-// little later.
+// repeat is like [Store.retry] for a function that itself reports whether to try again.
 func (s *Store) repeat(ctx context.Context, what string, once func() (again bool, err error)) error {
 	start, pause := time.Now(), Backoff{First: firstPause, Longest: lastPause}
 	for {
@@ -129,7 +128,7 @@ func (s *Store) repeat(ctx context.Context, what string, once func() (again bool
 	}
 }
 
-// try calls f once, with a context that ends when the server will not answer requests about
+// try calls f once, with a context that ends when the server is not going to answer requests about
 // the stream: see [listener].
 func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
@@ -155,13 +154,13 @@ func silent(what string, waited time.Duration, err error) error {
 	}
 }
 
-// A cause is why the server refused a request, and what to do about it.
+// A cause explains why the server refused a request, and suggests a remedy.
 type cause struct {
 	class         failure.Class
 	message, hint string
 }
 
-// causes by code. Other errors are printed as they are.
+// causes maps error codes to causes. Other errors are printed unchanged.
 var causes = map[jetstream.ErrorCode]cause{
 	jetstream.JSErrCodeJetStreamNotEnabled: {failure.Config, "the NATS server does not have JetStream enabled",
 		"enable JetStream in the configuration of the server"},
@@ -181,7 +180,7 @@ var causes = map[jetstream.ErrorCode]cause{
 		"raise max_consumers of the stream"},
 }
 
-// explain returns an error of the server as one that says what to do.
+// explain returns an error of the server as an error with a hint.
 func explain(what string, err error) error {
 	var already *failure.Error
 	var denied *denial
@@ -202,8 +201,8 @@ func explain(what string, err error) error {
 	return &failure.Error{Class: failure.IO, Op: "store", Message: what + ": " + err.Error(), Err: err}
 }
 
-// Reason returns the message of an error of the NATS client, for people. Clients that do not
-// buffer call a broken connection a buffer that is full.
+// Reason returns the message of a NATS client error for users. A client without a buffer reports a
+// broken connection as a full buffer.
 func Reason(err error) string {
 	if errors.Is(err, nats.ErrReconnectBufExceeded) {
 		return "the connection to the NATS server is interrupted"
@@ -211,11 +210,11 @@ func Reason(err error) string {
 	return err.Error()
 }
 
-// A denial is a permission that the user does not have. The server does not answer the request,
-// and tells the connection.
+// A denial is a missing permission of the user. The server does not answer the request, but
+// reports the denial to the connection.
 type denial struct {
 	subject string
-	receive bool // the user may not subscribe to it; otherwise it may not publish to it
+	receive bool // the user may not subscribe to the subject; if false, the user may not publish to it
 }
 
 func (d *denial) Error() string {
@@ -225,7 +224,7 @@ func (d *denial) Error() string {
 	return "the NATS user may not publish to " + d.subject
 }
 
-// explain returns the error of the operation that was denied.
+// explain returns the error of the denied operation.
 func (d *denial) explain(what string) error {
 	failed := &failure.Error{Class: failure.Config, Op: "store", Message: what + ": " + d.Error(), Err: d,
 		Hint: "give the user this permission, or connect with another user"}
@@ -239,7 +238,7 @@ func (d *denial) explain(what string) error {
 
 var deniedSubject = regexp.MustCompile(`(?i)violation for (publish|subscription) to "([^"]+)"`)
 
-// denialOf returns the denial that a connection is told of, or nil if the error is another one.
+// denialOf returns the denial reported by a connection error, or nil if the error is another one.
 func denialOf(err error) *denial {
 	found := deniedSubject.FindStringSubmatch(err.Error())
 	if found == nil {
@@ -248,8 +247,8 @@ func denialOf(err error) *denial {
 	return &denial{subject: found[2], receive: strings.EqualFold(found[1], "subscription")}
 }
 
-// isAbout reports whether the subject of a denial is one of a stream: of its messages, or of
-// requests about it.
+// isAbout reports whether the subject of a denial belongs to a stream, as a subject of its
+// messages or of requests about it.
 func (d *denial) isAbout(stream string) bool {
 	messages := workSubject
 	if bucket, ok := strings.CutPrefix(stream, bucketStream); ok {

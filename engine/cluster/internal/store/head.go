@@ -16,64 +16,64 @@ import (
 // A State says whether a task goes on after a page.
 type State string
 
-// The states. A page with [Done] or [Failed] ends its task.
+// States of a task. A page with [Done] or [Failed] ends its task.
 const (
 	More   State = "more"
 	Done   State = "done"
 	Failed State = "failed"
 )
 
-// A Head is what is known of a page, and of its task up to the page, without reading it.
-// It is stored as JSON in a header of the message.
+// A Head summarizes a page, and its task up to the page. It is stored as JSON in a header of the
+// message, so that it can be read without the page.
 type Head struct {
 	State    State  `json:"state"`
-	Attempt  string `json:"attempt"`            // names the delivery of the task that wrote the page; never reused
+	Attempt  string `json:"attempt"`            // identifies the delivery of the task that wrote the page; never reused
 	Page     int    `json:"page,omitempty"`     // number of the page in the task, from 1; 0 for a marker without a page
-	Parts    int    `json:"parts,omitempty"`    // messages that the page is stored in; 0 and 1: one. Append sets it
-	Delivery int    `json:"delivery,omitempty"` // how often the task had been delivered, from 1
-	Pages    int    `json:"pages,omitempty"`    // of the task up to here, as all figures below
+	Parts    int    `json:"parts,omitempty"`    // number of messages that hold the page; 0 and 1 both mean one. Append sets it
+	Delivery int    `json:"delivery,omitempty"` // number of deliveries of the task so far, from 1
+	Pages    int    `json:"pages,omitempty"`    // number of pages of the task so far; the figures below are totals as well
 	Items    int    `json:"items,omitempty"`
-	Bytes    int64  `json:"bytes,omitempty"`    // as the caller counts them
-	Children int    `json:"children,omitempty"` // tasks that were announced
-	Findings int    `json:"findings,omitempty"` // of the audit
-	Count    int    `json:"count,omitempty"`    // items of this page
-	Kind     Kind   `json:"kind,omitempty"`     // of the task
+	Bytes    int64  `json:"bytes,omitempty"`    // size as counted by the caller
+	Children int    `json:"children,omitempty"` // number of tasks announced
+	Findings int    `json:"findings,omitempty"` // number of audit findings
+	Count    int    `json:"count,omitempty"`    // number of items of this page
+	Kind     Kind   `json:"kind,omitempty"`     // kind of the task
 	Outcome  string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
-	Reason   string `json:"reason,omitempty"`   // the rule that ended it
+	Reason   string `json:"reason,omitempty"`   // rule that ended the task
 	Reopens  bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
-	Trials   int    `json:"trials,omitempty"`   // how often the task began to run alone since its last page: this marks the last time
-	Label    string `json:"label,omitempty"`    // of the task, for people; clipped to 2,000 bytes
+	Trials   int    `json:"trials,omitempty"`   // how often the task began to run alone since its last page; this marker is the latest
+	Label    string `json:"label,omitempty"`    // label of the task for users, clipped to 2,000 bytes
 
-	// Partitions and Searches say, by job, how many of the announced tasks are of which kind.
+	// Partitions and Searches count the announced tasks of each kind, by job.
 	Partitions map[string]int `json:"partitions,omitempty"`
 	Searches   map[string]int `json:"searches,omitempty"`
 
-	After uint64 `json:"after,omitempty"` // sequence of the page before; 0: none. Append sets it
+	After uint64 `json:"after,omitempty"` // sequence of the previous page; 0 for the first page. Append sets it
 }
 
 // A Kind says what a task does.
 type Kind string
 
-// The kinds. A task lists a partition unless it says otherwise.
+// Kinds of tasks. The zero Kind is a task that lists a partition.
 const (
 	Lists    Kind = ""
 	Searches Kind = "search" // it finds values of a variable
-	Splits   Kind = "split"  // its window was divided: others list the halves
+	Splits   Kind = "split"  // its window was divided, and other tasks list the halves
 	ListsAll Kind = "all"    // it runs all jobs
 )
 
 // Skipped is the outcome of a partition that failed and was skipped.
 const Skipped = "skipped"
 
-// Ends reports whether the task is over.
+// Ends reports whether the task has ended.
 func (h Head) Ends() bool { return h.State == Done || h.State == Failed }
 
-// The headers. Those of JetStream begin with "Nats-".
+// Header names. Headers of JetStream begin with "Nats-".
 const (
-	headerHead    = "Stopwhen-Head" // of the last message of a page
+	headerHead    = "Stopwhen-Head" // head of a page, in its last message
 	headerRetryOf = "Stopwhen-Retry-Of"
-	headerLost    = "Stopwhen-Lost"    // deliveries of the messages that this one replaces
-	headerRefused = "Stopwhen-Refused" // times that workers could not run the task
+	headerLost    = "Stopwhen-Lost"    // number of deliveries of the messages that this message replaces
+	headerRefused = "Stopwhen-Refused" // number of times that workers could not run the task
 
 	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch         = "Nats-Batch-Id"
@@ -86,7 +86,7 @@ const labelBytes = 2000
 // write adds the head to the headers of a message.
 func (h Head) write(to nats.Header) {
 	h.Label, h.Reason = clip(h.Label, labelBytes), clip(h.Reason, labelBytes)
-	text, _ := json.Marshal(h) // texts and numbers
+	text, _ := json.Marshal(h) // a head has only texts and numbers
 	to.Set(headerHead, string(text))
 }
 
@@ -101,7 +101,7 @@ func readHead(from nats.Header) (h Head, err error) {
 	return h, nil
 }
 
-// clip returns the beginning of a text, without cutting a character.
+// clip returns a text cut to at most limit bytes, without cutting a character.
 func clip(text string, limit int) string {
 	if len(text) <= limit {
 		return text
@@ -112,29 +112,29 @@ func clip(text string, limit int) string {
 	return strings.Clone(text[:limit])
 }
 
-// A Heading is what is known of a page without reading it.
+// A Heading locates a page and summarizes it, so that the page need not be read.
 type Heading struct {
 	Key
 	Head
-	Sequence uint64    // in the run; of the last part, if the page has several
-	Time     time.Time // when it was stored, by the clock of the server
+	Sequence uint64    // sequence in the run; for a page in parts, the sequence of the last part
+	Time     time.Time // time when it was stored, by the server's clock
 }
 
-// Heads calls f for the last page of each task of a run, in the order in which they were
-// stored. It ends when it has delivered what there is, and keeps none of it. It calls again
-// before the first task and, after the connection was interrupted, before f is called for all
-// tasks once more. again may be nil.
+// Heads calls f for the last page of each task of a run, in the order in which they were stored.
+// It ends when it has delivered all existing pages, and retains none of them. It calls again
+// before the first task. If the connection was interrupted, it calls again once more and then
+// repeats f for all tasks. again may be nil.
 func (s *Store) Heads(ctx context.Context, run string, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, again, f)
 }
 
-// HeadsFrom is [Store.Heads] for all pages of a run from a sequence on.
+// HeadsFrom is like [Store.Heads] for all pages of a run, starting at a sequence.
 func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, again, f)
 }
 
-// scan passes headings on as they arrive. It calls again whenever it begins.
+// scan delivers headings as they arrive. It calls again whenever it begins.
 func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, again func(), f func(Heading) error) error {
 	config.HeadersOnly = true
 	d := feed{s: s, run: run, config: config, finite: true, opened: again}

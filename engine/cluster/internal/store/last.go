@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// Last returns the last page of a task, without its items, or nil if the task has none.
+// Last returns the last page of a task without its items, or nil if the task has no pages.
 func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 	last, err := s.lastMessage(ctx, key)
 	if last == nil || err != nil {
@@ -29,8 +29,8 @@ func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 	return e, nil
 }
 
-// Next returns the first page of a task after a sequence, or nil if there is none yet. The
-// caller releases it.
+// Next returns the first page of a task after a sequence, or nil if there is no such page yet. The
+// caller must release the page.
 func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error) {
 	var a assembly
 	for at := after; ; {
@@ -64,8 +64,8 @@ func (s *Store) CheckRelease(ctx context.Context, run, submission string) error 
 	})
 }
 
-// Release deletes the pages of a task up to the one with a sequence, but never its last
-// page, which holds its position.
+// Release deletes the pages of a task up to a sequence, but never its last page, which holds the
+// position of the task.
 func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	last, err := s.lastMessage(ctx, key)
 	if last == nil || err != nil {
@@ -75,7 +75,7 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	if err != nil {
 		return damaged(last.Sequence, err.Error())
 	}
-	end := min(through, head.After) // what comes after it is the last page
+	end := min(through, head.After) // the last page comes after it
 	if end == 0 {
 		return nil
 	}
@@ -92,21 +92,22 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 	})
 }
 
-// lastMessage returns the last message of a task, or nil.
+// lastMessage returns the last message of a task, or nil if there is no message.
 func (s *Store) lastMessage(ctx context.Context, key Key) (*message, error) {
 	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
 		return stream.GetLastMsgForSubject(ctx, pagesOf(key))
 	})
 }
 
-// nextMessage returns the first message of a task after a sequence, or nil.
+// nextMessage returns the first message of a task after a sequence, or nil if there is no such
+// message.
 func (s *Store) nextMessage(ctx context.Context, key Key, after uint64) (*message, error) {
 	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
 		return stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(pagesOf(key)))
 	})
 }
 
-// message gets a message of a run, or nil if there is none.
+// message returns a message of a run, or nil if there is no such message.
 func (s *Store) message(ctx context.Context, run string,
 	get func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error),
 ) (*message, error) {
@@ -130,8 +131,8 @@ func (s *Store) message(ctx context.Context, run string,
 	return m, err
 }
 
-// deletedOr returns [ErrDeleted] if the stream of a run does not exist any more. Otherwise
-// it returns err. A server does not answer requests to a stream that it does not have.
+// deletedOr returns [ErrDeleted] if the stream of a run no longer exists, and otherwise err. A
+// server does not answer requests for a stream that does not exist.
 func (s *Store) deletedOr(ctx context.Context, run string, err error) error {
 	if _, lookErr := s.js.Stream(ctx, runStream+run); errors.Is(lookErr, jetstream.ErrStreamNotFound) {
 		s.streams.Delete(runStream + run)

@@ -7,24 +7,23 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// A listener knows who waits for an answer of the server, and tells them when there will be
-// none: the connection has broken, or the server has denied a request about their stream. All
-// stores of a connection share it.
+// A listener ends waits for answers that will never arrive, because the connection is broken or
+// the server has denied a request about the stream. All stores of a connection share one listener.
 type listener struct {
 	mu    sync.Mutex
 	waits map[*wait]bool
 }
 
-// A wait is for an answer about a stream.
+// A wait is a wait for an answer about a stream.
 type wait struct {
 	stream string
 	cancel context.CancelCauseFunc
 }
 
-var listeners sync.Map // *nats.Conn to *listener
+var listeners sync.Map // maps *nats.Conn to *listener
 
-// listen returns the listener of a connection. It is in front of the handlers that the
-// connection has.
+// listen returns the listener of a connection. The listener calls the existing handlers of the
+// connection.
 func listen(nc *nats.Conn) *listener {
 	known, found := listeners.LoadOrStore(nc, &listener{waits: map[*wait]bool{}})
 	l := known.(*listener)
@@ -35,7 +34,8 @@ func listen(nc *nats.Conn) *listener {
 	nc.SetErrorHandler(func(nc *nats.Conn, sub *nats.Subscription, err error) {
 		denied := denialOf(err)
 		awaited := denied != nil && l.end(denied, denied.isAbout)
-		if failed != nil && !awaited { // otherwise the request that was denied returns it
+		// A request that waits returns the denial itself.
+		if failed != nil && !awaited {
 			failed(nc, sub, err)
 		}
 	})
@@ -54,8 +54,8 @@ func listen(nc *nats.Conn) *listener {
 	return l
 }
 
-// await returns a context for requests about a stream. It also ends, with the cause, when the
-// server will not answer them. The function ends the wait.
+// await returns a context for requests about a stream. The context also ends, with the cause, when
+// the server is not going to answer them. The returned function ends the wait.
 func (l *listener) await(ctx context.Context, stream string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	w := &wait{stream, cancel}
@@ -70,7 +70,7 @@ func (l *listener) await(ctx context.Context, stream string) (context.Context, f
 	}
 }
 
-// end ends the waits for some streams. It reports whether there are any.
+// end ends the waits for the streams that concerns selects. It reports whether there were any.
 func (l *listener) end(cause error, concerns func(stream string) bool) (awaited bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

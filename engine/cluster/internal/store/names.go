@@ -10,30 +10,30 @@ import (
 // Names of streams and buckets.
 const (
 	workStream    = "STOPWHEN_WORK"
-	runStream     = "STOPWHEN_RUN_" // followed by the run
-	bucketStream  = "KV_"           // followed by the bucket
+	runStream     = "STOPWHEN_RUN_" // prefix of the name of a run
+	bucketStream  = "KV_"           // prefix of the name of a bucket
 	configBucket  = "STOPWHEN_CONFIGS"
 	runBucket     = "STOPWHEN_RUNS"
 	paceBucket    = "STOPWHEN_PACE"
 	workerBucket  = "STOPWHEN_WORKERS"
 	workSubject   = "stopwhen.work."
 	pageSubject   = "stopwhen.page."
-	originDurable = "origin_" // followed by the origin
+	originDurable = "origin_" // prefix of the name of an origin
 )
 
-// MaxName is the largest number of bytes in the name of a run.
+// MaxName is the maximum length of the name of a run, in bytes.
 const MaxName = 64
 
 // A Key names a task: its run, its job and its path in the tree of tasks.
 type Key struct {
 	Run        string // see [CheckRun]
-	Submission string // a token that tells runs of the same name apart
+	Submission string // token that distinguishes runs with the same name
 	Job        string // any text
 	Task       string // a token: letters, digits, "-" and "_"
 }
 
-// CheckRun returns an error unless run can be the name of a run: 1 to [MaxName] letters
-// and digits of ASCII, "-" and "_".
+// CheckRun returns an error unless run is a valid name of a run: 1 to [MaxName] ASCII letters,
+// digits, "-" and "_".
 func CheckRun(run string) error {
 	if !isToken(run) || len(run) > MaxName {
 		return fmt.Errorf("invalid run %q: use 1 to %d letters, digits, \"-\" and \"_\"", run, MaxName)
@@ -41,11 +41,11 @@ func CheckRun(run string) error {
 	return nil
 }
 
-// maxJob is the largest number of bytes that the id of a job may have in a subject. The server
-// closes connections with subjects of four kilobytes.
+// maxJob is the maximum length of the ID of a job in a subject, in bytes. The server closes
+// connections that use subjects of four kilobytes.
 const maxJob = 1024
 
-// CheckJob returns an error if the id of a job is too long for a subject.
+// CheckJob returns an error if the ID of a job is too long for a subject.
 func CheckJob(id string) error {
 	if n := len(escape(id)); n > maxJob {
 		return fmt.Errorf("the id of job %q is too long: %d bytes in a subject of NATS, of at most %d", clip(id, 60), n, maxJob)
@@ -53,8 +53,9 @@ func CheckJob(id string) error {
 	return nil
 }
 
-// OriginToken returns the name that an origin has in subjects and of its consumer: the
-// host, and a hash of the text that tells origins apart, such as scheme, host and port.
+// OriginToken returns the name of an origin in subjects and of its consumer. The name consists of
+// the host and a hash of identity, which distinguishes origins by, for example, scheme, host and
+// port.
 func OriginToken(host, identity string) string {
 	hash := sha256.Sum256([]byte(identity))
 	safe := strings.Map(func(r rune) rune {
@@ -70,7 +71,7 @@ func pagesOf(key Key) string {
 	return pagesOfRun(key.Run, key.Submission) + escape(key.Job) + "." + key.Task
 }
 
-// pagesOfRun returns the beginning of the subjects of a submission of a run.
+// pagesOfRun returns the subject prefix of a submission of a run.
 func pagesOfRun(run, submission string) string {
 	return pageSubject + run + "." + submission + "."
 }
@@ -89,8 +90,8 @@ func keyOf(subject string) (Key, bool) {
 	return Key{Run: parts[0], Submission: parts[1], Job: job, Task: parts[3]}, ok
 }
 
-// escape returns a text as a token of a subject: letters, digits, "-" and "_" stay, and
-// any other byte is written as "=XX". The empty text is "=".
+// escape returns a text as a token of a subject: letters, digits, "-" and "_" stay, and any other
+// byte becomes "=XX". The empty text becomes "=".
 func escape(text string) string {
 	if text == "" {
 		return "="
@@ -106,8 +107,7 @@ func escape(text string) string {
 	return b.String()
 }
 
-// unescape is the inverse of escape. It reports false for a text that escape does not
-// return.
+// unescape is the inverse of escape. It returns false for a text that escape cannot return.
 func unescape(token string) (string, bool) {
 	if token == "=" {
 		return "", true

@@ -14,46 +14,47 @@ import (
 )
 
 const (
-	maxOrigins = 100_000                // that the queue may have
-	maxWaiting = 10_000                 // workers that may wait for a task of the same origin
-	answerWait = 100 * time.Millisecond // that Fetch waits for the server
+	maxOrigins = 100_000                // maximum number of origins in the queue
+	maxWaiting = 10_000                 // maximum number of workers waiting for a task of the same origin
+	answerWait = 100 * time.Millisecond // time that Fetch waits for the server
 )
 
-// Work is a task that has been delivered to this worker. It is delivered to another one if
-// neither Progress nor one of the methods that end it is called within AckWait.
+// Work is a task delivered to this worker. Unless Progress or a method that ends the delivery is
+// called within AckWait, the task is delivered to another worker.
 type Work struct {
 	Run        string `json:"run"`
 	Task       string `json:"task"`
 	Payload    []byte `json:"payload"`
-	RetryOf    uint64 `json:"retryOf,omitempty"` // sequence of the marker of the failure that is to be tried again; 0: none
-	Deliveries int    `json:"deliveries"`        // of the task, from 1, less those that were handed back
-	Refused    int    `json:"refused,omitempty"` // how often it was handed back as refused
-	Submission string `json:"submission"`        // of the run, see [Key]
+	RetryOf    uint64 `json:"retryOf,omitempty"` // sequence of the failure marker to be retried; 0 for a task that has not failed
+	Deliveries int    `json:"deliveries"`        // number of deliveries of the task, from 1, without those that were handed back
+	Refused    int    `json:"refused,omitempty"` // number of times that it was handed back as refused
+	Submission string `json:"submission"`        // submission of the run, see [Key]
 
 	AckWait time.Duration `json:"-"` // how long the worker may be silent
 
 	s        *Store
 	msg      jetstream.Msg
-	sequence uint64 // of the message
+	sequence uint64 // sequence of the message
 }
 
-// Progress says that the worker still runs the task.
+// Progress tells the server that the worker still runs the task.
 func (w *Work) Progress() error { return w.msg.InProgress() }
 
-// Done removes the task from the queue. It may only be called after the page that ends
-// the task was stored, because it does so even if the task has been given to another
-// worker. After an error the task may be delivered again.
+// Done removes the task from the queue, even if it has been delivered to another worker in the
+// meantime. So Done may only be called after the page that ends the task was stored. After an
+// error the task may be delivered again.
 func (w *Work) Done(ctx context.Context) error {
 	return w.s.try(ctx, tryTimeout, workStream, w.msg.DoubleAck)
 }
 
-// HandBack gives the task to another worker. The delivery does not count, so that those that
-// do are the ones after which the worker was lost: the message is replaced by a copy at the
-// end of the queue. A task is refused if the API does not accept the credentials of the worker.
+// HandBack gives the task to another worker: it replaces the message with a copy at the end of the
+// queue. The delivery does not count, so that only deliveries whose worker was lost do. refused
+// says that the API does not accept the credentials of the worker.
 func (w *Work) HandBack(ctx context.Context, refused bool) error {
 	m := nats.NewMsg(w.msg.Subject())
 	m.Data = w.Payload
-	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10)) // no other copy was made
+	// Expect that no other copy was made.
+	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
 	if w.RetryOf != 0 {
 		m.Header.Set(headerRetryOf, strconv.FormatUint(w.RetryOf, 10))
 	}
@@ -63,23 +64,23 @@ func (w *Work) HandBack(ctx context.Context, refused bool) error {
 		m.Header.Set(headerRefused, strconv.Itoa(w.Refused+1))
 	}
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil {
-		return errors.Join(err, w.msg.Nak()) // this delivery counts, and no harm is done
+		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
 	return w.msg.Ack()
 }
 
-// Drop removes a task from the queue that cannot be run, like Done.
+// Drop removes a task that cannot be run from the queue, like Done.
 func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reason, labelBytes)) }
 
-// MaxTask returns the largest number of bytes that the payload of a task may have.
+// MaxTask returns the maximum size of the payload of a task, in bytes.
 func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
 
-// queueTTL is how long the server keeps the queue of an origin that no worker asks for. Its
-// tasks remain, and are delivered after the next [Store.SetOrigin].
+// queueTTL is how long the server keeps the queue of an origin that no worker uses. The tasks
+// remain, and are delivered after the next [Store.SetOrigin].
 const queueTTL = 30 * 24 * time.Hour
 
-// SetOrigin lets workers fetch the tasks of an origin, of which at most parallel are run
-// at the same time; 0: any number.
+// SetOrigin lets workers fetch the tasks of an origin. At most parallel tasks run at the same
+// time; 0 means no limit.
 func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) error {
 	if parallel <= 0 {
 		parallel = -1
@@ -105,15 +106,15 @@ func (s *Store) SetOrigin(ctx context.Context, origin string, parallel int) erro
 		if c.MaxAckPending == config.MaxAckPending && c.AckWait == config.AckWait {
 			return nil
 		}
-		config.MaxWaiting = c.MaxWaiting // which cannot be changed
+		config.MaxWaiting = c.MaxWaiting // MaxWaiting cannot be changed
 		_, err = s.js.UpdateConsumer(ctx, workStream, config)
 		return err
 	})
 }
 
-// Fetch returns a task of an origin, or nil if there is none now: none is queued, as many
-// are run as may be, or the server does not answer, for which Fetch does not wait. If the
-// origin has no queue, the error is [ErrNoQueue].
+// Fetch returns a task of an origin. It returns nil if no task is queued, if the maximum number of
+// tasks is running, or if the server does not answer promptly. If the origin has no queue, the
+// error is [ErrNoQueue].
 func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	msg, err := s.fetch(ctx, origin)
 	if msg != nil {
@@ -128,17 +129,17 @@ func (s *Store) Fetch(ctx context.Context, origin string) (*Work, error) {
 	return nil, explain("fetch a task", err)
 }
 
-// A puller asks for the tasks of an origin, one at a time.
+// A puller requests the tasks of an origin, one at a time.
 type puller struct {
 	mu       sync.Mutex
-	consumer jetstream.Consumer     // nil: it has not been looked up
-	asked    time.Time              // when the request was made that has not been answered
-	answer   jetstream.MessageBatch // of that request; nil: there is none
+	consumer jetstream.Consumer     // nil until it has been looked up
+	asked    time.Time              // time of the pending request
+	answer   jetstream.MessageBatch // answer to the pending request; nil if there is no such request
 }
 
-// fetch returns a message of an origin, or nil. A server does not answer at once if
-// messages are queued of which none may be delivered now. Then the request remains, and
-// the next call looks for its answer.
+// fetch returns a message of an origin, or nil. If no queued message may be delivered now, the
+// server does not answer at once. Then the request stays pending, and the next call looks for its
+// answer.
 func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error) {
 	known, _ := s.origins.LoadOrStore(origin, &puller{})
 	p := known.(*puller)
@@ -149,7 +150,7 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	}
 	waiting, end := s.await(ctx, workStream)
 	defer end()
-	wait := time.Duration(0) // the server has had its time
+	wait := time.Duration(0) // a pending request has already waited
 	if p.answer == nil {
 		if err := s.ask(ctx, origin, p); err != nil {
 			return nil, err
@@ -180,21 +181,21 @@ func (s *Store) fetch(ctx context.Context, origin string) (jetstream.Msg, error)
 	}
 }
 
-// giveUp leaves a request. Its message, if it has arrived, may soon be delivered to another
-// worker, which gets it now.
+// giveUp abandons the pending request. If its message has arrived, it is handed back, so that
+// another worker gets it now.
 func (p *puller) giveUp() {
 	select {
 	case msg, ok := <-p.answer.Messages():
 		if ok {
-			_ = msg.Nak() // otherwise it is delivered again a little later
+			_ = msg.Nak() // otherwise it is redelivered a little later
 		}
 	default:
 	}
 	p.answer = nil
 }
 
-// StopFetching hands back what the server has delivered and nobody has fetched. It is for a
-// worker that ends.
+// StopFetching hands back the delivered messages that were not fetched. It is for a worker that is
+// ending.
 func (s *Store) StopFetching() {
 	s.origins.Range(func(_, known any) bool {
 		if p, ok := known.(*puller); ok {
@@ -208,7 +209,7 @@ func (s *Store) StopFetching() {
 	})
 }
 
-// ask makes a request for one message.
+// ask requests one message.
 func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
 	if p.consumer == nil {
 		err = s.try(ctx, tryTimeout, workStream, func(ctx context.Context) error {
@@ -224,7 +225,7 @@ func (s *Store) ask(ctx context.Context, origin string, p *puller) (err error) {
 	return err
 }
 
-// ackWait returns how long a worker of an origin may be silent, as its queue has it.
+// ackWait returns how long a worker of an origin may be silent, as configured in its queue.
 func (s *Store) ackWait(origin string) time.Duration {
 	known, _ := s.origins.Load(origin)
 	if p, ok := known.(*puller); ok {
@@ -255,22 +256,22 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (*Work, error) 
 
 func retryOf(header nats.Header) uint64 { return numberIn(header, headerRetryOf) }
 
-// numberIn returns the number in a header; 0: there is none.
+// numberIn returns the number in a header, or 0 if the header is missing.
 func numberIn(header nats.Header, name string) uint64 {
 	n, _ := strconv.ParseUint(header.Get(name), 10, 63)
 	return n
 }
 
-// numberOf returns a number of deliveries, which is small.
+// numberOf converts a number of deliveries, which is small.
 func numberOf(n uint64) int { return int(min(n, math.MaxInt32)) }
 
-// A Load says how many tasks of an origin are queued.
+// A Load counts the queued tasks of an origin.
 type Load struct {
-	Waiting int // not delivered to a worker
-	Running int // delivered, and not ended
+	Waiting int // number of tasks not delivered to a worker
+	Running int // number of tasks delivered and not ended
 }
 
-// Queued returns how many tasks of an origin are queued.
+// Queued returns the numbers of queued tasks of an origin.
 func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 	var load Load
 	err := s.retry(ctx, "ask for the queue of "+origin, workStream, func(ctx context.Context) error {
@@ -286,9 +287,8 @@ func (s *Store) Queued(ctx context.Context, origin string) (Load, error) {
 	return load, err
 }
 
-// IsRetried reports whether a task that has failed is in the queue to be tried again: it
-// waits, or a worker has it. A message that queues the task without naming the marker of the
-// failure has no effect.
+// IsRetried reports whether a retry of a failed task is queued or delivered. A message that queues
+// the task without naming the failure marker has no effect.
 func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (retried bool, err error) {
 	err = s.retry(ctx, "look for a task", workStream, func(ctx context.Context) error {
 		stream, err := s.stream(ctx, workStream)

@@ -8,27 +8,26 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// What a reader asks for at a time.
+// Limits of the requests of a reader.
 const (
 	fetchMessages = 512
 	fetchBytes    = 16 << 20
 	fetchWait     = 5 * time.Second
-	fetchBeat     = time.Second // the server says that often that it is there
+	fetchBeat     = time.Second // interval at which the server sends heartbeats
 	idleConsumer  = 30 * time.Second
 )
 
 var (
-	errCaughtUp = errors.New("caught up")            // ends a feed that has delivered what there was
-	errMissed   = errors.New("a message was missed") // a consumer without acknowledgements does not repeat it
+	errCaughtUp = errors.New("caught up")            // ends a feed after the existing messages
+	errMissed   = errors.New("a message was missed") // a consumer without acknowledgements does not repeat messages
 )
 
-// Read delivers the pages of a run after a sequence, in the order in which they were
-// stored, and waits for more until deliver fails, whose error it returns, or the context
-// ends. If the run is deleted, the error is [ErrDeleted]. An entry is valid until deliver
-// returns.
+// Read delivers the pages of a run after a sequence, in the order in which they were stored, and
+// then waits for more. It returns when the context ends or when deliver returns an error, which
+// becomes the error of Read. If the run is deleted, the error is [ErrDeleted]. An entry is valid
+// until deliver returns.
 //
-// after is 0 or the sequence of a page. Pages that are released while they are read may be
-// left out.
+// after is 0 or the sequence of a page. Pages that are released during the call may be left out.
 func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func(*Entry) error) error {
 	var a assembly
 	defer a.reset()
@@ -46,22 +45,22 @@ func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func
 	})
 }
 
-// A feed delivers the messages of a run in order, through a consumer that it replaces
-// whenever a message may have been missed.
+// A feed delivers the messages of a run in order, through a consumer that it replaces whenever a
+// message may have been missed.
 type feed struct {
 	s      *Store
 	run    string
-	after  uint64                   // sequence of the last message that was delivered
-	config jetstream.ConsumerConfig // which messages; the zero value: all after that sequence
-	finite bool                     // end with errCaughtUp after what there was when the consumer was created
+	after  uint64                   // sequence of the last delivered message
+	config jetstream.ConsumerConfig // selects messages; the zero value selects all messages after that sequence
+	finite bool                     // whether to end with errCaughtUp after the messages that existed when the consumer was created
 	opened func()                   // called for each consumer; may be nil
 
 	consumer jetstream.Consumer
-	next     uint64 // number that the next message of the consumer has, from 1
-	last     uint64 // number of the last message that there was when the consumer was created
+	next     uint64 // number of the consumer's next message, from 1
+	last     uint64 // number of the last message that existed when the consumer was created
 }
 
-// deliver passes messages to f until it fails.
+// deliver passes messages to f until f returns an error.
 func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	defer d.drop(ctx)
 	var stop stopError
@@ -73,7 +72,7 @@ func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 		}
 		d.drop(ctx)
 		if d.after > before {
-			return false, nil // the next round says what is wrong, if it still is
+			return false, nil // the next round reports a problem that persists
 		}
 		return isTemporary(err), err
 	}
@@ -85,10 +84,10 @@ func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	return stop.error
 }
 
-// A stopError is an error of the function that messages are passed to.
+// A stopError is an error of the function that receives the messages.
 type stopError struct{ error }
 
-// round fetches once.
+// round makes one fetch request.
 func (d *feed) round(ctx context.Context, f func(*message) error) error {
 	if d.consumer == nil {
 		if err := d.open(ctx); err != nil {
@@ -119,13 +118,13 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 		return stopError{interrupted(ctx)}
 	case waiting.Err() != nil:
 		return context.Cause(waiting)
-	case err == nil && d.finite && d.next == first: // what was missing has been deleted
+	case err == nil && d.finite && d.next == first: // the missing messages have been deleted
 		return stopError{errCaughtUp}
 	}
 	return err
 }
 
-// pass passes on one message.
+// pass passes one message to f.
 func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	meta, err := m.Metadata()
 	if err != nil {
@@ -146,7 +145,7 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	return nil
 }
 
-// open creates a consumer for what follows.
+// open creates a consumer for the remaining messages.
 func (d *feed) open(ctx context.Context) error {
 	config := d.config
 	config.AckPolicy, config.MemoryStorage, config.Replicas, config.InactiveThreshold = jetstream.AckNonePolicy, true, 1, idleConsumer
@@ -173,7 +172,7 @@ func (d *feed) open(ctx context.Context) error {
 	return nil
 }
 
-// drop deletes the consumer. If it cannot, the server does when it has been idle.
+// drop deletes the consumer. If that fails, the server deletes the idle consumer later.
 func (d *feed) drop(ctx context.Context) {
 	if d.consumer == nil {
 		return

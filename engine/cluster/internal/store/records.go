@@ -11,15 +11,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// workerTTL is how long a worker is known that does not say anything.
+// workerTTL is how long the record of a silent worker is kept.
 const workerTTL = time.Minute
 
-// markerTTL is how long the server knows that a record was deleted, for clients that were
-// away.
+// markerTTL is how long the server keeps the marker of a deleted record, for clients that were
+// disconnected.
 const markerTTL = 24 * time.Hour
 
-// PutConfig stores the configuration of a submission of a run. One that is larger than the
-// messages of the server is refused.
+// PutConfig stores the configuration of a submission of a run. It refuses a configuration that
+// does not fit in a message.
 func (s *Store) PutConfig(ctx context.Context, submission string, text []byte) error {
 	if err := s.checkSize("the configuration", text); err != nil {
 		return err
@@ -43,15 +43,13 @@ func (s *Store) Config(ctx context.Context, submission string) ([]byte, error) {
 	return record.Value, nil
 }
 
-// PutRun stores the record of a run that has none. If it has one, the error is
-// [ErrConflict].
+// PutRun stores the record of a new run. If the run has a record, the error is [ErrConflict].
 func (s *Store) PutRun(ctx context.Context, run string, value []byte) (revision uint64, err error) {
 	return s.UpdateRun(ctx, run, value, 0)
 }
 
-// UpdateRun replaces the record of a run whose revision is known. If it has another one,
-// the error is [ErrConflict]. After an error for another reason the record may have been
-// replaced.
+// UpdateRun replaces the record of a run if it still has the given revision. If its revision
+// differs, the error is [ErrConflict]. After any other error the record may have been replaced.
 func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revision uint64) (uint64, error) {
 	if err := s.checkSize("the record of the run", value); err != nil {
 		return 0, err
@@ -68,7 +66,7 @@ func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revisio
 		if code := codeOf(err); code != codeWrongLast && code != codeWrongLastReplicas {
 			return err
 		}
-		if tries > 1 { // the try before may have been successful
+		if tries > 1 { // the previous attempt may have been successful
 			now, err := kv.Get(ctx, run)
 			if err == nil && bytes.Equal(now.Value(), value) {
 				updated = now.Revision()
@@ -80,7 +78,7 @@ func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revisio
 	return updated, err
 }
 
-// Run returns the record of a run, or nil if it has none.
+// Run returns the record of a run, or nil if it has no record.
 func (s *Store) Run(ctx context.Context, run string) (*Record, error) {
 	return s.runs.get(ctx, "read the record of the run "+run, run)
 }
@@ -90,8 +88,7 @@ func (s *Store) Runs(ctx context.Context) ([]Record, error) {
 	return s.runs.list(ctx, "list the runs")
 }
 
-// WatchRuns calls changed for the record of each run, and for each change, until the
-// context ends.
+// WatchRuns calls changed for the record of each run, and for each change, until the context ends.
 func (s *Store) WatchRuns(ctx context.Context, changed func(Record)) error {
 	for seen := uint64(0); ; {
 		err := s.runs.Watch(ctx, ">", seen, func(r Record) {
@@ -104,7 +101,7 @@ func (s *Store) WatchRuns(ctx context.Context, changed func(Record)) error {
 	}
 }
 
-// PutWorker stores the record of a worker, for a minute.
+// PutWorker stores the record of a worker for one minute.
 func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error {
 	if err := s.checkSize("the record of the worker", value); err != nil {
 		return err
@@ -115,14 +112,14 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 	})
 }
 
-// DeleteWorker deletes the record of a worker that ends.
+// DeleteWorker deletes the record of an ending worker.
 func (s *Store) DeleteWorker(ctx context.Context, name string) error {
 	return s.workers.retry(ctx, "delete the record of the worker", func(ctx context.Context, kv jetstream.KeyValue) error {
 		return kv.Purge(ctx, escape(name))
 	})
 }
 
-// Workers returns the records of all workers of the last minute.
+// Workers returns the records that workers have stored in the last minute.
 func (s *Store) Workers(ctx context.Context) ([]Record, error) {
 	records, err := s.workers.list(ctx, "list the workers")
 	for i := range records {

@@ -11,9 +11,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// CreateRun creates the stream of a run, or changes how many bytes its pages may take as they
-// are stored; 0: any number. The submission is part of the subjects, see [Key]: a worker that
-// still runs a task of a run which was deleted cannot store it in another one of the same name.
+// CreateRun creates the stream of a run, or changes the maximum size of its stored pages in bytes;
+// 0 means no limit. The submission is part of the subjects (see [Key]), so that a worker that
+// still runs a task of a deleted run cannot store pages in another run with the same name.
 func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes int64) error {
 	if err := CheckRun(run); err != nil {
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
@@ -40,8 +40,8 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 	})
 }
 
-// checkRun requires what exactly once depends on. A server that does not know an option
-// may have left it out without saying so.
+// checkRun checks the stream options on which exactly-once storage depends. A server that does not
+// know an option may have ignored it silently.
 func (s *Store) checkRun(run string, stream jetstream.Stream) error {
 	c := stream.CachedInfo().Config
 	switch {
@@ -60,9 +60,8 @@ func streamError(run, what, hint string) error {
 	return &failure.Error{Class: failure.Config, Op: "store", Message: "the stream " + runStream + run + " " + what, Hint: hint}
 }
 
-// DeleteRun deletes the queued tasks of a run, its pages, the configuration of its submission,
-// and its record, unless that has another revision. It is no error if any of them does not
-// exist.
+// DeleteRun deletes the queued tasks of a run, its pages, the configuration of its submission, and
+// its record unless that has another revision. Missing parts are not an error.
 func (s *Store) DeleteRun(ctx context.Context, run, submission string, revision uint64) error {
 	if err := s.PurgeWork(ctx, run); err != nil {
 		return err
@@ -84,19 +83,19 @@ func (s *Store) DeleteRun(ctx context.Context, run, submission string, revision 
 	return s.runs.drop(ctx, "delete the record of the run "+run, run, revision)
 }
 
-// An Info says how much a run holds on the server.
+// An Info describes the space that a run takes on the server.
 type Info struct {
-	Messages    uint64 // a page in parts has several
-	Bytes       uint64 // as they are stored
-	MaxBytes    int64  // 0: no limit of its own
+	Messages    uint64 // number of messages; a page in parts has several
+	Bytes       uint64 // size of the stored messages
+	MaxBytes    int64  // limit of Bytes; 0 if the run has no limit of its own
 	First, Last time.Time
-	Sequence    uint64    // of the last message
-	Created     time.Time // the stream of the run
-	Now         time.Time // by the clock of the server, when it was asked
+	Sequence    uint64    // sequence of the last message
+	Created     time.Time // creation time of the stream
+	Now         time.Time // time of the answer by the server's clock
 }
 
-// IsFull reports whether the pages of a run take nearly all that they may: there is less room
-// than a tenth of it, or than two pages of the usual size.
+// IsFull reports whether the pages of a run have nearly reached its limit: less than a tenth of it
+// remains, or less than the size of two average pages.
 func (i Info) IsFull() bool {
 	if i.MaxBytes == 0 || i.Messages == 0 {
 		return false
@@ -105,7 +104,7 @@ func (i Info) IsFull() bool {
 	return i.Bytes+max(most/10, 2*i.Bytes/i.Messages) > most
 }
 
-// Info returns how much a run holds. The error is [ErrDeleted] if it does not exist.
+// Info returns the space that a run takes. The error is [ErrDeleted] if the run does not exist.
 func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 	var info Info
 	err := s.retry(ctx, "ask for the run "+run, runStream+run, func(ctx context.Context) error {

@@ -15,20 +15,22 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// Options of a store. The zero value has sensible defaults.
+// Options configure a store. The zero value has sensible defaults.
 type Options struct {
-	// AckWait is how long a worker may be silent until its task is given to another. 0: what
-	// the queue has, or 30 s for a new one.
+	// AckWait is how long a worker may be silent before its task is given to another worker. If it
+	// is 0, an existing queue keeps its value, and a new one has 30 seconds.
 	AckWait time.Duration
-	// Replicas is how many servers hold each stream that is created. 0: 3 in a cluster, else 1.
+	// Replicas is the number of servers that hold each created stream. If it is 0, that is 3 in a
+	// cluster and otherwise 1.
 	Replicas int
-	// Patience is how long a call waits for a server that does not answer. 0: until its context ends.
+	// Patience is how long a call waits for a server that does not answer. If it is 0, the call
+	// waits until its context ends.
 	Patience time.Duration
-	// Waiting is told why a page cannot be stored for now, once for each call that has to
-	// wait because the limits of the server have been reached. May be nil.
+	// Waiting receives the reason why a page cannot be stored for now, once for each call that has
+	// to wait because a limit of the server has been reached. It may be nil.
 	Waiting func(key Key, err error)
-	// LoseAck is for tests: if it returns true, the acknowledgement of a page that has just
-	// arrived counts as lost. May be nil.
+	// LoseAck is for tests: if it returns true, the acknowledgement just received for a page is
+	// ignored. It may be nil.
 	LoseAck func(Key) bool
 }
 
@@ -38,18 +40,18 @@ const (
 	lastPause      = 2 * time.Second
 )
 
-// Variables for tests.
+// Variables that tests change.
 var (
-	tryTimeout    = 5 * time.Second // of one request
-	startPatience = 3 * time.Second // for a server without JetStream, which may be one that is still starting
+	tryTimeout    = 5 * time.Second // timeout of one request
+	startPatience = 3 * time.Second // patience with a server without JetStream, which may still be starting
 )
 
-// The oldest server that stores batches atomically and confirms what it stored.
+// Version of the oldest server that stores batches atomically and confirms the stored options.
 const serverMajor, serverMinor = 2, 12
 
-// A Store is what a NATS server has of the runs of one account. Its methods may be called
-// at the same time. Those with a context try again while the server does not answer, until
-// [Options.Patience] or the context ends.
+// A Store gives access to the runs of one account on a NATS server. It is safe for concurrent use.
+// Methods with a context retry while the server does not answer, until [Options.Patience] or the
+// context ends.
 type Store struct {
 	*listener
 
@@ -57,20 +59,20 @@ type Store struct {
 	nc      *nats.Conn
 	options Options
 
-	anyAckWait bool // that of a queue which exists is kept
+	anyAckWait bool // whether an existing queue keeps its AckWait
 
-	buffers sync.Pool // of *bytes.Buffer: messages that are being put together
-	streams sync.Map  // name to jetstream.Stream
-	origins sync.Map  // origin to *puller
+	buffers sync.Pool // pool of *bytes.Buffer for assembling messages
+	streams sync.Map  // maps names to jetstream.Stream
+	origins sync.Map  // maps origins to *puller
 
 	configs, runs, pace, workers *Bucket
 }
 
-// Open returns the store of the account that the connection belongs to. It creates the
-// queue and the buckets if they are missing; a user who may not create any can open a
-// store that exists. The connection should reconnect forever and not buffer while it is
-// interrupted ([nats.MaxReconnects] and [nats.ReconnectBufSize], each -1). It is not
-// closed.
+// Open returns the store of the account that the connection belongs to. It creates the queue and
+// the buckets if they are missing; a user who may not create them can open an existing store. The
+// connection should reconnect forever and should not buffer while it is interrupted
+// ([nats.MaxReconnects] and [nats.ReconnectBufSize], each -1). Open does not take ownership of the
+// connection.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	anyAckWait := o.AckWait == 0
 	if anyAckWait {
@@ -98,13 +100,13 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	return s, nil
 }
 
-// connected waits for the connection, which may have been made to try until a server is
-// there.
+// connected waits until the connection is established, because the connection may still be
+// retrying.
 func (s *Store) connected(ctx context.Context) error {
 	return s.retry(ctx, "connect", "", func(ctx context.Context) error { return s.nc.FlushWithContext(ctx) })
 }
 
-// checkServer refuses servers that are too old. It lets a version pass that it cannot read.
+// checkServer refuses servers that are too old. It accepts a version that it cannot parse.
 func checkServer(version string) error {
 	var major, minor int
 	n, _ := fmt.Sscanf(strings.TrimPrefix(version, "v"), "%d.%d", &major, &minor)
@@ -118,7 +120,7 @@ func checkServer(version string) error {
 	}
 }
 
-// Replicas returns how many servers hold a stream that is created.
+// Replicas returns the number of servers that hold a created stream.
 func (s *Store) Replicas() int {
 	switch {
 	case s.options.Replicas > 0:
@@ -129,7 +131,7 @@ func (s *Store) Replicas() int {
 	return 1
 }
 
-// prepare finds the queue and the buckets, and creates what is missing.
+// prepare opens the queue and the buckets, and creates missing ones.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := s.prepareQueue(ctx); err != nil {
 		return err
@@ -143,7 +145,7 @@ func (s *Store) prepare(ctx context.Context) error {
 	return nil
 }
 
-// bucket returns a bucket of the store, before it is opened.
+// bucket returns a bucket of the store without opening it.
 func (s *Store) bucket(config jetstream.KeyValueConfig) *Bucket {
 	config.Replicas = s.Replicas()
 	return &Bucket{s: s, config: config}
@@ -169,10 +171,10 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 	})
 }
 
-// Pace returns the bucket of the pace that workers share.
+// Pace returns the bucket for the shared request rate.
 func (s *Store) Pace() *Bucket { return s.pace }
 
-// stream returns a stream, which it looks up once.
+// stream returns a stream. It looks up each stream once.
 func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, error) {
 	if known, ok := s.streams.Load(name); ok {
 		return known.(jetstream.Stream), nil
@@ -184,22 +186,23 @@ func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, erro
 	return stream, err
 }
 
-// A Backoff pauses between attempts: each time twice as long, up to a limit.
+// A Backoff pauses between attempts. Each pause is twice as long as the previous one, up to a
+// limit.
 type Backoff struct {
 	First, Longest time.Duration
 	last           time.Duration
 }
 
-// Wait pauses. The error is why the context has ended before.
+// Wait pauses. If the context ends first, Wait returns the cause.
 func (b *Backoff) Wait(ctx context.Context) error {
 	b.last = min(max(2*b.last, b.First), b.Longest)
 	return Sleep(ctx, b.last)
 }
 
-// Reset lets the next pause be the first again.
+// Reset restarts the sequence of pauses.
 func (b *Backoff) Reset() { b.last = 0 }
 
-// Sleep waits. It returns why the context has ended if that is done first.
+// Sleep pauses for d. If the context ends first, Sleep returns the cause.
 func Sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

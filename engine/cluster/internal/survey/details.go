@@ -15,7 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// last returns what the last page of a task says, or nil if it has none.
+// last returns the envelope of the last page of a task, or nil if the task has no pages.
 func (s *survey) last(ctx context.Context, key store.Key) (*record.Envelope, error) {
 	last, err := s.store.Last(ctx, key)
 	if err != nil || last == nil {
@@ -29,7 +29,7 @@ func (s *survey) last(ctx context.Context, key store.Key) (*record.Envelope, err
 	return e, nil
 }
 
-// partition returns what the head of a task says about it.
+// partition returns the status of a task that its head describes.
 func (s *survey) partition(h store.Heading) status.Partition {
 	last := h.Time.UTC()
 	p := status.Partition{Job: shown(h.Job), Task: h.Task, Partition: h.Label, Search: h.Kind == store.Searches, State: s.stateOf(h),
@@ -43,7 +43,7 @@ func (s *survey) partition(h store.Heading) status.Partition {
 	return p
 }
 
-// explained is [survey.partition] with the error of a task that has failed.
+// explained is like [survey.partition], but adds the error of a failed task.
 func (s *survey) explained(ctx context.Context, h store.Heading) (status.Partition, error) {
 	p := s.partition(h)
 	if p.State != status.FailedState {
@@ -61,7 +61,7 @@ func (s *survey) explained(ctx context.Context, h store.Heading) (status.Partiti
 	return p, nil
 }
 
-// addFailed adds the partitions that have failed.
+// addFailed adds the failed partitions.
 func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 	out.Failed = []status.Partition{}
 	for _, h := range s.failed[:min(len(s.failed), maxFailed)] {
@@ -74,8 +74,7 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 	return nil
 }
 
-// latest returns the partitions that workers have, the latest pages first. Those without a
-// page come last.
+// latest returns the running partitions, latest pages first. Partitions without a page come last.
 func (s *survey) latest() []status.Partition {
 	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
 	list, without := []status.Partition{}, []status.Partition{}
@@ -91,7 +90,7 @@ func (s *survey) latest() []status.Partition {
 	return list[:min(len(list), maxRunning)]
 }
 
-// addFindings adds the findings, which only the envelopes of some pages have.
+// addFindings adds the findings, which are stored in the envelopes of some pages.
 func (s *survey) addFindings(ctx context.Context, out *status.Run) error {
 	out.Findings = []status.Finding{}
 	for _, h := range s.suspect {
@@ -112,7 +111,7 @@ func (s *survey) addFindings(ctx context.Context, out *status.Run) error {
 	return nil
 }
 
-// addFindings adds the findings about one partition to those about others.
+// addFindings merges the findings about one partition into the findings about others.
 func addFindings(out *status.Run, job, partition string, found []engine.Finding) {
 	for _, f := range found {
 		i := slices.IndexFunc(out.Findings, func(o status.Finding) bool { return o.Job == job && o.ID == f.ID })
@@ -124,7 +123,7 @@ func addFindings(out *status.Run, job, partition string, found []engine.Finding)
 	}
 }
 
-// ofResult returns what the result of a job says, of a run in which one task runs all jobs.
+// ofResult returns the status of a job from its result, in a run whose jobs are run by one task.
 func ofResult(r engine.JobResult) status.Job {
 	c := status.Counts{Partitions: 1, Done: 1, Pages: r.Pages, Items: r.Items, Bytes: int64(r.Bytes), Findings: len(r.Findings),
 		Suspect: min(1, len(r.Findings))}
@@ -135,10 +134,10 @@ func ofResult(r engine.JobResult) status.Job {
 		Ends: []status.End{{Outcome: string(r.Outcome), Reason: r.Reason, Partitions: c.Partitions, Suspect: c.Suspect}}}
 }
 
-// retriedAtOnce is how many tasks are looked up in the queue at the same time.
+// retriedAtOnce is the number of concurrent lookups of tasks in the queue.
 const retriedAtOnce = 16
 
-// lookUpRetried finds out which of the tasks that have failed are queued again.
+// lookUpRetried finds out which of the failed tasks are queued again.
 func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool, err error) {
 	if len(s.failed) == 0 {
 		return nil, nil
@@ -166,7 +165,7 @@ func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool,
 	return retried, nil
 }
 
-// isRetried reports whether a task that has failed is queued again.
+// isRetried reports whether a failed task is queued again.
 func (s *survey) isRetried(ctx context.Context, h store.Heading) (bool, error) {
 	return s.store.IsRetried(ctx, s.run.Origin, h)
 }

@@ -12,31 +12,30 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// SilentAfter is how long a worker says nothing until the status calls it silent. Tests change
-// it.
+// SilentAfter is the time without a report after which the status calls a worker silent. Tests
+// change it.
 var SilentAfter = 15 * time.Second
 
-// A Fleet is what the workers have said.
+// A Fleet holds the reports of the workers.
 type Fleet struct {
 	status.Workers
 	tasks  map[submission]map[store.Key]workerTask
-	silent map[[2]string]bool // workers that are silent, and runs of which they have said that they run tasks
-	full   map[string]bool    // runs whose pages wait, since the server has no room for them
+	silent map[[2]string]bool // pairs of a silent worker and a run whose tasks it has reported to run
+	full   map[string]bool    // runs whose pages wait because the server has no room for them
 }
 
-// A submission names a run: one of the same id may have been deleted.
+// A submission identifies a run, because a deleted run may have had the same name.
 type submission struct{ run, token string }
 
-// A workerTask is a task that a worker has who is not silent.
+// A workerTask is a task of a worker that is not silent.
 type workerTask struct {
 	record.Task
 	worker string
 	heard  time.Time
 }
 
-// Workers returns what the workers have said. The problems are those with one run or, without
-// its id, with any. Workers that have been silent since a time before the run existed have
-// nothing to do with it, and are left out.
+// Workers returns the reports of the workers, with their problems with the given run, or with any
+// run if it is "". It leaves out workers that fell silent before the run existed.
 func Workers(ctx context.Context, s *store.Store, run string, now, since time.Time) (*Fleet, error) {
 	f := &Fleet{Workers: status.Workers{List: []status.Worker{}},
 		tasks: map[submission]map[store.Key]workerTask{}, silent: map[[2]string]bool{}, full: map[string]bool{}}
@@ -46,7 +45,7 @@ func Workers(ctx context.Context, s *store.Store, run string, now, since time.Ti
 	}
 	for _, stored := range records {
 		var rec record.Worker
-		if record.Decode(stored.Value, &rec) != nil { // of another version of the program
+		if record.Decode(stored.Value, &rec) != nil { // it is from another version of the program
 			continue
 		}
 		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
@@ -89,7 +88,7 @@ func rank(w status.Worker) int {
 	return 1
 }
 
-// of returns the tasks of a run that workers have.
+// of returns the tasks of a run that workers are running.
 func (f *Fleet) of(run *record.Run) map[store.Key]workerTask {
 	return f.tasks[submission{run.Run, run.Submission}]
 }

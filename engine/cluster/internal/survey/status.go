@@ -10,16 +10,17 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// How much of a run its status lists.
+// Limits of the lists of a status.
 const (
 	maxFailed   = 100
-	maxLooked   = 1000 // failures of which it is found out whether they are queued again
+	maxLooked   = 1000 // number of failures for which the status checks whether they are queued again
 	maxRunning  = 20
-	maxFindings = 100 // partitions
+	maxFindings = 100 // number of partitions with findings
 	maxWorkers  = 100
 )
 
-// Status says how far a run is. flags reach the same server in the commands of hints.
+// Status returns how far a run is. flags are appended to the commands in hints, to reach the same
+// server.
 func Status(ctx context.Context, st *store.Store, run *record.Run, flags string) (*status.Run, error) {
 	info, err := st.Info(ctx, run.Run)
 	if err != nil {
@@ -46,7 +47,7 @@ func Status(ctx context.Context, st *store.Store, run *record.Run, flags string)
 	return out, nil
 }
 
-// Summary returns what is known of a run without counting its partitions.
+// Summary returns the known facts about a run without counting its partitions.
 func Summary(run *record.Run, info store.Info) status.Summary {
 	s := status.Summary{Run: run.Run, Phase: run.Phase, Config: run.Name, Program: run.Program, Address: run.Address,
 		Started: run.Started, Stored: status.Stored{Bytes: int64(info.Bytes), Limit: info.MaxBytes}}
@@ -57,8 +58,7 @@ func Summary(run *record.Run, info store.Info) status.Summary {
 	return s
 }
 
-// Count returns the counts of all partitions of a run, and its phase. The rest of the summary
-// is empty.
+// Count counts all partitions of a run and determines its phase. The rest of the summary is empty.
 func Count(ctx context.Context, st *store.Store, run *record.Run, fleet *Fleet) (status.Summary, error) {
 	s, err := take(ctx, st, run, fleet)
 	if err != nil {
@@ -69,7 +69,7 @@ func Count(ctx context.Context, st *store.Store, run *record.Run, fleet *Fleet) 
 	return out.Summary, err
 }
 
-// Failures returns how many tasks of a run have failed and are not queued again.
+// Failures returns the number of failed tasks of a run that are not queued again.
 func Failures(ctx context.Context, st *store.Store, run *record.Run) (int, error) {
 	s, err := take(ctx, st, run, &Fleet{})
 	if err != nil {
@@ -78,7 +78,7 @@ func Failures(ctx context.Context, st *store.Store, run *record.Run) (int, error
 	return total(s.list()).Failed + s.failedSearches, nil
 }
 
-// addJobs adds what was counted. If one task has run all jobs, its results have them.
+// addJobs adds the counted jobs. If one task has run all jobs, the counts come from its results.
 func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
 	out.Jobs, out.Phase = s.list(), s.phase()
 	if s.all != nil {
@@ -99,9 +99,9 @@ func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
 }
 
 // Partitions calls f for each partition of a run that has a page or has ended, in the order of
-// their last pages, and for tasks that find values of variables and have failed. It returns
-// how many others wait. It keeps a few bytes of each partition, so that an interrupted
-// connection repeats none.
+// their last pages, and for failed tasks that search for values of variables. It returns the
+// number of waiting partitions. It remembers a few bytes per partition, so that no partition is
+// repeated after a lost connection.
 func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(status.Partition) error) (waiting int, err error) {
 	info, err := st.Info(ctx, run.Run)
 	if err != nil {

@@ -1,9 +1,9 @@
-// Package survey finds out how far runs on many machines are. It counts partitions by the
-// heads of their last pages and by what workers say, and keeps the first of what a status
-// lists, so that it takes as much memory for a million partitions as for a hundred.
+// Package survey determines how far runs on many machines are. It counts partitions by the heads
+// of their last pages and the reports of workers, and retains only the first entries of each list
+// of a status, so that its memory does not depend on the number of partitions.
 //
 // Read survey.go first, which counts, then fleet.go, which holds the reports of the workers.
-// status.go puts a status together from both, with the parts of details.go and warnings.go.
+// status.go combines both into a status, with the parts in details.go and warnings.go.
 package survey
 
 import (
@@ -27,22 +27,22 @@ type survey struct {
 	fleet *Fleet
 
 	jobs           map[string]*job
-	begin          map[store.Key]workerTask // tasks that workers have, without a page
-	failed         []store.Heading          // the first that are not queued again
-	suspect        []store.Heading          // the first with findings
-	running        []store.Heading          // that workers have
+	begin          map[store.Key]workerTask // tasks that workers are running and that have no pages
+	failed         []store.Heading          // first failed tasks that are not queued again
+	suspect        []store.Heading          // first tasks with findings
+	running        []store.Heading          // tasks that workers are running
 	failedSearches int
-	listed         int // partitions that have a page or have ended
+	listed         int // number of partitions that have a page or have ended
 	splits         int
-	remaining      int            // messages that no collection can release
-	all            *store.Heading // of the task that runs all jobs, if it has ended
+	remaining      int            // number of messages that no collection can release
+	all            *store.Heading // heading of the task that runs all jobs, if it has ended
 }
 
 // A job counts the tasks of a job.
 type job struct {
-	counts        status.Counts // Waiting is not counted: it is what remains
-	searches      int           // that are known
-	searchesEnded int           // failed ones included
+	counts        status.Counts // Waiting is not counted; it is the remainder
+	searches      int           // number of known tasks that search for values
+	searchesEnded int           // number of those that have ended, including failed ones
 	ends          []status.End
 }
 
@@ -61,7 +61,7 @@ func take(ctx context.Context, s *store.Store, run *record.Run, fleet *Fleet) (*
 	return out, err
 }
 
-// reset begins anew, with the tasks that every run of the jobs begins with.
+// reset restarts the count with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
 	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begin: maps.Clone(s.fleet.of(s.run))}
 	for _, o := range s.outlines() {
@@ -75,8 +75,8 @@ func (s *survey) reset() {
 	}
 }
 
-// outlines returns the jobs, parents before their children. If one task runs all of them, they
-// are one.
+// outlines returns the jobs, parents before their children. If one task runs all jobs, they count
+// as one.
 func (s *survey) outlines() []engine.Outline {
 	if s.run.Whole {
 		return []engine.Outline{{Job: record.AllJobs}}
@@ -91,7 +91,7 @@ func (s *survey) job(id string) *job {
 	return s.jobs[id]
 }
 
-// add counts a task, and the tasks that it has announced.
+// add counts a task and the tasks that it has announced.
 func (s *survey) add(h store.Heading) {
 	for id, n := range h.Partitions {
 		s.job(id).counts.Partitions += n
@@ -106,7 +106,7 @@ func (s *survey) add(h store.Heading) {
 	delete(s.begin, h.Key)
 	j, state := s.job(h.Job), s.stateOf(h)
 	switch {
-	case h.Kind == store.Splits: // it was announced as a partition, and its halves as others
+	case h.Kind == store.Splits: // its announcement counted it as a partition, and its halves count separately
 		j.counts.Partitions--
 		s.splits++
 		return
@@ -163,7 +163,7 @@ func (j *job) addEnd(h store.Heading) {
 	}
 }
 
-// addFailures counts the tasks in failed, except those that are queued again: they wait.
+// addFailures counts the tasks in failed. Tasks that are queued again count as waiting instead.
 func (s *survey) addFailures(retried map[store.Key]bool) {
 	s.failed = slices.DeleteFunc(s.failed, func(h store.Heading) bool { return retried[h.Key] })
 	for _, h := range s.failed {
@@ -180,8 +180,8 @@ func (s *survey) addFailure(h store.Heading) {
 	}
 }
 
-// stateOf returns how far a task is that has a page or has ended. A worker that has said
-// after a failure that it has the task, tries it again.
+// stateOf returns the state of a task that has a page or has ended. A worker that reports a task
+// after its failure is retrying it.
 func (s *survey) stateOf(h store.Heading) status.State {
 	w, has := s.fleet.of(s.run)[h.Key]
 	switch {
@@ -195,7 +195,7 @@ func (s *survey) stateOf(h store.Heading) status.State {
 	return status.Waiting
 }
 
-// list returns the jobs as they were counted.
+// list returns the counted jobs.
 func (s *survey) list() []status.Job {
 	begin := map[string]int{}
 	for key, t := range s.begin {
@@ -221,7 +221,7 @@ func (s *survey) list() []status.Job {
 	return list
 }
 
-// shown returns the job of a subject as people know it: a task with all jobs has none.
+// shown returns the job of a subject as users see it: a task with all jobs has no job.
 func shown(job string) string {
 	if job == record.AllJobs {
 		return ""
@@ -258,14 +258,14 @@ func (s *survey) phase() status.Phase {
 	return status.Complete
 }
 
-// How the rate of the last time is measured.
+// Parameters of the recent rate.
 const (
 	recentTime  = time.Minute
-	recentPages = 5000 // with more in that time, the time is shorter
-	enoughEnds  = 10   // partitions that tell when the others will have ended
+	recentPages = 5000 // if that time has more pages, the measured time is shorter
+	enoughEnds  = 10   // number of ended partitions needed to estimate the remaining time
 )
 
-// addRates adds what is stored per second, and how long the rest will take.
+// addRates adds the amounts stored per second and the estimated remaining time.
 func (s *survey) addRates(ctx context.Context, out *status.Run, info store.Info) error {
 	over := out.Phase == status.Complete || out.Phase == status.Failed
 	end := info.Now
@@ -285,7 +285,8 @@ func (s *survey) addRates(ctx context.Context, out *status.Run, info store.Info)
 	return err
 }
 
-// recent returns what was stored in the last time, and how many partitions have ended in it.
+// recent returns the amounts stored recently, and the number of partitions that ended in that
+// time.
 func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate, ended int, err error) {
 	var since time.Time
 	from, pages, items := uint64(1), 0, 0
@@ -300,7 +301,7 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 		}
 	}
 	err = s.store.HeadsFrom(ctx, s.run.Run, from, again, func(h store.Heading) error {
-		if first && from > 1 && h.Time.After(since) { // what came before it is not read
+		if first && from > 1 && h.Time.After(since) { // earlier pages are not read
 			since = h.Time
 		}
 		first = false
@@ -320,7 +321,7 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 	return rateOf(max(info.Now.Sub(since), time.Second), pages, items, ended), ended, err
 }
 
-// rateOf returns a rate, or nil for no time.
+// rateOf returns a rate, or nil if span is 0.
 func rateOf(span time.Duration, pages, items, partitions int) *status.Rate {
 	seconds := span.Seconds()
 	if seconds <= 0 {

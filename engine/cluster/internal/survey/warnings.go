@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// addWarnings adds what somebody should do something about.
+// addWarnings adds problems that a user should act on.
 func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.Info, flags string) error {
 	out.Warnings = []status.Warning{}
 	add := func(id, hint, message string, values ...any) {
@@ -61,8 +61,9 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 	return nil
 }
 
-// makeRoom says how the run gets room on the server. A collection can release all messages but
-// those that remain, unless one task runs several jobs, whose positions differ.
+// makeRoom returns a remedy for a run without room on the server. A collection can release all
+// messages except the remaining ones, unless one task runs several jobs, because their positions
+// differ.
 func (s *survey) makeRoom(info store.Info, flags string) string {
 	const raise = "submit it again, with the same id and a larger --max-bytes"
 	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.remaining) {
@@ -72,12 +73,12 @@ func (s *survey) makeRoom(info store.Info, flags string) string {
 		"if those that must remain fill the limit, " + raise
 }
 
-// lostAgain is after which time tasks that seem to be lost are counted again: what was queued
-// just now may not be counted yet.
+// lostAgain is the time after which seemingly lost tasks are counted again, because a task that
+// was just queued may not be counted yet.
 const lostAgain = 300 * time.Millisecond
 
-// lost returns how many tasks are known, but neither queued nor ended. While tasks run, it is
-// 0: they may be about to queue what they have found.
+// lost returns the number of known tasks that are neither queued nor ended. It is 0 while tasks
+// run, because they may be about to queue the tasks that they announced.
 func (s *survey) lost(ctx context.Context, info store.Info) (lost int, err error) {
 	for range 2 {
 		load, err := s.store.Queued(ctx, s.run.Origin)
