@@ -84,11 +84,7 @@ func New(options Options) *Client {
 
 // Default returns the default transport of a client: [NewTransport], requesting zstd and gzip as
 // [Negotiated] does.
-func Default() http.RoundTripper {
-	t := NewTransport()
-	t.DisableCompression = true // net/http would request gzip, and decompress it more slowly
-	return Negotiated(t)
-}
+func Default() http.RoundTripper { return Negotiated(NewTransport()) }
 
 // NewTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
 // the environment, time limits on connecting, and the guard that refuses connections to private
@@ -97,6 +93,7 @@ func NewTransport() *http.Transport {
 	return &http.Transport{
 		Proxy:                  http.ProxyFromEnvironment,
 		DialContext:            (&net.Dialer{Timeout: 30 * time.Second, KeepAlive: 30 * time.Second, ControlContext: guardDial}).DialContext,
+		DisableCompression:     true, // net/http would request gzip, and decompress it more slowly
 		ForceAttemptHTTP2:      true,
 		HTTP2:                  &http.HTTP2Config{SendPingTimeout: 30 * time.Second, PingTimeout: 30 * time.Second},
 		MaxIdleConns:           100,
@@ -140,15 +137,15 @@ func (c *Client) Complete(
 			response.Attempts = requests
 			c.served.Store(true)
 		}
-		verdict := c.judge(ctx, call, response, err, decide)
-		if verdict.err == nil {
+		failed, retry := c.judge(ctx, call, response, err, decide)
+		if failed == nil {
 			c.budget.refill()
 			return response, nil
 		}
-		if !verdict.retry {
-			return nil, verdict.err
+		if !retry {
+			return nil, failed
 		}
-		if err := c.waitToRetry(ctx, call, response, verdict.err); err != nil {
+		if err := c.waitToRetry(ctx, call, response, failed); err != nil {
 			return nil, err
 		}
 	}
@@ -176,12 +173,10 @@ type systemClock struct{}
 func (systemClock) Now() time.Time { return time.Now() }
 
 func (systemClock) Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-timer.C:
+	case <-time.After(d):
 		return nil
 	}
 }
@@ -236,9 +231,7 @@ func (c *Client) observe(ctx context.Context, call Call, e Event) {
 func WithCertificates(origin *url.URL, config *tls.Config) http.RoundTripper {
 	own := NewTransport()
 	own.TLSClientConfig = config.Clone()
-	others := NewTransport()
-	own.DisableCompression, others.DisableCompression = true, true
-	return Negotiated(&certifiedTransport{origin: origin, own: own, others: others})
+	return Negotiated(&certifiedTransport{origin: origin, own: own, others: NewTransport()})
 }
 
 // A certifiedTransport uses certificates for one origin.

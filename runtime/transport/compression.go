@@ -146,12 +146,7 @@ func (e *encodingError) Unwrap() error { return e.err }
 
 // is reports whether the error of the decompressor is one of targets.
 func (e *encodingError) is(targets ...error) bool {
-	for _, target := range targets {
-		if errors.Is(e.err, target) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(e.err, target) })
 }
 
 // errEncoding is the error for a body with an unknown encoding.

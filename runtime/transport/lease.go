@@ -51,22 +51,15 @@ func (l *Lease) address(address string) string {
 			continue
 		}
 		address = without
-		for i, text := range uniques(append(had, pair[1])) {
-			lists = append(lists, [2]string{fmt.Sprintf("%s[%d]", pair[0], i), text})
+		var values []string
+		for _, text := range append(had, pair[1]) {
+			if !slices.Contains(values, text) {
+				lists = append(lists, [2]string{fmt.Sprintf("%s[%d]", pair[0], len(values)), text})
+				values = append(values, text)
+			}
 		}
 	}
 	return WithQuery(address, lists)
-}
-
-// uniques returns the texts without duplicates, in order of first occurrence.
-func uniques(texts []string) []string {
-	var out []string
-	for _, text := range texts {
-		if !slices.Contains(out, text) {
-			out = append(out, text)
-		}
-	}
-	return out
 }
 
 // leases shares one lease among all requests of a client. It obtains a new lease if there is none,

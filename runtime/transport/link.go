@@ -2,6 +2,7 @@ package transport
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -14,7 +15,8 @@ import (
 func (r *Response) Link(rel string, param ...string) any {
 	for _, header := range r.Header.Values("Link") {
 		for _, l := range parseLinks(header) {
-			if !l.has(rel) {
+			relations := strings.Fields(l.params["rel"])
+			if !slices.ContainsFunc(relations, func(relation string) bool { return strings.EqualFold(relation, rel) }) {
 				continue
 			}
 			if len(param) > 0 {
@@ -37,17 +39,6 @@ func (r *Response) Link(rel string, param ...string) any {
 type link struct {
 	target string
 	params map[string]string // by lower-case name; the first parameter of a name counts
-}
-
-// has reports whether the link has a relation. Relations are separated by spaces, and their case
-// does not matter.
-func (l link) has(rel string) bool {
-	for relation := range strings.FieldsSeq(l.params["rel"]) {
-		if strings.EqualFold(relation, rel) {
-			return true
-		}
-	}
-	return false
 }
 
 // The syntax of links: a target with its parameters, and a parameter with a token or a quoted

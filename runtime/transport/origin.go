@@ -1,12 +1,14 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -79,12 +81,10 @@ func (c *Client) isOrigin(u *url.URL) bool {
 
 // allowed reports whether an address is listed in [Options.AllowedOrigins].
 func (c *Client) allowed(u *url.URL) bool {
-	for _, text := range c.options.AllowedOrigins {
-		if origin, err := url.Parse(text); err == nil && SameOrigin(origin, u) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.options.AllowedOrigins, func(text string) bool {
+		origin, err := url.Parse(text)
+		return err == nil && SameOrigin(origin, u)
+	})
 }
 
 // SameOrigin reports whether an address has the scheme, host and port of an origin. The address may
@@ -104,26 +104,15 @@ func SameOrigin(origin, u *url.URL) bool {
 
 func hostname(u *url.URL) string { return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".") }
 
-func port(u *url.URL) string {
-	switch p := u.Port(); {
-	case p != "":
-		return p
-	case u.Scheme == "http":
-		return "80"
-	case u.Scheme == "https":
-		return "443"
-	}
-	return ""
-}
+// defaultPorts has the port of a scheme that an address need not name.
+var defaultPorts = map[string]string{"http": "80", "https": "443"}
+
+func port(u *url.URL) string { return cmp.Or(u.Port(), defaultPorts[u.Scheme]) }
 
 // OriginOf returns the scheme, host and port of an address. It omits the default port of the
 // scheme.
 func OriginOf(u *url.URL) string {
-	host := strings.ToLower(u.Host)
-	if u.Port() == port(&url.URL{Scheme: u.Scheme}) {
-		host = strings.TrimSuffix(host, ":"+u.Port())
-	}
-	return u.Scheme + "://" + host
+	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
 }
 
 // A response may point to another origin, where that is allowed, but not to a private address,
@@ -177,12 +166,7 @@ func isPublic(a netip.Addr) bool {
 	if !a.IsGlobalUnicast() || a.IsPrivate() {
 		return false
 	}
-	for _, p := range specialPurpose {
-		if p.Contains(a) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(specialPurpose, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
 // guard marks a request to another origin as guarded, unless its host is the configured host, or an

@@ -107,10 +107,9 @@ func exhausted(cause *failure.Error, reason string) error {
 // retryWait returns the wait after an attempt, its source (a header of the response, or "backoff"),
 // and the cost of the retry to the budget.
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int64) {
-	o := c.options.Retry
 	if r != nil {
 		if wait, ok := c.requestedWait(r.Header); ok {
-			return wait, o.Header, requestedCost
+			return wait, c.options.Retry.Header, requestedCost
 		}
 	}
 	return c.backoff(attempt), "backoff", backoffCost
@@ -130,11 +129,8 @@ func (c *Client) requestedWait(headers http.Header) (time.Duration, bool) {
 
 // backoff returns a random wait (full jitter) up to a bound that doubles with every attempt.
 func (c *Client) backoff(attempt int) time.Duration {
-	bound := backoffBase
-	for n := 1; n < attempt && bound < backoffCap; n++ {
-		bound *= 2
-	}
-	return c.jitter(min(bound, backoffCap))
+	doublings := min(attempt-1, 6) // more exceed backoffCap
+	return c.jitter(min(backoffBase<<doublings, backoffCap))
 }
 
 // retryAfter parses a Retry-After header: seconds, or a date, which is compared with the response's
@@ -143,9 +139,6 @@ func (c *Client) backoff(attempt int) time.Duration {
 // (2.0), which are rounded up.
 func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 	header = strings.TrimSpace(header)
-	if header == "" {
-		return 0, false
-	}
 	if seconds, ok := roundedUp(header); ok {
 		const longest = time.Duration(1<<63 - 1)
 		if seconds > int64(longest/time.Second) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"sync"
 	"time"
 
@@ -147,10 +146,8 @@ func (c *Client) complete(ctx context.Context, call Call, p *preparedRequest) (e
 // A token request may be made while the request that needs the token is the first after a hold, and
 // must not wait for it. So, where machines share the holds, token requests have holds of their own.
 func (c *Client) holdOn(address string) Hold {
-	origin := ""
-	if u, err := c.parse(address); err == nil {
-		origin = OriginOf(u)
-	}
+	u, _ := c.parse(address) // only valid addresses are requested
+	origin := OriginOf(u)
 	if c.options.Pacer.shared != nil && c.options.Pacer.withinTurn {
 		origin = "tokens from " + origin
 	}
@@ -162,14 +159,12 @@ const farWait = 100 * 365 * 24 * time.Hour
 
 // noteHold begins a hold if a response says when to retry.
 func (c *Client) noteHold(call Call, r *http.Response) {
-	if !slices.Contains(c.options.Retry.Statuses, r.StatusCode) {
+	if !c.options.Retry.Retries(r.StatusCode) {
 		return
 	}
-	wait, ok := c.requestedWait(r.Header)
-	if !ok || wait <= 0 {
-		return
+	if wait, ok := c.requestedWait(r.Header); ok && wait > 0 {
+		c.holdOn(call.URL).Begin(min(wait, farWait))
 	}
-	c.holdOn(call.URL).Begin(min(wait, farWait))
 }
 
 // waitForHold waits until the origin of a call has no hold, or until the request may be the first

@@ -35,15 +35,9 @@ const (
 	Fail                     // return an error
 )
 
-// A ruling is the outcome of an attempt: success if err is nil, otherwise an error that
-// may be retried.
-type ruling struct {
-	err   *failure.Error
-	retry bool
-}
-
-// judge returns the ruling on an attempt that ended with a response or an error.
-func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) ruling {
+// judge returns the error of an attempt, which is nil if it succeeded, and reports whether to
+// retry it.
+func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) (*failure.Error, bool) {
 	switch {
 	case err != nil:
 		return c.judgeError(ctx, call, err)
@@ -56,42 +50,43 @@ func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, d
 	}
 	switch action := decision.Action; {
 	case action == Accept:
-		return ruling{}
+		return nil, false
 	case action == Retry, action == 0 && c.options.Retry.Retries(r.Status) && !r.refusesLease():
-		return ruling{err: c.statusError(failure.Transient, call, r), retry: true}
+		return c.statusError(failure.Transient, call, r), true
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
 		e.Hint = decision.Message
-		return ruling{err: e}
+		return e, false
 	case r.Status < http.StatusBadRequest:
 		return c.judgePage(call, r)
 	}
-	return ruling{err: c.statusError(failure.API, call, r)}
+	return c.statusError(failure.API, call, r), false
 }
 
-// judgeError returns the ruling on an attempt without a response. It treats an error as transient
+// judgeError judges an attempt without a response. It treats an error as transient
 // unless it is known to be permanent, since there is no complete list of network errors.
-func (c *Client) judgeError(ctx context.Context, call Call, err error) ruling {
+func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure.Error, bool) {
 	e := c.fault(failure.Transient, call, 0, "")
 	if ctx.Err() != nil {
 		e.Class, e.Message, e.Err = failure.Cancelled, Interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
-		return ruling{err: e}
+		return e, false
 	}
 	if known := (*failure.Error)(nil); errors.As(err, &known) {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
 		}
-		return ruling{err: known, retry: known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)}
+		return known, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())
 	switch {
 	case c.unknownHost(err):
-		e.Class, e.Message, e.Hint = failure.API, "unknown host "+hostOf(call.URL), "check api.baseUrl"
+		u, _ := c.parse(call.URL) // it was looked up, so it is valid
+		e.Class, e.Message, e.Hint = failure.API, "unknown host "+u.Host, "check api.baseUrl"
 	case permanent(err):
 		e.Class = failure.API
 	}
-	return ruling{err: e, retry: e.Class == failure.Transient}
+	return e, e.Class == failure.Transient
 }
 
 // Interruption returns the reason why a context ended. If the cause is an error of a run, such as
@@ -103,23 +98,23 @@ func Interruption(ctx context.Context) string {
 	return "interrupted"
 }
 
-// judgePage returns the ruling on a response with a status below 400.
-func (c *Client) judgePage(call Call, r *Response) ruling {
+// judgePage judges a response with a status below 400.
+func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
 	if r.Unframed && cutOff(r.Body, r.Window) {
 		message := fmt.Sprintf("the response was cut off after %d bytes: the connection ended within the document", len(r.Body))
-		return ruling{err: c.fault(failure.Transient, call, r.Status, message), retry: true}
+		return c.fault(failure.Transient, call, r.Status, message), true
 	}
 	if what, retries := doubtful(call, r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
-		return ruling{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), retry: true}
+		return c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), true
 	}
 	reason := statusFault(r.Status)
 	if reason == "" {
 		reason = charsetFault(r)
 	}
 	if reason == "" {
-		return ruling{}
+		return nil, false
 	}
-	return ruling{err: c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status))}
+	return c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d: %s", r.Status, reason), statusHint(r.Status)), false
 }
 
 // doubtful describes a body that a proxy, or a server that is just starting, may send with status
@@ -257,11 +252,4 @@ func permanent(err error) bool {
 func (c *Client) unknownHost(err error) bool {
 	dns := (*net.DNSError)(nil)
 	return errors.As(err, &dns) && dns.IsNotFound && !c.served.Load()
-}
-
-func hostOf(address string) string {
-	if u, err := url.Parse(address); err == nil {
-		return u.Host
-	}
-	return ""
 }
