@@ -95,16 +95,12 @@ func (c *Converter) conversionFor(b Body) (func(*Converter, *bodySource, *limite
 }
 
 // Accept returns the value of the header Accept for a format.
-func Accept(format string) string {
-	switch format {
-	case rules.NDJSON:
-		return "application/x-ndjson, application/jsonl, */*;q=0.5"
-	case rules.CSV:
-		return "text/csv, */*;q=0.5"
-	case rules.XML:
-		return "application/xml, text/xml;q=0.9, */*;q=0.5"
-	}
-	return "application/json, */*;q=0.5"
+func Accept(format string) string { return cmp.Or(accepted[format], "application/json, */*;q=0.5") }
+
+var accepted = map[string]string{
+	rules.NDJSON: "application/x-ndjson, application/jsonl, */*;q=0.5",
+	rules.CSV:    "text/csv, */*;q=0.5",
+	rules.XML:    "application/xml, text/xml;q=0.9, */*;q=0.5",
 }
 
 // MayBeEmpty reports whether an empty body with a content type is a page without items.
@@ -178,24 +174,20 @@ func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 	if err := to.write([]byte("[")); err != nil {
 		return err
 	}
-	separator := []byte(nil)
-	for number := 1; from.at < len(from.data); number++ {
-		end := bytes.IndexByte(from.data[from.at:], '\n')
-		last := end < 0
-		if last {
-			end = len(from.data) - from.at
-		}
-		line := trimLine(from.data[from.at : from.at+end])
+	separator, number := []byte(nil), 0
+	for whole := range bytes.Lines(from.data) {
+		number++
+		line := trimLine(whole)
 		if len(line) > 0 {
 			if err := c.line.Scan(line, nil); err != nil {
-				return lineError(number, last, err)
+				return lineError(number, !bytes.HasSuffix(whole, []byte("\n")), err)
 			}
 			if err := errors.Join(to.write(separator), to.write(line)); err != nil {
 				return err
 			}
 			separator = []byte(",")
 		}
-		from.advance(min(from.at+end+1, len(from.data)))
+		from.advance(from.at + len(whole))
 	}
 	return to.write([]byte("]"))
 }
@@ -204,7 +196,7 @@ func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 // sequence.
 func trimLine(line []byte) []byte {
 	const recordSeparator = "\x1e"
-	return bytes.Trim(bytes.TrimPrefix(line, []byte(recordSeparator)), " \t\r")
+	return bytes.Trim(bytes.TrimPrefix(line, []byte(recordSeparator)), " \t\r\n")
 }
 
 // lineError returns the error for a line that is not exactly one JSON value.

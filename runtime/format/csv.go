@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -31,8 +32,7 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	for _, name := range columns {
 		members = append(members, append(appendText(nil, name), ':'))
 	}
-	out := c.scratch[:0]
-	out = append(out, '[')
+	out := append(c.scratch[:0], '[')
 	for first := true; ; first = false {
 		limited.row = r.InputOffset()
 		row, err := r.Read()
@@ -61,13 +61,11 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 
 // delimiter returns the character between fields.
 func (c *Converter) delimiter(contentType string) rune {
-	switch configured := c.options.Response.Delimiter; {
-	case configured != 0:
-		return configured
-	case mediaType(contentType) == tabSeparated:
-		return '\t'
+	configured := c.options.Response.Delimiter
+	if mediaType(contentType) == tabSeparated {
+		return cmp.Or(configured, '\t')
 	}
-	return ','
+	return cmp.Or(configured, ',')
 }
 
 // columns returns the names of the columns, from the configuration or from the header. It returns

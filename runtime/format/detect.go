@@ -90,10 +90,9 @@ var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.
 
 // detect returns the format of a body, from its content type, then from its first byte.
 func detect(b Body, said string, head []byte) (string, error) {
-	if said != "" && said != html {
-		return said, nil
-	}
 	switch {
+	case said != "" && said != html:
+		return said, nil
 	case len(head) == 0:
 		return rules.JSON, nil // the JSON reader reports that it is empty
 	case looksLikeXML(head):
@@ -144,10 +143,7 @@ func Hint(b Body) string {
 		format = rules.XML
 	case looksLikeJSON(head) && isLines(head):
 		format = rules.NDJSON
-	case format == rules.XML, format == rules.NDJSON, looksLikeJSON(head):
-		return ""
-	}
-	if format == "" || format == rules.JSON {
+	case format != rules.CSV, looksLikeJSON(head):
 		return ""
 	}
 	return fmt.Sprintf(`if the API sends %s, set "response": {"format": %q}`, names[format], format)
