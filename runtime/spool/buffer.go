@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Buffer holds the body of one response, or what was made of it, and is reused for the
-// next. The zero Buffer is empty.
+// A Buffer holds the body of one response, or its conversion, and is reused for the next. The zero
+// Buffer is empty.
 type Buffer struct {
 	data  []byte
 	file  File
@@ -94,8 +94,8 @@ func (b *Buffer) spool() error {
 	return err
 }
 
-// Body returns everything that was read or written, and the window of a body that is in a
-// file (nil for one in memory). Both are valid until the next Reset or Release.
+// Body returns the contents of the buffer, and the window of a body in a file (nil for a body in
+// memory). Both are valid until the next Reset or Release.
 func (b *Buffer) Body() ([]byte, *Window, error) {
 	if b.file.file == nil {
 		return b.data, nil, nil
@@ -118,8 +118,8 @@ func (b *Buffer) Release() {
 	b.view = nil
 }
 
-// Trim releases the file, and what is in memory if that is more than some bytes. The body is no
-// longer valid.
+// Trim releases the file, and the memory of the buffer if it is larger than most bytes. The body
+// becomes invalid.
 func (b *Buffer) Trim(most int) {
 	b.Release()
 	if cap(b.data) > most {
@@ -127,10 +127,10 @@ func (b *Buffer) Trim(most int) {
 	}
 }
 
-// A File is a temporary file for what has to wait, and may be read while more is added. It is
-// made when something is written to it. The zero File is empty.
+// A File is a temporary file for data that is written once and read later, even while more is
+// added. It is created by the first write. The zero File is empty.
 type File struct {
-	Holds string // for errors: "a large response"
+	Holds string // contents, for error messages, such as "a large response"
 
 	file *os.File
 	size int64
@@ -185,16 +185,16 @@ func (f *File) fault(err error) error {
 	}
 }
 
-// A Window limits how much of a mapped file is in memory: bytes that have been
-// passed are released, and are read from the file again when they are touched.
-// All methods accept a nil Window, that of a body in memory.
+// A Window limits how much of a mapped file is in memory: bytes that were passed are released, and
+// are read from the file again when they are accessed. A nil Window is that of a body in memory;
+// all methods accept it.
 type Window struct {
 	data []byte // the whole mapping
 	low  int    // bytes from low on may be in memory
 	at   int    // bytes below at have been passed
 }
 
-// WindowBytes is about how much of a large document is in memory at a time.
+// WindowBytes is the approximate part of a large document that is in memory at a time.
 const WindowBytes = 4 << 20
 
 // Pass reports that the bytes below i are not needed for now. The bytes from low

@@ -5,7 +5,7 @@ import (
 	"syscall"
 )
 
-// canMap is whether files can be mapped and parts of a mapping released.
+// canMap reports whether files can be mapped and parts of a mapping released.
 const canMap = true
 
 // mapFile maps the first size bytes of a file.
@@ -20,8 +20,8 @@ func unmap(view []byte) error {
 	return syscall.Munmap(view)
 }
 
-// release drops part of a mapping from memory. Changes to it are not lost: the
-// mapping is shared with the file.
+// release drops part of a mapping from memory. It keeps changes, since the mapping is shared with
+// the file.
 func release(view []byte, from, to int) {
 	page := os.Getpagesize()
 	from, to = from/page*page, to/page*page

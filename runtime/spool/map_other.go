@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// canMap is whether files can be mapped and parts of a mapping released. Without
-// that, every body is in memory.
+// canMap reports whether files can be mapped and parts of a mapping released. Otherwise every body
+// is in memory.
 const canMap = false
 
 func mapFile(*os.File, int) ([]byte, error) { return nil, errors.ErrUnsupported }

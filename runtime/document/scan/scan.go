@@ -9,30 +9,29 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// MaxDepth is the highest limit for levels of nesting, that is lists and objects
-// around a value, because reading is recursive.
+// MaxDepth is the highest limit on the nesting of lists and objects, because reading is recursive.
 const MaxDepth = 10_000
 
-// Marks say what a scanner looks for.
+// Marks determine the values that a scanner looks for.
 type Marks struct {
-	Body     *Tree // values of the document; nil: only the root
-	Items    *Node // of Body: the list that is separated into items, or nil
-	Detect   bool  // separate the root, or the last list in the root object
+	Body     *Tree // values of the document; nil means only the root
+	Items    *Node // list in Body that is separated into items, or nil
+	Detect   bool  // whether to separate the root, or the last list in the root object
 	Columns  *Tree // values of every item, or nil
-	Compact  bool  // remove insignificant whitespace from the document
-	MaxItems int   // 0 is any number
-	MaxDepth int   // levels of nesting, at most [MaxDepth]; 0 is MaxDepth
+	Compact  bool  // whether to remove insignificant whitespace from the document
+	MaxItems int   // most items; 0 means no limit
+	MaxDepth int   // deepest nesting, at most [MaxDepth]; 0 means MaxDepth
 }
 
-// Found is what a scan has found in a document. It is valid until the next scan.
+// Found is the result of a scan. It is valid until the next scan.
 type Found struct {
-	Data []byte // the document, which is compacted if [Marks.Compact] is set
+	Data []byte // the document, compacted if [Marks.Compact] is set
 	Root Span
-	Row  []Span // where the values of [Marks.Body] are
-	Size int    // bytes of the document without insignificant whitespace
+	Row  []Span // locations of the values of [Marks.Body]
+	Size int    // size of the document without insignificant whitespace
 
-	Invalid bool // a string is not valid UTF-8
-	Respelt bool // a string has an escape that can be spelled in another way: \/ or \u
+	Invalid bool // whether a string is not valid UTF-8
+	Respelt bool // whether a string has an escape with another spelling: \/ or \u
 	Surplus int  // bytes by which those escapes are longer than their canonical spelling
 
 	Begins int    // offset of the list that was separated; -1 without one
@@ -40,13 +39,13 @@ type Found struct {
 	Cells  []Span // where the values of [Marks.Columns] are, element by element; empty if they were not looked for
 }
 
-// A Scanner validates documents, each in one pass. It serves one document after another.
+// A Scanner validates documents, each in one pass. It is reused for one document after another.
 type Scanner struct {
 	Marks
 	Found
 
 	data   []byte
-	window *spool.Window // of a document that is in a file; nil for one in memory
+	window *spool.Window // window of a document in a file; nil for a document in memory
 	err    error
 	row    []Span // Found.Row, or the row of the item that is read
 
@@ -106,11 +105,10 @@ func (s *Scanner) Scan(data []byte, window *spool.Window) error {
 	return nil
 }
 
-// Release gives up the references to the document.
+// Release drops the references to the document.
 func (s *Scanner) Release() { s.data, s.Data, s.window = nil, nil, nil }
 
-// Trim gives up buffers that a large document has made, and prefixes if no more can be
-// learned.
+// Trim drops buffers that grew with a large document, and the prefixes if no more can be learned.
 func (s *Scanner) Trim() {
 	s.Breaks, s.Cells = Trimmed(s.Breaks), Trimmed(s.Cells)
 	if s.prefixes.count == maxPrefixes {
@@ -356,8 +354,8 @@ type SyntaxError struct {
 // Error returns the message and the offset.
 func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Message, e.Offset) }
 
-// A DepthError says that a document is nested more deeply than the limit.
-// Whether the rest of it is valid is not known.
+// A DepthError reports a document that is nested more deeply than the limit. The rest of the
+// document was not validated.
 type DepthError struct {
 	offset int // of the list or object that is too deep, in bytes
 	limit  int
@@ -372,7 +370,7 @@ func (e *DepthError) Error() string {
 	return fmt.Sprintf("nested more than %d levels deep at byte %d", e.limit, e.offset)
 }
 
-// An ItemsError says that a page has more items than the limit.
+// An ItemsError reports a page with more items than the limit.
 type ItemsError struct{ Limit int }
 
 // Error returns the limit.

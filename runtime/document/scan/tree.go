@@ -5,26 +5,25 @@ import (
 	"strconv"
 )
 
-// A Tree holds paths into JSON values (see rules.SplitPath), merged by their common
-// prefixes. Where the values of a document or an item are, is noted in a row: one span for
-// each node of the tree that has a cell. A tree does not change, and may be used by several
-// goroutines.
+// A Tree holds paths into JSON values (see rules.SplitPath), merged by their common prefixes. The
+// locations of the values in a document or an item are noted in a row: one span for each node of
+// the tree that has a cell. A tree is immutable, and safe for use by several goroutines.
 type Tree struct {
 	Root  *Node
-	Width int // the number of cells of a row
+	Width int // number of cells in a row
 }
 
 // A Node is a key on the paths of a tree.
 type Node struct {
 	Key      string
-	Path     []string // from the root of the tree
-	Selected bool     // a path that selects its value ends here
-	Leads    bool     // Selected is set here or below
+	Path     []string // path from the root of the tree
+	Selected bool     // whether a path that selects its value ends here
+	Leads    bool     // whether Selected is set here or below
 	Children []*Node
 
 	index     int  // the key as a list index; -1 if it is not an index
-	cell, end int  // row[cell:end] belongs to the node and to those below it
-	noted     bool // row[cell] is where the value is
+	cell, end int  // row[cell:end] belongs to the node and its descendants
+	noted     bool // whether row[cell] holds the location of the value
 }
 
 // NewTree merges paths, those that select the values at their ends and those that only note
@@ -96,7 +95,7 @@ func (n *Node) At(path ...string) *Node {
 // Cell returns the index of the node in a row.
 func (n *Node) Cell() int { return n.cell }
 
-// In returns where the value of the node is, which has a cell.
+// In returns the location of the value of the node, which must have a cell.
 func (n *Node) In(row []Span) Span { return row[n.cell] }
 
 // note notes where the value of the node is.
@@ -154,8 +153,8 @@ func Index(key string) int {
 	return int(index)
 }
 
-// Locate notes in a row, which is clear, where the values of the tree are in the value
-// at i of a document, and returns the offset after the value.
+// Locate notes the locations of the values of the tree below the value at i in a row, which must be
+// zero, and returns the offset after the value.
 func (w Walk) Locate(i int, t *Tree, row []Span) int { return w.value(i, t.Root, row) }
 
 func (w Walk) value(i int, at *Node, row []Span) int {

@@ -50,11 +50,11 @@ func (s Span) Present() bool { return s.End > s.Start }
 // Of returns the value. It is not a copy.
 func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
 
-// A Walk reads a valid document whose values were not noted.
+// A Walk reads a valid document that was scanned without noting its values.
 type Walk struct {
 	Data   []byte
-	Known  Span          // a value whose end is known; absent: none
-	Window *spool.Window // of a document in a file; one window of it is in memory at a time
+	Known  Span          // a value whose end is known, if present
+	Window *spool.Window // window of a document in a file, of which one window at a time is in memory
 }
 
 // Members iterates over the members of the object, or the elements of the list, that begins
