@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Job is the compiled ruleset of one job. It never changes and may be run by
@@ -248,11 +249,7 @@ func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
 
 // Expressions returns conditions as expressions.
 func Expressions(conditions []*Condition) []*language.Expression {
-	var list []*language.Expression
-	for _, c := range conditions {
-		list = append(list, c.Expression)
-	}
-	return list
+	return value.Map(conditions, func(c *Condition) *language.Expression { return c.Expression })
 }
 
 // Ends reports whether a rule other than a guard may end the list.

@@ -1,6 +1,10 @@
 package rules
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
 
 // The audit looks for signs that a list which ended by rule is incomplete. A loss
 // that goes unnoticed is the worst one, so every sign is a warning with its
@@ -211,4 +215,4 @@ const windowAudit = "audit.window"
 // commonAudit has the rules for all other jobs.
 var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.ID == windowAudit })
 
-func auditIDs() []string { return namesOf(auditTable, func(r Rule) string { return r.ID }) }
+func auditIDs() []string { return value.Map(auditTable, func(r Rule) string { return r.ID }) }

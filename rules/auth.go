@@ -89,7 +89,7 @@ func findAuthType(name string) AuthType {
 	return authTypes[i]
 }
 
-func authTypeNames() []string { return namesOf(authTypes, func(t AuthType) string { return t.Name }) }
+func authTypeNames() []string { return value.Map(authTypes, func(t AuthType) string { return t.Name }) }
 
 var authenticationFields = []Field{
 	{Name: "type", Kind: Text, Required: true, Values: authTypeNames(), Doc: "the type; it decides which other keys are needed"},

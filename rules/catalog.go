@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Catalog is the set of methods and guards that a configuration may use. It is
@@ -23,31 +24,19 @@ func newCatalog(methods []Method, guards []Guard) *Catalog {
 		if f.Name != "guards" {
 			continue
 		}
-		var keys []Field
-		for _, g := range guards {
-			keys = append(keys, g.field())
-		}
-		c.fields[i].Fields = slices.Concat(keys, f.Fields)
+		c.fields[i].Fields = slices.Concat(value.Map(guards, Guard.field), f.Fields)
 	}
 	return c
 }
 
 // Methods returns the methods, in the order of the reference.
 func (c *Catalog) Methods() []Method {
-	out := make([]Method, len(c.methods))
-	for i, m := range c.methods {
-		out[i] = m.clone()
-	}
-	return out
+	return value.Map(c.methods, Method.clone)
 }
 
 // Guards returns the guards, in the order in which they give the reason.
 func (c *Catalog) Guards() []Guard {
-	out := make([]Guard, len(c.guards))
-	for i, g := range c.guards {
-		out[i] = g.clone()
-	}
-	return out
+	return value.Map(c.guards, Guard.clone)
 }
 
 // WithMethod returns a catalog that also has the method. The method must be

@@ -138,15 +138,6 @@ func position(fields []Field, name string) int {
 	return -1
 }
 
-// namesOf returns the names of the elements of a list.
-func namesOf[T any](list []T, name func(T) string) []string {
-	out := make([]string, len(list))
-	for i, e := range list {
-		out[i] = name(e)
-	}
-	return out
-}
-
 // names lists the keys that may be written, for hints.
 func names(fields []Field) []string {
 	var out []string

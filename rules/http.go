@@ -188,11 +188,7 @@ func (r *reader) paramsOf(path string, object Object) Object {
 	if object == nil {
 		return nil
 	}
-	out := make(Object, 0, len(object))
-	for _, m := range object {
-		out = append(out, r.param(diag.Join(path, m.Name), m))
-	}
-	return out
+	return value.Map(object, func(m Member) Member { return r.param(diag.Join(path, m.Name), m) })
 }
 
 // functionKeys begin a user function of the reference, which it accepts instead

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Job is one list to extract.
@@ -121,7 +122,7 @@ func (j Job) label() string {
 }
 
 // jobIDs returns the ids of the jobs, in their order.
-func (c *Config) jobIDs() []string { return namesOf(c.Jobs, func(j Job) string { return j.ID }) }
+func (c *Config) jobIDs() []string { return value.Map(c.Jobs, func(j Job) string { return j.ID }) }
 
 // nameJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.

@@ -245,11 +245,7 @@ func (f functions) arguments(path string, object Object) ([]string, bool) {
 	at := diag.Join(path, "args")
 	args, _ := object.Get("args")
 	if members, ok := value.Members(args); ok {
-		list := make([]any, len(members))
-		for i, m := range members {
-			list[i] = m.Value
-		}
-		args = list
+		args = members.Values()
 	}
 	list, ok := args.([]any)
 	if !ok && args != nil {

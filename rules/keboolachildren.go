@@ -169,10 +169,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source
 
 // fillIn puts the values of placeholders into the endpoint of a child.
 func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up ancestors) {
-	var names []string
-	for _, m := range up.placeholders {
-		names = append(names, regexp.QuoteMeta(m.Name))
-	}
+	names := value.Map(up.placeholders.Names(), regexp.QuoteMeta)
 	var parts []string
 	last := 0
 	for _, at := range regexp.MustCompile(`\{(`+strings.Join(names, "|")+`)\}`).FindAllStringSubmatchIndex(job.Endpoint, -1) {

@@ -3,6 +3,8 @@ package rules
 import (
 	"strconv"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // SplitPath splits a path into its keys. Dots separate keys, `\.` is a dot in a key,
@@ -34,11 +36,8 @@ func PathOf(keys ...string) string {
 	if len(keys) == 0 {
 		return "."
 	}
-	escaped := make([]string, len(keys))
-	for i, key := range keys {
-		escaped[i] = strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(key)
-	}
-	return strings.Join(escaped, ".")
+	escaper := strings.NewReplacer(`\`, `\\`, `.`, `\.`)
+	return strings.Join(value.Map(keys, escaper.Replace), ".")
 }
 
 // FormatPath writes a path below a name as in an expression: body.meta.next,

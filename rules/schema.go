@@ -62,11 +62,7 @@ func requiring(key string, schema Object) Object {
 
 // oneOf returns the schema of objects that have one of the keys with a value.
 func oneOf(keys []string, schema Object) []any {
-	var either []any
-	for _, key := range keys {
-		either = append(either, requiring(key, schema))
-	}
-	return either
+	return value.Map(keys, func(key string) any { return requiring(key, schema) })
 }
 
 // paginationSchemas returns the definitions of pagination objects in a dialect: one for
@@ -262,10 +258,7 @@ func (f Field) textSchema() Object {
 		}
 		return s
 	}
-	var values []any
-	for _, v := range f.Values {
-		values = append(values, v)
-	}
+	values := value.Map(f.Values, func(v string) any { return v })
 	if f.FoldCase {
 		for _, v := range f.Values {
 			values = append(values, strings.ToLower(v))

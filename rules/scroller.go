@@ -303,11 +303,7 @@ var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
 // empty if it does not apply.
 func (s *pager) phrases() map[string]string {
 	out := map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
-	var paths []string
-	for _, keys := range s.set.Ignore {
-		paths = append(paths, PathOf(keys...))
-	}
-	if paths != nil {
+	if paths := value.Map(s.set.Ignore, func(keys []string) string { return PathOf(keys...) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if s.set.LimitBy != "" {

@@ -240,17 +240,10 @@ func literal(v any) string {
 	case json.Number:
 		return fmt.Sprintf("number(%q)", v)
 	case []any:
-		parts := make([]string, len(v))
-		for i, e := range v {
-			parts[i] = literal(e)
-		}
-		return "[" + strings.Join(parts, ", ") + "]"
+		return "[" + strings.Join(value.Map(v, literal), ", ") + "]"
 	}
 	if object, ok := value.Members(v); ok {
-		parts := make([]string, len(object))
-		for i, m := range object {
-			parts[i] = strconv.Quote(m.Name) + ": " + literal(m.Value)
-		}
+		parts := value.Map(object, func(m Member) string { return strconv.Quote(m.Name) + ": " + literal(m.Value) })
 		return "{" + strings.Join(parts, ", ") + "}"
 	}
 	t, _ := value.Text(v)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // DifferenceVersion is the version of the JSON of a [Difference]. It changes when a key is
@@ -167,11 +168,7 @@ func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 }
 
 func jobIDs(jobs []JobExplanation) []string {
-	ids := make([]string, len(jobs))
-	for i := range jobs {
-		ids[i] = jobs[i].Job
-	}
-	return ids
+	return value.Map(jobs, func(x JobExplanation) string { return x.Job })
 }
 
 // diffFacts compares facts by part and name. Those that the requests show are left out if the

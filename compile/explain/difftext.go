@@ -96,11 +96,7 @@ func (d *Difference) title(g changeGroup) string {
 	if g.jobs == nil {
 		return "every job"
 	}
-	names := make([]string, len(g.jobs))
-	for i, job := range g.jobs {
-		names[i] = d.Jobs[job].Job
-	}
-	return jobsInWords(names)
+	return jobsInWords(value.Map(g.jobs, func(job int) string { return d.Jobs[job].Job }))
 }
 
 // counts says how many jobs differ.

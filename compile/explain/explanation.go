@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // ExplanationVersion is the version of the JSON of an [Explanation]. It changes when a key
@@ -244,11 +245,7 @@ func (s *sharing[T]) add(thing T, job int) {
 
 // jobIDs returns the ids of the jobs at some positions.
 func (e *Explanation) jobIDs(positions []int) []string {
-	ids := make([]string, len(positions))
-	for i, at := range positions {
-		ids[i] = e.Jobs[at].Job
-	}
-	return ids
+	return value.Map(positions, func(at int) string { return e.Jobs[at].Job })
 }
 
 // jobsInWords names jobs: "jobs users, orders", or the first of very many.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Mermaid returns the explanation as a Mermaid flowchart, which GitHub, GitLab and
@@ -166,9 +167,5 @@ var escaper = strings.NewReplacer(
 
 // quoted returns a label of several lines.
 func quoted(lines ...string) string {
-	escaped := make([]string, len(lines))
-	for i, line := range lines {
-		escaped[i] = escaper.Replace(line)
-	}
-	return `"` + strings.Join(escaped, "<br/>") + `"`
+	return `"` + strings.Join(value.Map(lines, escaper.Replace), "<br/>") + `"`
 }

@@ -307,10 +307,7 @@ func (t *textWriter) rules(list []RuleExplanation) {
 
 // from says who wrote a rule, what it reads and what it limits.
 func (r RuleExplanation) from() string {
-	names := []string{r.Origin.String()}
-	for _, u := range r.Settings {
-		names = append(names, u.String())
-	}
+	names := append([]string{r.Origin.String()}, value.Map(r.Settings, rules.Use.String)...)
 	text := strings.Join(names, ", ")
 	if len(r.Reads) > 0 {
 		text += "; reads " + strings.Join(r.Reads, ", ")

@@ -86,11 +86,7 @@ func documented(signature, example, result, doc string, f function) function {
 }
 
 func types(functions ...any) []reflect.Type {
-	list := make([]reflect.Type, len(functions))
-	for i, f := range functions {
-		list[i] = reflect.TypeOf(f)
-	}
-	return list
+	return value.Map(functions, reflect.TypeOf)
 }
 
 // unary returns the body of a function of one value that cannot fail.

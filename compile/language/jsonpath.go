@@ -230,9 +230,7 @@ func (s *selection) inner(from any) iter.Seq[any] {
 		if !isList {
 			s.m.spend(product(members(from), 16))
 			object, _ := value.Members(from)
-			for _, m := range object {
-				list = append(list, m.Value)
-			}
+			list = object.Values()
 		}
 		for _, v := range list {
 			s.m.spend(1)

@@ -11,6 +11,7 @@ import (
 	"github.com/expr-lang/expr/parser"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Language is what expressions are written in: the expression language, the page
@@ -77,11 +78,7 @@ func (l *Language) parse(source string) (*parser.Tree, error) {
 // Functions returns the functions that expressions may call in addition to those of
 // the expression language, in the order of the reference.
 func (l *Language) Functions() []Function {
-	list := make([]Function, len(l.functions))
-	for i, f := range l.functions {
-		list[i] = f.described()
-	}
-	return list
+	return value.Map(l.functions, (*function).described)
 }
 
 // function returns the function of a name, or nil.
@@ -90,10 +87,7 @@ func (l *Language) function(name string) *function { return l.byName[name] }
 // candidates lists the candidates for a misspelt name: the fields of the context and the
 // functions and, if the name is called, the functions of the expression language.
 func (l *Language) candidates(called bool) []string {
-	words := pageFields.names()
-	for _, f := range l.functions {
-		words = append(words, f.Name)
-	}
+	words := append(pageFields.names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
 	if called {
 		words = append(words, builtin.Names...)
 	}

@@ -61,11 +61,7 @@ func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (an
 	return func(m *meter, a []any) (any, error) {
 		m.grow(product(members(a[0]), bytes))
 		object, _ := value.Members(a[0])
-		list := make([]any, len(object))
-		for i := range object {
-			list[i] = part(object[i])
-		}
-		return list, nil
+		return value.Map(object, part), nil
 	}
 }
 
@@ -179,10 +175,7 @@ func groupBy(m *meter, a []any) (any, error) {
 
 func sortBy(m *meter, a []any) (any, error) {
 	list := a[0].([]any)
-	keys := make([]any, len(list))
-	for i, v := range list {
-		keys[i] = v.(keyed).key
-	}
+	keys := value.Map(list, func(v any) any { return v.(keyed).key })
 	by := must(sortOrder(m, "sortBy", keys, a))
 	sortValues(m, list, func(a, b any) int { return by(a.(keyed).key, b.(keyed).key) })
 	for i := range list {

@@ -85,10 +85,7 @@ func (r Read) callField(f reflect.Value) (any, bool) {
 	if f.IsNil() || !takes(f.Type(), len(r.Args)) {
 		return nil, false
 	}
-	args := make([]reflect.Value, len(r.Args))
-	for i, a := range r.Args {
-		args[i] = reflect.ValueOf(a)
-	}
+	args := value.Map(r.Args, func(arg string) reflect.Value { return reflect.ValueOf(arg) })
 	v := f.Call(args)[0].Interface()
 	return v, v != nil
 }
@@ -205,11 +202,7 @@ func plain(v any) any {
 		}
 		return out
 	case []any:
-		out := make([]any, len(v))
-		for i := range v {
-			out[i] = plain(v[i])
-		}
-		return out
+		return value.Map(v, plain)
 	}
 	return v
 }

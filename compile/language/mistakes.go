@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A mistake is a common mistake: something that is right in another language, or that
@@ -111,11 +113,7 @@ func word(words, end, kind, hint string) mistake {
 // mistakePatterns returns the patterns of the table. They are compiled when the first
 // source needs them: most never do.
 var mistakePatterns = sync.OnceValue(func() []*regexp.Regexp {
-	patterns := make([]*regexp.Regexp, len(mistakes))
-	for i, s := range mistakes {
-		patterns[i] = regexp.MustCompile(s.pattern)
-	}
-	return patterns
+	return value.Map(mistakes, func(m mistake) *regexp.Regexp { return regexp.MustCompile(m.pattern) })
 })
 
 // mistakeIn returns the first common mistake in a source that could not be compiled, if

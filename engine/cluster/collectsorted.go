@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -89,11 +90,7 @@ func (w *walk) top() *level { return &w.stack[len(w.stack)-1] }
 
 // path returns the stack in the form of a checkpoint.
 func (w *walk) path() []step {
-	path := make([]step, len(w.stack))
-	for i, l := range w.stack {
-		path[i] = step{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence}
-	}
-	return path
+	return value.Map(w.stack, func(l level) step { return step{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence} })
 }
 
 // resume descends to the task at which an earlier collection stopped.

@@ -19,6 +19,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // hashes are the algorithms that configurations may use, by PHP's names.
@@ -76,20 +78,15 @@ func (o OAuth1) Header(method, address, form, nonce string, seconds int) (string
 		{"oauth_consumer_key", o.Key}, {"oauth_nonce", nonce}, {"oauth_signature_method", "HMAC-SHA1"},
 		{"oauth_timestamp", strconv.Itoa(seconds)}, {"oauth_token", o.Token}, {"oauth_version", "1.0"},
 	}
-	var pairs []string
-	for _, p := range slices.Concat(own, parameters(u.RawQuery), parameters(form)) {
-		pairs = append(pairs, rawURLEncode(p[0])+"="+rawURLEncode(p[1]))
-	}
+	params := slices.Concat(own, parameters(u.RawQuery), parameters(form))
+	pairs := value.Map(params, func(p [2]string) string { return rawURLEncode(p[0]) + "=" + rawURLEncode(p[1]) })
 	slices.Sort(pairs)
 	u.RawQuery, u.Fragment = "", ""
 	base := strings.ToUpper(method) + "&" + rawURLEncode(u.String()) + "&" + rawURLEncode(strings.Join(pairs, "&"))
 	h := hmac.New(sha1.New, []byte(rawURLEncode(o.Secret)+"&"+rawURLEncode(o.TokenSecret)))
 	h.Write([]byte(base))
 	own = slices.Insert(own, 2, [2]string{"oauth_signature", base64.StdEncoding.EncodeToString(h.Sum(nil))})
-	parts := make([]string, len(own))
-	for i, p := range own {
-		parts[i] = p[0] + `="` + rawURLEncode(p[1]) + `"`
-	}
+	parts := value.Map(own, func(p [2]string) string { return p[0] + `="` + rawURLEncode(p[1]) + `"` })
 	return "OAuth " + strings.Join(parts, ", "), nil
 }
 

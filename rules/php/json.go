@@ -47,11 +47,7 @@ func appendJSON(dst []byte, v any) []byte {
 		return append(dst, ']')
 	case value.Object:
 		if isList(v) {
-			list := make([]any, len(v))
-			for i, m := range v {
-				list[i] = m.Value
-			}
-			return appendJSON(dst, list)
+			return appendJSON(dst, v.Values())
 		}
 		return appendObject(dst, v)
 	case map[string]any:

@@ -12,11 +12,7 @@ import (
 
 // Implode is PHP's implode(glue, list): the members as [String] casts them, joined.
 func Implode(glue string, list []any) string {
-	texts := make([]string, len(list))
-	for i, v := range list {
-		texts[i] = String(v)
-	}
-	return strings.Join(texts, glue)
+	return strings.Join(value.Map(list, String), glue)
 }
 
 // Compare is PHP's comparison of two texts: as numbers if both are numeric, as bytes
@@ -41,10 +37,7 @@ func Compare(a, b string) int {
 // Like reports whether a text matches a pattern of the reference's filters: every % in
 // it stands for any characters, except line breaks.
 func Like(text, pattern string) bool {
-	parts := strings.Split(pattern, "%")
-	for i, part := range parts {
-		parts[i] = regexp.QuoteMeta(part)
-	}
+	parts := value.Map(strings.Split(pattern, "%"), regexp.QuoteMeta)
 	re, err := regexp.Compile("^(?:" + strings.Join(parts, ".*?") + ")\n?$")
 	return err == nil && re.MatchString(text)
 }

@@ -124,11 +124,7 @@ func Overlay(under, over any) any {
 	for _, m := range below {
 		had[m.Name] = m.Value
 	}
-	merged := make(Object, len(above))
-	for i, m := range above {
-		merged[i] = Member{Name: m.Name, Value: Overlay(had[m.Name], m.Value)}
-	}
-	return below.Merge(merged)
+	return below.Merge(Map(above, func(m Member) Member { return Member{Name: m.Name, Value: Overlay(had[m.Name], m.Value)} }))
 }
 
 // Gather returns a copy without repeated names: the first member of a repeated name
@@ -154,11 +150,21 @@ func (o Object) Gather() Object {
 
 // Names returns the names in order.
 func (o Object) Names() []string {
-	names := make([]string, len(o))
-	for i, m := range o {
-		names[i] = m.Name
+	return Map(o, func(m Member) string { return m.Name })
+}
+
+// Values returns the values of the members, in their order.
+func (o Object) Values() []any {
+	return Map(o, func(m Member) any { return m.Value })
+}
+
+// Map returns the results of a function for the elements of a list.
+func Map[T, U any](list []T, f func(T) U) []U {
+	out := make([]U, len(list))
+	for i, e := range list {
+		out[i] = f(e)
 	}
-	return names
+	return out
 }
 
 // MarshalJSON returns the members in order, without escaping HTML.

@@ -89,10 +89,7 @@ func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.
 	if e.Record == nil {
 		return nil
 	}
-	marks := make([]document.Mark, len(e.Lists))
-	for i, l := range e.Lists {
-		marks[i] = document.Mark{DataType: l.DataType, End: l.End, Count: l.Count}
-	}
+	marks := value.Map(e.Lists, func(l List) document.Mark { return document.Mark(l) })
 	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
 	page := runtime.StoredPage(*e.Record, e.Root, items, lists, final, checkpoint)
 	page.Kept = e.Kept

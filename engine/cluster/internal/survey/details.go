@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -77,10 +78,7 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 // latest returns the running partitions, latest pages first. Partitions without a page come last.
 func (s *survey) latest() []status.Partition {
 	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
-	list, without := []status.Partition{}, []status.Partition{}
-	for _, h := range s.running[:min(len(s.running), maxRunning)] {
-		list = append(list, s.partition(h))
-	}
+	list, without := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
 	for key, t := range s.begin {
 		without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
 			State: status.Working, Worker: t.worker})
