@@ -9,15 +9,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// credentials are those of an option, which take the place of the configuration's.
+// credentials are set by an option and override the credentials of the configuration.
 type credentials struct {
-	auth    *rules.Auth // nil: none, or token
+	auth    *rules.Auth // nil if there are no credentials, or only a token
 	token   config.TokenFunc
 	secrets []string
-	problem error // why they cannot be used; nil if they can
+	problem error // reason why they cannot be used, or nil
 }
 
-// newCredentials decodes authentication as a part of a configuration.
+// newCredentials decodes authentication like the same part of a configuration.
 func newCredentials(a config.Auth) *credentials {
 	if a == nil {
 		return &credentials{}
@@ -48,7 +48,7 @@ func authProblem(message string) error {
 	return Diagnostics{{Path: "api.authentication", Message: message}}
 }
 
-// check reports credentials that cannot be used. They may be nil.
+// check returns an error if the credentials cannot be used. c may be nil.
 func (c *credentials) check() error {
 	if c == nil {
 		return nil
@@ -56,7 +56,7 @@ func (c *credentials) check() error {
 	return c.problem
 }
 
-// hidden returns the secrets of credentials, which may be nil.
+// hidden returns the secrets of the credentials. c may be nil.
 func (c *credentials) hidden() []string {
 	if c == nil {
 		return nil
@@ -64,8 +64,8 @@ func (c *credentials) hidden() []string {
 	return c.secrets
 }
 
-// credentials returns the credentials of a run: those of an option or, without it, those
-// of the configuration.
+// credentials returns the credentials of a run. Credentials set by an option override those of the
+// configuration.
 func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
 	override := e.settings.run.auth
 	switch {

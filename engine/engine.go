@@ -31,21 +31,21 @@ import (
 // several goroutines at once.
 type Engine struct {
 	cfg      *rules.Config
-	root     any // the values of the configuration, as they were read
+	root     any // values of the configuration as read
 	jobs     []*compile.Job
 	byID     map[string]*compile.Job
-	auth     *compile.Credentials // nil: none
+	auth     *compile.Credentials // nil if the configuration has no credentials
 	warnings diag.Diagnostics
 	settings settings
 	redactor *redact.Redactor
 }
 
-// New compiles a configuration that is written in Go. The error is [Diagnostics],
-// which name the keys of a configuration file: api.pagination.limit.
+// New compiles a configuration written in Go. The error is [Diagnostics], which name keys as in a
+// configuration file: api.pagination.limit.
 func New(c config.Config, options ...Option) (*Engine, error) {
 	if token, ok := c.Authentication.(config.TokenFunc); ok {
 		c.Authentication = nil
-		options = append([]Option{WithAuth(token)}, options...) // which may override it
+		options = append([]Option{WithAuth(token)}, options...) // other options may override it
 	}
 	s, err := newSettings(options)
 	if err != nil {
@@ -65,10 +65,10 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 	return e, nil
 }
 
-// Load compiles a configuration that is read from a file: the specification's
-// JSON, with or without the outer `parameters` object. The name appears in
-// messages, and its ending selects the format (see [WithFormat]). Load finds all
-// mistakes; the error is then [Diagnostics], with the position of each.
+// Load compiles the text of a configuration file: the specification's JSON, with or without the
+// outer `parameters` object. The name appears in messages, and its ending selects the format (see
+// [WithFormat]). Load finds all mistakes; the error is then [Diagnostics], with the position of
+// each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	s, err := newSettings(options)
 	if err != nil {
@@ -89,7 +89,7 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	return build(source, root, s)
 }
 
-// LoadFile is [Load] of the file at a path.
+// LoadFile calls [Load] with the file at path.
 func LoadFile(path string, options ...Option) (*Engine, error) {
 	text, err := rules.ReadConfigFile(path)
 	if err != nil {
@@ -126,7 +126,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	return e, nil
 }
 
-// hideSecrets replaces the secrets in what diagnostics show. The source may be nil.
+// hideSecrets replaces secrets in the text that diagnostics show. The source may be nil.
 func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) diag.Diagnostics {
 	if len(found) == 0 {
 		return found
@@ -139,11 +139,12 @@ func hideSecrets(found diag.Diagnostics, secrets []string, source *diag.Source) 
 	return found
 }
 
-// starReplacer returns a replacer of each character of a secret by a star, so that the
-// carets of snippets keep pointing to the right place.
+// starReplacer returns a replacer that replaces each character of a secret with a star, so that
+// the carets of snippets still point to the right place.
 func starReplacer(secrets []string) *strings.Replacer {
 	secrets = slices.Clone(secrets)
-	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) }) // one may be the beginning of another
+	// The longest secret comes first, because one secret may begin with another.
+	slices.SortFunc(secrets, func(a, b string) int { return cmp.Compare(len(b), len(a)) })
 	var pairs []string
 	for _, secret := range secrets {
 		if len(secret) >= redact.ShortestSecret {
@@ -170,8 +171,8 @@ func (e *Engine) With(options ...RunOption) *Engine {
 // Warnings returns the warnings about the configuration, which can still be used.
 func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
-// Jobs returns the ids of the jobs that run, in their order: all of the configuration,
-// or those of [WithJobs].
+// Jobs returns the IDs of the jobs that run, in order: all jobs of the configuration, or the jobs
+// of [WithJobs].
 func (e *Engine) Jobs() []string {
 	selected := e.selected()
 	ids := make([]string, len(selected))
@@ -203,8 +204,8 @@ func (e *Engine) roots() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !needed[j] })
 }
 
-// Ended reports whether the checkpoints of [WithResume] say that every job has ended. A
-// run then makes no request and returns the result of the previous run.
+// Ended reports whether the checkpoints of [WithResume] say that every job has ended. A run then
+// makes no requests and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	for _, job := range e.roots() {
 		if !runtime.Ended(e.settings.run.Resume[job.Set.Job.ID]) {
@@ -214,15 +215,15 @@ func (e *Engine) Ended() bool {
 	return true
 }
 
-// Redactor returns the redactor of the engine's runs. It hides the secrets of the
-// configuration and of the options, and the tokens that runs fetch.
+// Redactor returns the redactor of the engine's runs. It hides the secrets of the configuration
+// and of the options, and the tokens that runs obtain.
 func (e *Engine) Redactor() *redact.Redactor { return e.redactor }
 
 func (e *Engine) newRedactor() *redact.Redactor {
 	return redact.NewNamed(e.namedSecrets())
 }
 
-// namedSecrets returns the secrets by names that stay the same from run to run.
+// namedSecrets returns the secrets by names that are the same in every run.
 func (e *Engine) namedSecrets() map[string]string {
 	named := map[string]string{}
 	for i, secret := range e.cfg.Secrets {
@@ -239,9 +240,9 @@ func (e *Engine) namedSecrets() map[string]string {
 	return named
 }
 
-// Check reports what ends a run before its first request: inputs that are missing,
-// unknown or invalid, and unknown ids of jobs, as [Diagnostics]; checkpoints of another
-// version, as an [*Error] of class "state". [Engine.Run] calls it.
+// Check returns the error that would end a run before its first request. Missing, unknown or
+// invalid inputs and unknown job IDs are reported as [Diagnostics], and checkpoints of another
+// version as an [*Error] of class "state". [Engine.Run] calls Check.
 func (e *Engine) Check() error {
 	if err := e.settings.run.auth.check(); err != nil {
 		return err
@@ -275,17 +276,17 @@ func (e *Engine) baseURL(inputs map[string]any) (string, error) {
 	return e.jobs[0].BaseURL(inputs)
 }
 
-// invalidBase is the error for inputs that give no base address.
+// invalidBase returns the error for inputs that result in an invalid base address.
 func (e *Engine) invalidBase(err error) error {
 	found, text := diag.NewCollector(e.cfg.Source), err.Error()
-	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the place is that of the diagnostic
+	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the diagnostic already states the place
 		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
 	}
 	found.Errorf(diag.Value(e.cfg.Path("api.baseUrl")), "%s", e.Redactor().String(text))
 	return found.Diagnostics()
 }
 
-// checkJobs reports the ids of [WithJobs] that no job has.
+// checkJobs reports the IDs of [WithJobs] that match no job.
 func (e *Engine) checkJobs() error {
 	known := e.With(WithJobs()).Jobs()
 	found := diag.NewCollector(nil)
@@ -300,7 +301,7 @@ func (e *Engine) checkJobs() error {
 
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *explain.Explanation {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // what is missing is nil
+	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.Facts{
 		Inputs: inputs, Kept: e.settings.run.Carryover, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
@@ -315,12 +316,11 @@ func (e *Engine) tests() []rules.Test {
 	return slices.DeleteFunc(slices.Clone(e.cfg.Tests), func(t rules.Test) bool { return !slices.Contains(jobs, t.Job) })
 }
 
-// Test runs the tests in the configuration. They make no request, have no
-// credentials, and ignore the engine's transport, clock, logger and observer.
+// Test runs the tests in the configuration. They make no requests, use no credentials, and ignore
+// the engine's transport, clock, logger and observer.
 func (e *Engine) Test(ctx context.Context) *configtest.Report { return e.suite().Run(ctx) }
 
-// SampleTest writes a test of the first job, as the key `tests` of a
-// configuration, to start from.
+// SampleTest returns a test of the first job to start from, as the key `tests` of a configuration.
 func (e *Engine) SampleTest() string { return e.suite().Sample() }
 
 // suiteBase returns the base address of the tests.
@@ -347,10 +347,10 @@ func (e *Engine) suite() *configtest.Suite {
 	}
 }
 
-// offline returns the loop of a run that an API in this process answers.
+// offline returns the loop of a run whose API is served by this process.
 func (e *Engine) offline(api http.RoundTripper, clock transport.Clock, options ...RunOption) runtime.Loop {
 	alone := e.With(WithTransport(api), WithClock(clock), WithLogger(nil), WithObserver(nil),
 		WithResume(nil), WithKept(nil), WithPrefetch(0), WithAuth(nil)).With(options...)
-	loop, _ := alone.loop() // without credentials it cannot fail
+	loop, _ := alone.loop() // cannot fail without credentials
 	return loop
 }

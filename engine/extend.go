@@ -9,11 +9,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// WithFunction adds a function that expressions may call: fn takes and returns
-// values of the types bool, string, int, float64, any, []any, map[string]any,
-// time.Time and time.Duration, and may return an error as well. It must be safe
-// for concurrent use. Its calls count against the budget of an expression; an
-// error or a panic fails the rule.
+// WithFunction adds a function that expressions may call. fn takes and returns values of the types
+// bool, string, int, float64, any, []any, map[string]any, time.Time and time.Duration, and may
+// also return an error. It must be safe for concurrent use. Its calls count against the budget of
+// an expression; an error or a panic fails the rule.
 func WithFunction(name string, fn any) Option {
 	return loadOption(func(s *settings) error {
 		language, err := s.language.WithFunction(language.Function{Name: name, Func: fn})
@@ -25,8 +24,8 @@ func WithFunction(name string, fn any) Option {
 	})
 }
 
-// WithMethod adds a method of paging. It is refused if it is incomplete or names a
-// setting, field or function that does not exist.
+// WithMethod adds a pagination method. It is refused if it is incomplete or names a setting, field
+// or function that does not exist.
 func WithMethod(m rules.Method) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithMethod(m)
@@ -39,8 +38,8 @@ func WithMethod(m rules.Method) Option {
 	})
 }
 
-// WithGuard adds a guard. It applies to every job that is paged, unless the configuration
-// gives it another policy under its ID in `guards`.
+// WithGuard adds a guard. It applies to every paged job, unless the configuration sets another
+// policy for its ID in `guards`.
 func WithGuard(g rules.Guard) Option {
 	return loadOption(func(s *settings) error {
 		catalog, err := s.decode.Catalog.WithGuard(g)
@@ -53,14 +52,13 @@ func WithGuard(g rules.Guard) Option {
 	})
 }
 
-// refused is the error for an addition.
+// refused returns the error for an invalid addition.
 func refused(option string, err error) error {
 	return Diagnostics{{Path: option, Message: err.Error()}}
 }
 
-// trials returns pagination objects that use a method, with sample values: for each
-// alternative of OneOf one with the settings that the method needs, and one for each
-// other setting.
+// trials returns pagination objects that use a method, with sample values: one for each
+// alternative of OneOf with the settings that the method needs, and one for each other setting.
 func trials(m rules.Method) []rules.Object {
 	alternatives := m.OneOf
 	if len(alternatives) == 0 {

@@ -18,13 +18,13 @@ import (
 // a failed job ends the run. Concurrent jobs may use it.
 type failures struct {
 	sink      runtime.Sink
-	skip      func(*Page) // receives the pages of skipped partitions that the sink does not; may be nil
-	keepGoing bool        // a job that fails does not end the others
+	skip      func(*Page) // receives the pages of skipped partitions that the sink does not receive; may be nil
+	keepGoing bool        // whether the other jobs go on after a job failed
 	log       *slog.Logger
 
 	mu    sync.Mutex
-	ended error         // why the other jobs have to end; nil while they may run
-	all   map[int]error // of the jobs that failed, by their position
+	ended error         // reason why the other jobs must end; nil while they may run
+	all   map[int]error // errors of the failed jobs, by position
 }
 
 func (e *Engine) newFailures(sink SinkFunc) *failures {
@@ -32,9 +32,9 @@ func (e *Engine) newFailures(sink SinkFunc) *failures {
 	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
 }
 
-// deliver passes a page to the sink, unless the run has to end. The run ends after a page that
-// the sink rejected, or on which a job failed: an output may hold a part of that page.
-// A skipped partition does not end the run.
+// deliver passes a page to the sink unless the run must end. The run ends after a page that the
+// sink rejected or on which a job failed, because an output may hold a part of that page. A
+// skipped partition does not end the run.
 func (f *failures) deliver(ctx context.Context, page *Page) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -57,8 +57,8 @@ func (f *failures) skipped(page *Page) {
 	}
 }
 
-// end records the error of the job at a position, if it failed. It returns why the other
-// jobs have to end, or nil. A job that ended because another one had failed adds no error.
+// end records the error of the job at a position, if it failed. It returns the reason why the
+// other jobs must end, or nil. A job that ended because another job failed adds no error.
 func (f *failures) end(run context.Context, position int, job string, err error) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,15 +76,15 @@ func (f *failures) end(run context.Context, position int, job string, err error)
 	return f.ended
 }
 
-// over returns why no other job may begin, or nil.
+// over returns the reason why no other job may begin, or nil.
 func (f *failures) over() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ended
 }
 
-// err returns the error of the run: that of the job that failed, or those of several,
-// joined in the order of the jobs.
+// err returns the error of the run: the error of the failed job, or the joined errors of several
+// failed jobs in the order of the jobs.
 func (f *failures) err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

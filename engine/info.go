@@ -11,17 +11,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Info is what a configuration says about its runs as a whole. The zero value of a field
-// is that of a configuration that says nothing about it.
+// Info describes the runs of a configuration as a whole. The zero value of a field means that the
+// configuration does not set it.
 type Info struct {
-	Roots         []string // ids of the jobs without a parent in the trees of the jobs that run
-	Rules         int      // of the jobs that run, without those of the audit and of keep
-	Tests         []string // names of the tests of the jobs that run, in their order
+	Roots         []string // IDs of the jobs without a parent in the trees of the jobs that run
+	Rules         int      // number of rules of the jobs that run, without the rules of the audit and of keep
+	Tests         []string // names of the tests of the jobs that run, in order
 	Env           []string // environment variables that the configuration reads, each once; see [WithEnv]
-	Inputs        []string // inputs that it declares; see [WithInputs]
-	SecretInputs  []string // those of Inputs that are secrets
-	RotatesTokens bool     // the API may replace the refresh token, so [WithTokenStore] is needed
-	Debug         bool     // the configuration asks for detailed logs
+	Inputs        []string // declared inputs; see [WithInputs]
+	SecretInputs  []string // the Inputs that are secret
+	RotatesTokens bool     // whether the API may replace the refresh token, so that [WithTokenStore] is needed
+	Debug         bool     // whether the configuration asks for detailed logs
 }
 
 // Info describes the configuration.
@@ -47,16 +47,16 @@ func (e *Engine) Info() Info {
 	return info
 }
 
-// JobInfo is what a configuration says about a job. A job whose `for` names the items of
-// another job is a child of that job; parents and children are a tree.
+// JobInfo describes a job of a configuration. A job whose `for` names the items of another job is
+// a child of that job; parents and children form a tree.
 type JobInfo struct {
 	ID          string
-	Parent      string   // id of the parent; empty: the job has none
-	Root        string   // id of the root of its tree, whose checkpoint is that of the tree; the job's own without a parent
+	Parent      string   // ID of the parent; empty for a root
+	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
 	DataTypes   []string // types of the items: `dataType`, the endpoint, or those of the paths of `dataField`
-	Emits       bool     // the items are written: `emit`
-	Partitioned bool     // it may run more than once, or has children
-	Keepers     []string // the job and its ancestors, as far as they save values with `keep`, which decide what it requests
+	Emits       bool     // whether the items are written: `emit`
+	Partitioned bool     // whether the job may run more than once, or has children
+	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, which decide what the job requests
 }
 
 // Job describes a job of the configuration. Of an unknown job, only ID and Root are set.

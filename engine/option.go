@@ -37,33 +37,33 @@ type runOption func(*runSettings)
 func (o runOption) apply(s *settings) error { o(&s.run); return nil }
 func (o runOption) applyRun(s *runSettings) { o(s) }
 
-// settings is what the options of an engine set.
+// settings holds everything that the options of an engine set.
 type settings struct {
 	decode   rules.Options
 	formats  map[string]format
 	language *language.Language
-	trials   []rules.Object // pagination objects that use what was added
+	trials   []rules.Object // pagination objects that use the added methods
 	run      runSettings
 }
 
-// runSettings is what the options of a run set.
+// runSettings holds everything that the options of a run set.
 type runSettings struct {
-	runtime.Loop // what its options set; Inputs are those of the caller
+	runtime.Loop // fields set by options; Inputs are the caller's
 	transport    http.RoundTripper
-	auth         *credentials // nil: those of the configuration
+	auth         *credentials // nil for the credentials of the configuration
 	tokens       credential.Store
 	pace         transport.SharedPace
-	offline      bool // credentials are not obtained
-	secrets      int  // counts the options that bring secrets
+	offline      bool // whether to use placeholders instead of obtaining tokens
+	secrets      int  // number of options that add secrets
 	userAgent    string
 	timeout      time.Duration
 	parallel     int
-	jobs         []string // ids of those that run; empty: all
+	jobs         []string // IDs of the selected jobs; empty for all jobs
 	keepGoing    bool
 	skipped      func(*Page)
 }
 
-// selection returns the jobs of [WithJobs] as a set; nil is all jobs.
+// selection returns the jobs of [WithJobs] as a set. It is nil for all jobs.
 func (s runSettings) selection() map[string]bool {
 	if len(s.jobs) == 0 {
 		return nil
@@ -92,10 +92,10 @@ func newSettings(options []Option) (settings, error) {
 	return s, s.try()
 }
 
-// WithFormat parses configurations whose names have an ending, such as ".yaml", in
-// a format other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so
-// that programs without YAML do not link it. The ending "" is that of names without
-// one. [New] reads no text, so it does not use formats.
+// WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format
+// other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so that programs without
+// YAML do not link it. The empty ending applies to names without an ending. [New] reads no text
+// and ignores formats.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
 	return loadOption(func(s *settings) error {
 		if ending != "" && ending[0] != '.' {
@@ -119,23 +119,23 @@ func WithBaseURL(address string) Option {
 	return loadOption(func(s *settings) error { s.decode.BaseURL = address; return nil })
 }
 
-// WithEnv passes environment variables to configurations that name them with
-// {"env": "NAME"}. By default it passes none, since the author of a configuration
-// may not be allowed to read the environment.
+// WithEnv provides environment variables to configurations that name them with {"env": "NAME"}. By
+// default no variable is provided, because the author of a configuration may not be allowed to
+// read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
 	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
 }
 
-// WithPlaceholders gives a placeholder to every environment variable that [WithEnv] does
-// not have, so that a configuration can be checked, explained and tested without its
-// secrets. A run with placeholders sends them to the API.
+// WithPlaceholders substitutes a placeholder for every environment variable that [WithEnv] does
+// not provide, so that a configuration can be checked, explained and tested without its secrets. A
+// run with placeholders sends them to the API.
 func WithPlaceholders() Option {
 	return loadOption(func(s *settings) error { s.decode.Placeholders = true; return nil })
 }
 
-// WithMaxPages limits every job to n pages, next to the limits of the configuration. A
-// job that has more ends with outcome "limited", by the rule option.maxPages. Zero means
-// no limit; n must not be negative. Jobs without pagination make one request anyway.
+// WithMaxPages limits every job to n pages, in addition to the limits of the configuration. A
+// longer job ends with outcome "limited", by the rule option.maxPages. Zero means no limit; n must
+// not be negative. Jobs without pagination make one request in any case.
 func WithMaxPages(n int) Option {
 	return loadOption(func(s *settings) error {
 		if n < 0 {
@@ -146,10 +146,10 @@ func WithMaxPages(n int) Option {
 	})
 }
 
-// WithTransport makes the requests with another transport. The default has
-// keep-alive, HTTP/2, zstd, gzip and the proxy from the environment. Timeouts, retries,
-// redirects and the rules about other origins remain the engine's. So does decompressing
-// what the transport leaves compressed; [transport.Negotiated] also requests it.
+// WithTransport makes the requests with another transport. The default transport has keep-alive,
+// HTTP/2, zstd, gzip and the proxy from the environment. The engine still handles timeouts,
+// retries, redirects and the rules about other origins, and decompresses responses that the
+// transport leaves compressed; [transport.Negotiated] also requests compression.
 func WithTransport(t http.RoundTripper) RunOption {
 	return runOption(func(s *runSettings) { s.transport = t })
 }
@@ -159,42 +159,42 @@ func WithClock(clock transport.Clock) RunOption {
 	return runOption(func(s *runSettings) { s.Clock = clock })
 }
 
-// WithLogger logs to a logger. By default a run logs nothing.
+// WithLogger sets the logger. By default a run logs nothing.
 func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.Log = log }) }
 
-// WithObserver passes the events of a run to an observer: those of some kinds or, without
-// kinds, all. Events that nobody receives cost nothing.
+// WithObserver passes the events of the given kinds to an observer; without kinds, it passes all
+// events. Events without an observer cost nothing.
 func WithObserver(o Observer, kinds ...EventKind) RunOption {
-	kinds = append([]EventKind(nil), kinds...) // nil without kinds
+	kinds = append([]EventKind(nil), kinds...) // nil if there are no kinds
 	return runOption(func(s *runSettings) { s.Observer, s.Observed = o, kinds })
 }
 
-// WithAuth overrides the configuration's credentials with those of type basic, bearer, header
-// or query, or with a [config.TokenFunc]. Nil means no credentials.
+// WithAuth overrides the configuration's credentials with credentials of type basic, bearer,
+// header or query, or with a [config.TokenFunc]. Nil means no credentials.
 func WithAuth(a config.Auth) RunOption {
 	return runOption(func(s *runSettings) { s.auth = newCredentials(a); s.secrets++ })
 }
 
-// WithTokenStore stores the refresh tokens that an API issues in place of the configuration's
-// (authentication of type oauth2, grant refresh_token). Without a store, a new token is lost
-// when the run ends, and a warning says so.
+// WithTokenStore stores the refresh tokens that an API issues to replace the configuration's token
+// (authentication of type oauth2, grant refresh_token). Without a store, a new token is lost when
+// the run ends, and a warning says so.
 func WithTokenStore(store credential.Store) RunOption {
 	return runOption(func(s *runSettings) { s.tokens = store })
 }
 
-// WithSharedPace shares the pace of the configuration with other processes: together they
-// make api.http.requestsPerSecond requests per second, including those for tokens, and none
-// of them makes a request while the API has told one of them to wait. Limits on the number
-// of requests in flight are still those of the run. Requests wait while the shared
-// pace cannot be reached. Nil, the default, shares nothing.
+// WithSharedPace shares the request rate of the configuration with other processes. Together they
+// make api.http.requestsPerSecond requests per second, including requests for tokens, and while
+// the API has told one of them to wait, all of them wait. Limits on the number of requests in
+// flight still apply to each run. Requests wait while the shared pace cannot be reached. Nil, the
+// default, shares nothing.
 //
 // The workers of package engine/cluster share their pace over NATS JetStream.
 func WithSharedPace(shared transport.SharedPace) RunOption {
 	return runOption(func(s *runSettings) { s.pace = shared })
 }
 
-// WithPlaceholderTokens obtains no tokens: requests have placeholders in their places. It
-// is for a transport that plays a recording.
+// WithPlaceholderTokens obtains no tokens: requests contain placeholders instead. It is for a
+// transport that replays a recording.
 func WithPlaceholderTokens() RunOption { return runOption(func(s *runSettings) { s.offline = true }) }
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".
@@ -202,27 +202,26 @@ func WithUserAgent(agent string) RunOption {
 	return runOption(func(s *runSettings) { s.userAgent = agent })
 }
 
-// WithTimeout ends a run that takes longer, with an error of class "policy". The
-// pages before it are complete. Zero means no limit.
+// WithTimeout ends a run that takes longer than d with an error of class "policy". Pages before
+// the timeout are complete. Zero means no limit.
 func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
 
-// WithInputs sets the inputs that the configuration declares, by name: text, numbers
-// and booleans. One compiled engine serves any number of tenants, each with its own
-// inputs, at the same time.
+// WithInputs sets declared inputs of the configuration by name. Values are text, numbers and
+// booleans. One compiled engine can serve any number of tenants at the same time, each with its
+// own inputs.
 func WithInputs(values map[string]any) RunOption {
 	return runOption(func(s *runSettings) { s.Inputs = values; s.secrets++ })
 }
 
-// WithKept passes the values that the previous run saved, by job and name: Kept of
-// its [JobResult]s. They may have been encoded as JSON and decoded with json.Number.
+// WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.
+// They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
 	return runOption(func(s *runSettings) { s.Carryover = kept })
 }
 
-// WithResume continues an earlier run of the same configuration: it holds, by
-// job, what [Page.Checkpoint] returned for the last page that was saved. A job
-// that has already ended is not run again; a job that is not named starts at the
-// beginning.
+// WithResume continues an earlier run of the same configuration. checkpoints holds, by job, the
+// value of [Page.Checkpoint] for the last page that was saved. A job that has already ended does
+// not run again; a job without a checkpoint starts from the beginning.
 func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 	return runOption(func(s *runSettings) { s.Resume = checkpoints })
 }
@@ -230,17 +229,17 @@ func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 // AutoPrefetch lets a run choose the number of pages in flight.
 const AutoPrefetch = ahead.Auto
 
-// WithPrefetch says how many pages are in flight. With 1, the default, the next page is
-// requested while a large one (64 KiB and more) is delivered or, if no request of the job
-// depends on responses, as soon as its response has arrived. With n > 1, or [AutoPrefetch] for
-// a number that the run chooses, jobs whose requests do not depend on responses have up to n
-// requests in flight; [Engine.Explain] says which these are. With 0, a page is requested when
-// the one before it has been delivered.
+// WithPrefetch sets the number of pages in flight. With 1, the default, the next page is requested
+// while a large one (64 KiB or more) is delivered or, if no request of the job depends on
+// responses, as soon as its response has arrived. With n > 1, or [AutoPrefetch] to let the run
+// choose the number, jobs whose requests do not depend on responses have up to n requests in
+// flight; [Engine.Explain] lists these jobs. With 0, a page is requested after the previous page
+// has been delivered.
 //
-// Pages are delivered in order in any case. At most max(n-1, 1) pages beyond the end of a list
-// are requested, and none if the first page says how many items there are; they are discarded
-// and not counted. With 1, only requests of the safe method GET are made ahead, and none of
-// parent jobs, whose children's requests come first.
+// Pages are always delivered in order. At most max(n-1, 1) pages beyond the end of a list are
+// requested, and none if the first page states the number of items; they are discarded and not
+// counted. With 1, only GET requests are made ahead, and parent jobs make no request ahead,
+// because the requests of their children come first.
 func WithPrefetch(n int) RunOption {
 	return runOption(func(s *runSettings) { s.Ahead = ahead.Pages(n) })
 }
@@ -249,25 +248,25 @@ func WithPrefetch(n int) RunOption {
 // job are delivered in order, one page of all jobs at a time.
 func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
 
-// WithJobs runs only the jobs with these ids, in the order of the configuration.
-// Without ids all jobs run. [Engine.Check] reports an id that no job has.
+// WithJobs runs only the jobs with the given IDs, in the order of the configuration. Without IDs
+// all jobs run. [Engine.Check] reports an ID that matches no job.
 func WithJobs(ids ...string) RunOption {
 	return runOption(func(s *runSettings) { s.jobs = slices.Clone(ids) })
 }
 
-// WithKeepGoing runs the other jobs to their ends when a job fails. The error of the run
-// then joins the errors of the failed jobs, in their order. An error of the sink, a
-// timeout or a cancelled context ends the run nevertheless.
+// WithKeepGoing lets the other jobs run to their ends when a job fails. The error of the run then
+// joins the errors of the failed jobs, in the order of the jobs. An error of the sink, a timeout
+// or a cancelled context still ends the run.
 func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
 
-// WithSkippedPages passes to a function the pages on which skipped partitions failed, as far
-// as the sink does not receive them: the request failed, or the response could not be read as
-// a page. Such a page has no items and no checkpoint, but a trace records it. The calls come
-// between those of the sink, in the order of the pages.
+// WithSkippedPages passes f the pages on which skipped partitions failed and which the sink does
+// not receive, because the request failed or the response could not be read as a page. Such a page
+// has no items and no checkpoint, but a trace records it. Calls of f and of the sink never
+// overlap, and follow the order of the pages.
 func WithSkippedPages(f func(*Page)) RunOption {
 	return runOption(func(s *runSettings) { s.skipped = f })
 }
 
-// WithVerdicts adds to every verdict the values that decided it, not only to those of
-// the rules that were met. A trace needs it. It costs some microseconds per page.
+// WithVerdicts adds to every verdict the values that decided it. By default only verdicts of met
+// rules have them. A trace needs all of them. The cost is some microseconds per page.
 func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Explain = true }) }

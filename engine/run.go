@@ -21,11 +21,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Run runs all jobs in their order and passes every page to the function. It ends
-// when all jobs have ended, or with the first error: an [*Error] that names its
-// class, job and page, or the function's own. With [WithKeepGoing] an error of one job does
-// not end the others. The result says how far each job came; the pages that the sink
-// received are complete, whatever the error.
+// Run runs all jobs in order and passes every page to sink. It returns when all jobs have ended or
+// at the first error, which is an [*Error] that names its class, job and page, or the error of
+// sink. With [WithKeepGoing] an error of one job does not end the others. The result describes how
+// far each job came; the pages that the sink received are complete, whatever the error.
 func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if sink == nil {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
@@ -51,8 +50,8 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	return e.runJobs(ctx, loop, e.newFailures(sink))
 }
 
-// runJobs runs the trees of jobs, one after another or several at once. The result has those
-// that were begun, in their order.
+// runJobs runs the trees of jobs, one after another or several at once. The result has the jobs
+// that were begun, in order.
 func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failures) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
@@ -63,7 +62,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 	parallel := e.settings.run.parallel > 1 && walk.Limit == nil
 	var all sync.WaitGroup
 	for i, job := range jobs {
-		walk.Slots <- struct{}{} // of the job whose turn it is
+		walk.Slots <- struct{}{} // slot of the job whose turn it is
 		if failures.over() != nil {
 			break
 		}
@@ -76,7 +75,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 			}
 		}
 		if !parallel {
-			one() // in the goroutine of the caller, to which the sink may belong
+			one() // in the caller's goroutine, to which the sink may belong
 			continue
 		}
 		all.Go(one)
@@ -85,8 +84,8 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 	return NewResult(slices.Concat(results...)), failures.err()
 }
 
-// withTimeout returns the error of a tree of jobs. If the timeout of the run ended one of
-// them, it is the error, and the result of the job says so.
+// withTimeout returns the error of a tree of jobs. If the timeout of the run ended a job, the
+// timeout is the error, and the result of the job says so.
 func withTimeout(ctx context.Context, results []JobResult, err error) error {
 	limited := timeoutOf(ctx, err)
 	if limited == nil {
@@ -116,9 +115,8 @@ func timeoutOf(ctx context.Context, err error) *Error {
 	return &limited
 }
 
-// Pages runs all jobs in their order and yields every page, once it is complete
-// and judged. Breaking out of the loop stops the run. An error comes with a nil page and
-// ends the sequence.
+// Pages runs all jobs in order and yields every page after it is complete and judged. Breaking out
+// of the loop stops the run. An error is yielded with a nil page and ends the sequence.
 func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		sequential := e.With(WithParallelJobs(1)) // yield belongs to this goroutine
@@ -221,20 +219,20 @@ func (o runObserver) Observe(ctx context.Context, e Event) {
 	o.Observer.Observe(ctx, e)
 }
 
-// A Sink receives what a run extracts: see [Engine.RunTo]. Its methods are called one at a
-// time.
+// A Sink receives the results of a run: see [Engine.RunTo]. Its methods are not called
+// concurrently.
 type Sink interface {
-	// Page receives a page. The pages of a job come in order; those of concurrent jobs
-	// take turns. The items are valid until Page returns. Its error ends the run.
+	// Page receives a page. The pages of a job come in order; the pages of concurrent jobs are
+	// interleaved. The items are valid until Page returns. An error of Page ends the run.
 	Page(ctx context.Context, page *Page) error
 
-	// Commit is called after the run for each job of [Result.Completed]. Its error is one of
-	// the run, and does not keep other jobs from being committed.
+	// Commit is called after the run for each job of [Result.Completed]. An error of Commit becomes
+	// an error of the run, and does not prevent other jobs from being committed.
 	Commit(ctx context.Context, job JobResult) error
 }
 
-// RunTo is [Engine.Run] with a sink that also learns which jobs are complete, even if
-// another job has failed or the context has ended.
+// RunTo is like [Engine.Run] with a sink that also learns which jobs are complete, even if another
+// job has failed or the context has ended.
 func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}

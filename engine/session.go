@@ -13,32 +13,33 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// Distributed is for programs that share a run among machines, as package engine/cluster
-// does: a run becomes tasks, and each machine opens a [Session], which does some of them.
+// Distributed provides operations for programs that share a run among machines, such as package
+// engine/cluster: a run is divided into tasks, and each machine opens a [Session], which runs some
+// of them.
 type Distributed struct{ engine *Engine }
 
 // Distributed returns the operations for programs that share a run among machines.
 func (e *Engine) Distributed() Distributed { return Distributed{e} }
 
-// RunFacts are what all machines know about the run that they share.
+// RunFacts hold the facts about a shared run that all machines know.
 type RunFacts struct {
-	ID      string    // the same on all machines; in events, Run
-	Worker  string    // the name of this machine, in events
-	Started time.Time // the same on all machines: what now() returns to the expressions of variables
+	ID      string    // ID of the run, the same on all machines; Run in events
+	Worker  string    // name of this machine, in events
+	Started time.Time // start of the run, the same on all machines; now() returns it to the expressions of variables
 }
 
-// A Session is a run of which this process does some tasks, and others do the rest. It
-// shares connections, credentials and the pace among its tasks, several of which may run at
-// the same time. Package engine/cluster distributes the tasks. [Engine.Run] is not needed.
+// A Session runs tasks of a run whose other tasks run in other processes. Its tasks share
+// connections, credentials and the request rate, and several of them may run at the same time.
+// Package engine/cluster distributes tasks; [Engine.Run] does not use sessions.
 type Session struct {
-	*partition.Tasks // its methods are those of the session, except Run
+	*partition.Tasks // methods of the session, except Run
 	loop             runtime.Loop
-	owned            bool // the client is closed with the session
+	owned            bool // whether the client is closed with the session
 }
 
-// Open prepares this process for tasks of a run. It makes no request. [WithResume],
-// [WithParallelJobs], [WithKeepGoing] and [WithTimeout] do not apply to sessions: each task
-// has its position, and how many run is up to the caller.
+// Open prepares this process for tasks of a run. It makes no requests. [WithResume],
+// [WithParallelJobs], [WithKeepGoing] and [WithTimeout] do not apply to sessions: each task has
+// its own position, and the caller decides how many run.
 func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 	e := d.engine
 	if err := e.Check(); err != nil {
@@ -60,14 +61,13 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 	return s, nil
 }
 
-// Run runs a task from its beginning or, if position is not nil, from the position that an
-// earlier step had. It passes each step to store, and continues when store returns: the step
-// is then stored, or store has returned an error, with which Run ends. The items of a step
-// are valid until store returns.
+// Run runs a task from its beginning or, if position is not nil, from the position in an earlier
+// step. It passes each step to store and continues when store returns. Then the step is stored, or
+// store has returned an error, which ends Run. The items of a step are valid until store returns.
 //
-// The last step has the ending of the task. If the task itself fails, Run returns its
-// ending, which no step has, and an [*Error]. A task that was interrupted has no ending, and
-// the class of its error is "cancelled".
+// The last step has the ending of the task. If the task itself fails, Run returns its ending,
+// which no step has, and an [*Error]. An interrupted task has no ending, and its error is of class
+// "cancelled".
 func (s *Session) Run(
 	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
 ) (*partition.Ending, error) {
@@ -86,14 +86,14 @@ func (s *Session) Close() {
 }
 
 // RootTasks returns the tasks with which a run begins: one for each of [Info].Roots. With
-// limits.partitions there is one task for all jobs, because only one order leaves out the
-// same partitions in every run.
+// limits.partitions there is one task for all jobs, because only a fixed order omits the same
+// partitions in every run.
 func (d Distributed) RootTasks() []partition.Task {
 	return partition.RootTasks(d.engine.roots(), d.engine.cfg.MaxPartitions > 0)
 }
 
-// Tallies returns a tally for each tree of the jobs that run, by the id of the job at its
-// root. They make no request, and need no secrets.
+// Tallies returns a tally for each tree of the jobs that run, by the ID of the root job. They make
+// no requests and need no secrets.
 func (d Distributed) Tallies() map[string]*partition.Tally {
 	e := d.engine
 	log := e.settings.run.Log
@@ -108,11 +108,11 @@ func (d Distributed) Tallies() map[string]*partition.Tally {
 	return all
 }
 
-// An Outline says where a job is among those of a run.
+// An Outline describes the place of a job in the tree of jobs.
 type Outline struct {
 	Job       string `json:"job"`
-	Parent    string `json:"parent,omitempty"`    // empty: it has none
-	Variables int    `json:"variables,omitempty"` // how many variables it has of its own
+	Parent    string `json:"parent,omitempty"`    // ID of the parent; empty for a root
+	Variables int    `json:"variables,omitempty"` // number of its own variables
 }
 
 // Outlines returns the outlines of the jobs that run, parents before their children.

@@ -15,9 +15,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// Origin returns the scheme, the host and the port of the API: "https://api.example.com". It
-// is empty if they come from the environment or from a secret input, which this process need
-// not have (see [WithPlaceholders]).
+// Origin returns the scheme, host and port of the API, such as "https://api.example.com". It is
+// empty if they come from the environment or from a secret input, which this process may lack (see
+// [WithPlaceholders]).
 func (d Distributed) Origin() string {
 	e := d.engine
 	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
@@ -38,13 +38,13 @@ func (d Distributed) Origin() string {
 	return transport.OriginOf(u)
 }
 
-// Parallel returns how many requests the configuration allows in flight: api.http.parallel.
-// 0 is any number.
+// Parallel returns the number of requests that the configuration allows in flight:
+// api.http.parallel. 0 means no limit.
 func (d Distributed) Parallel() int { return d.engine.cfg.HTTP.Pace.Parallel }
 
-// WrittenSecrets reports the secrets that are written in the text of the configuration
-// instead of being read from the environment. The engine must have been loaded with
-// [WithPlaceholders] and without [WithEnv].
+// WrittenSecrets reports secrets that are written in the text of the configuration instead of
+// being read from the environment. The engine must have been loaded with [WithPlaceholders] and
+// without [WithEnv].
 func (d Distributed) WrittenSecrets() Diagnostics {
 	e := d.engine
 	found := diag.NewCollector(e.cfg.Source)
@@ -60,7 +60,7 @@ func (d Distributed) WrittenSecrets() Diagnostics {
 			continue
 		}
 		written = true
-		if at := strings.Index(text, secret); at >= 0 { // it may be escaped, or derived from another one
+		if at := strings.Index(text, secret); at >= 0 { // it may be escaped, or derived from another secret
 			places = append(places, e.secretPlace(at))
 		}
 	}
@@ -79,8 +79,8 @@ func (d Distributed) WrittenSecrets() Diagnostics {
 	return found.Diagnostics()
 }
 
-// secretDefaults reports the secret inputs that have a default, and returns these. Their
-// place is known: a short one may stand elsewhere in the text, too.
+// secretDefaults reports and returns the defaults of secret inputs. Their places are known,
+// whereas the text of a short secret may also occur elsewhere.
 func (e *Engine) secretDefaults(found *diag.Collector) []string {
 	var all []string
 	for _, in := range e.cfg.Inputs {
@@ -95,10 +95,10 @@ func (e *Engine) secretDefaults(found *diag.Collector) []string {
 	return all
 }
 
-// A secretPlace says where a secret is written, without saying what it is.
+// A secretPlace describes where a secret is written, without revealing the secret.
 type secretPlace struct {
 	line  int
-	where string // " of job users, at config.jobs[0].params.#key"; the job and the path may be left out
+	where string // such as " of job users, at config.jobs[0].params.#key"; the job and the path may be missing
 }
 
 // secretPlace returns the place of a byte offset in the text of the configuration.

@@ -222,16 +222,16 @@ type Event = runtime.Event
 // A SinkFunc receives the pages of a run: see [Engine.Run].
 type SinkFunc func(ctx context.Context, page *Page) error
 
-// Result says how a run ended, job by job, in the order in which they ran.
+// Result describes how a run ended, job by job, in the order in which they ran.
 type Result struct {
-	Version int         `json:"version"` // of the JSON
+	Version int         `json:"version"` // version of the JSON
 	Jobs    []JobResult `json:"jobs"`
 }
 
-// Completed returns the results of the jobs that a rule ended: their items are complete, or
-// as complete as Outcome and Findings say, and Kept has their values for the next run. A parent
-// is completed together with its children, which come first, or not at all: the values that it
-// keeps are about their items too. If reject is not nil, it reports which other results do
+// Completed returns the results of the jobs that a rule ended: their items are complete, or as
+// complete as Outcome and Findings say, and Kept has their values for the next run. A parent is
+// completed together with its children, which come first, or not at all, because the values that
+// it keeps also describe their items. If reject is not nil, results for which it returns true do
 // not count as complete.
 func (r *Result) Completed(reject func(JobResult) bool) []JobResult {
 	incomplete := func(job JobResult) bool {
@@ -258,9 +258,9 @@ func (r *Result) Completed(reject func(JobResult) bool) []JobResult {
 // resultVersion is the version of a [Result] as JSON. Keys may be added to a version.
 const resultVersion = 1
 
-// NewResult returns the result of a run whose jobs ended like this.
+// NewResult returns the result of a run whose jobs ended with the given results.
 func NewResult(jobs []JobResult) *Result {
-	return &Result{Version: resultVersion, Jobs: append([]JobResult{}, jobs...)} // no null in JSON
+	return &Result{Version: resultVersion, Jobs: append([]JobResult{}, jobs...)} // no null in the JSON
 }
 
 // Errors for use with errors.Is: each matches every [*Error] of its class.

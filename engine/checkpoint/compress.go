@@ -7,26 +7,27 @@ import (
 	"os"
 )
 
-// A Compression compresses an output. Its type is comparable. What it writes consists of frames, such as the
-// members of gzip: several of them in sequence hold their contents in sequence. A frame
-// ends where an output is marked, so that what was committed can be read and continued.
+// A Compression compresses an output. Its type must be comparable. The compressed output consists
+// of frames, such as the members of gzip: the content of several consecutive frames is the
+// concatenation of their contents. A frame ends where an output is marked, so that committed data
+// can be read and continued.
 type Compression interface {
 	// NewWriter returns a writer of frames to w.
 	NewWriter(w io.Writer) FrameWriter
-	// NewReader returns the content of all frames of r. An error of it, or of the
-	// reader, means that they are incomplete or damaged.
+	// NewReader returns the content of all frames of r. An error of NewReader, or of the returned
+	// reader, means that the frames are incomplete or damaged.
 	NewReader(r io.Reader) (io.ReadCloser, error)
 }
 
-// A FrameWriter compresses what is written to it. The first Write begins a frame, and
-// Close ends it. A frame without content is written by Close alone.
+// A FrameWriter compresses the data written to it. The first Write begins a frame, and Close ends
+// it. Close without a Write writes an empty frame.
 type FrameWriter interface {
 	io.WriteCloser
-	// Reset begins again with another writer, whatever happened before.
+	// Reset discards the state of the writer and makes it write to w.
 	Reset(w io.Writer)
 }
 
-// uncompressed is the compression of an output that has none: its frames are its text.
+// uncompressed is the compression of an uncompressed output: its frames are plain text.
 type uncompressed struct{}
 
 func (uncompressed) NewWriter(w io.Writer) FrameWriter { return &text{w} }
@@ -39,8 +40,8 @@ func (*text) Close() error { return nil }
 
 func (t *text) Reset(w io.Writer) { t.Writer = w }
 
-// maxFrames bounds the files that are open, and with them the memory of compressors, when
-// one that is compressed is opened.
+// maxFrames limits the number of open files, and thereby the memory of compressors, when a
+// compressed file is opened.
 const maxFrames = 8
 
 // openFrame returns the compressor of an output whose file is open.
@@ -61,7 +62,7 @@ func (o *Output) openFrame() FrameWriter {
 	return o.frame
 }
 
-// endFrame ends the frame of an output, if one has begun.
+// endFrame ends the current frame of an output, if there is one.
 func (o *Output) endFrame() error {
 	if !o.framed {
 		return nil
@@ -70,7 +71,7 @@ func (o *Output) endFrame() error {
 	return o.frame.Close()
 }
 
-// dropFrame forgets the frame of an output, with what was not written yet.
+// dropFrame discards the frame of an output, including data that is not written yet.
 func (o *Output) dropFrame() {
 	if o.frame != nil {
 		o.store.idle[o.compression] = append(o.store.idle[o.compression], o.frame)
@@ -78,8 +79,9 @@ func (o *Output) dropFrame() {
 	o.frame, o.framed = nil, false
 }
 
-// complete ends the frame of an output. An output without rows gets an empty frame, unless
-// it is added to a file that has one: a compressed file without any cannot be read.
+// complete ends the frame of an output. An output without rows gets an empty frame, because a
+// compressed file without frames cannot be read. No frame is needed if the rows are added to a
+// file that has one.
 func (o *Output) complete(added bool) error {
 	if o.written.Bytes == 0 && !added {
 		o.openFrame()
@@ -87,7 +89,7 @@ func (o *Output) complete(added bool) error {
 	return o.endFrame()
 }
 
-// compressed returns a text as a frame.
+// compressed returns a text compressed as one frame.
 func compressed(c Compression, text []byte) ([]byte, error) {
 	var b bytes.Buffer
 	w := c.NewWriter(&b)
@@ -95,8 +97,8 @@ func compressed(c Compression, text []byte) ([]byte, error) {
 	return b.Bytes(), errors.Join(err, w.Close())
 }
 
-// earlier opens the file under the name of the output, to which rows may be added, and
-// returns its size. The file is nil if there is none.
+// earlier opens the file with the name of the output, to which rows may be added, and returns its
+// size. f is nil if there is no such file.
 func (o *Output) earlier() (f file, size int64, err error) {
 	f, err = o.store.files.Open(o.name, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -108,8 +110,8 @@ func (o *Output) earlier() (f file, size int64, err error) {
 	return f, size, err
 }
 
-// Before returns the content of the file under the name of the output, to which rows may
-// be added. It is nil if there is no such file, or if it is empty.
+// Before returns the content of the file with the name of the output, to which rows may be added.
+// It is nil if the file does not exist or is empty.
 func (o *Output) Before() (io.ReadCloser, error) {
 	f, size, err := o.earlier()
 	if f == nil {
@@ -125,7 +127,7 @@ func (o *Output) Before() (io.ReadCloser, error) {
 	return &content{r, f}, nil
 }
 
-// content is the content of an open file.
+// content reads the content of an open file.
 type content struct {
 	io.ReadCloser
 	file file
@@ -133,9 +135,9 @@ type content struct {
 
 func (c *content) Close() error { return errors.Join(c.ReadCloser.Close(), c.file.Close()) }
 
-// EndsWithOpenLine reports whether the last line of the file under the name of the output
-// has no newline. Before rows are appended to such a file, it gets one. A compressed file
-// is read to its end, and an error says that it is damaged.
+// EndsWithOpenLine reports whether the last line of the file with the name of the output has no
+// newline. A newline is added before rows are appended to such a file. A compressed file is read
+// to its end; an error means that it is damaged.
 func (o *Output) EndsWithOpenLine() (bool, error) {
 	f, size, err := o.earlier()
 	if f == nil {
@@ -154,7 +156,7 @@ func endsWithOpenLine(f file, size int64, c Compression) (bool, error) {
 	}
 	var from int64
 	if c == (uncompressed{}) {
-		from = size - 1 // the rest need not be read
+		from = size - 1 // only the last byte is needed
 	}
 	r, err := c.NewReader(io.NewSectionReader(f, from, size-from))
 	if err != nil {
@@ -166,7 +168,7 @@ func endsWithOpenLine(f file, size int64, c Compression) (bool, error) {
 	return end.b != '\n', err
 }
 
-// lastByte remembers the last byte that was written to it.
+// lastByte remembers the last byte written to it.
 type lastByte struct{ b byte }
 
 func (l *lastByte) Write(p []byte) (int, error) {

@@ -15,7 +15,7 @@ import (
 func WriteFile(path string, data []byte) error {
 	// Nothing locks the path, so every process writes its own temporary file.
 	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	defer os.Remove(temporary) // fails after the rename
+	defer os.Remove(temporary) // fails harmlessly after the rename
 	return replaceFile(system{}, temporary, path, data)
 }
 
@@ -45,10 +45,10 @@ func replaceFile(files fileSystem, temporary, path string, data []byte) error {
 	return files.SyncDir(path)
 }
 
-// maxStateBytes is the size of the largest state file.
+// maxStateBytes is the maximum size of a state file.
 const maxStateBytes = 256 << 20
 
-// errTooLarge is the error of a file that is too large for a state.
+// errTooLarge is the error for a file that is too large for a state.
 var errTooLarge = fmt.Errorf("it has more than %d bytes", maxStateBytes)
 
 // readFile returns the content of a state file.
@@ -68,8 +68,8 @@ func readFile(files fileSystem, path string) ([]byte, error) {
 	return io.ReadAll(io.NewSectionReader(f, 0, size))
 }
 
-// fileSystem is the part of a file system that a [Store] uses. Tests replace it
-// with one that loses what was not synced.
+// fileSystem is the part of a file system that a [Store] uses. Tests replace it with a file system
+// that loses unsynced data.
 type fileSystem interface {
 	// Open opens a file for reading and for writing at its end. If the file does
 	// not exist, Open creates it with the mode or, if the mode is 0, returns
@@ -77,16 +77,15 @@ type fileSystem interface {
 	Open(path string, mode os.FileMode) (file, error)
 	// Rename renames a file, replacing the file at the new path.
 	Rename(from, to string) error
-	// CopyMode gives a file the permissions of another one, if there is one.
+	// CopyMode copies the permissions of a file, if it exists, to another file.
 	CopyMode(from, to string)
-	// Remove removes a file. It does nothing if there is none.
+	// Remove removes a file. It does nothing if the file does not exist.
 	Remove(path string) error
-	// SyncDir makes the names in the directory of path durable: those of new and
-	// of renamed files.
+	// SyncDir makes the entries of the directory of path durable, including new and renamed files.
 	SyncDir(path string) error
 }
 
-// file is an open file that is written at its end.
+// file is an open file that is written only at its end.
 type file interface {
 	io.Writer
 	io.ReaderAt // returns io.EOF at the end

@@ -15,50 +15,49 @@ import (
 // PartialSuffix ends the name of a file whose rows are not complete yet.
 const PartialSuffix = ".partial"
 
-// maxOpen bounds the open files of a store. A run may have many more outputs.
+// maxOpen limits the open files of a store. A run may have many more outputs.
 const maxOpen = 64
 
-// An Output is a file that belongs to the run. It is opened when something is
-// written to it.
+// An Output is a file that belongs to the run. It is opened on the first write.
 type Output struct {
 	store *Store
-	name  string // under which the content appears
-	path  string // of the file that is written
+	name  string // name of the published file
+	path  string // path of the file being written
 
 	compression Compression
-	frame       FrameWriter // nil: not needed since the file was opened
-	framed      bool        // the frame has begun
+	frame       FrameWriter // nil until it is needed, after the file was opened
+	framed      bool        // whether a frame has begun
 
-	created   bool // the file holds the content of this run
+	created   bool // whether the file holds the content of this run
 	published bool
-	file      file        // nil: closed
-	written   extent      // everything; extent adds its sum
-	digest    hash.Cloner // of the file; nil without a state
-	marked    extent      // what belongs to the pending checkpoints
+	file      file        // nil while the file is closed
+	written   extent      // extent of everything written; method extent adds its sum
+	digest    hash.Cloner // digest of the file; nil without a state
+	marked    extent      // extent that belongs to the pending checkpoints
 	atMark    hash.Cloner // digest of the marked content
-	beyond    int64       // bytes found after the last commit
+	beyond    int64       // number of bytes found after the last commit
 }
 
-// extent is the committed part of an output. It catches every change of these
-// bytes, at the cost of reading them once when a run resumes.
+// extent describes the committed part of an output. It detects every change of these bytes, at the
+// cost of reading them once when a run resumes.
 type extent struct {
 	Bytes   int64  `json:"bytes"`
 	Rows    int64  `json:"rows"`
-	Head    int64  `json:"head,omitempty"`    // bytes of the header
+	Head    int64  `json:"head,omitempty"`    // size of the header in bytes
 	Note    string `json:"note,omitempty"`    // see [Output.SetNote]
 	Sum     string `json:"sum"`               // hash of the file
-	Partial bool   `json:"partial,omitempty"` // the rows are not published yet
+	Partial bool   `json:"partial,omitempty"` // whether the rows are not published yet
 }
 
-// Output returns an output that is written under its own name from the start, like
-// a trace. It refuses a file that was committed before and is now shorter or
-// modified. It changes nothing: [Store.Begin] does.
+// Output returns an output that is written under its own name from the start, such as a trace. It
+// refuses a file that was committed before and is now shorter or modified. It does not change the
+// file; [Store.Begin] does.
 func (s *Store) Output(path string) (*Output, error) { return s.output(path, path, nil) }
 
-// Rows returns an output that is written to a file of the same name with the ending
-// [PartialSuffix], compressed unless c is nil, and appears under its name by [Store.Publish].
-// The file is created, and an earlier one replaced, when the first page is written.
-// Otherwise Rows is like [Store.Output].
+// Rows returns an output that is written to a file with the additional ending [PartialSuffix],
+// compressed unless c is nil. [Store.Publish] gives the file its own name. The file is created,
+// and an earlier one replaced, when the first page is written. Otherwise Rows is like
+// [Store.Output].
 func (s *Store) Rows(path string, c Compression) (*Output, error) {
 	return s.output(path, path+PartialSuffix, c)
 }
@@ -81,35 +80,35 @@ func (s *Store) output(name, path string, c Compression) (*Output, error) {
 	return o, nil
 }
 
-// partial reports whether the output does not appear under its name at once.
+// partial reports whether the output is published under its name only later.
 func (o *Output) partial() bool { return o.path != o.name }
 
-// Name returns the name under which the output appears.
+// Name returns the name under which the output is published.
 func (o *Output) Name() string { return o.name }
 
-// Path returns the path of the file that is written.
+// Path returns the path of the file being written.
 func (o *Output) Path() string { return o.path }
 
-// Lines returns the number of complete rows that were written, in earlier runs too.
+// Lines returns the number of complete rows written, including those of earlier runs.
 func (o *Output) Lines() int64 { return o.written.Rows }
 
-// Note returns what [Output.SetNote] has set, in earlier runs too.
+// Note returns the value set by [Output.SetNote], possibly in an earlier run.
 func (o *Output) Note() string { return o.written.Note }
 
-// SetNote notes what the writer of the output has to know to continue it, such as its
-// columns. Like what is written, it is part of the next mark, and [Output.Rollback] goes
-// back to the note of the last one.
+// SetNote saves information that the writer of the output needs to continue it, such as its
+// columns. Like written data, the note is part of the next mark, and [Output.Rollback] restores
+// the note of the last mark.
 func (o *Output) SetNote(note string) { o.written.Note = note }
 
-// Created reports whether the output has received a page, in this run or in one that
-// it resumes.
+// Created reports whether the output has received a page, in this run or in an earlier run that it
+// resumes.
 func (o *Output) Created() bool { return o.created }
 
-// Published reports whether the output is under its name.
+// Published reports whether the output has been published under its name.
 func (o *Output) Published() bool { return o.published }
 
-// resume continues an output after its committed part. What was published is not
-// looked at, since it belongs to others now.
+// resume continues an output after its committed part. A published file is not checked, because it
+// belongs to others now.
 func (o *Output) resume(committed extent) error {
 	o.created, o.published = true, o.partial() && !committed.Partial
 	o.written, o.marked = committed, committed
@@ -151,7 +150,7 @@ func (o *Output) verify() error {
 	return nil
 }
 
-// sumOf adds the beginning of a file to a hash, and returns its sum.
+// sumOf adds the first size bytes of a file to a hash and returns the sum.
 func sumOf(f file, size int64, h hash.Hash) (string, error) {
 	_, err := io.Copy(h, io.NewSectionReader(f, 0, size))
 	return hex.EncodeToString(h.Sum(nil)), ioError("read the output", err)
@@ -164,20 +163,20 @@ func (o *Output) extent() extent {
 	return e
 }
 
-// mark says that everything that was written belongs to complete pages. The frame has
+// mark records that everything written so far belongs to complete pages. The frame must have
 // ended.
 func (o *Output) mark() {
 	o.marked = o.extent()
 	o.atMark, _ = o.digest.Clone() // cannot fail for SHA-256
 }
 
-// Torn reports whether the output holds more than was marked: part of a page, or a page
-// on which the job failed. Without a state nothing is marked.
+// Torn reports whether the output holds unmarked data: part of a page, or a page on which the job
+// failed. Without a state there are no marks.
 func (o *Output) Torn() bool {
 	return o.digest != nil && (o.framed || o.written.Bytes > o.marked.Bytes)
 }
 
-// Rollback removes what was written after the last mark.
+// Rollback removes everything written after the last mark.
 func (o *Output) Rollback() error {
 	o.dropFrame()
 	o.written = o.marked
@@ -189,14 +188,15 @@ func (o *Output) Rollback() error {
 	return ioError("write the output", f.Truncate(o.written.Bytes))
 }
 
-// Write appends lines to the output. The next mark includes what was written.
+// Write appends lines to the output. They become part of the next mark.
 func (o *Output) Write(p []byte) (int, error) {
 	n, err := o.write(p)
 	o.written.Rows += int64(bytes.Count(p[:n], []byte{'\n'}))
 	return n, err
 }
 
-// WriteRows appends a text that has some number of rows, which are not its lines.
+// WriteRows appends a text with the given number of rows, which may differ from its number of
+// lines.
 func (o *Output) WriteRows(p []byte, rows int) error {
 	_, err := o.write(p)
 	if err == nil {
@@ -205,8 +205,8 @@ func (o *Output) WriteRows(p []byte, rows int) error {
 	return err
 }
 
-// WriteHeader writes the beginning of the output, before its rows. It is left out when
-// the rows are appended to a file that has rows.
+// WriteHeader writes the beginning of the output, before its rows. The header is omitted when the
+// rows are appended to a file that already has rows.
 func (o *Output) WriteHeader(p []byte) error {
 	_, err := o.write(p)
 	if err == nil {
@@ -235,8 +235,8 @@ func (o appender) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// use returns the open file of an output. If too many files are open, it closes those
-// that were not used for the longest time.
+// use returns the open file of an output. If too many files are open, it closes the least recently
+// used ones.
 func (s *Store) use(o *Output) (file, error) {
 	if i := slices.Index(s.open, o); i >= 0 {
 		s.open = append(slices.Delete(s.open, i, i+1), o)
@@ -259,8 +259,8 @@ func (s *Store) use(o *Output) (file, error) {
 	return f, nil
 }
 
-// openFile opens the file of an output, without what was written to it after the
-// last commit of an earlier run.
+// openFile opens the file of an output without the data written after the last commit of an
+// earlier run.
 func (s *Store) openFile(o *Output) (file, error) {
 	if !o.created {
 		return s.create(o)
@@ -275,8 +275,8 @@ func (s *Store) openFile(o *Output) (file, error) {
 	return f, nil
 }
 
-// create makes the file of an output. One of an earlier run is replaced, and with it
-// the state that it belongs to.
+// create creates the file of an output. A file of an earlier run is replaced together with the
+// state that it belongs to.
 func (s *Store) create(o *Output) (file, error) {
 	if s.stale {
 		if err := errors.Join(s.files.Remove(s.path), s.files.SyncDir(s.path)); err != nil {
@@ -290,7 +290,7 @@ func (s *Store) create(o *Output) (file, error) {
 	}
 	err = f.Truncate(0)
 	if err == nil && s.path != "" {
-		err = s.files.SyncDir(o.path) // a new file is durable once its directory is
+		err = s.files.SyncDir(o.path) // a new file is durable once its directory is synced
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
@@ -299,7 +299,7 @@ func (s *Store) create(o *Output) (file, error) {
 	return f, nil
 }
 
-// sync makes what was written to an output durable.
+// sync makes the data written to an output durable.
 func (s *Store) sync(o *Output) error {
 	if !o.created {
 		return nil

@@ -14,56 +14,54 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// RedoSuffix ends the name of the record of a publication without a state: see [Repair].
+// RedoSuffix is the file name ending of the record of a publication without a state: see [Repair].
 const RedoSuffix = ".redo"
 
-// CompleteSuffix ends the name of a file that is written when the rows of an output have
-// to be rewritten before they appear: see [Commitment].
+// CompleteSuffix is the file name ending of rewritten rows that are not published yet: see
+// [Commitment].
 const CompleteSuffix = ".complete"
 
-// A Commitment is what [Store.Publish] changes together with the name of an output.
+// A Commitment describes the changes that [Store.Publish] makes together with publishing an
+// output.
 type Commitment struct {
-	// Append adds the rows to those that are under the name, instead of replacing
-	// them.
+	// Append adds the rows to the existing file instead of replacing it.
 	Append bool
 
-	// Kept holds the values for the next run, by job: JSON objects. They become part of
-	// the state and, unless KeptFile is "", of the file of that name, whose other jobs
-	// remain.
+	// Kept holds the values for the next run, by job, as JSON objects. They become part of the
+	// state and, unless KeptFile is "", of that file, in which the values of other jobs remain.
 	Kept     map[string]json.RawMessage
 	KeptFile string
 
-	// Rewrite, unless it is nil, writes the content that appears under the name: before
-	// has that of the file under the name, and is nil unless Append is set and there is
-	// such a file; rows has what was written to the output.
+	// Rewrite writes the content to be published; if it is nil, the rows are published unchanged.
+	// before reads the existing file, and is nil unless Append is set and the file exists; rows
+	// reads the data written to the output.
 	Rewrite func(to io.Writer, before, rows io.Reader) error
 }
 
-// publication is the record of a publication that has begun. It has all that is
-// needed to complete it after a crash, any number of times.
+// publication is the record of a publication that has begun. It suffices to complete the
+// publication after a crash, any number of times.
 type publication struct {
 	Name     string                     `json:"name,omitempty"`     // "" if only values are kept
-	Bytes    int64                      `json:"bytes"`              // of the rows
-	Complete bool                       `json:"complete,omitempty"` // the rows are in the file of [CompleteSuffix]
+	Bytes    int64                      `json:"bytes"`              // size of the rows
+	Complete bool                       `json:"complete,omitempty"` // whether the rows are in the file with [CompleteSuffix]
 	Append   bool                       `json:"append,omitempty"`
-	Base     int64                      `json:"base,omitempty"`   // size of the file before it is appended to
-	Prefix   []byte                     `json:"prefix,omitempty"` // comes first: the end of the last line of the file
-	Skip     int64                      `json:"skip,omitempty"`   // bytes of the rows that are not added: their header
+	Base     int64                      `json:"base,omitempty"`   // size of the file before the rows are appended
+	Prefix   []byte                     `json:"prefix,omitempty"` // bytes before the rows that complete the last line of the file
+	Skip     int64                      `json:"skip,omitempty"`   // size of the header of the rows, which is not appended
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
 	Sum      string                     `json:"sum,omitempty"` // hash of the rows, with a state
 
-	undone bool // it failed, and the file under the name is as it was before
+	undone bool // the publication failed, and the file is as it was before
 }
 
-// Publish makes the rows of an output appear under its name, together with the values
-// that are kept for the next run and, with a state, everything that was marked. If
-// the process ends in the middle, the next run that opens the state, or the output,
-// completes the publication. The output may be nil if the rows are not in a file.
-// If the rows cannot be moved under the name, the file is as it was before, and the
-// publication has not begun.
+// Publish publishes the rows of an output under its name, together with the values that are kept
+// for the next run and, with a state, all marked data. If the process ends in the middle, the next
+// run that opens the state or the output completes the publication. The output may be nil if the
+// rows are not in a file. If the rows cannot be moved, the published file is as it was before, and
+// the publication counts as not begun.
 func (s *Store) Publish(o *Output, c Commitment) error {
-	if err := s.repair(); err != nil { // one that failed in this run
+	if err := s.repair(); err != nil { // a publication that failed in this run
 		return err
 	}
 	p, err := s.plan(o, c)
@@ -86,7 +84,7 @@ func (s *Store) Publish(o *Output, c Commitment) error {
 	return err
 }
 
-// cancel forgets a publication that has changed nothing.
+// cancel discards a publication that has changed nothing.
 func (s *Store) cancel(p *publication) error {
 	if p.Complete {
 		_ = s.files.Remove(p.from()) // the next publication replaces it
@@ -101,7 +99,7 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 		return p, err
 	}
 	var before file
-	var base int64 // its size
+	var base int64 // size of the published file
 	if c.Append {
 		var err error
 		if before, base, err = o.earlier(); before != nil {
@@ -111,7 +109,8 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 			return nil, ioError("open the output", err)
 		}
 	}
-	if _, err := s.use(o); err != nil { // an output without rows is an empty file
+	// Create a file even for an output without rows.
+	if _, err := s.use(o); err != nil {
 		return nil, err
 	}
 	if err := o.complete(base > 0); err != nil {
@@ -136,7 +135,7 @@ func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
 	return p, nil
 }
 
-// appendTo prepares a publication that adds rows to a file of some size.
+// appendTo prepares a publication that adds rows to a file of size base.
 func (p *publication) appendTo(before file, base int64, o *Output) error {
 	p.Append, p.Base = true, base
 	if base == 0 {
@@ -162,7 +161,7 @@ func (s *Store) begin(p *publication) error {
 	return s.save()
 }
 
-// end replaces the record of a publication, which is complete, by its results.
+// end replaces the record of a completed publication with its results.
 func (s *Store) end(p *publication) error {
 	if s.state.Kept == nil {
 		s.state.Kept = map[string]json.RawMessage{}
@@ -188,8 +187,8 @@ func (s *Store) forget(p *publication) error {
 	return s.save()
 }
 
-// Release says that the rows of an output will not be published. They stay where they
-// are until the next run replaces them, and the state has no claim to them.
+// Release declares that the rows of an output will not be published. The file stays until the next
+// run replaces it, and no longer belongs to the state.
 func (s *Store) Release(o *Output) error {
 	if s.path == "" {
 		return nil
@@ -203,8 +202,7 @@ func (s *Store) Release(o *Output) error {
 	return s.save()
 }
 
-// repair completes the publication in the state, if the run before this one ended in
-// the middle of it.
+// repair completes the publication in the state if the previous run ended in the middle of it.
 func (s *Store) repair() error {
 	p := s.state.Publish
 	if p == nil {
@@ -223,8 +221,8 @@ func (s *Store) repair() error {
 	return s.end(p)
 }
 
-// Repair completes the publication of the file at path, if a run without a state ended
-// in the middle of it. It reports whether there was one.
+// Repair completes the publication of the file at path if a run without a state ended in the
+// middle of it. It reports whether there was such a publication.
 func Repair(path string) (bool, error) { return repair(system{}, path) }
 
 func repair(files fileSystem, path string) (bool, error) {
@@ -256,12 +254,12 @@ func repair(files fileSystem, path string) (bool, error) {
 }
 
 // recorded reports whether a publication without a state has a record next to its file. A
-// single rename needs none.
+// publication by a single rename needs no record.
 func (p *publication) recorded() bool {
 	return p.Name != "" && (p.Append || p.Complete || p.KeptFile != "")
 }
 
-// from returns the name of the file that the rows are moved from.
+// from returns the name of the file from which the rows are moved.
 func (p *publication) from() string {
 	if p.Complete {
 		return p.Name + CompleteSuffix
@@ -289,8 +287,7 @@ func (p *publication) forget(files fileSystem) error {
 	return ioError("remove "+p.Name+RedoSuffix, errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)))
 }
 
-// carryOut moves the rows under their name and saves the kept values. What has
-// been done already is not done again.
+// carryOut moves the rows to their name and saves the kept values. It skips completed steps.
 func (p *publication) carryOut(files fileSystem) error {
 	if p.Name != "" {
 		if err := p.move(files); err != nil {
@@ -308,11 +305,11 @@ func (p *publication) keep(files fileSystem) error {
 	return ioError("save the kept values", mergeKept(files, p.KeptFile, p.Kept))
 }
 
-// errNoRows says that the rows of a publication are neither where they were written
-// nor under their name.
+// errNoRows means that the rows of a publication are neither in their partial file nor in the
+// published one.
 var errNoRows = errors.New("rows are missing")
 
-// move moves the rows to the file under their name.
+// move moves the rows to the published file.
 func (p *publication) move(files fileSystem) error {
 	rows, err := files.Open(p.from(), 0)
 	switch {
@@ -331,12 +328,12 @@ func (p *publication) move(files fileSystem) error {
 	if err != nil || !p.Append && !p.Complete {
 		return err
 	}
-	partial := p.Name + PartialSuffix // its rows are under the name now
+	partial := p.Name + PartialSuffix // the published file has its rows now
 	return ioError("remove "+partial, errors.Join(files.Remove(partial), files.SyncDir(partial)))
 }
 
-// verify checks that the rows are those that were written: a run without the state may
-// have replaced them.
+// verify checks that the rows are unchanged, because a run without the state may have replaced
+// them.
 func (p *publication) verify(files fileSystem) error {
 	if p.Name == "" || p.Sum == "" {
 		return nil
@@ -375,8 +372,7 @@ func (p *publication) size() int64 {
 	return p.Base + int64(len(p.Prefix)) + p.Bytes - p.Skip
 }
 
-// requireMoved checks that rows that are no longer where they were written are
-// under their name.
+// requireMoved checks that rows missing in their partial file are in the published one.
 func (p *publication) requireMoved(files fileSystem) error {
 	f, err := files.Open(p.Name, 0)
 	if err == nil {
@@ -392,7 +388,7 @@ func (p *publication) requireMoved(files fileSystem) error {
 	return fmt.Errorf("%w: %s does not exist, and %s does not have them", errNoRows, p.from(), p.Name)
 }
 
-// add appends the rows to the file. If that fails, the file is as it was before.
+// add appends the rows to the file. If that fails, the file is restored.
 func (p *publication) add(files fileSystem, rows file) error {
 	to, err := files.Open(p.Name, 0)
 	if err != nil {
@@ -417,13 +413,13 @@ func (p *publication) add(files fileSystem, rows file) error {
 	return nil
 }
 
-// added returns what the publication adds to the file.
+// added returns a reader of the bytes that the publication appends to the file.
 func (p *publication) added(rows file) io.Reader {
 	return io.MultiReader(bytes.NewReader(p.Prefix), io.NewSectionReader(rows, p.Skip, p.Bytes-p.Skip))
 }
 
-// requireOwn checks that nobody else has changed the end of the file since the
-// publication began.
+// requireOwn checks that the end of the file has not been changed by others since the publication
+// began.
 func (p *publication) requireOwn(to, rows file) error {
 	size, err := to.Size()
 	if err != nil {
@@ -441,8 +437,8 @@ func (p *publication) requireOwn(to, rows file) error {
 	return &failure.Error{Class: failure.State, Op: "repair", Message: problem, Hint: "the rows are in " + p.Name + PartialSuffix}
 }
 
-// begins reports whether the part of a file that was written is the beginning of a text.
-// After a loss of power, bytes that were not synced may be zero.
+// begins reports whether the written part of a file is a prefix of a text. After a loss of power,
+// unsynced bytes may be zero.
 func begins(text, written io.Reader) (bool, error) {
 	var want, got [32 << 10]byte
 	for {
@@ -464,8 +460,8 @@ func begins(text, written io.Reader) (bool, error) {
 	}
 }
 
-// mergeKept replaces the values of some jobs in a file of kept values. Only its
-// owner can read it, since a cursor may give access to data.
+// mergeKept replaces the values of some jobs in a file of kept values. Only the owner can read the
+// file, because a cursor may give access to data.
 func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage) error {
 	all := map[string]json.RawMessage{}
 	text, err := readFile(files, path)

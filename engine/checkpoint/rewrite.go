@@ -7,8 +7,8 @@ import (
 	"io"
 )
 
-// rewrite writes the content of a publication to a file of its own, from which it is
-// moved to its name. Rows and the file before remain as they are until then.
+// rewrite writes the content of a publication to a separate file, which is then renamed. The rows
+// and the existing file remain unchanged until then.
 func (s *Store) rewrite(p *publication, o *Output, c Commitment) error {
 	p.Complete = true
 	f, err := s.files.Open(p.from(), s.mode)
@@ -67,9 +67,9 @@ func (s *Store) rewriteTo(f file, p *publication, o *Output, c Commitment) error
 	return nil
 }
 
-// RewriteRows replaces the rows of an output that is not published and gets no more: what
-// a failed run has obtained can be read then. Without a state only, since a state has to
-// continue them. It reports whether it has replaced them.
+// RewriteRows replaces the rows of an unpublished output that receives no more rows, so that the
+// rows of a failed run can be read. It does nothing with a state, which must be able to continue
+// the rows. It reports whether it has replaced them.
 func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.Reader) error) (bool, error) {
 	if s.path != "" || o.published || !o.created {
 		return false, nil
@@ -92,7 +92,7 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 	return true, nil
 }
 
-// counter counts what it writes.
+// counter counts the bytes it writes.
 type counter struct {
 	w io.Writer
 	n int64

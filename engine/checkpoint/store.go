@@ -1,11 +1,10 @@
-// Package checkpoint writes the files of a run so that nothing is lost. Rows appear
-// under the name of their file only when they are complete: until then they are in
-// a file of the same name with the ending [PartialSuffix].
+// Package checkpoint writes the files of a run so that nothing is lost. Rows appear under the name
+// of their file only when they are complete: until then they are in a file with the additional
+// ending [PartialSuffix].
 //
-// With a state file a run is resumable, too. The state holds the checkpoint of every
-// job together with the length of every output file, so that a run can be killed at
-// any moment and resumes after the last committed page, with every item in its
-// output exactly once.
+// With a state file a run can also be resumed. The state holds the checkpoint of every job
+// together with the length of every output file, so that a run can be killed at any moment and
+// resumes after the last committed page, with every item in its output exactly once.
 //
 // A commit makes the outputs durable and then replaces the state file. Bytes
 // that an output holds beyond its committed length are discarded when the run
@@ -13,20 +12,21 @@
 // repaired by the next run: see [Store.Publish].
 //
 // The record of a publication is part of the state. Without a state it is a file next to the
-// output, and there is none if a single rename publishes the rows. What a caller asks for, a
-// [Commitment], is not the record itself: whether rows are appended, rewritten or renamed
-// depends on the files. A fingerprint is a flat map, as state files and the records of runs
-// on many machines hold it; a struct would need the same prefixes to read and write them.
+// output, and there is no record if a single rename publishes the rows. A [Commitment], which a
+// caller requests, differs from the record: whether rows are appended, rewritten or renamed
+// depends on the files. A fingerprint is a flat map, as in state files and in the records of
+// distributed runs; a struct would need the same prefixes for reading and writing.
 //
 // # Decisions
 //
 // Where more than one rename is needed (appended rows, kept values, a state), a record of the
-// publication is durable before it begins, and the next run carries it out again after a
-// crash. A state ends, and the next increment begins, only when a run has told its success.
+// publication is made durable before the publication begins, and the next run carries it out again
+// after a crash. A state ends, and the next increment begins, only after a run has reported its
+// success.
 //
-// An output is committed up to its last mark, which the page before has set, so a page that is
-// half written, or on which a job failed, is never committed. The state says how many bytes of
-// each output belong to it, with their digest, and is written after they were synced.
+// An output is committed up to its last mark, which is set after a complete page, so a page that
+// is half written, or on which a job failed, is never committed. The state holds the number of
+// committed bytes of each output with their digest, and is written after they were synced.
 package checkpoint
 
 import (
@@ -44,54 +44,52 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Store is the outputs of a run, and its state if it has one. It must not be used
-// by several goroutines at once, nor by several processes: the caller locks the
-// state file.
+// A Store holds the outputs of a run, and its state if it has one. It must not be used by several
+// goroutines or several processes at once: the caller locks the state file.
 type Store struct {
 	files     fileSystem
-	path      string      // of the state; "" if there is none
-	mode      os.FileMode // of new outputs
+	path      string      // path of the state; "" without a state
+	mode      os.FileMode // mode of new outputs
 	state     state
 	resumed   bool
-	follows   bool     // the state is that of a run that has ended
+	follows   bool     // whether the state is from a run that has ended
 	earlier   []string // outputs of that run
-	changed   string   // what an increment changes in the configuration of the one before; "" if nothing
-	stale     bool     // the file at path is that of an earlier run, which this run replaces
+	changed   string   // parts of the configuration that changed since the previous increment; "" if nothing changed
+	stale     bool     // whether the file at path is from an earlier run that this run replaces
 	outputs   map[string]*Output
-	open      []*Output                  // those with an open file, the latest last
-	pending   map[string]json.RawMessage // by job, the checkpoints of the next commit
+	open      []*Output                  // outputs with an open file, most recently used last
+	pending   map[string]json.RawMessage // checkpoints of the next commit, by job
 	idle      map[Compression][]FrameWriter
-	discarded int64 // bytes of the outputs
+	discarded int64 // number of bytes discarded from the outputs
 }
 
 // state is the content of a state file.
 type state struct {
 	Version     int                        `json:"version"`
 	Program     string                     `json:"program"`
-	Fingerprint map[string]string          `json:"fingerprint"` // of the configuration, by part
+	Fingerprint map[string]string          `json:"fingerprint"` // fingerprint of the configuration, by part
 	Outputs     map[string]extent          `json:"outputs"`
-	Jobs        map[string]json.RawMessage `json:"jobs"`              // the checkpoint of each job
+	Jobs        map[string]json.RawMessage `json:"jobs"`              // checkpoint of each job
 	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
-	Publish     *publication               `json:"publish,omitempty"` // one that has begun
-	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller knows it: see Store.End
+	Publish     *publication               `json:"publish,omitempty"` // publication in progress
+	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller has been told so: see Store.End
 	Sum         string                     `json:"sum"`               // checksum of all fields above
 }
 
 const version = 2
 
-// Open reads the state file at path. If there is none, the run starts from the
-// beginning. So does the increment after a run that has ended (see [Store.End]); the
-// values of [Store.Kept] remain. The program names the writer of the file in the file
-// itself. The fingerprint, that of engine.Engine.Fingerprint, must equal that of the run
-// that wrote the state; after a run that has ended, only the parts of it that begin with
-// [KeepPart] must. An error is of class state, with the problem and its fix, or of
-// class io.
+// Open reads the state file at path. If the file does not exist, the run starts from the
+// beginning. So does the increment after a run that has ended (see [Store.End]); the values of
+// [Store.Kept] remain. program names the writer in the file. The fingerprint, from
+// engine.Engine.Fingerprint, must equal the fingerprint of the run that wrote the state; after a
+// run that has ended, only the parts that begin with [KeepPart] must be equal. The error is of
+// class state, with the problem and its fix, or of class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
 	return open(system{}, path, program, fingerprint)
 }
 
-// Restart returns a store that ignores the state file at path, whatever it holds. The
-// file and the outputs that belong to it are replaced when the run has its first page.
+// Restart returns a store that ignores the content of the state file at path. The file and the
+// outputs that belong to it are replaced when the run receives its first page.
 func Restart(path, program string, fingerprint map[string]string) (*Store, error) {
 	return restart(system{}, path, program, fingerprint)
 }
@@ -167,8 +165,7 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 	return s, nil
 }
 
-// parse reads the text of a state file. It accepts exactly the bytes that encode
-// writes.
+// parse parses a state file. It accepts only text written by encode.
 func parse(text []byte, into *state) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -188,7 +185,7 @@ func parse(text []byte, into *state) error {
 	return nil
 }
 
-// encode returns the text of a state file, with its checksum.
+// encode returns the text of a state file, including its checksum.
 func (s state) encode() ([]byte, error) {
 	s.Sum = ""
 	text, err := json.Marshal(s)
@@ -201,7 +198,7 @@ func (s state) encode() ([]byte, error) {
 	return append(text, '\n'), err
 }
 
-// changes returns the parts of a configuration whose fingerprints differ.
+// changes returns the names of the parts whose fingerprints differ.
 func changes(before, now map[string]string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {
@@ -209,7 +206,7 @@ func changes(before, now map[string]string) []string {
 			names = append(names, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(before)) { // a part of kept values may be that of a job which this run does not have
+	for _, name := range slices.Sorted(maps.Keys(before)) { // kept values may belong to a job that this run does not have
 		switch _, known := now[name]; {
 		case known || strings.HasPrefix(name, KeepPart):
 		case strings.HasPrefix(name, InputPart):
@@ -221,8 +218,8 @@ func changes(before, now map[string]string) []string {
 	return names
 }
 
-// refusals says what a state belongs to whose fingerprint differs in parts with a prefix. If
-// several apply, the last one counts.
+// refusals describes the owner of a state whose fingerprint differs in parts with a prefix. If
+// several entries apply, the last one is used.
 var refusals = []struct{ prefix, owner string }{
 	{OrderPart, "a collection with other options"},
 	{FormatPart, "a collection with other options"},
@@ -230,7 +227,7 @@ var refusals = []struct{ prefix, owner string }{
 	{"", "another configuration"},
 }
 
-// ownerOf says what a state belongs to whose fingerprint differs in some parts.
+// ownerOf describes the owner of a state whose fingerprint differs in the given parts.
 func ownerOf(changed []string) string {
 	last := 0
 	for _, name := range changed {
@@ -252,7 +249,7 @@ func (s *Store) refuse(format string, args ...any) *failure.Error {
 	}
 }
 
-// refuseOther refuses the state of another run than this one.
+// refuseOther refuses the state of another run.
 func (s *Store) refuseOther(run, this string) error {
 	name, _, _ := strings.Cut(run, " ")
 	owner := "run " + name
@@ -267,7 +264,7 @@ func (s *Store) refuseOther(run, this string) error {
 	return err
 }
 
-// ioError says what an error kept from being done. It returns nil if there is no error.
+// ioError returns an error of class io for an action that failed, or nil if err is nil.
 func ioError(action string, err error) error {
 	if err == nil {
 		return nil
@@ -275,14 +272,13 @@ func ioError(action string, err error) error {
 	return &failure.Error{Class: failure.IO, Op: "state", Message: fmt.Sprintf("cannot %s: %v", action, err), Err: err}
 }
 
-// Resumed reports whether the state is that of an earlier run, which this run
-// continues.
+// Resumed reports whether the state is from an earlier run that this run continues.
 func (s *Store) Resumed() bool { return s.resumed }
 
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 
-// Kept returns the values that the last publications saved, by job and name.
+// Kept returns the values saved by the last publications, by job and name.
 func (s *Store) Kept() (map[string]map[string]any, error) {
 	all := map[string]map[string]any{}
 	for job, text := range s.state.Kept {
@@ -297,14 +293,14 @@ func (s *Store) Kept() (map[string]map[string]any, error) {
 	return all, nil
 }
 
-// Path returns the path of the state file; "" if there is none.
+// Path returns the path of the state file, or "" without a state.
 func (s *Store) Path() string { return s.path }
 
-// Discarded returns how many bytes [Store.Begin] discarded from the outputs,
-// because they were written after the last commit.
+// Discarded returns the number of bytes that [Store.Begin] discarded from the outputs because they
+// were written after the last commit.
 func (s *Store) Discarded() int64 { return s.discarded }
 
-// Committed returns how many bytes of all outputs are committed.
+// Committed returns the number of committed bytes of all outputs.
 func (s *Store) Committed() int64 {
 	var n int64
 	for _, e := range s.state.Outputs {
@@ -313,15 +309,14 @@ func (s *Store) Committed() int64 {
 	return n
 }
 
-// Changed names the parts of the configuration that this increment changes, such as
+// Changed returns the names of the parts of the configuration that this increment changes, such as
 // "rules". It is "" if nothing changed, and in a run that resumes.
 func (s *Store) Changed() string { return s.changed }
 
-// End saves that the run is over: the next one that opens the state begins the next
-// increment. It must be called when nothing else can fail. A run that fails or is
-// killed before End has not told anybody that it is complete, so the run after it
-// resumes it, with nothing left to extract. End does nothing if there is no state, or if
-// the rows of an output are not published.
+// End records that the run is over, so that the next run that opens the state begins the next
+// increment. It must be called when nothing else can fail. A run that fails or is killed before
+// End has not reported its success, so the next run resumes it, with nothing left to extract. End
+// does nothing without a state, or if the rows of an output are not published.
 func (s *Store) End() error {
 	if s.path == "" || s.state.Publish != nil {
 		return nil
@@ -335,36 +330,34 @@ func (s *Store) End() error {
 	return s.save()
 }
 
-// KeepPart begins the names of the parts of a fingerprint that say what the kept values
-// of a job mean. The id of the job follows.
+// KeepPart is the prefix of the fingerprint parts that describe the meaning of the kept values of
+// a job. The ID of the job follows.
 const KeepPart = "keep of "
 
-// InputPart begins the names of the parts of a fingerprint that are values of inputs. The
-// name of the input follows.
+// InputPart is the prefix of the fingerprint parts that are values of inputs. The name of the
+// input follows.
 const InputPart = "input "
 
-// The names of the parts that only the fingerprint of a collection has: see the package
-// engine/cluster. RunPart is the name of its run and, after a space, which of the runs of
-// that name it is. A state of one run is refused by all
-// others, also when it has ended.
+// Names of the parts that only the fingerprint of a collection has: see package engine/cluster.
+// RunPart consists of the name of the run and, after a space, the token that distinguishes runs
+// with the same name. The state of a run is refused by all other runs, even after it has ended.
 const (
 	RunPart    = "run"
 	OrderPart  = "order"
 	FormatPart = "format"
 )
 
-// Follows reports whether the state is that of a run that has ended, and the outputs which
-// that run had.
+// Follows reports whether the state is from a run that has ended, and returns the outputs of that
+// run.
 func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s.follows }
 
-// Repeats reports whether the state is that of a run that has ended, nothing of what its
-// fingerprint says has changed since, and its outputs were these.
+// Repeats reports whether the state is from a run that has ended and that had the same fingerprint
+// and the given outputs.
 func (s *Store) Repeats(outputs []string) bool {
 	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(slices.Values(outputs)))
 }
 
-// next begins the next increment: its jobs start at the beginning, and its outputs may
-// be others.
+// next begins the next increment: its jobs start from the beginning, and its outputs may differ.
 func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
@@ -372,7 +365,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 		if now, keeps := fingerprint[KeepPart+job]; keeps && now != before {
 			return s.refuse("it holds values that job %s kept for a list that was requested in another way", job)
 		}
-		fingerprint[KeepPart+job] = before // also of a job that this run does not have
+		fingerprint[KeepPart+job] = before // even if this run does not have the job
 	}
 	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
@@ -380,8 +373,8 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	return nil
 }
 
-// Begin starts writing, once all outputs are known. It refuses to resume with
-// different outputs, since none of them would be complete.
+// Begin starts writing, once all outputs are known. It refuses to resume with different outputs,
+// because then no output would be complete.
 func (s *Store) Begin() error {
 	if err := s.matchOutputs(); err != nil {
 		return err
@@ -398,7 +391,7 @@ func (s *Store) Begin() error {
 	return nil
 }
 
-// matchOutputs checks that a resumed run has the same outputs as before.
+// matchOutputs checks that a resumed run has the same outputs as the earlier run.
 func (s *Store) matchOutputs() error {
 	if !s.resumed {
 		return nil
@@ -416,10 +409,9 @@ func (s *Store) matchOutputs() error {
 	return nil
 }
 
-// Mark says that everything that was written to some outputs so far belongs to
-// the pages up to the checkpoint of a job. The next commit saves both. What is
-// written to an output after its last mark, a page on which the run fails, for
-// example, is not part of a commit. An error means that nothing was marked.
+// Mark records that everything written to the given outputs so far belongs to the pages up to the
+// checkpoint of a job. The next commit saves both. Data written after the last mark, such as a
+// page on which the run fails, is not committed. An error means that nothing was marked.
 func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output) error {
 	if s.path == "" {
 		return nil
@@ -436,8 +428,7 @@ func (s *Store) Mark(job string, checkpoint json.RawMessage, outputs ...*Output)
 	return nil
 }
 
-// Flush commits what was marked. It does nothing if nothing was, or if there is no
-// state.
+// Flush commits the marked data. It does nothing if nothing was marked or there is no state.
 func (s *Store) Flush() error {
 	if len(s.pending) == 0 {
 		return nil
@@ -448,8 +439,8 @@ func (s *Store) Flush() error {
 	return s.save()
 }
 
-// settle makes the marked part of the outputs durable and adds it and the pending
-// checkpoints to the state, which is then to be saved.
+// settle makes the marked part of the outputs durable and adds it, with the pending checkpoints,
+// to the state. The caller saves the state.
 func (s *Store) settle() error {
 	for name, o := range s.outputs {
 		if s.state.Outputs[name] == o.marked {
@@ -481,8 +472,8 @@ func (s *Store) save() error {
 	return nil
 }
 
-// Close closes the outputs. What was written after the last commit remains in
-// the files until the run resumes.
+// Close closes the outputs. Data written after the last commit remains in the files until the run
+// resumes.
 func (s *Store) Close() error {
 	var err error
 	for len(s.open) > 0 {

@@ -12,41 +12,41 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// maxColumns bounds the columns of a file of CSV and the properties of a Singer schema.
-// Names that are data, such as ids, would need one each.
+// maxColumns limits the columns of a CSV file and the properties of a Singer schema. Names that
+// are data, such as IDs, would each need a column.
 const maxColumns = 10_000
 
-// valueColumn is the column of items without members: texts, numbers, lists, {}.
+// valueColumn is the column of items without members: texts, numbers, lists and {}.
 const valueColumn = "value"
 
-// csvWriter writes items as CSV (RFC 4180, with lines that end in LF). The columns are in
-// the order in which they appear. A row has the columns that were known when it was
-// written, and the header those of the first block of rows: rewrite adds the others.
+// csvWriter writes items as CSV (RFC 4180, with lines that end in LF). The columns are in order of
+// appearance. A row has the columns that were known when it was written, and the header has the
+// columns of the first block of rows: rewrite adds the others.
 type csvWriter struct {
 	lineWriter
 	to     rowWriter
 	nested string
-	note   string // of the columns
+	note   string // note that holds the columns
 
 	initial []string // columns of the file that rows are added to
 	columns []string
-	index   map[string]int // of a column
-	head    int            // columns of the header; 0: it is not written
+	index   map[string]int // index of each column
+	head    int            // number of columns in the header; 0 if it is not written
 
-	row   []cell // of the item, by column
-	items int    // number of the item in row
-	path  []byte // of the member that is visited
+	row   []cell // cells of the current item, by column
+	items int    // number of the current item
+	path  []byte // path of the visited member
 	out   []byte
 }
 
-// cell is a value of a row.
+// cell is a cell of a row.
 type cell struct {
 	value  []byte
-	item   int   // that it belongs to
-	parent *byte // of the value: its object
+	item   int   // number of the item that the cell belongs to
+	parent *byte // identifies the object that contains the value
 }
 
-// csvNote is what a writer has to know to continue.
+// csvNote is the information that a writer needs to continue.
 type csvNote struct {
 	Columns []string `json:"columns"`
 	Head    int      `json:"head"`
@@ -68,8 +68,7 @@ func (w *csvWriter) setColumns(columns []string) {
 	w.row = make([]cell, len(columns))
 }
 
-// resume continues after what was written: by an earlier run, or before rows were taken
-// back.
+// resume continues after existing output, either from an earlier run or before a rollback.
 func (w *csvWriter) resume() error {
 	note := w.to.Note()
 	if note == w.note {
@@ -101,7 +100,7 @@ func (w *csvWriter) write(block []byte) error {
 	before := len(w.columns)
 	rows, err := w.encode(block)
 	if err == nil && len(w.columns) > before {
-		rows, err = w.encode(block) // again, so that all of these rows have the columns that appeared
+		rows, err = w.encode(block) // again, so that all of these rows have the new columns
 	}
 	if err != nil {
 		return err
@@ -125,7 +124,7 @@ func (w *csvWriter) write(block []byte) error {
 	return err
 }
 
-// encode makes rows of some items, with the columns that are known.
+// encode encodes items as rows with the known columns.
 func (w *csvWriter) encode(block []byte) (rows int, err error) {
 	w.out = w.out[:0]
 	for line := range bytes.Lines(block) {
@@ -189,8 +188,8 @@ func (w *csvWriter) object(raw []byte) error {
 // isNested reports whether a value is an object whose members have columns of their own.
 func isNested(value []byte) bool { return value[0] == '{' && len(value) > len("{}") }
 
-// set sets the cell of the column that path names. If an object has a name twice, the last
-// value counts, as for other readers of JSON.
+// set sets the cell of the column named by path. If an object has a name twice, the last value
+// counts, as in other JSON readers.
 func (w *csvWriter) set(value, object []byte) error {
 	i, known := w.index[string(w.path)]
 	if !known {
@@ -228,8 +227,7 @@ func appendHeader(line []byte, columns []string) []byte {
 	return append(line, '\n')
 }
 
-// appendCell appends a value: null is nothing, numbers are as they were sent, and lists
-// are JSON.
+// appendCell appends a value: null is empty, numbers keep their spelling, and lists are JSON.
 func appendCell(line, value []byte) []byte {
 	switch value[0] {
 	case 'n':
@@ -242,7 +240,7 @@ func appendCell(line, value []byte) []byte {
 	return append(line, value...)
 }
 
-// appendText appends a text. An empty text has quotes, which tell it from null.
+// appendText appends a text. An empty text is quoted to distinguish it from null.
 func appendText(line, s []byte) []byte {
 	if len(s) > 0 && !bytes.ContainsAny(s, ",\"\r\n") && !isBlank(s[0]) && !isBlank(s[len(s)-1]) {
 		return append(line, s...)
@@ -257,8 +255,8 @@ func appendText(line, s []byte) []byte {
 
 func isBlank(c byte) bool { return c == ' ' || c == '\t' }
 
-// rewrite returns how columns are added to the rows that were written without them, and
-// to those of the file before.
+// rewrite returns a function that adds late columns to earlier rows and to the rows of the
+// existing file.
 func (w *csvWriter) rewrite(before io.Reader) (rewriteFunc, error) {
 	if err := w.resume(); err != nil {
 		return nil, err

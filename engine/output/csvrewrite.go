@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// readHeader returns the columns of a file of CSV.
+// readHeader returns the columns of a CSV file.
 func readHeader(file io.Reader) ([]string, error) {
 	r := csv.NewReader(file)
 	columns, err := r.Read()
@@ -37,8 +37,8 @@ func readHeader(file io.Reader) ([]string, error) {
 
 const byteOrderMark = "\ufeff"
 
-// checkQuotes reports a file of CSV that ends within a quoted value: whatever is added to it
-// would belong to that value.
+// checkQuotes returns an error if a CSV file ends within a quoted value, because added data would
+// belong to that value.
 func checkQuotes(file io.Reader) error {
 	var q quotes
 	piece := make([]byte, 64<<10)
@@ -56,13 +56,13 @@ func checkQuotes(file io.Reader) error {
 	}
 }
 
-// quotes are those of a file of CSV that is read in pieces.
+// quotes tracks the quotes of a CSV file that is read in pieces.
 type quotes struct {
-	last   byte // before the piece; 0: nothing
-	quoted bool // the piece begins within a quoted value
-	commas int  // outside of quoted values, before the piece
-	lines  int  // before the piece
-	line   int  // of the last quote that opened a value, from 1
+	last   byte // last byte before the piece; 0 at the beginning
+	quoted bool // whether the piece begins within a quoted value
+	commas int  // number of commas outside of quoted values before the piece
+	lines  int  // number of lines before the piece
+	line   int  // line of the last quote that opened a value, from 1
 }
 
 func (q *quotes) read(piece []byte) {
@@ -82,8 +82,8 @@ func (q *quotes) read(piece []byte) {
 	}
 }
 
-// quote reads a quote. It opens a value at the beginning of a field, and after a quote that
-// seemed to be the end of one.
+// quote handles a quote. A quote opens a value at the beginning of a field, and reopens it after a
+// quote that seemed to close it.
 func (q *quotes) quote() {
 	opens := !q.quoted && (q.last == 0 || q.last == ',' || q.last == '\n')
 	if opens {
@@ -93,9 +93,8 @@ func (q *quotes) quote() {
 	q.last = '"'
 }
 
-// rewriteCSV writes a header, and below it the records of two files whose columns it
-// begins with. The file before may be nil, and has no record with more fields than its
-// header.
+// rewriteCSV writes a header followed by the records of two files whose columns are a prefix of
+// columns. before may be nil, and has no record with more fields than its header.
 func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	if _, err := w.Write(appendHeader(nil, columns)); err != nil {
@@ -112,9 +111,9 @@ func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader) error {
 	return w.Flush()
 }
 
-// copyRecords copies the records of a file of CSV, except the first, and adds empty fields to
-// those that have fewer than all columns. A record with more fields than the limit, or than the
-// first one if the limit is 0, is an error. What is copied keeps its bytes, but lines end in LF.
+// copyRecords copies the records of a CSV file, except the first, and pads records with fewer than
+// all columns with empty fields. A record with more fields than limit, or than the first record if
+// limit is 0, is an error. Copied records keep their bytes, but lines end in LF.
 func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
 	r := recordReader{file: bufio.NewReaderSize(file, 64<<10)}
 	for number := 1; ; number++ {
@@ -144,16 +143,16 @@ func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
 	}
 }
 
-// A recordReader reads the records of a file of CSV as they are written.
+// A recordReader reads the unmodified records of a CSV file.
 type recordReader struct {
 	file   *bufio.Reader
 	quotes quotes
 	record []byte
 }
 
-// read returns the next record without the end of its line, and the number of its fields. The
-// record is valid until the next call. At the end of the file, the error is io.EOF, also with a
-// last record that has no end.
+// read returns the next record without its line ending, and the number of its fields. The record
+// is valid until the next call. At the end of the file the error is io.EOF, possibly with a last
+// record that has no line ending.
 func (r *recordReader) read() (record []byte, fields int, err error) {
 	r.record, r.quotes.commas = r.record[:0], 0
 	for more := true; more; more = errors.Is(err, bufio.ErrBufferFull) || err == nil && r.quotes.quoted {

@@ -1,9 +1,9 @@
-// Package output writes the items of a run: as NDJSON, CSV or Singer messages, compressed
-// or not, to files or to a stream.
+// Package output writes the items of a run to files or to a stream, as NDJSON, CSV or Singer
+// messages, optionally compressed.
 //
-// A [Publisher] is what the command stopwhen writes with. Files appear under their names when
-// they are complete, and with a state every item is in its file exactly once, whatever
-// interrupts the run: see package checkpoint.
+// The command stopwhen writes with a [Publisher]. Files appear under their names when they are
+// complete, and with a state every item is in its file exactly once, whatever interrupts the run:
+// see package checkpoint.
 //
 // # Decisions
 //

@@ -12,21 +12,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A file has the items of one data type. They are written to it as NDJSON, and appear under
-// its name, in its format, when they are published.
+// A file holds the items of one data type. It receives them as NDJSON, and they appear under its
+// name, in its format, when they are published.
 type file struct {
 	store   *checkpoint.Store
 	rows    *checkpoint.Output
 	options Options
 	stream  string
 	appends bool
-	columns []string // of the file that rows are added to
+	columns []string // columns of the file that rows are added to
 	encoder encoder
 	settled bool
 }
 
-// openFile returns a file of a store. Its items are those of a stream, which is the data
-// type of jobs.
+// openFile returns a file of a store. stream names the stream of its items, which is the data type
+// of jobs.
 func (o Options) openFile(store *checkpoint.Store, path, stream string) (*file, error) {
 	rows, err := store.Rows(path, o.Format.compression())
 	if err != nil {
@@ -35,9 +35,9 @@ func (o Options) openFile(store *checkpoint.Store, path, stream string) (*file, 
 	return &file{store: store, rows: rows, options: o, stream: stream}, nil
 }
 
-// append says, before anything is written, that the items are added to those under the
-// name of the file. It reports whether the last line there has no end: it gets one. An
-// error means that nothing can be added, since the file is damaged or has no valid header.
+// append declares, before anything is written, that the items are added to the existing file. It
+// reports whether the last line of that file has no newline, which is then added. An error means
+// that nothing can be added, because the file is damaged or has no valid header.
 func (f *file) append() (openLine bool, err error) {
 	f.appends = true
 	openLine, err = f.rows.EndsWithOpenLine()
@@ -56,8 +56,7 @@ func (f *file) append() (openLine bool, err error) {
 	return openLine, nil
 }
 
-// readColumns reads the header of the file under the name, and checks that rows can follow
-// at its end.
+// readColumns reads the header of the existing file, and checks that rows can be appended.
 func (f *file) readColumns() error {
 	before, err := f.before()
 	if err != nil || before == nil {
@@ -83,9 +82,9 @@ func (f *file) items() encoder {
 	return f.encoder
 }
 
-// publish makes the items appear under the name of the file, together with values that are
-// kept for the next run: see [checkpoint.Store.Publish]. The store saves them if the file
-// of kept values is named, or if it has a state.
+// publish publishes the items under the name of the file, together with the values kept for the
+// next run: see [checkpoint.Store.Publish]. The store saves these values if keptFile is not empty
+// or if it has a state.
 func (f *file) publish(kept map[string]json.RawMessage, keptFile string) error {
 	if err := f.items().state(kept); err != nil {
 		return err
@@ -97,8 +96,8 @@ func (f *file) publish(kept map[string]json.RawMessage, keptFile string) error {
 	return f.store.Publish(f.rows, checkpoint.Commitment{Append: f.appends, Kept: kept, KeptFile: keptFile, Rewrite: rewrite})
 }
 
-// lateColumns returns how many columns of CSV are not in the header of the rows, because
-// they appeared late. They are added when the file is published or settled.
+// lateColumns returns the number of CSV columns that are missing in the header because they
+// appeared late. They are added when the file is published or settled.
 func (f *file) lateColumns() int {
 	w, ok := f.encoder.(*csvWriter)
 	if !ok || w.head == 0 || f.rows.Published() || f.settled {
@@ -107,8 +106,8 @@ func (f *file) lateColumns() int {
 	return len(w.columns) - w.head
 }
 
-// settle completes rows that will not be published, after a run that has failed: it adds
-// late columns of CSV to the header. With a state it does not, since the run can resume.
+// settle completes rows that will not be published, after a failed run: it adds late CSV columns
+// to the header. With a state it does nothing, because the run can resume.
 func (f *file) settle() error {
 	if f.encoder == nil || !f.rows.Created() || f.rows.Published() {
 		return nil
@@ -121,7 +120,7 @@ func (f *file) settle() error {
 	return err
 }
 
-// rewrite returns how the rows have to be rewritten; nil: not at all.
+// rewrite returns a function that rewrites the rows, or nil if they need no rewriting.
 func (f *file) rewrite() (rewriteFunc, error) {
 	before, err := f.before()
 	if err != nil {
@@ -134,8 +133,8 @@ func (f *file) rewrite() (rewriteFunc, error) {
 	return rewrite, errors.Join(err, before.Close())
 }
 
-// before returns the content of the file under the name, if rows are added to one that is
-// not empty, and nil otherwise.
+// before returns the content of the existing file if rows are added to it and it is not empty, and
+// nil otherwise.
 func (f *file) before() (io.ReadCloser, error) {
 	if !f.appends {
 		return nil, nil

@@ -13,8 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 )
 
-// A Format says how items are written, and how that is compressed. Its text is the ending
-// of the names of files: "ndjson", "csv.gz", "singer.zst". The zero Format is NDJSON.
+// A Format describes how items are written and compressed. Its text is a file name ending:
+// "ndjson", "csv.gz", "singer.zst". The zero Format is NDJSON.
 type Format struct {
 	Kind        Kind
 	Compression Compression
@@ -23,17 +23,17 @@ type Format struct {
 // A Kind is the form of items in a file.
 type Kind string
 
-// The kinds of formats.
+// Kinds of formats.
 const (
-	NDJSON Kind = "ndjson" // one item per line, as the API sent it; "" is the same
+	NDJSON Kind = "ndjson" // one item per line, as the API sent it; "" means the same
 	CSV    Kind = "csv"    // one item per row, its nested members in columns
 	Singer Kind = "singer" // messages SCHEMA, RECORD and STATE of the Singer specification
 )
 
-// A Compression is an ending of names of files: "gz", "zst", or "" for none.
+// A Compression is a file name ending: "gz", "zst", or "" for no compression.
 type Compression string
 
-// The compressions.
+// Values of [Compression].
 const (
 	Plain Compression = ""
 	Gzip  Compression = "gz"
@@ -63,7 +63,7 @@ func ParseFormat(text string) (Format, error) {
 	return Format{}, fmt.Errorf("want ndjson, csv or singer, each also with .gz or .zst, such as csv.gz, got %q", text)
 }
 
-// String returns the ending of the names of files in this format.
+// String returns the file name ending of the format.
 func (f Format) String() string {
 	text := string(f.kind())
 	if f.Compression != Plain {
@@ -74,28 +74,29 @@ func (f Format) String() string {
 
 func (f Format) kind() Kind { return cmp.Or(f.Kind, NDJSON) }
 
-// check returns an error if there is no such format.
+// check returns an error if the format does not exist.
 func (f Format) check() error {
 	_, err := ParseFormat(f.String())
 	return err
 }
 
-// compression returns how a file is compressed; nil: not at all.
+// compression returns the compression of a file, or nil for an uncompressed file.
 func (f Format) compression() checkpoint.Compression {
 	return map[Compression]checkpoint.Compression{Gzip: gzipFrames{}, Zstd: zstdFrames{}}[f.Compression]
 }
 
-// gzipFrames compresses to members of gzip (RFC 1952, section 2.2).
+// gzipFrames writes members of gzip (RFC 1952, section 2.2).
 type gzipFrames struct{}
 
 func (gzipFrames) NewWriter(w io.Writer) checkpoint.FrameWriter { return gzip.NewWriter(w) }
 
 func (gzipFrames) NewReader(r io.Reader) (io.ReadCloser, error) { return gzip.NewReader(r) }
 
-// zstdFrames compresses to frames of Zstandard (RFC 8878, section 3.1).
+// zstdFrames writes frames of Zstandard (RFC 8878, section 3.1).
 type zstdFrames struct{}
 
-// zstdWindow bounds the memory of a compressor, in bytes. Items repeat what is near.
+// zstdWindow limits the memory of a compressor, in bytes. A small window suffices because items
+// repeat nearby text.
 const zstdWindow = 1 << 20
 
 func (zstdFrames) NewWriter(w io.Writer) checkpoint.FrameWriter {

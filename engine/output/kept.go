@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// maxKept is the size of the largest file of kept values, in bytes.
+// maxKept is the maximum size of a file of kept values, in bytes.
 const maxKept = 16 << 20
 
-// ReadKept reads the values that jobs kept from a file, by job and name. A missing file has
-// none: this is the first run.
+// ReadKept reads a file of kept values, by job and name. It returns no values if the file does not
+// exist, as in the first run.
 func ReadKept(path string) (map[string]map[string]any, error) {
 	text, err := ReadAtMost(path, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -36,15 +36,15 @@ func ReadKept(path string) (map[string]map[string]any, error) {
 	return values, nil
 }
 
-// ParseKept reads the text of a file of kept values.
+// ParseKept parses a file of kept values.
 func ParseKept(text []byte) (map[string]map[string]any, error) {
 	var values map[string]map[string]any
 	err := value.Unmarshal(text, &values)
 	return values, err
 }
 
-// ReadAtMost reads a file. A file of more than limit bytes is an error, and is not read to its
-// end.
+// ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more
+// than limit bytes.
 func ReadAtMost(path string, limit int) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,8 +58,8 @@ func ReadAtMost(path string, limit int) ([]byte, error) {
 	return text, err
 }
 
-// readKept finds the values that the run continues from. The file of kept values is read when
-// the commits of an earlier run are complete, which may have saved some.
+// readKept finds the values from which the run continues. It reads the file of kept values after
+// completing the commits of an earlier run, which may have saved some.
 func (p *Publisher) readKept() (err error) {
 	switch {
 	case p.options.Kept != nil:

@@ -10,20 +10,20 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// A Place is the file of the items of one data type.
+// A Place describes the file of the items of one data type.
 type Place struct {
 	Path     string
-	DataType string   // "" is any, of standard output
-	Jobs     []string // that run
-	LeftOut  []string // that [engine.WithJobs] leaves out, and that write to it otherwise
+	DataType string   // "" stands for all types, on standard output
+	Jobs     []string // IDs of the jobs that run
+	LeftOut  []string // IDs of jobs left out by [engine.WithJobs] that otherwise write to the file
 }
 
-// Places returns the files of all items below a directory. A job has the same file in
-// every run, whatever jobs run.
+// Places returns the files of all items below a directory. A job has the same file in every run,
+// regardless of the selected jobs.
 func Places(e *engine.Engine, dir string, format Format) []Place {
 	var all []Place
-	known := map[string]int{} // by data type
-	used := map[string]bool{} // lower case, since some file systems ignore case
+	known := map[string]int{} // index by data type
+	used := map[string]bool{} // in lower case, because some file systems ignore case
 	running := map[string]bool{}
 	for _, job := range e.Jobs() {
 		running[job] = true
@@ -50,8 +50,8 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
 }
 
-// add notes that a job writes to the file, and whether it runs. A job with several lists may do
-// so several times in a row.
+// add records that a job writes to the file, and whether it runs. It may be called repeatedly in a
+// row for a job with several lists.
 func (p *Place) add(job string, runs bool) {
 	to := &p.LeftOut
 	if runs {
@@ -64,9 +64,8 @@ func (p *Place) add(job string, runs bool) {
 
 var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// fileName turns a data type into a safe file name of at most 128 bytes. It does
-// not begin or end with a dot or a dash, so that no shell hides it and no command
-// takes it for a flag.
+// fileName converts a data type to a safe file name of at most 128 bytes. The name does not begin
+// or end with a dot or a dash, so that no shell hides it and no command takes it for a flag.
 func fileName(dataType string) string {
 	name := unsafe.ReplaceAllString(dataType, "-")
 	name = strings.Trim(name, ".-")

@@ -17,36 +17,36 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// commitInterval bounds what a kill costs: pages since the last commit are extracted
+// commitInterval bounds the loss when a run is killed: pages since the last commit are extracted
 // again. A commit takes about a millisecond.
 const commitInterval = 200 * time.Millisecond
 
-// A Publisher writes the items of a run: one file per data type below a directory, or a
-// stream of all items. A file appears under its name when all jobs of its data type are
-// complete; until then its rows are in a file of the same name with the ending
-// [checkpoint.PartialSuffix], which a run that fails leaves.
+// A Publisher writes the items of a run to one file per data type below a directory, or to a
+// stream of all items. A file appears under its name when all jobs of its data type are complete;
+// until then its rows are in a file with the additional ending [checkpoint.PartialSuffix], which
+// remains if the run fails.
 //
-// With a state file, a run that fails or is killed is resumed by the next one with the same
-// configuration, and every item is in its file once.
+// With a state file, a failed or killed run is resumed by the next run with the same
+// configuration, and every item is in its file exactly once.
 //
-// It is an [engine.Sink]. [Publisher.Run] also writes what a run that failed leaves.
+// A Publisher is an [engine.Sink]. [Publisher.Run] also publishes the results of failed runs.
 type Publisher struct {
 	engine  *engine.Engine
 	store   *checkpoint.Store
 	options PublisherOptions
 	log     *slog.Logger
 	targets []*target
-	byJob   map[string][]*target       // several if the items of a job have several types
-	queues  map[*target]*queue         // of targets that concurrent jobs share
-	waiting waitingItems               // in the queues
-	kept    map[string]json.RawMessage // by job: values for the next run, for a STATE message
+	byJob   map[string][]*target       // targets of each job; several if its items have several types
+	queues  map[*target]*queue         // queues of targets that concurrent jobs share
+	waiting waitingItems               // items waiting in the queues
+	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
 	trace   trace
 	close   []func() error
 
-	everyPage  bool          // a commit needs a checkpoint of every page
+	everyPage  bool          // whether a commit needs a checkpoint of every page
 	interval   time.Duration // between commits
 	lastCommit time.Time
-	writers    map[*checkpoint.Output]string // the root of the job that wrote to an output last
+	writers    map[*checkpoint.Output]string // root of the job that last wrote to each output
 }
 
 var _ engine.Sink = (*Publisher)(nil)
@@ -55,67 +55,67 @@ var _ engine.Sink = (*Publisher)(nil)
 type PublisherOptions struct {
 	Options
 
-	// Dir is the directory of the files, which is created if there is none. If it is "",
-	// Stream receives the items of all jobs.
+	// Dir is the directory of the files, which is created if it does not exist. If it is "", Stream
+	// receives the items of all jobs.
 	Dir string
 
-	// Stream receives the items if there is no directory. If it is nil, they are discarded.
+	// Stream receives the items if Dir is "". If it is nil, they are discarded.
 	Stream io.Writer
 
-	// Append adds the items of a run to those in the files, instead of replacing them.
+	// Append adds the items of a run to the existing files instead of replacing them.
 	Append bool
 
-	// Kept has the values that jobs continue from, by job and name. If it is nil, they are
-	// those in KeptFile or, if there is none, in the state. The items of jobs that continue
-	// from such values are added to those in their files.
+	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read
+	// from KeptFile or, without that file, from the state. The items of jobs that continue from
+	// such values are added to their files.
 	Kept map[string]map[string]any
 
-	// KeptFile is the file in which the values for the next run are saved together with the
-	// rows that they are about; "" is none. A state has them, too.
+	// KeptFile is the file in which the values for the next run are saved together with the rows
+	// that they describe. It may be "". A state also saves them.
 	KeptFile string
 
-	// TraceFile is the file of the trace, which has a line of JSON for each page; "" is none.
+	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "".
 	TraceFile string
 
-	// Trace receives the trace if there is no file for it; nil is none.
+	// Trace receives the trace if TraceFile is "". It may be nil.
 	Trace io.Writer
 
-	// Order says how the pages of several jobs follow each other.
+	// Order is the order in which the pages of several jobs arrive.
 	Order Order
 
-	// Received says that the pages are those of a run elsewhere: the engine does not run.
+	// Received says that the pages come from a run elsewhere, so that the engine does not run.
 	Received bool
 
-	// EveryPage commits after every page, instead of five times a second: what has been
-	// passed on cannot be requested again.
+	// EveryPage commits after every page instead of five times a second, because pages cannot be
+	// requested again after they were passed on.
 	EveryPage bool
 
-	// Reject reports whether the items of a job that a rule has ended must not be published.
-	// If it is nil, they are published.
+	// Reject reports whether the items of a job that a rule has ended must not be published. If it
+	// is nil, they are always published.
 	Reject func(engine.JobResult) bool
 
-	// Guard returns the writer through which a pipe or a device is written, which may block.
-	// If it is nil, it is the pipe itself.
+	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is
+	// used directly.
 	Guard func(io.Writer) io.Writer
 
-	// Log receives what becomes of the files; nil is no log.
+	// Log receives messages about the files. If it is nil, nothing is logged.
 	Log *slog.Logger
 }
 
-// Order says how the pages of several jobs follow each other.
+// Order is the order in which the pages of several jobs arrive.
 type Order int
 
-// The orders of pages. With all of them, the items of one job are in their order.
+// Orders of pages. In each of them, the items of a single job are in order.
 const (
-	AnyOrder   Order = iota // jobs take turns, and so do their items in a file
-	Sequential              // a job begins when the one before it has ended
-	Queued                  // jobs take turns, and the items in a file are those of one job after another; not with a state
+	AnyOrder   Order = iota // jobs are interleaved, and so are their items in a file
+	Sequential              // a job begins after the previous one has ended
+	Queued                  // jobs are interleaved, but the items in a file are in the order of the jobs; not allowed with a state
 )
 
-// Open prepares a run whose files belong to a store. It completes what an earlier run had
-// begun to publish, and checks that the engine can continue from the state. Two runs must not
-// use a state, or a file, at the same time: the caller locks them. [Publisher.Close] closes the
-// store, and so does Open if it fails.
+// Open prepares a run whose files belong to a store. It completes a publication that an earlier
+// run has begun, and checks that the engine can continue from the state. Two runs must not use the
+// same state or file at the same time: the caller locks them. [Publisher.Close] closes the store,
+// and so does Open if it fails.
 func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publisher, error) {
 	p := &Publisher{
 		engine: e, store: store, options: o, log: o.Log, interval: commitInterval,
@@ -155,8 +155,8 @@ func (p *Publisher) open() error {
 	return nil
 }
 
-// checkResume checks that the engine can continue from the state, before any output is
-// truncated. Whoever passes pages on without the engine checks that there.
+// checkResume checks, before any output is truncated, that the engine can continue from the state.
+// A program that receives its pages from elsewhere makes this check there.
 func (p *Publisher) checkResume() error {
 	if p.store.Path() == "" || p.options.Received {
 		return nil
@@ -168,12 +168,12 @@ func (p *Publisher) checkResume() error {
 	return err
 }
 
-// Engine returns the engine to run: it continues from the values of earlier runs and after
-// the last page that was saved.
+// Engine returns the engine to run. It continues from the values of earlier runs and after the
+// last saved page.
 func (p *Publisher) Engine() *engine.Engine { return p.engine }
 
-// Run runs the engine and publishes what it extracts. When it succeeds, the next run with the
-// state is the next increment.
+// Run runs the engine and publishes its results. After success, the next run with the state is the
+// next increment.
 func (p *Publisher) Run(ctx context.Context) (*engine.Result, error) {
 	result, err := p.engine.Run(ctx, p.Page)
 	if err = p.End(result, err); err == nil {
@@ -182,8 +182,8 @@ func (p *Publisher) Run(ctx context.Context) (*engine.Result, error) {
 	return result, err
 }
 
-// Page writes the items of a page, and publishes a file with its last page. With a state, it
-// commits the pages now and then.
+// Page writes the items of a page. The last page of a file also publishes the file. With a state,
+// Page commits at intervals.
 func (p *Publisher) Page(_ context.Context, page *engine.Page) error {
 	return WriteError(p.page(page))
 }
@@ -210,12 +210,12 @@ func (p *Publisher) page(page *engine.Page) error {
 }
 
 // Commit marks a job as complete, and writes its items that waited for other jobs. A file is
-// published once all of its jobs are complete.
+// published when all of its jobs are complete.
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 	return WriteError(errors.Join(p.endQueues(), p.endJob(job)))
 }
 
-// publishJobs publishes the items of those jobs that are complete.
+// publishJobs publishes the items of the complete jobs.
 func (p *Publisher) publishJobs(result *engine.Result) error {
 	for _, job := range result.Completed(p.options.Reject) {
 		if err := p.endJob(job); err != nil {
@@ -225,8 +225,8 @@ func (p *Publisher) publishJobs(result *engine.Result) error {
 	return nil
 }
 
-// beginPage removes a page that another job has begun and will request again when the run
-// resumes. The jobs below one root are one job.
+// beginPage removes a page that another job has begun and will request again when the run resumes.
+// All jobs below one root count as one job.
 func (p *Publisher) beginPage(root string, targets []*target) error {
 	for _, o := range p.outputs(targets) {
 		if before, shared := p.writers[o]; shared && before != root && o.Torn() {
@@ -293,7 +293,7 @@ func (p *Publisher) savePage(page *engine.Page) error {
 	return nil
 }
 
-// writtenBy returns the outputs that a job, or one below it, wrote to last.
+// writtenBy returns the outputs last written by a job or one of its descendants.
 func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 	var all []*checkpoint.Output
 	for o, writer := range p.writers {
@@ -304,22 +304,22 @@ func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 	return all
 }
 
-// Skipped adds the page on which a skipped partition failed to the trace. The engine calls
-// it; a program that passes pages on without the engine has to call it, too.
+// Skipped adds the page on which a skipped partition failed to the trace. The engine calls it; a
+// program that passes pages without the engine must call it as well.
 func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 
-// End finishes the output of a run, given its result and its error, which may be nil. It
-// publishes the items of all complete jobs, and returns its own errors and that of the run.
+// End finishes the output of a run, given its result and its error, which may be nil. It publishes
+// the items of all complete jobs, and returns the error of the run joined with its own errors.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)))
-	if settled := p.settle(); err == nil { // otherwise it is the same error again
+	if settled := p.settle(); err == nil { // otherwise the same error is repeated
 		err = WriteError(settled)
 	}
 	return err
 }
 
-// end writes the queued items, publishes the completed jobs, those of earlier runs included,
-// and traces the failures, which are not part of a commit.
+// end writes the queued items, publishes the completed jobs, including those of earlier runs, and
+// traces the failures, which are not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },
@@ -331,7 +331,7 @@ func (p *Publisher) end(result *engine.Result) error {
 	return nil
 }
 
-// settle ends the compression of streams, and completes the rows of files that do not appear.
+// settle ends the compression of streams, and completes the rows of unpublished files.
 func (p *Publisher) settle() error {
 	var all error
 	for _, t := range p.targets {
@@ -355,18 +355,18 @@ func (p *Publisher) Close() error {
 	return WriteError(first)
 }
 
-// A FileReport says what became of a file of items.
+// A FileReport describes the result for a file of items.
 type FileReport struct {
 	File     string   `json:"file"`
 	Jobs     []string `json:"jobs"`
-	Rows     int64    `json:"rows"`              // of this run and of those that it resumed
-	Complete bool     `json:"complete"`          // the rows are in the file
-	Partial  string   `json:"partial,omitempty"` // the file that has the rows until they are complete
+	Rows     int64    `json:"rows"`              // number of rows, including those of the runs that it resumed
+	Complete bool     `json:"complete"`          // whether the file is published
+	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
 
-	LateColumns int `json:"-"` // columns that the header of the partial file does not have
+	LateColumns int `json:"-"` // number of columns missing in the header of the partial file
 }
 
-// Files returns what became of the files of items.
+// Files returns a report for each file of items.
 func (p *Publisher) Files() []FileReport {
 	var all []FileReport
 	for _, t := range p.targets {
@@ -396,14 +396,14 @@ func (p *Publisher) openStream(path string) (io.Writer, error) {
 	return p.options.Guard(file), nil
 }
 
-// IsStream reports whether a path names a pipe, a device or a socket, which cannot be
-// replaced or truncated.
+// IsStream reports whether a path names a pipe, a device or a socket, which cannot be replaced or
+// truncated.
 func IsStream(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
-// WriteError gives an error of writing its class, unless it has one.
+// WriteError gives a write error a class, unless it already has one.
 func WriteError(err error) error {
 	switch {
 	case err == nil, errors.As(err, new(*engine.Error)):

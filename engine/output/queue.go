@@ -8,22 +8,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// queue serialises the output of concurrent jobs that share a target: it is the
-// same as if the jobs had run one after another. Items of a job whose turn has
-// not come wait in a temporary file.
+// queue serialises the output of concurrent jobs that share a target, as if the jobs had run one
+// after another. Items of a job whose turn has not come wait in a temporary file.
 type queue struct {
 	target  *target
 	file    *waitingItems
-	roots   []string // jobs, each with those below it, that have not ended, in order; it is the turn of the first
+	roots   []string // IDs of root jobs that have not ended, in order; the first has its turn
 	ended   map[string]bool
-	waiting map[string][]section // by root
+	waiting map[string][]section // waiting sections, by root
 }
 
 func newQueue(t *target, file *waitingItems, roots []string) *queue {
 	return &queue{target: t, file: file, roots: slices.Clone(roots), ended: map[string]bool{}, waiting: map[string][]section{}}
 }
 
-// page writes the items of a page to the writer, or lets them wait.
+// page writes the items of a page, or stores them until the turn of their job.
 func (q *queue) page(page *engine.Page) error {
 	if err := q.write(page); err != nil || !page.Final {
 		return err
@@ -68,7 +67,7 @@ func (q *queue) next() error {
 			return err
 		}
 		if q.file.sections--; q.file.sections == 0 {
-			q.file.Close() // gives the space back
+			q.file.Close() // releases the space
 		}
 	}
 	return nil
@@ -87,8 +86,8 @@ func (q *queue) end() error {
 	return nil
 }
 
-// waitingItems is the file of what waits in all queues, so that their number does not count
-// against the limit of open files.
+// waitingItems is the file of the waiting items of all queues. A single file keeps the number of
+// queues out of the limit of open files.
 type waitingItems struct {
 	spool.File
 	sections int
@@ -97,7 +96,7 @@ type waitingItems struct {
 // section is a part of the file.
 type section struct {
 	start, end int64
-	dataType   string // of its items
+	dataType   string // data type of its items
 }
 
 // openQueues creates the queues of concurrent jobs that share a target.
@@ -124,8 +123,8 @@ func (p *Publisher) openQueues() error {
 	return nil
 }
 
-// roots returns the roots of the jobs that write to a target. The jobs below one root take
-// turns in the same way in every run.
+// roots returns the roots of the jobs that write to a target. The jobs below one root are
+// interleaved in the same way in every run.
 func (p *Publisher) roots(t *target) []string {
 	var roots []string
 	for _, job := range t.jobs {

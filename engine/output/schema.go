@@ -12,13 +12,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// schema is the JSON Schema of the values that were seen in one place. Null is always
-// among its types.
+// schema is the JSON Schema of the values seen in one place. Null is always among its types.
 type schema struct {
-	types      []string // in the order in which they were seen
+	types      []string // types in the order in which they were seen
 	properties []property
-	index      map[string]int // of a property
-	items      *schema        // of lists; nil: all were empty
+	index      map[string]int // index of each property
+	items      *schema        // schema of list elements; nil if all lists were empty
 }
 
 type property struct {
@@ -26,8 +25,8 @@ type property struct {
 	*schema
 }
 
-// learn widens the schema, so that a value conforms to it. It reports whether it was
-// necessary; left is how many more properties there may be.
+// learn widens the schema, if necessary, so that a value conforms to it. It reports whether it was
+// widened. left is the number of properties that may still be added.
 func (s *schema) learn(raw []byte, left *int) (widened bool, err error) {
 	switch raw[0] {
 	case 'n':
@@ -53,7 +52,7 @@ func (s *schema) addType(name string) bool {
 	return true
 }
 
-// addNumber adds the type of a number. An integer is a number, too.
+// addNumber adds the type of a number. An integer also counts as a number.
 func (s *schema) addNumber(raw []byte) bool {
 	if !bytes.ContainsAny(raw, ".eE") {
 		return !slices.Contains(s.types, "number") && s.addType("integer")
@@ -88,7 +87,7 @@ func (s *schema) learnObject(raw []byte, left *int) (bool, error) {
 	return widened, nil
 }
 
-// property returns the schema of a property, and whether it was there before.
+// property returns the schema of a property, and whether it already existed.
 func (s *schema) property(name []byte) (*schema, bool) {
 	if i, known := s.index[string(name)]; known {
 		return s.properties[i].schema, true
@@ -153,7 +152,7 @@ func (s *schema) object() value.Object {
 	return o
 }
 
-// parseSchema reads what text has written.
+// parseSchema parses the result of text.
 func parseSchema(raw []byte) *schema {
 	s := &schema{}
 	for key, span := range scan.Members(raw) {
@@ -161,7 +160,7 @@ func parseSchema(raw []byte) *schema {
 		switch string(scan.Unquote(key.Of(raw))) {
 		case "type":
 			_ = json.Unmarshal(member, &s.types)
-			s.types = s.types[1:] // after "null"
+			s.types = s.types[1:] // the types after "null"
 		case "properties":
 			for name, property := range scan.Members(member) {
 				one, _ := s.property(scan.Unquote(name.Of(member)))

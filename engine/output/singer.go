@@ -13,32 +13,31 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// singerWriter writes items as messages of the Singer specification, version 0.3. A
-// SCHEMA precedes the first RECORD, and again those to which the one before does not
-// apply. It is that of the catalog, or derived from the items.
+// singerWriter writes items as messages of the Singer specification, version 0.3. A SCHEMA
+// precedes the first RECORD, and each RECORD to which the previous SCHEMA does not apply. It comes
+// from the catalog or is derived from the items.
 type singerWriter struct {
 	lineWriter
 	to     rowWriter
-	stream []byte          // its name as JSON
-	keys   []byte          // a list of names
-	given  json.RawMessage // schema of the catalog; nil: none
-	schema *schema         // of the items
-	left   int             // properties that may still appear
-	note   string          // the schema that was written
+	stream []byte          // name of the stream as JSON
+	keys   []byte          // key names as a JSON list
+	given  json.RawMessage // schema from the catalog, or nil
+	schema *schema         // schema derived from the items
+	left   int             // number of properties that may still appear
+	note   string          // written schema
 	out    []byte
 }
 
 func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
 	known := catalog.stream(stream)
-	name, _ := value.Marshal(stream) // a text
+	name, _ := value.Marshal(stream) // cannot fail for a text
 	keys, _ := value.Marshal(append([]string{}, known.KeyProperties...))
 	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, schema: &schema{}, left: maxColumns}
 	w.lines = w.write
 	return w
 }
 
-// resume continues after what was written: by an earlier run, or before rows were taken
-// back.
+// resume continues after existing output, either from an earlier run or before a rollback.
 func (w *singerWriter) resume() {
 	note := w.to.Note()
 	if note == w.note {
@@ -82,7 +81,7 @@ func (w *singerWriter) write(block []byte) error {
 	return w.to.WriteRows(records, rows)
 }
 
-// writeSchema writes a SCHEMA with all properties that are known.
+// writeSchema writes a SCHEMA with all known properties.
 func (w *singerWriter) writeSchema() error {
 	text := w.given
 	if text == nil {
@@ -99,13 +98,13 @@ func (w *singerWriter) writeSchema() error {
 	return nil
 }
 
-// givenNote begins the note of a schema of the catalog.
+// givenNote is the prefix of the note for a schema from the catalog.
 const givenNote = "given "
 
-// state writes a STATE message. Its value is the content of a file of --kept.
+// state writes a STATE message. Its value is the content of a --kept file.
 func (w *singerWriter) state(kept map[string]json.RawMessage) error {
 	w.resume()
-	if w.note == "" && w.given != nil { // the stream is known to the target, also if it is empty
+	if w.note == "" && w.given != nil { // announce the stream to the target even if it is empty
 		if err := w.writeSchema(); err != nil {
 			return err
 		}
@@ -126,10 +125,10 @@ func writeState(to rowWriter, kept map[string]json.RawMessage) error {
 
 func (*singerWriter) rewrite(io.Reader) (rewriteFunc, error) { return nil, nil }
 
-// A Catalog has schemas and keys of streams.
+// A Catalog holds schemas and keys of streams.
 type Catalog struct{ streams map[string]catalogStream }
 
-// catalogStream is a stream of a catalog. The stream is found by either name.
+// catalogStream is a stream of a catalog. It can be found by either name.
 type catalogStream struct {
 	Stream        string          `json:"stream"`
 	TapStreamID   string          `json:"tap_stream_id"`
@@ -143,9 +142,9 @@ type catalogStream struct {
 	} `json:"metadata"`
 }
 
-// ParseCatalog reads a catalog in the format that Singer taps write: an object with a list
-// of streams, each with its name (stream, or tap_stream_id), and its schema and
-// key_properties, both of which may be missing.
+// ParseCatalog parses a catalog in the format that Singer taps write: an object with a list of
+// streams, each with its name (stream, or tap_stream_id), and optionally its schema and
+// key_properties.
 func ParseCatalog(text []byte) (*Catalog, error) {
 	var found struct {
 		Streams []catalogStream `json:"streams"`
@@ -175,7 +174,7 @@ func ParseCatalog(text []byte) (*Catalog, error) {
 	return c, nil
 }
 
-// normalize checks the schema and finds the keys.
+// normalize checks the schema and determines the keys.
 func (s *catalogStream) normalize() error {
 	if schema := bytes.TrimSpace(s.Schema); len(schema) == 0 || bytes.Equal(schema, []byte("null")) {
 		s.Schema = nil
@@ -196,7 +195,7 @@ func (s *catalogStream) normalize() error {
 	return nil
 }
 
-// stream returns what the catalog, which may be nil, says about a stream.
+// stream returns the entry of a stream. c may be nil.
 func (c *Catalog) stream(name string) catalogStream {
 	if c == nil {
 		return catalogStream{}

@@ -11,14 +11,14 @@ import (
 
 // A stream writes items to a pipe, a device, or any other writer.
 //
-// The header of CSV has the columns of all items, so CSV waits in a temporary file until
-// close, and must have the items of one data type only.
+// The header of CSV has the columns of all items, so CSV waits in a temporary file until close,
+// and a CSV stream must have items of a single data type.
 type stream struct {
 	w        io.Writer
-	frame    checkpoint.FrameWriter // nil: not compressed
+	frame    checkpoint.FrameWriter // nil if not compressed
 	options  Options
 	encoders map[string]encoder
-	waiting  spool.File // CSV
+	waiting  spool.File // waiting CSV rows
 	closed   bool
 }
 
@@ -32,7 +32,7 @@ func (o Options) newStream(w io.Writer) *stream {
 	return s
 }
 
-// waits reports whether nothing arrives before close, which is still to come.
+// waits reports whether the output is held back until close.
 func (s *stream) waits() bool { return s.options.Format.kind() == CSV && !s.closed }
 
 // items returns the encoder for the items of a data type.
@@ -45,8 +45,8 @@ func (s *stream) items(dataType string) encoder {
 	return e
 }
 
-// flush passes on what the compressor holds, so that a reader can decompress all that was
-// written.
+// flush passes on the data held by the compressor, so that a reader can decompress everything
+// written so far.
 func (s *stream) flush() error {
 	f, ok := s.frame.(interface{ Flush() error })
 	if !ok || s.waits() {
@@ -55,7 +55,8 @@ func (s *stream) flush() error {
 	return f.Flush()
 }
 
-// state writes a message with the values for the next run, by job, if the format has one.
+// state writes a message with the values for the next run, by job, if the format has such
+// messages.
 func (s *stream) state(kept map[string]json.RawMessage) error {
 	if s.options.Format.kind() != Singer || len(kept) == 0 {
 		return nil
@@ -63,7 +64,7 @@ func (s *stream) state(kept map[string]json.RawMessage) error {
 	return errors.Join(writeState(&streamRows{stream: s}, kept), s.flush())
 }
 
-// close writes what waits, and ends the compression. It does not close the writer.
+// close writes the waiting data and ends the compression. It does not close the writer.
 func (s *stream) close() error {
 	err := s.writeWaiting()
 	if s.frame != nil && err == nil {
@@ -73,14 +74,14 @@ func (s *stream) close() error {
 	return err
 }
 
-// writeWaiting writes the rows of CSV, below a header with all columns.
+// writeWaiting writes the waiting CSV rows below a header with all columns.
 func (s *stream) writeWaiting() error {
 	defer s.waiting.Close()
 	if s.waiting.Size() == 0 {
 		return nil
 	}
 	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())
-	for _, e := range s.encoders { // there is one
+	for _, e := range s.encoders { // there is only one
 		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows); err != nil {
 			return err
 		}
@@ -88,7 +89,7 @@ func (s *stream) writeWaiting() error {
 	return nil
 }
 
-// streamRows is what an encoder writes to a stream.
+// streamRows is the rowWriter of an encoder that writes to a stream.
 type streamRows struct {
 	stream *stream
 	note   string

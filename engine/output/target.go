@@ -15,14 +15,14 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A target is where the items of one or several jobs go: a file or a stream.
+// A target is the destination of the items of one or several jobs: a file or a stream.
 type target struct {
 	file   *file
 	stream *stream
 
-	dataType string // of the items; "" is any
+	dataType string // data type of the items; "" stands for all types
 	jobs     []string
-	ended    []engine.JobResult // of its jobs
+	ended    []engine.JobResult // results of its ended jobs
 }
 
 // openTargets opens the files of the items, or the stream.
@@ -53,8 +53,8 @@ func (p *Publisher) openTargets() error {
 	return nil
 }
 
-// openTarget opens the file of a data type. A pipe or a device gets the items at once; the
-// rows of a file appear when they are complete.
+// openTarget opens the file of a data type. A pipe or a device receives items immediately; a file
+// receives its rows when they are complete.
 func (p *Publisher) openTarget(place Place) error {
 	if IsStream(place.Path) {
 		w, err := p.openStream(place.Path)
@@ -85,8 +85,8 @@ func (p *Publisher) addStream(options Options, w io.Writer, place Place) {
 	p.targets = append(p.targets, &target{stream: options.newStream(w), dataType: place.DataType, jobs: place.Jobs})
 }
 
-// assignJobs finds the targets of every job. One whose items are not written has a target,
-// too, since it may keep values.
+// assignJobs determines the targets of every job. Even a job whose items are not written has a
+// target, because it may keep values.
 func (p *Publisher) assignJobs() {
 	p.byJob = map[string][]*target{}
 	for _, t := range p.targets {
@@ -126,7 +126,7 @@ func (t *target) has(job string) bool {
 	return slices.ContainsFunc(t.ended, func(ended engine.JobResult) bool { return ended.Job == job })
 }
 
-// complete reports whether the items of a job are where they belong.
+// complete reports whether all items of a job have been published.
 func (t *target) complete(job string) bool {
 	if t.file != nil {
 		return t.file.rows.Published()
@@ -134,9 +134,9 @@ func (t *target) complete(job string) bool {
 	return t.has(job)
 }
 
-// chooseModes decides which files are added to. A job that continues from the values of an
-// earlier run, its own or those of its parent, adds its rows: those of the earlier run are
-// never requested again.
+// chooseModes decides which files are appended to. A job that continues from the values of an
+// earlier run, its own or those of its parent, appends its rows, because the rows of the earlier
+// run are never requested again.
 func (p *Publisher) chooseModes() error {
 	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
 	for _, t := range p.targets {
@@ -173,8 +173,8 @@ func (p *Publisher) chooseModes() error {
 	return nil
 }
 
-// beginAppend prepares a file that rows are added to. It warns of one that does not end with
-// a newline: its last line may have been cut off.
+// beginAppend prepares a file for appending. It warns if the file does not end with a newline,
+// because its last line may have been cut off.
 func (p *Publisher) beginAppend(f *file) error {
 	open, err := f.append()
 	if open {
@@ -183,10 +183,10 @@ func (p *Publisher) beginAppend(f *file) error {
 	return err
 }
 
-// carries reports whether values are carried over from run to run.
+// carries reports whether values are kept from run to run.
 func (p *Publisher) carries() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
 
-// endJob notes that a job is complete, and publishes the rows of its targets.
+// endJob records that a job is complete, and publishes the rows of its targets.
 func (p *Publisher) endJob(job engine.JobResult) error {
 	for _, t := range p.byJob[job.Job] {
 		if err := p.endTarget(t, job); err != nil {
@@ -196,8 +196,8 @@ func (p *Publisher) endJob(job engine.JobResult) error {
 	return nil
 }
 
-// endTarget notes that a job of a target is complete, and publishes its rows when those of all
-// its jobs are.
+// endTarget records that a job of a target is complete, and publishes the rows of the target when
+// all of its jobs are complete.
 func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
 	if t.has(job.Job) || t.file != nil && t.file.rows.Published() {
 		return nil
@@ -218,7 +218,7 @@ func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
 }
 
 // endQueues writes the items that wait for other jobs or for the end of a stream. It saves the
-// values of complete jobs that waited for that, also if another job of the stream has failed.
+// values of completed jobs that waited for this, even if another job of the stream has failed.
 func (p *Publisher) endQueues() error {
 	queues := p.queues
 	p.queues = nil
@@ -244,8 +244,7 @@ func (p *Publisher) endQueues() error {
 	return nil
 }
 
-// publish makes the rows of a target appear under their name, together with the values that
-// the jobs keep.
+// publish publishes the rows of a target together with the values that the jobs keep.
 func (p *Publisher) publish(t *target, ended []engine.JobResult) error {
 	kept := map[string]json.RawMessage{}
 	for _, job := range ended {
@@ -271,22 +270,22 @@ func (p *Publisher) publish(t *target, ended []engine.JobResult) error {
 	return p.store.Publish(nil, checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile})
 }
 
-// isLast reports whether all other targets of a job are complete: the values for the next run
-// are saved with the last one, so that no rows are missing then.
+// isLast reports whether all other targets of a job are complete. The values for the next run are
+// saved with the last target, so that no rows can be missing.
 func (p *Publisher) isLast(t *target, job string) bool {
 	return !slices.ContainsFunc(p.byJob[job], func(other *target) bool { return other != t && !other.complete(job) })
 }
 
 // repeats reports whether the next run will request the rows of a target again, because a list
-// that continued from kept values is incomplete. The values have not moved on, so rows that
-// are added now would be added twice.
+// that continued from kept values is incomplete. The kept values have not changed, so rows added
+// now would be added twice.
 func (p *Publisher) repeats(t *target) bool {
 	return t.file != nil && t.file.appends && p.carries() && slices.ContainsFunc(t.ended, func(job engine.JobResult) bool {
 		return job.Repeats && len(p.engine.Job(job.Job).Keepers) > 0
 	})
 }
 
-// withhold leaves the rows of a file where they are.
+// withhold leaves the rows of a file unpublished.
 func (p *Publisher) withhold(t *target) error {
 	rows := t.file.rows
 	p.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+

@@ -14,18 +14,18 @@ import (
 	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
-// maxSkips is how many skipped pages of a tree wait for its next page.
+// maxSkips is the maximum number of skipped pages of a tree that wait for its next page.
 const maxSkips = 1000
 
 // trace writes a line of JSON for each page.
 type trace struct {
-	to    io.Writer                  // nil: none
-	file  *checkpoint.Output         // nil: none, or not a file
-	skips map[string][]engine.Record // by root: pages on which partitions failed
-	err   error                      // of writing some of them
+	to    io.Writer                  // nil if there is no trace
+	file  *checkpoint.Output         // nil if the trace is not a file of the store
+	skips map[string][]engine.Record // records of pages on which partitions failed, by root
+	err   error                      // error of writing such records
 }
 
-// openTrace opens the trace. With a state, its file is resumed like those of the items.
+// openTrace opens the trace. With a state, its file is resumed like the files of items.
 func (p *Publisher) openTrace() (err error) {
 	path := p.options.TraceFile
 	switch {
@@ -62,8 +62,8 @@ func (t *trace) write(record *engine.Record) error {
 	return err
 }
 
-// skip notes the page on which a partition failed that was skipped. It is written with the
-// next page of the tree, and so is part of the same commit.
+// skip records the page on which a skipped partition failed. The record is written with the next
+// page of the tree, and so is part of the same commit.
 func (t *trace) skip(page *engine.Page) {
 	if t.to == nil {
 		return
@@ -92,7 +92,7 @@ func (t *trace) flush(root string) error {
 	return nil
 }
 
-// failures adds the pages on which partitions or jobs failed, and which were not passed on.
+// failures adds the pages on which partitions or jobs failed and that the sink did not receive.
 func (t *trace) failures(result *engine.Result) error {
 	for _, root := range slices.Sorted(maps.Keys(t.skips)) {
 		if err := t.flush(root); err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 )
 
-// Options say how items are written. The zero Options are those of NDJSON.
+// Options describe how items are written. The zero Options write NDJSON.
 type Options struct {
 	Format Format
-	// Nested joins the names of nested members in the columns of CSV; "" is ".".
+	// Nested joins the names of nested members in CSV columns. If it is "", they are joined by ".".
 	Nested string
-	// Catalog has schemas and keys of Singer streams; nil: schemas are derived from the
+	// Catalog holds schemas and keys of Singer streams. If it is nil, schemas are derived from the
 	// items, and there are no keys.
 	Catalog *Catalog
 }
@@ -22,33 +22,32 @@ type Options struct {
 // An encoder writes items in a format. It receives them as NDJSON, in parts of any size.
 type encoder interface {
 	io.Writer
-	// state writes a message with the values for the next run, if the format has one.
+	// state writes a message with the values for the next run, if the format has such messages.
 	state(kept map[string]json.RawMessage) error
-	// rewrite returns how the rows have to be rewritten before they appear, after the
-	// content of a file if they are added to it. It is nil if they can remain as they
-	// are.
+	// rewrite returns a function that rewrites the rows before they are published, or nil if they
+	// can remain unchanged. before reads the existing file if the rows are added to one.
 	rewrite(before io.Reader) (rewriteFunc, error)
 }
 
 // rewriteFunc is the type of [checkpoint.Commitment].Rewrite.
 type rewriteFunc = func(to io.Writer, before, rows io.Reader) error
 
-// rowWriter is where an encoder writes. It is [checkpoint.Output], or a stream.
+// rowWriter receives the output of an encoder. It is a [checkpoint.Output] or a stream.
 type rowWriter interface {
-	// WriteRows writes a text with a number of rows.
+	// WriteRows writes a text with the given number of rows.
 	WriteRows(text []byte, rows int) error
-	// WriteHeader writes what precedes the rows.
+	// WriteHeader writes the text that precedes the rows.
 	WriteHeader(text []byte) error
-	// Note returns what SetNote has set, unless it was taken back together with what
-	// was written after it.
+	// Note returns the value set by SetNote, unless it was rolled back together with the data
+	// written after it.
 	Note() string
 	SetNote(note string)
 }
 
 var _ rowWriter = (*checkpoint.Output)(nil)
 
-// encoder returns the encoder of a stream of items. The columns are those of the file
-// that rows are added to.
+// encoder returns the encoder of a stream of items. columns are the columns of the file that rows
+// are added to.
 func (o Options) encoder(to rowWriter, stream string, columns []string) encoder {
 	switch o.Format.kind() {
 	case CSV:
@@ -59,7 +58,7 @@ func (o Options) encoder(to rowWriter, stream string, columns []string) encoder 
 	return &ndjson{to: to}
 }
 
-// ndjson passes items on as they are.
+// ndjson passes items on unchanged.
 type ndjson struct{ to rowWriter }
 
 func (n *ndjson) Write(p []byte) (int, error) {
@@ -75,14 +74,14 @@ func (*ndjson) rewrite(io.Reader) (rewriteFunc, error) { return nil, nil }
 
 var newline = []byte{'\n'}
 
-// maxBlock is how many bytes of lines are passed on at once, unless one line is longer. It
-// bounds the memory for what is made of them.
+// maxBlock is the number of bytes of complete lines that are passed on at once, unless a single
+// line is longer. It bounds the memory of encoders.
 const maxBlock = 1 << 20
 
-// lineWriter passes complete lines on, many at a time.
+// lineWriter passes on complete lines, many at a time.
 type lineWriter struct {
 	lines func(block []byte) error
-	rest  []byte // the beginning of a line
+	rest  []byte // beginning of an incomplete line
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
@@ -106,8 +105,8 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// linesEnd returns the end of the lines at the beginning of p that are passed on at once, or of
-// the first line; 0 if it has no end.
+// linesEnd returns the end of the complete lines at the beginning of p that are passed on at once.
+// If first is true, it returns the end of the first line, or 0 if it is incomplete.
 func linesEnd(p []byte, first bool) int {
 	if !first {
 		if i := bytes.LastIndexByte(p[:min(len(p), maxBlock)], '\n'); i >= 0 {

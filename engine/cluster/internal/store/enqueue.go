@@ -74,7 +74,7 @@ func (i Item) confirmed(ctx context.Context, future jetstream.PubAckFuture) bool
 }
 
 // enqueue queues one task, retrying until it is queued once. If another message of the task is
-// queued, a retry is queued behind it: the worker may have stored the failure marker but not yet
+// queued, a retry is queued after it: the worker may have stored the failure marker but not yet
 // removed the message, and would remove the retry as well.
 func (s *Store) enqueue(ctx context.Context, item Item) error {
 	return s.retry(ctx, "queue a task", workStream, func(ctx context.Context) error {
