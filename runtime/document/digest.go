@@ -154,10 +154,8 @@ func (r *Reader) comparedItems(items Items) [][]byte {
 		}
 		return r.sample
 	}
-	for rest := items.block; len(rest) > 0; {
-		end := bytes.IndexByte(rest, '\n')
-		r.sample = append(r.sample, rest[:end:end])
-		rest = rest[end+1:]
+	for item := range items.All() {
+		r.sample = append(r.sample, item)
 	}
 	return r.sample
 }

@@ -45,10 +45,8 @@ func NewEditor(paths [][]string) *Editor {
 
 // child returns the edit of a member, adding it if necessary.
 func (e *memberEdit) child(key string) *memberEdit {
-	for _, c := range e.children {
-		if c.key == key {
-			return c
-		}
+	if c := e.member([]byte(key)); c != nil {
+		return c
 	}
 	quoted, _ := value.Marshal(key) // a string always has an encoding
 	c := &memberEdit{key: key, quoted: quoted, change: -1}
@@ -104,7 +102,7 @@ func (w *itemWriter) object(i int, at *memberEdit) int {
 	empty := len(w.out)
 	for i++; w.raw[i] != '}'; i = scan.Next(w.raw, i) {
 		key, value := scan.Key(w.raw, i)
-		i = w.member(key.Of(w.raw), value, at.member(key.Of(w.raw)), empty)
+		i = w.member(key.Of(w.raw), value, at.member(scan.Unquote(key.Of(w.raw))), empty)
 	}
 	for _, c := range at.children {
 		if !c.seen && c.sets {
@@ -116,9 +114,8 @@ func (w *itemWriter) object(i int, at *memberEdit) int {
 	return i + 1
 }
 
-// member returns the edit of a key, given with quotes and escapes as in the item, or nil.
-func (e *memberEdit) member(quoted []byte) *memberEdit {
-	name := scan.Unquote(quoted)
+// member returns the edit of a key, or nil.
+func (e *memberEdit) member(name []byte) *memberEdit {
 	for _, c := range e.children {
 		if c.key == string(name) {
 			return c
@@ -182,16 +179,13 @@ func (w *itemWriter) added(at *memberEdit) {
 		w.out = append(w.out, w.values[at.change]...)
 		return
 	}
-	w.out = append(w.out, '{')
-	empty := len(w.out)
-	for _, c := range at.children {
-		if c.sets {
-			w.key(c.quoted, empty)
-			w.added(c)
-		}
-	}
-	w.out = append(w.out, '}')
+	raw := w.raw
+	w.raw = emptyObject
+	w.object(0, at)
+	w.raw = raw
 }
+
+var emptyObject = []byte("{}")
 
 // Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is
 // none. The last of duplicate keys counts.
@@ -200,19 +194,15 @@ func Find(raw []byte, path []string) []byte {
 		if scan.KindOf(raw) != scan.Object {
 			return nil
 		}
-		if raw = memberOf(raw, key); raw == nil {
+		var found []byte // of duplicate keys the last counts
+		for name, value := range scan.Members(raw) {
+			if string(scan.Unquote(name.Of(raw))) == key {
+				found = value.Of(raw)
+			}
+		}
+		if raw = found; raw == nil {
 			return nil
 		}
 	}
 	return raw
-}
-
-// memberOf returns the value of a key of an object, or nil.
-func memberOf(raw []byte, key string) (found []byte) {
-	for name, value := range scan.Members(raw) {
-		if string(scan.Unquote(name.Of(raw))) == key {
-			found = value.Of(raw)
-		}
-	}
-	return found
 }

@@ -448,6 +448,9 @@ func Suggest(names func(path []string) []string, path []string) string {
 
 // Nearest returns the existing path that is nearest to a missing one, or nil if no path is near.
 func Nearest(names func(path []string) []string, path []string) []string {
+	if names == nil {
+		return nil
+	}
 	for i := range path {
 		known := names(path[:i])
 		if slices.Contains(known, path[i]) {

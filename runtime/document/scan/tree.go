@@ -83,11 +83,7 @@ func (n *Node) At(path ...string) *Node {
 		if n == nil {
 			return nil
 		}
-		i := slices.IndexFunc(n.Children, func(child *Node) bool { return child.Key == key })
-		if i < 0 {
-			return nil
-		}
-		n = n.Children[i]
+		n = n.child([]byte(key))
 	}
 	return n
 }
