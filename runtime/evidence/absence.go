@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -60,7 +61,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	if !n.HadItems && hints.Total != 0 {
 		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !more}
 		if f := w.Subject.job.Set.Job.DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + w.suggest(f.Keys)
+			a.Text = f.Text + " (dataField)" + document.Suggest(w.page.Names, f.Keys)
 			a.Ordinary = !more && !w.misspelt(f.Keys)
 		}
 		all = append(all, a)
@@ -71,7 +72,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	}
 	for _, watch := range w.Subject.watches {
 		if !slices.Contains(n.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
-			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, w.suggest(watch.Path))
+			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
 			all = append(all, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, more)})
 		}
 	}
@@ -96,7 +97,7 @@ func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
 func (w *Watcher) missingLists() (missing []Absence) {
 	for _, list := range w.listsOf() {
 		if key := watchedList(list); w.HadItems && !slices.Contains(w.Had, key) {
-			missing = append(missing, Absence{Key: key, Text: list.Text + " (dataField)" + w.suggest(list.Fixed())})
+			missing = append(missing, Absence{Key: key, Text: list.Text + " (dataField)" + document.Suggest(w.page.Names, list.Fixed())})
 		}
 	}
 	return missing

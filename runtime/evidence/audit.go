@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -192,12 +193,9 @@ func readsLink(read language.Read) bool { return read.Root == "link" }
 
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
-	for _, stop := range w.Subject.job.Stops {
-		if slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Condition) bool {
+		return slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
+	})
 }
 
 // note records a value if it is the first hint of its kind.

@@ -119,9 +119,6 @@ func difference(first, sent trace.Sent) string {
 
 func parametersOf(sent trace.Sent) rules.Object {
 	params := requests.ParseQuery(sent.URL)
-	if !strings.Contains(sent.URL, "?") {
-		params = nil
-	}
 	body, _ := document.Decode(sent.Body)
 	if form, ok := body.(string); ok {
 		return append(params, requests.ParseQuery(form)...)
@@ -291,9 +288,6 @@ func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool 
 
 // misspelt reports whether the last response has a value at a similar path.
 func (w *Watcher) misspelt(path []string) bool {
-	if w.page.Names == nil {
-		return false
-	}
 	near := document.Nearest(w.page.Names, path)
 	if near == nil {
 		return false
@@ -309,12 +303,4 @@ func (w *Watcher) lookup(path []string) (any, bool) {
 		return nil, false
 	}
 	return language.Read{Root: "body", Path: path}.Lookup(&rules.Context{Body: body})
-}
-
-// suggest returns a suggestion for a missing path, as the end of a sentence, or "".
-func (w *Watcher) suggest(path []string) string {
-	if w.page.Names == nil {
-		return ""
-	}
-	return document.Suggest(w.page.Names, path)
 }

@@ -103,7 +103,7 @@ func (w *Watcher) warnOfMissing() {
 		if slices.Contains(w.Had, watch.String()) {
 			continue
 		}
-		if hint := w.suggest(watch.Path); w.misspelt(watch.Path) || !watch.Link && !watch.Optional {
+		if hint := document.Suggest(w.page.Names, watch.Path); w.misspelt(watch.Path) || !watch.Link && !watch.Optional {
 			w.Warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", watch.Rule.ID, watch, hint))
 		}
 	}
