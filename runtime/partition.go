@@ -146,6 +146,5 @@ func SeenBy(r *Result) *evidence.Seen {
 	if r.seen.Empty() {
 		return nil
 	}
-	seen := r.seen
-	return &seen
+	return new(r.seen)
 }

@@ -72,7 +72,7 @@ func (b *backlog) keep(ctx context.Context, d outgoing) (bool, error) {
 
 // waitForRoom waits while the task is too far ahead. It reports whether its turn has come.
 func (b *backlog) waitForRoom(ctx context.Context) bool {
-	stop := context.AfterFunc(ctx, b.wake)
+	stop := context.AfterFunc(ctx, func() { wake(&b.changed) })
 	defer stop()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,10 +84,10 @@ func (b *backlog) waitForRoom(ctx context.Context) bool {
 
 // wake wakes the goroutines that wait for a change. It takes the lock, so that no goroutine is
 // between checking its condition and waiting.
-func (b *backlog) wake() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.changed.Broadcast()
+func wake(changed *sync.Cond) {
+	changed.L.Lock()
+	defer changed.L.Unlock()
+	changed.Broadcast()
 }
 
 // store adds a page, with a copy of its items, and the stack after it.
@@ -209,14 +209,8 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	if f.slots == nil {
 		return parent, func() {}
 	}
-	changed := sync.NewCond(&f.mu)
-	f.changed = changed
 	ctx, cancel := context.WithCancel(parent)
-	context.AfterFunc(ctx, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		changed.Broadcast()
-	})
+	context.AfterFunc(ctx, func() { wake(&f.changed) })
 	var all sync.WaitGroup
 	all.Go(func() {
 		for child := f.nextAhead(ctx); child != nil; child = f.nextAhead(ctx) {

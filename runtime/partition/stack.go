@@ -50,8 +50,7 @@ func (f *frame) appendTo(s stack) (stack, error) {
 	}
 	l.todo = slices.Clone(l.todo)
 	if l.windows != nil {
-		still := *l.windows
-		l.windows = &still
+		l.windows = new(*l.windows)
 	}
 	return append(s, l), nil
 }

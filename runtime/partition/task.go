@@ -128,11 +128,8 @@ func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, st
 // Label describes the values of the variables of a task, without secrets, such as "order.id=1001".
 // It is empty for a job without variables, and for a task that cannot be run.
 func (s *Tasks) Label(ctx context.Context, task Task) string {
-	if task.Job == "" {
-		return ""
-	}
 	r, err := s.open(ctx, task)
-	if err != nil {
+	if err != nil { // also for a task of all jobs
 		return ""
 	}
 	return r.label()
@@ -198,10 +195,8 @@ func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 // FailedTask returns the ending for a task that failed with an error and could not report it
 // itself.
 func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
-	if task.Job != "" {
-		if r, openErr := s.open(ctx, task); openErr == nil {
-			return r.ending(r.failed(runtime.Result{Job: task.Job}, err), false)
-		}
+	if r, openErr := s.open(ctx, task); openErr == nil {
+		return r.ending(r.failed(runtime.Result{Job: task.Job}, err), false)
 	}
 	result := runtime.Result{Job: task.Job, Outcome: rules.Failed, Reason: runtime.ReasonError, StoppedBy: []string{}, Message: err.Error()}
 	result.Error = trace.FaultOf(err, s.walk.Redactor)

@@ -62,8 +62,7 @@ func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
 	page.Root, page.Skipped = r.root.Set.Job.ID, skipsOn(r.job, page)
 	failed := page.Outcome == rules.Failed
 	if failed && !page.Skipped {
-		record := page.Record
-		r.unstored = &record
+		r.unstored = new(page.Record)
 		omit(page)
 		return nil
 	}
@@ -238,7 +237,10 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 		case errors.Is(err, failure.ErrCancelled):
 			return nil, err
 		}
-		a.addResults(results)
+		a.ending.Results = append(a.ending.Results, results...)
+		for _, r := range results {
+			a.ending.Failed = cmp.Or(r.FailedPage, a.ending.Failed)
+		}
 		if err != nil {
 			return a.ending, err
 		}
@@ -257,8 +259,7 @@ func (a *allRun) storePage(ctx context.Context, page *runtime.Page) error {
 		return err
 	}
 	if token == nil && !page.Skipped {
-		record := page.Record
-		a.ending.Failed = &record
+		a.ending.Failed = new(page.Record)
 		omit(page)
 		return nil
 	}
@@ -272,12 +273,4 @@ func (a *allRun) storePage(ctx context.Context, page *runtime.Page) error {
 	}
 	a.stored = a.store(ctx, step)
 	return a.stored
-}
-
-// addResults adds the results of a job and of its children to the ending.
-func (a *allRun) addResults(results []EndedResult) {
-	for _, r := range results {
-		a.ending.Results = append(a.ending.Results, r)
-		a.ending.Failed = cmp.Or(r.FailedPage, a.ending.Failed)
-	}
 }

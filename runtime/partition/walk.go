@@ -55,14 +55,15 @@ type frame struct {
 	err       error                    // error of the sink, or of a task for an item
 
 	mu      sync.Mutex
-	changed *sync.Cond // signals changes of todo; nil if no task runs ahead
-	ahead   []*task    // tasks that began ahead of their turn and still have pages to forward
+	changed sync.Cond // signals changes of todo to the task that begins others ahead
+	ahead   []*task   // tasks that began ahead of their turn and still have pages to forward
 	progress
 }
 
 // push returns the frame of a task.
 func (t *treeRun) push(parent *frame, child *task) *frame {
 	f := &frame{treeRun: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
+	f.changed.L = &f.mu
 	if parent != nil {
 		f.partition = parent.partition.With(child.job, child.job.Sources[child.level-1].Name, child.value)
 	}
@@ -213,9 +214,7 @@ func (f *frame) popChild(child *task) {
 		f.windows = nil
 		f.todo = slices.DeleteFunc(f.todo, func(other *task) bool { return other.job == child.job })
 	}
-	if f.changed != nil {
-		f.changed.Broadcast()
-	}
+	f.changed.Broadcast()
 }
 
 // An outgoing is a page on its way to the sink.
