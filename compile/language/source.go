@@ -45,8 +45,7 @@ type code struct {
 	because func() template
 
 	accesses []access
-	places   func() []Read // what the source reads, as it is shown
-	flags    func() []Read // those of reads that the source converts to booleans
+	flags    []Read // the reads that the source converts to booleans
 }
 
 // A Compiler compiles the sources of rules, each once. It serves one goroutine.
@@ -131,13 +130,8 @@ func (s *Compiler) translate(source string, variables []string) (*code, error) {
 	c := &code{syntax: syntax, result: result, names: names}
 	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
 	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
-	c.places = sync.OnceValue(func() []Read {
-		return firsts(c.accesses, func(a access) Read { return a.read })
-	})
 	c.reads = firsts(c.accesses, access.needed)
-	c.flags = sync.OnceValue(func() []Read {
-		return firsts(slices.DeleteFunc(slices.Clone(c.accesses), func(a access) bool { return !a.flag }), access.needed)
-	})
+	c.flags = firsts(slices.DeleteFunc(slices.Clone(c.accesses), func(a access) bool { return !a.flag }), access.needed)
 	tree.Node = clone(syntax)
 	s.language.exposeDigests(&tree.Node)
 	c.items = lowerItems(&tree.Node)

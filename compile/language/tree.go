@@ -88,7 +88,8 @@ func shallow(node ast.Node) ast.Node {
 	from := reflect.ValueOf(node).Elem()
 	to := reflect.New(from.Type())
 	to.Elem().Set(from)
-	for _, field := range to.Elem().Fields() {
+	for i := range to.Elem().NumField() {
+		field := to.Elem().Field(i)
 		if field.Kind() == reflect.Slice && field.CanSet() {
 			field.Set(reflect.AppendSlice(reflect.Zero(field.Type()), field))
 		}
