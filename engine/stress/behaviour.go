@@ -7,26 +7,26 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
-// A Behaviour is one thing that an API may do. It is a row of a table: with another row,
-// every configuration is put under this stress, too. What must happen is the same for all
-// rows: the job obtains the list, or says that it did not.
+// A Behaviour is something that an API may do. Each row of the table applies to every
+// configuration. The expectation is the same for all rows: the job obtains the list, or reports
+// that it did not.
 type Behaviour struct {
 	Name  string // "cappedPages"
-	Group string // the heading that it stands under
-	Says  string // what the API does, as a sentence
+	Group string // heading of its group
+	Says  string // sentence that describes what the API does
 
-	needs []need             // all of these
-	items func(size int) int // length of the list; nil: several pages
-	begin func(a *api)       // before the first request; nil: nothing
-	reply effect             // nil: none
+	needs []need             // requirements, all of which must be met
+	items func(size int) int // length of the list; nil for a list of several pages
+	begin func(a *api)       // called before the first request; may be nil
+	reply effect             // effect on each answer; may be nil
 
-	trees func(t *tree) bool                // of the group partitions: whether it makes a difference; nil: always
-	build func(r *treeRun, a *api, nth int) // of the group partitions: changes the API of the nth partition of a job
+	trees func(t *tree) bool                // in the group partitions: reports whether it makes a difference; nil if it always does
+	build func(r *treeRun, a *api, nth int) // in the group partitions: changes the API of the nth partition of a job
 }
 
-// A need is what a configuration must have for a behaviour to make a difference.
+// A need is a requirement on a configuration without which a behaviour makes no difference.
 type need struct {
-	otherwise string // why the behaviour is left out
+	otherwise string // reason for leaving the behaviour out
 	met       func(p *plan) bool
 }
 
@@ -42,7 +42,7 @@ var (
 	located  = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
 )
 
-// reads is the need that rules read a value of a kind.
+// reads returns the need that rules read a value of a kind.
 func reads(k string, otherwise string) need {
 	return need{otherwise, func(p *plan) bool { return p.read(k) != nil }}
 }
@@ -55,7 +55,7 @@ func (p *plan) byIdentifier() bool {
 	})
 }
 
-// behaviours is the table of what an API may do, beyond the ordinary.
+// behaviours is the table of unusual behaviours of an API.
 var behaviours = []Behaviour{
 	{Name: "ordinary", Group: "length", Says: "The list has several pages, and the last one is short."},
 	{Name: "noItems", Group: "length", Says: "The list is empty.", items: exactly(0)},

@@ -1,8 +1,8 @@
-// Package stress says how a configuration fares against what an API may do. A model of
-// the API is derived from the compiled rules of each job: what they send, and what they
-// read. The job then runs against this model, in memory and on a clock of its own, once
-// for each [Behaviour] of a table, and each run has a [Verdict]: does the job obtain the
-// list, and if not, does it say so? Package engine offers it as Engine.Stress.
+// Package stress tests how a configuration copes with the possible behaviours of an API. A model
+// of the API is derived from the compiled rules of each job: from the requests that they send and
+// the values that they read. The job then runs against this model, in memory and on a virtual
+// clock, once for each [Behaviour] of a table, and each run has a [Verdict]: does the job obtain
+// the list and, if not, does it say so? Package engine offers this as Engine.Stress.
 //
 // # Decisions
 //

@@ -7,14 +7,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// An effect changes what the API is about to answer.
+// An effect changes the next answer of the API.
 type effect func(a *api, r *reply)
 
 func exactly(n int) func(int) int { return func(int) int { return n } }
 func plus(n int) func(int) int    { return func(size int) int { return max(0, size+n) } }
 func twice(size int) int          { return 2 * size }
 
-// errorBody is how many APIs describe an error.
+// errorBody is the body with which many APIs describe an error.
 const errorBody = `{"error":{"code":1,"message":"something went wrong"}}`
 
 // status answers with a status and a body.
@@ -22,7 +22,7 @@ func status(code int, body string) effect {
 	return func(_ *api, r *reply) { r.status, r.text, r.rows = code, body, nil }
 }
 
-// html answers with a page for people.
+// html answers with an HTML page.
 func html(_ *api, r *reply) {
 	r.text, r.rows = "<!DOCTYPE html><html><body><h1>Sign in</h1></body></html>", nil
 	r.headers = http.Header{"Content-Type": {"text/html; charset=utf-8"}}
@@ -35,7 +35,7 @@ func cutOff(_ *api, r *reply) { r.cut = true }
 
 func firstPage(a *api, r *reply) { r.page(a, 0) }
 
-// tooFar lets the last page say that there is another one, and answers the request for it.
+// tooFar makes the last page announce another page, and answers the request for it.
 func tooFar(beyond effect) effect {
 	return func(a *api, r *reply) {
 		switch {
@@ -48,7 +48,7 @@ func tooFar(beyond effect) effect {
 	}
 }
 
-// again answers with an earlier page, which still says that there is another one.
+// again answers with an earlier page, which still announces a next one.
 func again(start func(*api) int) effect {
 	return func(a *api, r *reply) {
 		r.page(a, max(0, start(a)))
@@ -95,7 +95,7 @@ func onLast(change effect) effect {
 	}
 }
 
-// leadsTo lets the last page lead to another one.
+// leadsTo makes the last page lead to another one.
 func leadsTo(start func(*reply) int) effect {
 	return onLast(func(_ *api, r *reply) {
 		if len(r.rows) > 0 {
@@ -104,7 +104,7 @@ func leadsTo(start func(*reply) int) effect {
 	})
 }
 
-// onPage changes the page of a number.
+// onPage changes the nth page.
 func onPage(n int, change effect) effect {
 	return func(a *api, r *reply) {
 		if r.nth == n {
@@ -113,7 +113,8 @@ func onPage(n int, change effect) effect {
 	}
 }
 
-// faultAt is the page on which errors begin: the second, or that of the seed.
+// faultAt returns the page on which errors begin: the second page, or a page that the seed
+// selects.
 func (a *api) faultAt() int {
 	if !a.paged {
 		return 1
@@ -121,7 +122,8 @@ func (a *api) faultAt() int {
 	return 2 + a.seed%2
 }
 
-// once changes the first answer for the page on which errors begin, and not those to its retries.
+// once changes only the first answer for the page on which errors begin, but not the answers to
+// retries.
 func once(change effect) effect {
 	return func(a *api, r *reply) {
 		n := len(a.exchanges)
@@ -148,14 +150,14 @@ func sized(of func(limit int) int) func(*api) {
 // capped caps the pages at half of the limit that the configuration sets.
 func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
 
-// filtered leaves rows of the second page out, by their index on it.
+// filtered leaves out rows of the second page, selected by their index on it.
 func filtered(which func(i, n int) bool) func(*api) {
 	return func(a *api) {
 		a.hide(func(i int) bool { return i >= a.size && i < 2*a.size && which(i-a.size, a.size) })
 	}
 }
 
-// hide leaves rows out of all pages, by their index in the list.
+// hide leaves out rows of all pages, selected by their index in the list.
 func (a *api) hide(which func(i int) bool) {
 	a.hidden = map[int]bool{}
 	for i, r := range a.rows {
@@ -164,7 +166,7 @@ func (a *api) hide(which func(i int) bool) {
 	a.truth = a.visible(a.truth)
 }
 
-// tied gives the rows after one row, up to the first one of the second page, the key of that row.
+// tied gives all rows from the selected one to the first row of the second page the same key.
 func tied(first func(size int) int) func(*api) {
 	return func(a *api) {
 		for i := first(a.size); i <= a.size && i < len(a.rows); i++ {

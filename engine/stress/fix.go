@@ -14,31 +14,31 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Fix is a change of the configuration after which a behaviour is no longer SILENT. It
-// was tried: the job obtains the ordinary list with it, too.
+// A Fix is a change of the configuration after which a behaviour is no longer SILENT. It has been
+// tried, and the job still obtains the ordinary list with it.
 type Fix struct {
 	Says    string   `json:"says"`
-	Changes []Change `json:"changes,omitempty"` // empty: no setting helps, and Says is advice
-	Verdict Verdict  `json:"verdict,omitempty"` // with the changes
-	Costs   []string `json:"costs,omitempty"`   // behaviours that were complete, and are not with the changes
+	Changes []Change `json:"changes,omitempty"` // empty if no setting helps and Says is advice
+	Verdict Verdict  `json:"verdict,omitempty"` // verdict with the changes
+	Costs   []string `json:"costs,omitempty"`   // behaviours that are no longer complete with the changes
 }
 
-// A remedy is a change that may help against a behaviour. It is a row of a table; whether
-// it helps is found by trying.
+// A remedy is a change that may help against a behaviour. It is a row of a table; whether it helps
+// is determined by trying it.
 type remedy struct {
-	against []string               // behaviours
-	says    string                 // with the names in braces that loss.says replaces
-	changes func(l *loss) []Change // nil: the remedy does not apply
+	against []string               // names of behaviours
+	says    string                 // text with names in braces, which loss.says replaces
+	changes func(l *loss) []Change // nil if the remedy does not apply
 }
 
 // A loss is a run that lost items silently.
 type loss struct {
 	*plan
 	job     *compile.Job
-	size    int          // of the API's pages
-	stopped []string     // ids of the rules that ended the run
-	stands  value.Object // the pagination in the configuration
-	shared  bool         // another job has the same pagination, and its list elsewhere
+	size    int          // page size of the API
+	stopped []string     // IDs of the rules that ended the run
+	stands  value.Object // pagination of the configuration
+	shared  bool         // whether another job has the same pagination and its list elsewhere
 }
 
 // remedies is the table of remedies, in the order in which they are tried.
@@ -93,7 +93,7 @@ var remedies = []remedy{
 		says: "No setting finds this. Sort by a key that is unique, or by two keys of which the second one is."},
 }
 
-// atEmptyPage and atTwoEmptyPages end a list of method expression.
+// Conditions that end a list of method expression.
 const (
 	atEmptyPage     = "count == 0"
 	atTwoEmptyPages = "count == 0 and prev != nil and prev.count == 0"
@@ -112,7 +112,7 @@ func (l *loss) stopRule(name, when string) Change {
 	return change
 }
 
-// field returns the first place whose value is of a kind, as an expression; "": there is none.
+// field returns the first place whose value is of a kind, as an expression, or "".
 func (l *loss) field(kind string) string {
 	if m := l.read(kind); m != nil {
 		return m.Place.String()
@@ -120,7 +120,7 @@ func (l *loss) field(kind string) string {
 	return ""
 }
 
-// truths lists the values that a flag of the model has.
+// truths lists the values of a flag of the model.
 func (l *loss) truths(kind string) string {
 	for _, m := range l.places {
 		if m.meaning.kind == kind && len(m.Path) == 0 {
@@ -130,7 +130,8 @@ func (l *loss) truths(kind string) string {
 	return "[true, false]"
 }
 
-// failWhen adds a stopping rule that fails the run, with a condition about a place; nil: there is none.
+// failWhen adds a stopping rule that fails the run under a condition about a place. It returns nil
+// if there is no such place.
 func (l *loss) failWhen(name, place string, when func(place string) string) []Change {
 	if place == "" {
 		return nil
@@ -138,8 +139,8 @@ func (l *loss) failWhen(name, place string, when func(place string) string) []Ch
 	return []Change{l.stopRule(name, when(place))}
 }
 
-// failWithoutList fails the run if a response has no list. A job without dataField takes the list whatever
-// its name is, so it is named first; the name in the model is not that in the API.
+// failWithoutList fails the run if a response has no list. A job without dataField accepts a list
+// of any name, so its list is named first. The name in the model differs from the name in the API.
 func (l *loss) failWithoutList() (changes []Change) {
 	at, when := ".", `type(body) != "array"`
 	if len(l.list) > 0 {
@@ -155,8 +156,8 @@ func (l *loss) failWithoutList() (changes []Change) {
 	return append(changes, l.stopRule("noList", when))
 }
 
-// full is the condition that a page is full. Without a limit, the first page says how many
-// items a full one has.
+// full returns the condition that a page is full. Without a limit, the size of the first page
+// counts as full.
 func (l *loss) full() string {
 	if l.job.Set.Limit != nil {
 		return "count >= limit"
@@ -271,7 +272,7 @@ func (l *loss) asExpression(p value.Object, advance bool) value.Object {
 	return out
 }
 
-// keysOf returns the keys of a config path. The indexes of lists are keys, too.
+// keysOf returns the keys of a config path, including the indexes of lists.
 func keysOf(path string) []string {
 	path = strings.TrimPrefix(path, "parameters.")
 	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
@@ -304,23 +305,23 @@ func (f *fixer) shares() bool {
 	})
 }
 
-// A fixer tries remedies for one job. It keeps the changed configurations, since several
+// A fixer tries remedies for one job. It retains the changed configurations, because several
 // behaviours may need the same one.
 type fixer struct {
 	suite   *Suite
 	ctx     context.Context
 	plan    *plan
-	job     *compile.Job // as it is in the suite
+	job     *compile.Job // job of the suite
 	binding map[string]any
 	seed    int
-	known   map[string]*trial // by changes; nil: invalid, or the ordinary list is lost
+	known   map[string]*trial // trials by changes; nil if the changes are invalid or lose the ordinary list
 }
 
 // A trial is a changed configuration in which the job obtains the ordinary list.
 type trial struct {
 	suite *Suite
 	job   *compile.Job
-	costs func() []string // names the lengths of lists that the job no longer obtains without complaint
+	costs func() []string // names the list lengths that the job no longer obtains without complaint
 }
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.

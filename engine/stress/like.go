@@ -11,14 +11,13 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A response is the shape of a real response, without its list. The zero response has no
-// members.
+// A response is the shape of a real response without its list. The zero response has no members.
 type response struct {
-	root value.Object // its members, without the list of items
-	item value.Object // the members of an item
+	root value.Object // members without the list of items
+	item value.Object // members of an item
 }
 
-// sampleOf reads a response of the API. Anything but JSON is no sample.
+// sampleOf parses a response of the API. It returns no sample unless the response is JSON.
 func sampleOf(job *compile.Job, body []byte) (r response) {
 	v, err := document.Decode(body)
 	if len(body) == 0 || err != nil {

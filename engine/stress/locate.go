@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A request is what was sent, as values by their places: "query offset", "body variables.after".
+// A request holds the values of a request by place: "query offset", "body variables.after".
 type request struct {
 	values map[string]string
-	names  []string // in their order
-	text   string   // its path, values and body, unescaped, one per line
+	names  []string // names in order
+	text   string   // path, values and body, unescaped, one per line
 }
 
 // requestOf reads a request.
@@ -66,22 +66,22 @@ func (q *request) addQuery(prefix, raw string) {
 	}
 }
 
-// A locator finds in a request which page it is for.
+// A locator determines which page a request asks for.
 type locator struct {
 	kind   locatorKind
-	says   string                      // describes it in one sentence
+	says   string                      // sentence that describes it
 	locate func(a *api, q request) int // returns the index of the first row of the page
 }
 
 type locatorKind int
 
-// The kinds of locators.
+// Kinds of locators.
 const (
 	unknown locatorKind = iota
 	byToken
 	byIndex
 	byPage
-	byZeroPage // the number of the page, from 0
+	byZeroPage // number of the page, from 0
 	byKey
 	byOrder
 )
@@ -105,7 +105,7 @@ var tokenLocator = locator{byToken, "A request carries what the page before it s
 	return found
 }}
 
-// memory is the locator of an API that remembers where it is.
+// memory is the locator of an API that remembers its position.
 var memory = locator{
 	unknown, "The API remembers which page comes next: no part of the requests says it.",
 	func(a *api, _ request) int {

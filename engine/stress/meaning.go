@@ -9,19 +9,19 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A meaning is what a value of a response says of the list. Which one a place has is found
-// by trying: with the right meanings, the job obtains the list.
+// A meaning is the information that a value of a response gives about the list. The meaning of a
+// place is found by trying: with the right meanings, the job obtains the list.
 type meaning struct {
 	name string
-	kind string // pointer, flag, amount or constant
+	kind string // one of pointer, flag, amount and constant
 	says string // completes "meta.next is …"
 	of   func(a *api, r *reply, next int) any
 }
 
-// The kinds of meanings.
+// Kinds of meanings.
 const (
 	pointer  = "pointer"  // leads to the next page
-	flag     = "flag"     // says whether there is one
+	flag     = "flag"     // says whether there is a next page
 	amount   = "amount"   // says how long the list is
 	constant = "constant" // says nothing
 )

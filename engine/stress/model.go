@@ -12,60 +12,59 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// An api is a model of the API that a job reads a list from. A behaviour changes what it
-// does.
+// An api is a model of the API that a job reads a list from. Behaviours change the model.
 type api struct {
 	*plan
-	rows []row // the list as it is now, in its order
-	size int   // of a page
+	rows []row // current list, in order
+	size int   // page size
 
-	usualSize int // of a page, in the configuration as it is
+	usualSize int // page size in the original configuration
 
-	job    *compile.Job // of a partition
-	offset int          // is added to the numbers of the rows
-	window *span        // of a partition; nil: it has none
-	scope  string       // of a partition: the job and the values of its variables that are no windows
-	total  int          // what the API says of the length of the list, if it is not negative
-	bare   int          // number of a row whose item lacks what other jobs read
+	job    *compile.Job // job of the partition
+	offset int          // offset added to the numbers of the rows
+	window *span        // window of the partition; nil if it has no window
+	scope  string       // job of the partition and the values of its variables other than windows
+	total  int          // length of the list as reported by the API; negative for the true length
+	bare   int          // number of the row whose item lacks the values that other jobs read
 
-	hidden  map[int]bool // numbers of the rows that the API leaves out after it has cut the list into pages; nil: none
-	answers []effect     // of the behaviours, in the order in which they change an answer
+	hidden  map[int]bool // numbers of rows removed after the list was cut into pages; may be nil
+	answers []effect     // effects of the behaviours, in the order in which they apply
 
-	truth     []row      // the rows that the run must obtain
-	chosen    bool       // the user has chosen the length of the list
-	seed      int        // varies what a behaviour does
-	pending   func(*api) // changes the list before the next answer; nil: nothing does
-	exchanges []exchange // that were made
-	issued    []float64  // positions of the tokens, which the list's rows are compared with
+	truth     []row      // rows that the run must obtain
+	chosen    bool       // whether the user has chosen the length of the list
+	seed      int        // seed that varies the behaviours
+	pending   func(*api) // change of the list before the next answer; may be nil
+	exchanges []exchange // exchanges made so far
+	issued    []float64  // list positions of the issued tokens
 }
 
 // A row is an item of the list.
 type row struct {
-	number int     // identifies it
-	at     float64 // its position in the list; one that is inserted later has one between others
-	key    int     // what it is sorted by
+	number int     // number that identifies the row
+	at     float64 // position in the list; fractional for rows inserted later
+	key    int     // key by which the list is sorted
 }
 
-// An exchange is a request and where the page begins that answers it.
+// An exchange is a request and the index at which its page begins.
 type exchange struct {
 	request request
 	start   int
 	status  int
 }
 
-// A reply is what the API is about to answer. A behaviour may change it.
+// A reply is the next answer of the API. A behaviour may change it.
 type reply struct {
-	nth   int // of this request among those that are not retries of a failed one, from 1
+	nth   int // number of the request, from 1, not counting retries
 	start int // index of the first row of the page
 	rows  []row
-	next  int // index of the first row of the next page; -1: there is none
+	next  int // index of the first row of the next page, or -1 if there is no next page
 
-	status  int // 200, or what is answered instead of a page
+	status  int // 200, or another status answered instead of a page
 	text    string
 	headers http.Header
-	cut     bool           // the connection ends within the body
-	said    map[string]any // by the name of a meaning: another value than the true one
-	noList  bool           // the list itself is left out
+	cut     bool           // whether the connection ends within the body
+	said    map[string]any // values that replace the true ones, by the name of the meaning
+	noList  bool           // whether the list itself is left out
 }
 
 // last reports whether no page follows.
@@ -80,7 +79,7 @@ func (r *reply) page(a *api, start int) {
 	}
 }
 
-// visible returns those of some rows that the API does not leave out.
+// visible returns the rows that the API does not leave out.
 func (a *api) visible(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return a.hidden[r.number] })
 }
@@ -261,7 +260,7 @@ func wrap(items []any, stars []rules.Step) any {
 // header writes the headers of a page.
 func (a *api) header(r *reply) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
-	var relations []string // of the links, in the order of the rules
+	var relations []string // relations of the links, in the order of the rules
 	targets, params := map[string]string{}, map[string]string{}
 	for _, p := range a.places {
 		text, ok := value.Text(a.value(p, r))
@@ -282,7 +281,7 @@ func (a *api) header(r *reply) http.Header {
 	}
 	for _, relation := range relations {
 		target, known := targets[relation]
-		if !known { // rules read nothing but its parameters
+		if !known { // rules read only its parameters
 			target = a.linkTo(r.start)
 		}
 		h.Add("Link", fmt.Sprintf("<%s>%s; rel=%q", target, params[relation], relation))

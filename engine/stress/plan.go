@@ -18,27 +18,27 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A plan says how the model answers a job: where the items are, what each place that the
-// rules read means, and how a request says which page it is for.
+// A plan describes how the model answers a job: the place of the items, the meaning of each place
+// that the rules read, and how a request identifies its page.
 type plan struct {
 	pageSize   int
-	list       []string         // keys of the items
-	stars      []rules.Step     // after them
-	others     []rules.ItemList // of the lists that are empty, where a response has several
+	list       []string         // path of the items
+	stars      []rules.Step     // steps after the keys
+	others     []rules.ItemList // empty lists of a response that has several lists
 	places     []*meant
 	keyPaths   [][]string
 	keys       keys
-	end        any // what places that lead to the next page have on the last page
-	beyond     int // status of a request beyond the end; 0: an empty page
+	end        any // value on the last page of places that lead to the next page
+	beyond     int // status of a request beyond the end; 0 for an empty page
 	locator    locator
-	literals   []any       // the constants in the rules
-	like       response    // whose shape the model has
+	literals   []any       // constants in the rules
+	like       response    // response whose shape the model has
 	references []reference // members of items that other jobs read
-	parent     bool        // other jobs are for its items
+	parent     bool        // whether other jobs run for its items
 	paged      bool
-	single     bool   // a response is one item
-	limited    bool   // the page size is known
-	unlimited  bool   // the limits of the configuration are left out
+	single     bool   // whether a response is a single item
+	limited    bool   // whether the page size is known
+	unlimited  bool   // whether the limits of the configuration are left out
 	base       string // address of the list
 }
 
@@ -103,7 +103,7 @@ const (
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
 	surface := job.Surface()
 	var best *run
-	var doubtful *plan // with it the list is obtained, but something speaks against it
+	var doubtful *plan // a plan that obtains the list, although something speaks against it
 	least, tried, served := 0, 0, 0
 	for p := range conceivable(job, surface) {
 		tried++
@@ -113,7 +113,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 		}
 		p.like, p.places = like, append(p.places, like.places(surface)...)
 		t := s.try(ctx, job, binding, p.api(p.usual()))
-		if t.end.Outcome == rules.Limited { // another plan does not make the limit higher
+		if t.end.Outcome == rules.Limited { // another plan does not raise the limit
 			return nil, noModel(t)
 		}
 		if !t.good() {

@@ -11,50 +11,50 @@ import (
 // reportVersion is the version of a [Report] as JSON.
 const reportVersion = 1
 
-// Options say how hard the stress is.
+// Options control the extent of the stress test.
 type Options struct {
-	Seed  int // varies where behaviours happen; runs with the same seed are the same
-	Depth int // how many behaviours happen at the same time: 1, also for 0, or 2, also for more
+	Seed  int // varies where behaviours happen; the same seed gives the same runs
+	Depth int // number of behaviours combined at the same time: 1 (also for 0) or 2 (also for more)
 
-	WithoutFixes bool // no fix is tried, which takes most of the time
+	WithoutFixes bool // whether to try no fixes, which take most of the time
 
 	// Like holds, by job, a response of the API whose shape the model takes over: the members
 	// of the response and of an item. Only JSON has an effect.
 	Like map[string][]byte
 }
 
-// depth is how many behaviours are combined at most.
+// depth returns the maximum number of combined behaviours.
 func (o Options) depth() int { return min(max(o.Depth, 1), 2) }
 
-// A Report says how a configuration fares.
+// A Report describes how a configuration copes with all behaviours.
 type Report struct {
-	Version int         `json:"version"` // of the JSON; keys may be added to a version
+	Version int         `json:"version"` // version of the JSON; keys may be added to a version
 	Seed    int         `json:"seed"`
 	Depth   int         `json:"depth"`
 	Jobs    []JobReport `json:"jobs"`
 }
 
-// A JobReport says how one job fares.
+// A JobReport describes how one job copes with all behaviours.
 type JobReport struct {
 	Job     string    `json:"job"`
-	Model   []string  `json:"model,omitempty"`   // what the API does, in sentences
-	Unknown string    `json:"unknown,omitempty"` // why there is no model; the job was not put under stress
+	Model   []string  `json:"model,omitempty"`   // sentences that describe the API
+	Unknown string    `json:"unknown,omitempty"` // reason why there is no model and the job was not tested
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
 }
 
-// A Row says how the job fares with one behaviour.
+// A Row describes how the job copes with one behaviour.
 type Row struct {
-	Behaviour  string   `json:"behaviour"` // its name; two are joined by "+"
+	Behaviour  string   `json:"behaviour"` // name of the behaviour; two names are joined by "+"
 	Group      string   `json:"group,omitempty"`
 	Says       string   `json:"says"`
 	Requests   int      `json:"requests"`
-	Served     int      `json:"served"`   // items of the list
-	Obtained   int      `json:"obtained"` // of these
+	Served     int      `json:"served"`   // number of items in the list
+	Obtained   int      `json:"obtained"` // number of those items that the job obtained
 	Missing    int      `json:"missing"`
 	Duplicated int      `json:"duplicated"`
 	Outcome    string   `json:"outcome"`
-	Reason     string   `json:"reason,omitempty"` // the rule that ended the list
+	Reason     string   `json:"reason,omitempty"` // ID of the rule that ended the list
 	Exit       int      `json:"exit"`
 	Findings   []string `json:"findings,omitempty"`
 	Verdict    Verdict  `json:"verdict"`
@@ -62,21 +62,21 @@ type Row struct {
 	Fix        *Fix     `json:"fix,omitempty"`
 }
 
-// LeftOut is a behaviour that cannot apply.
+// LeftOut is a behaviour that does not apply.
 type LeftOut struct {
 	Behaviour string `json:"behaviour"`
 	Why       string `json:"why"`
 }
 
-// A Verdict says what a behaviour does to the list.
+// A Verdict is the effect of a behaviour on the list.
 type Verdict string
 
-// The verdicts.
+// Verdicts.
 const (
-	Complete Verdict = "complete" // every item once, and the run says so
+	Complete Verdict = "complete" // every item was obtained once, and the run says so
 	Reported Verdict = "reported" // items are missing or occur twice, or the run failed, and it says so
 	Silent   Verdict = "SILENT"   // items are missing or occur twice, and the run says nothing
-	Endless  Verdict = "endless"  // only a guard ended the list
+	Endless  Verdict = "endless"  // only a guard ended the run
 )
 
 // Count counts the rows of a verdict.
@@ -171,7 +171,7 @@ func PartitionBehaviours() []Behaviour { return slices.Clone(treeBehaviours) }
 // Behaviours returns the table of behaviours of a list, in its order.
 func Behaviours() []Behaviour { return slices.Clone(behaviours) }
 
-// A combination is behaviours that happen in the same run.
+// A combination is a set of behaviours that happen in the same run.
 type combination []*Behaviour
 
 // combined returns all combinations of at most depth behaviours.
@@ -193,7 +193,7 @@ func combined(depth int) []combination {
 	return all
 }
 
-// contradicts reports whether both behaviours decide the same.
+// contradicts reports whether two behaviours decide the same thing.
 func (c combination) contradicts() bool {
 	a, b := c[0], c[1]
 	return a.items != nil && b.items != nil || a.begin != nil && b.begin != nil || a.Group == b.Group

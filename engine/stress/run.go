@@ -25,19 +25,19 @@ const maxRequests = 120
 // the clock of the run.
 type run struct {
 	transport.VirtualClock
-	apis  []*api                       // that have answered
-	apiOf func(runtime.Partition) *api // the one that answers a partition
-	rowOf func(item any) int           // the number of the row that an item was written from, or 0
-	most  int                          // requests
+	apis  []*api                       // models that have answered
+	apiOf func(runtime.Partition) *api // returns the model that answers a partition
+	rowOf func(item any) int           // returns the number of the row of an item, or 0
+	most  int                          // maximum number of requests
 
 	requests int
-	stopped  bool  // by the model, after too many requests
-	failed   error // of the model: it cannot answer
+	stopped  bool  // whether the model stopped the run after too many requests
+	failed   error // error of a model that cannot answer
 
-	obtained map[int]int // how often each row was obtained, by its number
+	obtained map[int]int // number of times each row was obtained, by its number
 	pages    []trace.Record
-	results  []runtime.Result // of each job
-	end      runtime.Result   // the one that says how the run ended
+	results  []runtime.Result // results of all jobs
+	end      runtime.Result   // result that shows how the run ended
 	err      error
 }
 
@@ -156,7 +156,7 @@ func (r *run) why() string {
 	return r.end.Message
 }
 
-// message returns what an error says, without its place.
+// message returns the text of an error, without its place.
 func message(err error) string {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e.Message

@@ -20,15 +20,15 @@ const simulationVersion = 1
 
 // A Simulation is one run of a job against its model, page by page.
 type Simulation struct {
-	Version int            `json:"version"` // of the JSON; keys may be added to a version
+	Version int            `json:"version"` // version of the JSON; keys may be added to a version
 	Job     string         `json:"job"`
-	Spec    string         `json:"spec"`              // what was simulated, as it was given
-	Model   []string       `json:"model,omitempty"`   // what the API does, in sentences
-	Unknown string         `json:"unknown,omitempty"` // why nothing was simulated
-	Pages   []trace.Record `json:"pages"`             // also the one that the job failed on
-	Result  *Row           `json:"result,omitempty"`  // nil: nothing was simulated
+	Spec    string         `json:"spec"`              // what was simulated, as given
+	Model   []string       `json:"model,omitempty"`   // sentences that describe the API
+	Unknown string         `json:"unknown,omitempty"` // reason why nothing was simulated
+	Pages   []trace.Record `json:"pages"`             // records of the pages, including the page on which the job failed
+	Result  *Row           `json:"result,omitempty"`  // nil if nothing was simulated
 
-	Guards []string `json:"-"` // ids of the rules that are guards
+	Guards []string `json:"-"` // IDs of the rules that are guards
 }
 
 // Simulate runs the job of an id. The error is that of the context, or says that there is no

@@ -19,14 +19,14 @@ import (
 
 // A Suite holds the jobs of a configuration that are put under stress.
 type Suite struct {
-	Jobs       []*compile.Job // those that run, in their order
+	Jobs       []*compile.Job // jobs that run, in order
 	ExitStatus func(err error) int
 
 	// Walk returns a walk that makes its requests in an environment, without the
 	// credentials of the configuration.
 	Walk func(Environment) partition.Walk
 
-	Config value.Object // the values of the configuration, without the key parameters around them
+	Config value.Object // values of the configuration, without the outer key parameters
 
 	// With returns the suite of another configuration. The error says that it is invalid.
 	With func(config value.Object) (*Suite, error)
@@ -40,9 +40,9 @@ type Environment struct {
 
 // A Change sets a value of a configuration.
 type Change struct {
-	Path   []string `json:"path"`             // keys from the root: api, pagination, limit
-	Value  any      `json:"value"`            // what the key is set to
-	Append bool     `json:"append,omitempty"` // the value becomes an element of the list at the key
+	Path   []string `json:"path"`             // keys from the root, such as api, pagination, limit
+	Value  any      `json:"value"`            // new value of the key
+	Append bool     `json:"append,omitempty"` // whether the value is appended to the list at the key
 }
 
 // changed returns the suite after changes of its configuration.
@@ -68,7 +68,7 @@ func (c Change) apply(config value.Object) value.Object {
 // Run puts every job under stress.
 func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: o.depth(), Jobs: []JobReport{}}
-	plans := map[string]*plan{} // by job; nil: it has none
+	plans := map[string]*plan{} // plans by job; nil for a job without a plan
 	for _, job := range s.Jobs {
 		one, p, err := s.job(ctx, job, o)
 		if err != nil {
@@ -112,7 +112,7 @@ type Spec struct {
 	all  combination
 }
 
-// The bounds of a list of page sizes.
+// Limits of a list of page sizes.
 const (
 	maxSizes     = 50
 	maxSimulated = 10_000
@@ -163,7 +163,7 @@ func parseSizes(text string) ([]int, error) {
 	return sizes, nil
 }
 
-// find returns the behaviour of a name.
+// find returns the behaviour with the given name.
 func find(name string) (*Behaviour, error) {
 	names := make([]string, len(behaviours))
 	for i := range behaviours {

@@ -64,7 +64,7 @@ func (j *JobReport) Sorted(all bool, of ...Verdict) (rows []Row, covered int) {
 	return rows, covered
 }
 
-// parts returns the names of the behaviours that were combined; nil: there is only one.
+// parts returns the names of the combined behaviours, or nil for a single behaviour.
 func (r *Row) parts() []string {
 	names := strings.Split(r.Behaviour, "+")
 	if len(names) == 1 {
@@ -73,7 +73,7 @@ func (r *Row) parts() []string {
 	return names
 }
 
-// A GroupCount says how many rows of a group are complete.
+// A GroupCount is the number of complete rows of a group.
 type GroupCount struct {
 	Group         string
 	Complete, All int

@@ -174,7 +174,7 @@ func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, lite
 type reference struct {
 	path    []string
 	text    bool
-	literal bool // all items have the same value
+	literal bool // whether all items have the same value
 	value   any
 }
 
@@ -221,12 +221,12 @@ func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
 	r.apiOf, r.rowOf = r.partition, treeRowOf
 	walk := t.suite.Walk(Environment{Transport: r, Clock: r})
 	walk.Jobs = nil
-	enough := walk.Limit == nil // the model ends the run after some partitions, not the configuration
+	enough := walk.Limit == nil // the model, not the configuration, ends the run after some partitions
 	if enough {
 		walk.Limit = partition.NewQuota(maxPartitions)
 	}
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
-	delete(r.obtained, 0) // an empty response that is one item has no row
+	delete(r.obtained, 0) // an empty response that is a single item has no row
 	r.results = slices.DeleteFunc(r.results, func(one runtime.Result) bool {
 		return enough && one.Outcome == rules.Limited && one.Reason == runtime.LimitPartitions
 	})
@@ -242,14 +242,14 @@ func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
 // A treeRun is a run of a tree of jobs. Each partition has an API of its own.
 type treeRun struct {
 	*run
-	plans map[string]*plan // by job
-	known map[string]*api  // by partition
-	count map[string]int   // partitions, by job
+	plans map[string]*plan // plans by job
+	known map[string]*api  // models by partition
+	count map[string]int   // number of partitions by job
 	build func(*treeRun, *api, int)
 
 	overflown *span
-	scope     string // of the window that overflows: the values of the other variables
-	dense     []row  // of the window that overflows
+	scope     string // scope of the window that overflows: the values of the other variables
+	dense     []row  // rows of the window that overflows
 }
 
 // A span is a window.
@@ -300,7 +300,7 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 	return a
 }
 
-// ofPartition is the number of rows of a list that is one of several.
+// ofPartition returns the number of rows of a list that is one of several.
 func (p *plan) ofPartition() int {
 	switch {
 	case p.parent:
@@ -331,7 +331,7 @@ func windowOf(p runtime.Partition) *span {
 	return nil
 }
 
-// scopeOf writes the values of the variables that are no windows.
+// scopeOf returns the values of the variables that are not windows.
 func scopeOf(p runtime.Partition) string {
 	others := maps.Clone(p.Binding)
 	for _, s := range p.Job.Sources {

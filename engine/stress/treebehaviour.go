@@ -9,10 +9,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// partitions is the group of the behaviours that are about several partitions.
+// partitions is the group of behaviours that concern several partitions.
 const partitions = "partitions"
 
-// windowOverflows is the behaviour against which windows can be split.
+// windowOverflows is the behaviour that splitting windows can fix.
 const windowOverflows = "windowOverflows"
 
 // treeBehaviours is the table of what an API may do to partitions.
@@ -93,13 +93,13 @@ func overflow(t *treeRun, a *api, nth int) {
 		a.truth = a.rows
 	} else if in := t.overflown; in != nil && t.scope == a.scope && a.window.from >= in.from && a.window.to <= in.to {
 		a.rows = slices.DeleteFunc(slices.Clone(t.dense), func(r row) bool { return r.at < a.window.from || r.at >= a.window.to })
-		a.truth = nil // it has been counted
+		a.truth = nil // already counted
 	}
 	a.total = len(a.rows)
 	a.rows = a.rows[:min(len(a.rows), a.capacity())]
 }
 
-// capacity is how many items the API returns for a window.
+// capacity returns the number of items that the API returns for a window.
 func (a *api) capacity() int {
 	most := a.pageSize
 	if a.paged {

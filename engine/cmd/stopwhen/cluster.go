@@ -20,11 +20,11 @@ import (
 type connection struct {
 	*cluster.Cluster
 	log *slog.Logger
-	ctx context.Context // that a signal cancels
+	ctx context.Context // cancelled by a signal
 }
 
-// shortPatience is how long commands that do one thing wait for a server that has stopped
-// to answer.
+// shortPatience is how long commands with a single operation wait for a server that does not
+// answer.
 const shortPatience = 30 * time.Second
 
 // withRuns connects to NATS and calls f.
@@ -77,15 +77,15 @@ func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *wait
 	return f(c)
 }
 
-// A waiting says how a command waits for the first run.
+// A waiting describes how a command waits for the first run.
 type waiting struct {
-	idle time.Duration // after which it ends; 0: never
+	idle time.Duration // time after which the command ends; 0 means never
 }
 
-// emptyPause is the time between looks for the first run.
+// emptyPause is the time between checks for the first run.
 const emptyPause = time.Second
 
-// open opens the runs when the first one has been submitted. It returns nil if none is for too
+// open opens the runs after the first run has been submitted. It returns nil if that takes too
 // long.
 func (w *waiting) open(ctx context.Context, js jetstream.JetStream, o cluster.Options) (*cluster.Cluster, error) {
 	begun, next := time.Now(), time.Now()

@@ -75,7 +75,7 @@ func (c *collectCommand) Run(cmd *cobra.Command, args []string) error {
 		if err = cmp.Or(err, context.Cause(ctx)); err != nil {
 			return err
 		}
-		stop() // what follows catches signals itself
+		stop() // the remaining code handles signals itself
 		return c.collectRun(run, logger, bar)
 	})
 	return signalError(ctx, err)

@@ -28,12 +28,12 @@ type app struct {
 	logFlags
 	redactor  *redact.Redactor   // hides the secrets of the loaded configuration
 	parsed    bool               // the command line is valid
-	discarded string             // what is written to a standard output that is closed; "": nothing
+	discarded string             // name of the data that a closed standard output loses; empty if there are none
 	waits     waits              // calls that may block when a signal arrives
 	renewals  waits              // exchanges of a refresh token, which a signal does not cut off
-	remains   string             // what a command has done when a signal ends it, for its message; may be empty
+	remains   string             // effects of a command that remain when a signal ends it, for its message; may be empty
 	leave     chan struct{}      // closed when a run that a signal interrupted is left behind
-	threads   *threads           // nil: others decide how many threads the process uses
+	threads   *threads           // nil if others decide how many threads the process uses
 	onPage    func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
@@ -125,7 +125,7 @@ func (a *app) rootCommand() *cobra.Command {
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
-		completion.RunE = root.RunE // an unknown shell is an error then, instead of a help page
+		completion.RunE = root.RunE // an unknown shell becomes an error instead of a help page
 	}
 	return root
 }
@@ -159,16 +159,16 @@ func (a *app) helpWidth() int {
 	return widest
 }
 
-// columns is the width of standard output in columns; 0 if it is no terminal.
+// columns is the width of standard output in columns, or 0 if it is not a terminal.
 func (a *app) columns() int { return widthOf(a.stdout) }
 
-// widthOf returns the width of a terminal in columns; 0 if the writer is none.
+// widthOf returns the width of a terminal in columns, or 0 if the writer is not a terminal.
 func widthOf(w io.Writer) int {
 	file, ok := w.(*os.File)
 	if !ok {
 		return 0
 	}
-	width, _, _ := term.GetSize(int(file.Fd())) // negative if it is no terminal
+	width, _, _ := term.GetSize(int(file.Fd())) // negative if it is not a terminal
 	return max(width, 0)
 }
 

@@ -114,7 +114,7 @@ func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
 			return failed
 		}
 	}
-	if !d.quiet { // last, so that it is what a terminal shows
+	if !d.quiet { // last, because a terminal shows the end
 		d.describe(ctx, result)
 	}
 	return err
@@ -240,7 +240,7 @@ func (d *detectCommand) describe(ctx context.Context, r *detect.Result) {
 	_, _ = io.WriteString(w, printable.Lines(text)+"\n")
 }
 
-// verdict describes how the configuration fares under stress; empty if that is not known.
+// verdict describes how the configuration copes with stress. It returns "" if that is not known.
 func (d *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	e, err := engine.Load("detect.yaml", r.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
 	if err != nil {

@@ -14,8 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// The exit statuses that the code names. Errors with exitFailOn and exitTest have
-// no class.
+// Exit statuses that the code names. Errors with exitFailOn and exitTest have no class.
 var (
 	exitInternal = failure.Internal.ExitStatus()
 	exitUsage    = failure.Config.ExitStatus()
@@ -34,7 +33,7 @@ func (e *usageError) Error() string { return e.message }
 // An interruptedError is the error of a run that a signal ended.
 type interruptedError struct {
 	status  int    // 130 for SIGINT, 143 for SIGTERM, 129 for SIGHUP
-	remains string // what the command has done, or may have done; may be empty
+	remains string // effects of the command that remain; may be empty
 	err     error
 }
 
@@ -50,8 +49,8 @@ func (e *interruptedError) Error() string {
 
 func (e *interruptedError) Unwrap() error { return e.err }
 
-// A verdictError is the error of a command that did what it should, but whose result has an exit
-// status of its own: that of --fail-on, or of tests that failed.
+// A verdictError is the error of a command that succeeded but whose result has its own exit
+// status, because of --fail-on or failed tests.
 type verdictError struct {
 	status  int
 	message string
@@ -80,8 +79,7 @@ func exitStatus(err error) int {
 	return classOf(err).ExitStatus()
 }
 
-// classOf returns the class of an error. Errors of --fail-on and of tests have
-// none.
+// classOf returns the class of an error, or no class for errors of --fail-on and of tests.
 func classOf(err error) failure.Class {
 	var failed *engine.Error
 	switch {

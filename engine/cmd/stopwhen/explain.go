@@ -23,7 +23,7 @@ type explainCommand struct {
 	source
 	reporting
 	diff, annotate, full bool
-	simulate             string // a spec of package stress
+	simulate             string // spec for package stress
 	kept                 string
 }
 

@@ -99,7 +99,8 @@ func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 	return sides, nil
 }
 
-// inNeither is the error for a name that neither configuration has; nil if one has it.
+// inNeither returns the error for a name that neither configuration has, or nil if one of them has
+// it.
 func inNeither(what, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
@@ -129,7 +130,7 @@ func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *explain.Di
 	if err != nil {
 		return nil, err
 	}
-	former := map[string]string{} // ids in the first configuration, by those in the second one
+	former := map[string]string{} // IDs in the first configuration, by ID in the second
 	for _, x := range d.Jobs {
 		if x.Was != "" {
 			former[x.Job] = x.Was
@@ -165,7 +166,7 @@ func verdictChanges(before, after *stress.JobReport) []string {
 		return []string{fmt.Sprintf("job %s: only the first configuration has a model", after.Job)}
 	}
 	first, second := verdictsOf(before), verdictsOf(after)
-	names := map[[2]stress.Verdict][]string{} // of behaviours, by the former verdict and the new one
+	names := map[[2]stress.Verdict][]string{} // names of behaviours, by their former and new verdicts
 	for _, b := range slices.Concat(stress.Behaviours(), stress.PartitionBehaviours()) {
 		verdicts := [2]stress.Verdict{first[b.Name], second[b.Name]}
 		names[verdicts] = append(names[verdicts], b.Name)

@@ -19,7 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/ahead"
 )
 
-// extraction is how a command extracts, and where it writes.
+// extraction describes how a command extracts and where it writes.
 type extraction struct {
 	source
 	items              formats.Options // how items are written
@@ -28,14 +28,14 @@ type extraction struct {
 	discardItems       bool // items are not written
 	appendRows         bool
 
-	out, trace, result, record string // where a run writes
+	out, trace, result, record string // output paths of a run
 	state, kept, tokens        string
 	restart, release           bool
-	keptPath                   string // the file of --kept, without symbolic links
+	keptPath                   string // path of the file of --kept, without symbolic links
 
 	prefetch string // a number or "auto"
 	parallel int
-	timeout  time.Duration // 0: none
+	timeout  time.Duration // 0 for no timeout
 	failOn   []string
 }
 
@@ -97,7 +97,7 @@ func (x *extraction) pagesAhead() int {
 	if x.prefetch == "" && (x.fixture != "" || x.record != "") {
 		return 0
 	}
-	n, _ := parsePrefetch(x.prefetch) // checked when it was set
+	n, _ := parsePrefetch(x.prefetch) // checked when the flag was set
 	return n
 }
 
@@ -186,7 +186,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	return x.runJobs(l, out, logger, bar)
 }
 
-// pagesRemain is what remains of a run that a signal ends.
+// pagesRemain describes the remains of a run that a signal ends.
 const pagesRemain = "the pages written so far are complete"
 
 // runJobs runs the jobs and completes what they write.

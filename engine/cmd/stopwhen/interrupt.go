@@ -38,7 +38,7 @@ type receivedPages struct {
 
 	mu     sync.Mutex
 	closed bool
-	order  []*engine.JobResult // of the jobs that have begun
+	order  []*engine.JobResult // results of the jobs that have begun, in order
 	byJob  map[string]*engine.JobResult
 }
 
@@ -62,7 +62,7 @@ func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 
 // Observe receives the result of a job that has ended.
 func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
-	if event.Partition != "" { // others of the job may follow
+	if event.Partition != "" { // other partitions of the job may follow
 		return
 	}
 	r.mu.Lock()

@@ -24,15 +24,15 @@ type loaded struct {
 	name      string
 	text      []byte
 	server    *fixtures.Server                            // nil without --fixture
-	carryover carryover                                   // from earlier runs
-	forgets   bool                                        // the values of keep are not saved
-	pages     pageSource                                  // of a run on other machines; nil if the engine runs here
+	carryover carryover                                   // values from earlier runs
+	forgets   bool                                        // whether the values of keep are not saved
+	pages     pageSource                                  // source of the pages of a distributed run; nil if the engine runs here
 	check     func(context.Context, *engine.Engine) error // reports an error unless the pages are available; may be nil
-	run       string                                      // its id
-	natsArgs  string                                      // with which the next command reaches the same server
-	released  bool                                        // pages of it are no longer on the server
-	collects  map[string]string                           // what the fingerprint has of that run, and of how it is collected
-	skipped   func(*engine.Page)                          // receives the pages on which partitions failed that were skipped
+	run       string                                      // ID of the distributed run
+	natsArgs  string                                      // flags with which the next command reaches the same server
+	released  bool                                        // whether pages of the run are no longer on the server
+	collects  map[string]string                           // fingerprint parts of the distributed run and of its collection
+	skipped   func(*engine.Page)                          // receives the pages on which skipped partitions failed
 }
 
 // A pageSource passes pages to a sink, like [engine.Engine.Run].
@@ -48,14 +48,14 @@ func (l *loaded) source() pageSource {
 	}
 }
 
-// fingerprint says what a state belongs to.
+// fingerprint returns the parts that a state must match.
 func (l *loaded) fingerprint() map[string]string {
 	parts := l.Fingerprint()
 	maps.Copy(parts, l.collects)
 	return parts
 }
 
-// readKept reads the values that an earlier run kept; "" is no file.
+// readKept reads the values that an earlier run kept. The path "" stands for no file.
 func (l *loaded) readKept(path string) (err error) {
 	if path != "" {
 		l.carryover, err = formats.ReadKept(path)
@@ -83,7 +83,7 @@ func parseByContent(source *diag.Source) (any, error) {
 	asYAML := diag.NewSource(source.Name, source.Text)
 	root, yamlErr := yaml.Parse(asYAML)
 	if _, isObject := value.Members(root); yamlErr == nil && isObject {
-		*source = *asYAML // with the positions of the values
+		*source = *asYAML // keep the positions of the values
 		return root, nil
 	}
 	if looksLikeJSON(source.Text) {
@@ -98,7 +98,7 @@ func looksLikeJSON(text string) bool {
 
 // environment gives a configuration the environment variables that it may read.
 type environment struct {
-	names  []string // of variables that may be read
+	names  []string // names of variables that may be read
 	server *fixtures.Server
 	read   []string // values that were read
 }
@@ -136,7 +136,7 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 	}
 }
 
-// continueFrom returns the values that a run continues from; nil: those in the file of --kept.
+// continueFrom returns the values from which a run continues, or nil to use the file of --kept.
 func (x *extraction) continueFrom(l *loaded, s *state) (carryover, error) {
 	values := carryover{}
 	maps.Copy(values, l.carryover)

@@ -85,7 +85,7 @@ func tryLock(path string) (*flock.Flock, error) {
 		if named, err := os.Stat(path); err == nil && os.SameFile(own, named) {
 			return lock, nil
 		}
-		if err := lock.Close(); err != nil { // the run that held it has just removed it
+		if err := lock.Close(); err != nil { // the previous holder has just removed the file
 			return nil, err
 		}
 	}
