@@ -66,9 +66,11 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 		}
 		all = append(all, a)
 	}
-	for _, list := range w.missingLists() {
-		list.Ordinary = !more
-		all = append(all, list)
+	for _, list := range w.listsOf() {
+		if key := watchedList(list); n.HadItems && !slices.Contains(n.Had, key) {
+			text := list.Text + " (dataField)" + document.Suggest(w.page.Names, list.Fixed())
+			all = append(all, Absence{Key: key, Text: text, Ordinary: !more})
+		}
 	}
 	for _, watch := range w.Subject.watches {
 		if !slices.Contains(n.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
@@ -91,16 +93,6 @@ func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
 	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
 	return !more && !ended && !w.misspelt(watch.Path)
-}
-
-// missingLists describes the lists of items that no response had, if responses had other lists.
-func (w *Watcher) missingLists() (missing []Absence) {
-	for _, list := range w.listsOf() {
-		if key := watchedList(list); w.HadItems && !slices.Contains(w.Had, key) {
-			missing = append(missing, Absence{Key: key, Text: list.Text + " (dataField)" + document.Suggest(w.page.Names, list.Fixed())})
-		}
-	}
-	return missing
 }
 
 // A Seen collects the paths that the lists of a job's partitions had and lacked. A path that all of

@@ -236,23 +236,17 @@ func (w *Watcher) noticePaths() {
 	}
 	n.Responses++
 	n.HadItems = n.HadItems || w.page.HasField
-	w.noticeLists()
+	for _, list := range w.listsOf() {
+		if key := watchedList(list); !slices.Contains(w.page.Missing, list.Text) && !slices.Contains(n.Had, key) {
+			n.Had = append(n.Had, key)
+		}
+	}
 	for _, watch := range w.Subject.watches {
 		key := watch.String()
 		if slices.Contains(n.Had, key) {
 			continue
 		}
 		if _, present := watch.Lookup(c); present {
-			n.Had = append(n.Had, key)
-		}
-	}
-}
-
-// noticeLists records the lists of items that the response has, if there are several.
-func (w *Watcher) noticeLists() {
-	n := w.Noticed
-	for _, list := range w.listsOf() {
-		if key := watchedList(list); !slices.Contains(w.page.Missing, list.Text) && !slices.Contains(n.Had, key) {
 			n.Had = append(n.Had, key)
 		}
 	}
