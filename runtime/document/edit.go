@@ -16,7 +16,6 @@ const ValueKey = "value"
 // An Editor is for use by one goroutine.
 type Editor struct {
 	root *memberEdit
-	len  int
 }
 
 // A memberEdit is a member on the path of a change.
@@ -32,7 +31,7 @@ type memberEdit struct {
 // NewEditor returns an editor of the members at paths (see rules.SplitPath). No path may be empty,
 // or a prefix of another.
 func NewEditor(paths [][]string) *Editor {
-	e := &Editor{root: &memberEdit{change: -1}, len: len(paths)}
+	e := &Editor{root: &memberEdit{change: -1}}
 	for i, path := range paths {
 		node := e.root
 		for _, key := range path {

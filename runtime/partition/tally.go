@@ -1,6 +1,7 @@
 package partition
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -226,10 +227,7 @@ func (t *Tally) takeUp(s tallyState) {
 
 // check returns an error for a state that no tally of these jobs can have saved.
 func (t *Tally) check(s tallyState) error {
-	if err := t.checkResults(s.Results); err != nil {
-		return err
-	}
-	return t.checkMissing(s.Missing)
+	return cmp.Or(t.checkResults(s.Results), t.checkMissing(s.Missing))
 }
 
 func (t *Tally) checkResults(results []EndedResult) error {

@@ -345,9 +345,5 @@ func skips(job *compile.Job, err error) bool {
 // skippableClass reports whether a run may continue after a partition failed with an error of the
 // class.
 func skippableClass(class failure.Class) bool {
-	switch class {
-	case failure.API, failure.Response, failure.Transient, failure.Policy:
-		return true
-	}
-	return false
+	return slices.Contains([]failure.Class{failure.API, failure.Response, failure.Transient, failure.Policy}, class)
 }

@@ -9,7 +9,6 @@ import (
 	"io"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"time"
 
@@ -131,10 +130,7 @@ func (c *Client) Exchange(ctx context.Context, call Call) (*Response, error) {
 // redirected returns the call for a redirect. Only status 303 turns a POST into a GET; for any
 // other status that would be a different request.
 func (c *Client) redirected(call Call, status int, location string) (Call, error) {
-	from, err := url.Parse(call.URL)
-	if err != nil {
-		return call, err
-	}
+	from, _ := c.parse(call.URL) // it was requested, so it is valid
 	to, err := from.Parse(location)
 	if err != nil {
 		return call, c.fault(failure.API, call, status, fmt.Sprintf("status %d redirects to an invalid URL", status))

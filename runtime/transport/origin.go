@@ -173,10 +173,7 @@ func isPublic(a netip.Addr) bool {
 // IP address or localhost that [Options.AllowedOrigins] lists. Behind a proxy, which makes the
 // connection itself, guard resolves and checks the name here.
 func (c *Client) guard(ctx context.Context, address string) (context.Context, error) {
-	u, err := url.Parse(address)
-	if err != nil {
-		return ctx, err
-	}
+	u, _ := c.parse(address) // [Client.trust] has refused invalid addresses
 	if c.options.Origin != nil && hostname(u) == hostname(c.options.Origin) {
 		return ctx, nil
 	}

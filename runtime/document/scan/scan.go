@@ -275,12 +275,11 @@ func (s *Scanner) word(i int, word string) int {
 	if end := i + len(word); end <= len(s.data) && string(s.data[i:end]) == word {
 		return end
 	}
-	for k := range len(word) {
-		if i+k >= len(s.data) || s.data[i+k] != word[k] {
-			return s.unexpected(i+k, "in the literal "+word)
-		}
+	k := 0
+	for byteAt(s.data, i+k) == word[k] { // up to the first byte that differs
+		k++
 	}
-	return i + len(word)
+	return s.unexpected(i+k, "in the literal "+word)
 }
 
 // gap skips whitespace where there usually is none. Unlike space, it is inlined.
