@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -132,12 +133,9 @@ func textsIn(v any) []string {
 	}
 	var texts []string
 	list, _ := v.([]any)
-	for _, e := range list {
-		texts = append(texts, textsIn(e)...)
-	}
 	object, _ := value.Members(v)
-	for _, m := range object {
-		texts = append(texts, textsIn(m.Value)...)
+	for _, e := range slices.Concat(list, object.Values()) {
+		texts = append(texts, textsIn(e)...)
 	}
 	return texts
 }

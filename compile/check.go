@@ -174,12 +174,8 @@ func (c *compilation) mayEnd(j *Job) bool {
 			return true
 		}
 	}
-	for _, e := range j.NextParts {
-		if e.Rule.Role.Addresses() && j.varies(e) {
-			return true // nil ends the list
-		}
-	}
-	return false
+	// An address that is nil ends the list.
+	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) })
 }
 
 // noEnd finds lists that only a guard can end.

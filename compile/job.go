@@ -100,10 +100,7 @@ func newShared(in *language.Language) *shared {
 }
 
 func (c *compilation) job() *Job {
-	job := &Job{Set: c.set}
-	for _, s := range c.set.Job.For {
-		job.Sources = append(job.Sources, Source{Source: s})
-	}
+	job := &Job{Set: c.set, Sources: value.Map(c.set.Job.For, func(s rules.Source) Source { return Source{Source: s} })}
 	c.checkVariables()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit { // see Audit

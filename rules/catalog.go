@@ -20,12 +20,8 @@ func Builtin() *Catalog { return newCatalog(builtinMethods, builtinGuards) }
 
 func newCatalog(methods []Method, guards []Guard) *Catalog {
 	c := &Catalog{methods: methods, guards: guards, fields: slices.Clone(paginationFields)}
-	for i, f := range c.fields {
-		if f.Name != "guards" {
-			continue
-		}
-		c.fields[i].Fields = slices.Concat(value.Map(guards, Guard.field), f.Fields)
-	}
+	keys := &c.fields[position(c.fields, "guards")].Fields
+	*keys = slices.Concat(value.Map(guards, Guard.field), *keys)
 	return c
 }
 

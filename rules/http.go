@@ -178,10 +178,7 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 // params reads parameters. A `#` before a name makes its value a secret, at any
 // depth.
 func (d *decoder) params(s setting) Object {
-	if object := s.object(); object != nil {
-		return d.paramsOf(s.path(), object)
-	}
-	return nil
+	return d.paramsOf(s.path(), s.object())
 }
 
 func (r *reader) paramsOf(path string, object Object) Object {

@@ -89,12 +89,9 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 
 // hiddenName reports whether one of the keys in the path of an attribute marks a secret.
 func hiddenName(name, text string) bool {
-	for key := range strings.SplitSeq(name, ".") {
-		if strings.HasPrefix(key, "#") || secret.Like(key, text) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(name, "."), func(key string) bool {
+		return strings.HasPrefix(key, "#") || secret.Like(key, text)
+	})
 }
 
 // missing reports an attribute that does not exist.

@@ -88,8 +88,9 @@ var kinds = [...]kindRow{
 	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, wait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
 	Length: {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
-	Moment: {"a date, a number or an expression", moment, anyOf(typed("number"), someText), "name", false, "string"},
-	Values: {"a list or an expression", listOrExpression, anyOf(typed("array"), someText), "name", false, "any"},
+	Moment: {"a date, a number or an expression", either(as[int], either(as[float64], nonEmpty)),
+		anyOf(typed("number"), someText), "name", false, "string"},
+	Values: {"a list or an expression", either(as[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
 	phpNumber:  {name: "a number other than 0", read: unless(php.EmptyConfig, phpNumeric)},
@@ -308,21 +309,14 @@ func length(v any) (any, error) {
 	return v, nil
 }
 
-// moment reads a bound of windows.
-func moment(v any) (any, error) {
-	switch v.(type) {
-	case int, float64:
-		return v, nil
+// either reads a value as one of two kinds.
+func either(one, other func(any) (any, error)) func(any) (any, error) {
+	return func(v any) (any, error) {
+		if read, err := one(v); err == nil {
+			return read, nil
+		}
+		return other(v)
 	}
-	return nonEmpty(v)
-}
-
-// listOrExpression reads the values of a variable.
-func listOrExpression(v any) (any, error) {
-	if _, isList := v.([]any); isList {
-		return v, nil
-	}
-	return nonEmpty(v)
 }
 
 // wait reads an expression, or a number of seconds or a duration, which it returns as

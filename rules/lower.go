@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Lowered is a configuration as rules.
@@ -100,11 +101,8 @@ func audited(set *Ruleset) {
 }
 
 func (l *lowerer) ruleset() *Ruleset {
-	set := &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true}
-	for _, in := range l.cfg.Inputs {
-		set.Inputs = append(set.Inputs, in.Name)
-	}
-	return set
+	inputs := value.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
+	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, Inputs: inputs}
 }
 
 // paged adds the rules of a pagination. Those next to method multiple apply to

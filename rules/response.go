@@ -100,12 +100,9 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
-	for i := range d.cfg.Jobs {
-		if d.cfg.Jobs[i].Response.MayBeCSV() {
-			return
-		}
+	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.MayBeCSV() }) {
+		d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 	}
-	d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 }
 
 // noTable reports settings of CSV in the response object of a job, or of the API, that has

@@ -179,11 +179,6 @@ func sourceOf(v any) string {
 	return literal(v)
 }
 
-// limitOfJob reports whether a parameter of the job sets the page size.
-func (s *pager) limitOfJob() bool {
-	return s.set.LimitFrom.Path != "" && strings.HasPrefix(s.set.LimitFrom.Path, s.set.Job.path+".")
-}
-
 // guards adds the guards under their policies. A guard that is configured in a
 // scroller overrides the one that is configured next to it.
 func (s *pager) guards() {
@@ -311,7 +306,7 @@ func (s *pager) phrases() map[string]string {
 	}
 	if s.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(s.set.Limit)
-		if s.limitOfJob() {
+		if strings.HasPrefix(s.set.LimitFrom.Path, s.set.Job.path+".") { // a parameter of the job
 			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", s.settings.get("limitParam").text())
 		}
 	}

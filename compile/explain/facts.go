@@ -118,14 +118,9 @@ func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fa
 	for _, in := range cfg.Inputs {
 		f.input(in)
 	}
-	f.given("environment variables", "", inOrder(cfg.Env))
+	f.given("environment variables", "", strings.Join(slices.Sorted(slices.Values(cfg.Env)), ", "))
 	f.settings(cfg, "detailed log")
 	return f.all
-}
-
-// inOrder lists names whose order does not matter.
-func inOrder(names []string) string {
-	return strings.Join(slices.Sorted(slices.Values(names)), ", ")
 }
 
 // credentials adds what requests are sent with. Of its values only the names are printed.
@@ -237,11 +232,11 @@ func (f *factCollector) items(j *compile.Job, x *JobExplanation) {
 	}
 	f.add("items", "", where, x.Items.Where)
 	f.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
+	written := "yes"
 	if job.Silent {
-		f.add("written", "", false, "no: the items are for other jobs only")
-	} else {
-		f.add("written", "", true, "yes")
+		written = "no: the items are for other jobs only"
 	}
+	f.add("written", "", !job.Silent, written)
 }
 
 // partitions adds for what the job is run.

@@ -238,15 +238,11 @@ func accepts(parameter, argument reflect.Type) bool {
 	}
 	switch parameter.Kind() {
 	case reflect.Int, reflect.Float64:
-		return argument != durationType && isNumeric(argument.Kind())
+		return argument != durationType && slices.Contains([]reflect.Kind{reflect.Int, reflect.Int64, reflect.Float64}, argument.Kind())
 	case reflect.Slice, reflect.Map:
 		return parameter.Kind() == argument.Kind()
 	}
 	return false
-}
-
-func isNumeric(k reflect.Kind) bool {
-	return k == reflect.Int || k == reflect.Int64 || k == reflect.Float64
 }
 
 // checkFor finds names that this rule may not use: those that the configuration does

@@ -204,12 +204,7 @@ func onlyAbout(err error, inputs []string) bool {
 	for _, name := range inputs {
 		paths[rules.InputPath(name)] = true
 	}
-	for _, d := range found {
-		if !paths[d.Path] {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(found, func(d *diag.Diagnostic) bool { return !paths[d.Path] })
 }
 
 func refused(message, hint string) error {

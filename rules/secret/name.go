@@ -4,6 +4,7 @@ package secret
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -50,12 +51,7 @@ func Issued(text string) bool { return issued.MatchString(text) }
 
 func sure(name string) bool {
 	name = plain(name)
-	for _, ending := range endings {
-		if strings.HasSuffix(name, ending) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(endings, func(ending string) bool { return strings.HasSuffix(name, ending) })
 }
 
 // plain returns the ASCII letters and digits of a name, in lower case.

@@ -53,7 +53,7 @@ func (r *reader) read() (any, error) {
 		return nil, r.fault("", at, hint, "%s", problem)
 	}
 	r.lines = indexLines(text)
-	root, err := r.load(hideSurrogates(acceptVersion(text)))
+	root, err := r.load(surrogatePair.ReplaceAllString(acceptVersion(text), hiddenMark+"${1}${2}___"))
 	if err != nil {
 		return nil, err
 	}
@@ -199,10 +199,6 @@ var (
 	surrogatePair = regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`)
 	hiddenPair    = regexp.MustCompile(hiddenMark + `([0-9a-fA-F]{4})([0-9a-fA-F]{4})___`)
 )
-
-func hideSurrogates(text string) string {
-	return surrogatePair.ReplaceAllString(text, hiddenMark+"${1}${2}___")
-}
 
 // restoreSurrogates returns the text of a scalar with its hidden pairs decoded if
 // it is in double quotes, or as they are written otherwise.

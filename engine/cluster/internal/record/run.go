@@ -68,12 +68,7 @@ func (r *Run) Key(task partition.Task) store.Key {
 // IsSearch reports whether a task searches for values of a variable. Other tasks list a partition
 // or run all jobs.
 func (r *Run) IsSearch(task partition.Task) bool {
-	for _, o := range r.Outlines {
-		if o.Job == task.Job {
-			return task.Level < o.Variables
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Outlines, func(o engine.Outline) bool { return o.Job == task.Job && task.Level < o.Variables })
 }
 
 // Command returns a command about the run for use in hints. flags are appended to reach the same

@@ -82,7 +82,8 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait,
 	}
 	s.buffers.New = func() any { return new(bytes.Buffer) }
-	if err := s.connected(ctx); err != nil {
+	// The connection may still be retrying.
+	if err := s.retry(ctx, "connect", "", s.nc.FlushWithContext); err != nil {
 		return nil, err
 	}
 	s.configs = s.bucket(jetstream.KeyValueConfig{Bucket: configBucket, Description: "configurations", LimitMarkerTTL: markerTTL})
@@ -98,12 +99,6 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 		return nil, err
 	}
 	return s, nil
-}
-
-// connected waits until the connection is established, because the connection may still be
-// retrying.
-func (s *Store) connected(ctx context.Context) error {
-	return s.retry(ctx, "connect", "", func(ctx context.Context) error { return s.nc.FlushWithContext(ctx) })
 }
 
 // checkServer refuses servers that are too old. It accepts a version that it cannot parse.
