@@ -14,7 +14,7 @@ import (
 type auditor struct {
 	mu     sync.Mutex
 	shared *shared
-	known  map[string]*Condition // by the id of the rule
+	known  map[string]*Condition // conditions by the ID of the rule
 }
 
 var sharedAuditor = sync.OnceValue(func() *auditor {

@@ -17,12 +17,12 @@ import (
 // Credentials are the compiled expressions of api.authentication. They never change and
 // may be shared.
 type Credentials struct {
-	Login   *Job                   // the request of a login; nil: there is none
+	Login   *Job                   // request of a login, or nil
 	Parts   []*language.Expression // headers and parameters of requests
-	Expires *language.Expression   // nil: none
+	Expires *language.Expression   // nil if there is no expression
 
-	values []*language.Expression // of keys, which are their targets
-	params []*language.Expression // of the token request
+	values []*language.Expression // expressions of keys, which are their targets
+	params []*language.Expression // parameters of the token request
 }
 
 // CredentialsOf compiles the expressions of the credentials in a language; nil is

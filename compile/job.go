@@ -17,10 +17,10 @@ type Job struct {
 	Set      *rules.Ruleset
 	Binds    []*language.Expression // computed values of the job's own request, for each partition
 	Init     []*language.Expression // initial values of the state's variables
-	Stops    []*Condition           // in the order in which they give the reason
+	Stops    []*Condition           // conditions in the order in which they give the reason
 	Next     []*language.Expression // values of the state's variables after a page
 	Parts    []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
-	OnErrors []*Condition           // for error responses; the first that is met decides
+	OnErrors []*Condition           // conditions for error responses; the first that is met decides
 	Keeps    []*language.Expression // values for the next run
 	Shape    Shape
 	Needs    Needs
@@ -28,7 +28,7 @@ type Job struct {
 	Sources   []Source   // the variables of for, in their order
 	Parent    *Job       // the job whose items the partitions are for, or nil
 	Children  []*Job     // the jobs that are for the items of this one, in their order
-	ItemPaths [][]string // what the job and those below it read of an item of its parent; a path without keys is all of it
+	ItemPaths [][]string // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
 
 	ItemNeeds [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
 
@@ -36,9 +36,9 @@ type Job struct {
 	partitionReads [][]string // the paths of the variables that expressions read
 
 	Request    requests.Request       // the job's own request, without its computed values
-	FirstParts []*language.Expression // those of Parts that the first request has
-	NextParts  []*language.Expression // those of Parts that the requests after it have
-	Functions  []language.Function    // of an embedder, that the rules call
+	FirstParts []*language.Expression // the Parts of the first request
+	NextParts  []*language.Expression // the Parts of later requests
+	Functions  []language.Function    // added functions that the rules call
 
 	ends   bool         // a rule other than a guard may end the list
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
@@ -89,7 +89,7 @@ type shared struct {
 	language *language.Language
 	compiler *language.Compiler
 	messages map[messageKey]*Message
-	pairs    int // of rules that were compared with each other, see maxPairs
+	pairs    int // number of compared pairs of rules, see maxPairs
 }
 
 func newShared(in *language.Language) *shared {

@@ -13,8 +13,8 @@ import (
 // Shape is what a job does with every item: filter and fields. The zero Shape passes
 // items on as they are.
 type Shape struct {
-	Filter *language.Expression // nil: every item passes
-	Fields []ItemField          // in the order of the configuration
+	Filter *language.Expression // nil if every item passes
+	Fields []ItemField          // fields in the order of the configuration
 	Reads  [][]string           // the paths of an item that are read; an empty path is all of it
 
 	rules []*language.Expression
@@ -24,8 +24,8 @@ type Shape struct {
 // other than [rules.Set] removes the member.
 type ItemField struct {
 	*language.Expression
-	Path []string // of the member
-	Copy []string // the path of the item whose value it is; nil: its value is computed
+	Path []string // path of the member
+	Copy []string // path of the item value to copy; nil if the value is computed
 }
 
 // Value returns the value of the member: nil, a boolean, a number, a string, a list or an

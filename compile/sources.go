@@ -12,9 +12,9 @@ import (
 // A Source is a variable of for, compiled.
 type Source struct {
 	rules.Source
-	When   *language.Expression // of items; nil: all of them
-	Values *language.Expression // nil: constants, or another kind of source
-	From   *language.Expression // of windows
+	When   *language.Expression // condition on items; nil if all items count
+	Values *language.Expression // nil for constants and other kinds of sources
+	From   *language.Expression // expression of the start of windows
 	To     *language.Expression
 }
 

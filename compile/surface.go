@@ -12,17 +12,17 @@ import (
 // A Surface is what the rules of a job read of responses and what they compare with it:
 // all that an API has to provide for the job to page through a list.
 type Surface struct {
-	Places   []Place    // in the order of the rules
+	Places   []Place    // places in the order of the rules
 	Keys     [][]string // paths in an item; a path without keys is the item itself
 	Literals []any      // the texts and numbers in the rules, each once
 }
 
 // A Place is one place of a response that rules read.
 type Place struct {
-	Header string   // a header; empty: another place
-	Link   string   // the relation of a Link header; empty: another place
-	Param  string   // of Link: a parameter of the link instead of its target
-	Path   []string // of the body
+	Header string   // name of a header; empty for another place
+	Link   string   // relation of a Link header; empty for another place
+	Param  string   // parameter of the link, instead of its target
+	Path   []string // path in the body
 
 	Sent    bool // its value is part of a later request
 	Address bool // its value is the address of a later request

@@ -19,12 +19,12 @@ type Config struct {
 	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
 	Auth           *Auth       // nil without credentials
-	TLS            *tls.Config // certificates for the origin of BaseURL; nil: those of the system
+	TLS            *tls.Config // certificates for the origin of BaseURL; nil for the system's
 	Certificates   string      // the texts that TLS was made from, which are secret
 	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
-	MaxPartitions  int // the limit of a run; 0: unlimited
+	MaxPartitions  int // limit of partitions in a run; 0 means no limit
 	Inputs         []Input
 	Tests          []Test
 
@@ -34,7 +34,7 @@ type Config struct {
 	Env     []string     // names of the environment variables that {"env": "NAME"} names
 
 	pages      int             // Options.Pages
-	pagination *pagination     // nil: one request per job
+	pagination *pagination     // nil for one request per job
 	paging     *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
 	catalog    *Catalog        // the methods and guards
 	base       requests.Base   // BaseURL, parsed
@@ -48,16 +48,16 @@ func (c *Config) Path(key string) string { return diag.Join(c.path, key) }
 
 // Options override or complete a configuration.
 type Options struct {
-	Dialect string                      // overrides the configuration's; empty: does not
-	BaseURL string                      // overrides the configuration's; empty: does not
-	Pages   int                         // maximum number of pages of each job, next to forceStop; 0: unlimited
-	Env     func(string) (string, bool) // values for {"env": "NAME"}; nil: no variable has one
+	Dialect string                      // overrides the configuration's dialect unless it is empty
+	BaseURL string                      // overrides the configuration's base URL unless it is empty
+	Pages   int                         // maximum number of pages of each job, in addition to forceStop; 0 means no limit
+	Env     func(string) (string, bool) // looks up values for {"env": "NAME"}; nil if no variable has a value
 
 	// Placeholders says that a variable without a value has a placeholder, which the
 	// setting accepts, instead of being an error.
 	Placeholders bool
 
-	Catalog *Catalog // the methods and guards; nil: [Builtin]
+	Catalog *Catalog // methods and guards; nil for [Builtin]
 }
 
 var rootFields = []Field{

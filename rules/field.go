@@ -15,12 +15,12 @@ type Field struct {
 	Kind     Kind
 	Required bool
 	Default  any      // the value of a missing key; may be nil
-	Values   []string // the only texts that are allowed; nil: any
+	Values   []string // allowed texts; nil for any text
 	FoldCase bool     // the case of the text does not matter; Values are upper case
 	Doc      string
 
 	Fields []Field // the keys of a Block; for any other kind, of an object that is accepted instead
-	Each   *Field  // the elements of a List or the values of a Map; nil: any value
+	Each   *Field  // elements of a List or values of a Map; nil for any value
 
 	// OneOf names keys of a Block of which exactly one must be given.
 	OneOf []string

@@ -31,10 +31,10 @@ type HTTP struct {
 
 // Pace limits the requests of a run, whichever job makes them.
 type Pace struct {
-	Timeout   time.Duration // the time that a request may take; 0: not configured
-	PerSecond float64       // requests per second; 0: any number
+	Timeout   time.Duration // time limit of a request; 0 if not configured
+	PerSecond float64       // requests per second; 0 means no limit
 	Burst     int           // requests at once after a rest
-	Parallel  int           // requests in flight; 0: any number
+	Parallel  int           // requests in flight; 0 means no limit
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,

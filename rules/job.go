@@ -16,12 +16,12 @@ type Job struct {
 	Params        Object
 	Headers       Object
 	SecretHeaders []string
-	DataField     *DataField // nil: found automatically
+	DataField     *DataField // nil to find the list automatically
 	DataType      string
-	Filter        string      // an expression; "": every item passes
+	Filter        string      // expression; "" if every item passes
 	Fields        []ItemField // in the order in which members are added
 	Response      Response
-	For           []Source // the variables of its partitions; nil: it is one partition
+	For           []Source // variables of its partitions; nil if the job is one partition
 	Silent        bool     // its items are not written (emit)
 	OnFailure     string   // [PartitionFail] or [PartitionSkip], when a partition fails
 

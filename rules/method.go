@@ -15,7 +15,7 @@ type Method struct {
 	Stops  []Template
 	OneOf  []string // settings of which exactly one must be configured
 
-	Example Object // settings that the reference prints the method with; nil: it prints none
+	Example Object // settings that the reference prints the method with; nil to print no example
 
 	KeboolaOnly bool // a method of the reference that the specification does not have
 }

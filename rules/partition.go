@@ -17,9 +17,9 @@ import (
 // A Source says which values a variable of for has.
 type Source struct {
 	Name   string  // the name of the variable
-	Items  string  // id of the job whose items the variable is; empty: another source
-	Values []any   // constants; nil: an expression gives the values
-	Window *Window // times or numbers, one after another; nil: another source
+	Items  string  // ID of the job whose items are the values; empty for another source
+	Values []any   // constants; nil if an expression gives the values
+	Window *Window // consecutive spans of times or numbers; nil for another source
 
 	given settings
 	path  string
@@ -30,7 +30,7 @@ func (s Source) ID(key string) string { return "for." + s.Name + "." + key }
 
 // A Window says how an interval is divided into windows. Its bounds are rules.
 type Window struct {
-	Step     Span // zero: one window
+	Step     Span // zero for a single window
 	Overlap  Span // how much earlier each window but the first begins
 	Smallest Span // a window that is not larger is not split; zero: one second, or the number 1
 	Splits   bool // there is a rule that splits a window

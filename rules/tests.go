@@ -18,7 +18,7 @@ import (
 // expected result.
 type Test struct {
 	Name    string
-	Job     string         // id of the job; empty: the only one
+	Job     string         // ID of the job; empty if there is only one
 	Kept    map[string]any // the values that an earlier run saved, by name
 	Inputs  map[string]any // the values that the run sets, by name
 	Binding map[string]any // the values of the variables of for, by name
@@ -30,8 +30,8 @@ type Test struct {
 // Answer is one response of the API in a [Test].
 type Answer struct {
 	Status  int             // 0: 200
-	Headers http.Header     // in addition to Content-Type and Date
-	Body    json.RawMessage // sent as it is; nil: empty
+	Headers http.Header     // headers in addition to Content-Type and Date
+	Body    json.RawMessage // body sent unchanged; nil for an empty body
 	After   time.Duration   // delay of the response, on the test's own clock
 }
 
@@ -43,7 +43,7 @@ type Expect struct {
 	Outcome   Outcome
 	Message   string // text that the message contains
 	Pages     *int
-	Items     *int              // their number
+	Items     *int              // number of items
 	List      []json.RawMessage // the items themselves
 	Requests  []string          // "GET /v1/users?page=1"; a body may follow
 	Exit      *int

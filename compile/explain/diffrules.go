@@ -39,7 +39,7 @@ func (r *RuleExplanation) side() *Side {
 	}
 	s := &Side{ID: r.ID, Text: r.Source}
 	if r.rule.Role == rules.Remove {
-		s.Text = "" // it has none
+		s.Text = "" // it has no text
 	}
 	if says := r.sentence(); says != "" && says != s.Text {
 		s.Says = append(s.Says, says)
@@ -77,7 +77,7 @@ func diffRules(part, order string, a, b []RuleExplanation) []Change {
 		func(r *RuleExplanation) string { return fmt.Sprint(r.rule.Role, " ", r.ID) },
 		func(r *RuleExplanation) string { return fmt.Sprint(r.rule.Role, " ", r.rule.Source) })
 	var out []Change
-	var idsA, idsB []string // of the rules that both have, as b calls them
+	var idsA, idsB []string // IDs of the rules that both have, as named in b
 	for i := range b {
 		r, was := &b[i], pairs[i]
 		c := newChange(cmp.Or(part, r.group()), r.ID, was.side(), r.side())

@@ -50,7 +50,7 @@ func (d *Difference) Text(o TextOptions) string {
 
 // changeGroup is what several jobs do differently, and is printed once.
 type changeGroup struct {
-	jobs    []int // their positions; nil: every job
+	jobs    []int // positions of the jobs; nil for every job
 	changes []Change
 }
 

@@ -99,9 +99,9 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	endpoint string // as the configuration has it
+	endpoint string // endpoint as written in the configuration
 	path     string // config path of the job
-	paging   string // config path of its pagination; empty: it has none
+	paging   string // config path of its pagination; empty if it has no pagination
 	facts    []fact
 }
 
@@ -158,12 +158,12 @@ type FunctionExplanation struct {
 
 // Facts is what an explanation knows about a run besides its configuration.
 type Facts struct {
-	MaxPartitions int // of a run; 0: any number
+	MaxPartitions int // limit of a run; 0 means no limit
 
-	Inputs   map[string]any            // by name
+	Inputs   map[string]any            // inputs by name
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
-	Auth     *compile.Credentials // nil: none
+	Auth     *compile.Credentials // nil if there are no credentials
 	Redact   func(string) string
 }
 

@@ -15,8 +15,8 @@ import (
 // A fact is something that a configuration says about its runs, besides its rules. Facts are
 // compared by their values, and printed by a text that hides secrets.
 type fact struct {
-	part string // what it is about: "page size", "headers of all requests"
-	name string // which one, if there are several: the name of a header, the key of a setting
+	part string // subject, such as "page size" or "headers of all requests"
+	name string // name of a header or a setting, if there are several
 	text string // the value, without secrets
 	mark string // the value as JSON, secrets included; it is compared and never printed
 }

@@ -12,10 +12,10 @@ const (
 	defaultWidth  = 100
 	minWidth      = 40
 	maxWidth      = 120
-	twoColumns    = 72 // from here on sources are next to ids
-	sourceColumn  = 32 // where sources begin
-	factColumn    = 20 // where facts begin
-	narrowColumn  = 6  // where both begin in a narrow layout
+	twoColumns    = 72 // minimum width for sources next to IDs
+	sourceColumn  = 32 // column of sources
+	factColumn    = 20 // column of facts
+	narrowColumn  = 6  // column of both in a narrow layout
 	sectionIndent = 4
 )
 

@@ -50,8 +50,8 @@ type simulation struct {
 
 	binding *compile.Binding
 	page    rules.Context
-	limit   string   // the mark of a page size that is not known; empty: it is
-	phrases []string // of the marks
+	limit   string   // mark of an unknown page size; empty if the size is known
+	phrases []string // phrases of the marks
 }
 
 func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.given} }

@@ -89,7 +89,7 @@ func (l *Language) exposeDigests(node *ast.Node) { exposer{l, map[string]bool{}}
 
 type exposer struct {
 	language  *Language
-	variables map[string]bool // of let, that are digests
+	variables map[string]bool // let variables that are digests
 }
 
 // visit exposes the digests below a node and, if the node is one, the node.

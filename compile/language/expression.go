@@ -19,7 +19,7 @@ import (
 // Expression is one compiled rule. It never changes and may be shared.
 type Expression struct {
 	Rule  rules.Rule
-	Reads []Read // in the order of the source
+	Reads []Read // reads in the order of the source
 
 	code *code
 }

@@ -12,7 +12,7 @@ import (
 // interpreter takes longer to make the calls for an item than they take.
 type fieldTest struct {
 	path     []string
-	operator binaryOperator // nil: the field has to be true
+	operator binaryOperator // nil if the field must be true
 	swapped  bool           // the field is the operand on the right
 }
 

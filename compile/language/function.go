@@ -13,7 +13,7 @@ import (
 // Function is a function that expressions may call.
 type Function struct {
 	Name      string
-	Signature string // how it is called: isStale(item, hours); empty: derived from Func
+	Signature string // call syntax, such as isStale(item, hours); empty to derive it from Func
 	Doc       string
 	Example   string // an expression
 	Result    string // the value of Example, as JSON

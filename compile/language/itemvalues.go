@@ -53,7 +53,7 @@ func columnOf(m *meter, path []string) (any, error) {
 
 // fields are the values at a path of all items: a column, or in the items.
 type fields struct {
-	column []any // nil: in the items
+	column []any // nil if the values are in the items
 	items  []any
 	path   []string
 }

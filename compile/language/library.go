@@ -29,11 +29,11 @@ type libraryFunction struct {
 	// the predicate has for a list; the others are left to the expression language.
 	call func(m *meter, args []any) (any, error)
 
-	predicate predicateUse // of its second argument
-	elements  elementUse   // of its first argument, a list
+	predicate predicateUse // use of its second argument
+	elements  elementUse   // use of its first argument, a list
 
 	gives  []reflect.Type // the type of tested
-	tested testedCall     // goes over the items if the predicate is a [fieldTest]; nil: not possible
+	tested testedCall     // goes over the items if the predicate is a [fieldTest]; may be nil
 }
 
 // A predicateUse says what a function applies to each element of a list.

@@ -18,9 +18,9 @@ import (
 // trusted, and the expression language itself limits neither time nor strings.
 const (
 	maxSteps   = 1_000_000   // elements that predicates are applied to, and calls of an embedder's functions
-	maxBytes   = 8 << 20     // of the strings and lists that are made
-	maxTime    = time.Second // in total
-	maxNesting = 3           // of predicates in one another
+	maxBytes   = 8 << 20     // size of the strings and lists that are made
+	maxTime    = time.Second // total time
+	maxNesting = 3           // depth of nested predicates
 
 	// maxCall limits the bytes and elements that one operation looks at, because
 	// the clock is not read meanwhile.
@@ -54,7 +54,7 @@ type meter struct {
 	steps, bytes int
 	unread       int // units of work since the clock was read
 	until        time.Time
-	ctx          context.Context // of the run; nil is never cancelled
+	ctx          context.Context // context of the run; nil is never cancelled
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
 	searches     map[listID]*searched // the lists on the right of in

@@ -19,7 +19,7 @@ import (
 type names struct {
 	declared  []checkedName // names in an object whose names the configuration declares: state.offset, kept.since
 	scoped    []checkedName // fields that only the rules of a scope may read: item, hints
-	functions []Function    // of an embedder, each once
+	functions []Function    // added functions, each once
 }
 
 // checkedName is a field, or a name in it.

@@ -24,19 +24,19 @@ const MaxRequests = 3
 
 // Options change how [Detect] works. The zero Options are usable.
 type Options struct {
-	Transport http.RoundTripper // makes the requests; nil: that of the engine
-	UserAgent string            // empty: that of the engine
+	Transport http.RoundTripper // makes the requests; nil for the engine's transport
+	UserAgent string            // User-Agent header; empty for the engine's
 }
 
 // A Result is what was recognized.
 type Result struct {
-	YAML     []byte // the configuration, with the findings as comments; nil: there is nothing to write
+	YAML     []byte // configuration, with the findings as comments; nil if there is nothing to write
 	JSON     []byte // the same without comments
 	Findings Findings
 	Requests int  // requests that were made
 	Paged    bool // a second page proved the pagination
 
-	Name   string       // of the list: users
+	Name   string       // name of the list, such as users
 	Config value.Object // the configuration
 	Env    []string     // environment variables that it reads
 	Inputs []string     // inputs that a run has to set
@@ -46,9 +46,9 @@ type Result struct {
 
 // Findings say what a configuration is based on.
 type Findings struct {
-	Evidence []string // what was seen
-	Doubts   []string // what could not be proved
-	Advice   []string // what would help
+	Evidence []string // observed facts
+	Doubts   []string // unproved assumptions
+	Advice   []string // suggestions to the user
 }
 
 // A detection is one call of [Detect] or [FromRecording].
@@ -56,14 +56,14 @@ type detection struct {
 	call      *call
 	session   *session
 	userAgent string
-	recorded  bool // no request can be made
+	recorded  bool // whether requests are impossible, because the exchange is recorded
 	redactor  *redact.Redactor
 
 	page  *page // the first one
 	items list
 	size  size
-	flag  *flag  // of the first page; nil: none
-	more  []fact // that say that the list has more items than the page
+	flag  *flag  // flag of the first page, or nil
+	more  []fact // facts saying that the list has more items than the page
 
 	Findings
 }

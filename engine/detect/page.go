@@ -29,7 +29,7 @@ type page struct {
 	root   any
 	format string
 	gzip   bool
-	facts  []fact // of the response, outside of its lists
+	facts  []fact // facts of the response, outside of its lists
 	lists  []list // the likeliest first
 }
 

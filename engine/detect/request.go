@@ -90,17 +90,17 @@ func invalid(hint, format string, args ...any) error {
 // A call is a request as a configuration writes it: split into what a job has, what the
 // API has, and credentials.
 type call struct {
-	base, endpoint string // with {input.name} for inputs
+	base, endpoint string // addresses with {input.name} for inputs
 	address        *url.URL
 	method         string // GET, POST or FORM
 	params         value.Object
-	headers        value.Object // of the job
-	hidden         value.Object // of the API, by names with #
-	auth           value.Object // nil: none
+	headers        value.Object // headers of the job
+	hidden         value.Object // secret headers of the API, with names that begin with #
+	auth           value.Object // nil if there is no authentication
 	env            map[string]string
 	inputs         []string
 	values         map[string]string
-	body           value.Object // what is sent in a JSON body, as values
+	body           value.Object // values of the JSON body
 	typed          *url.URL     // the address with the values of the inputs
 }
 

@@ -58,8 +58,8 @@ type session struct {
 	left   int // requests that may still be made
 	made   int
 	known  []*exchange
-	buster string // parameter that only defeats caches, so that it is not compared; empty: none
-	replay        // of the current run
+	buster string // parameter that only defeats caches, so that it is not compared; may be empty
+	replay        // replay of the current run
 }
 
 // A replay is what one run has requested.
@@ -67,9 +67,9 @@ type replay struct {
 	extra   []string // parameters that its first request may have besides those of the address
 	started bool
 	differs bool      // its first request was not that for the first page
-	refused bool      // a request was not made, since there is none left
-	last    *exchange // the latest one that was served
-	second  *url.URL  // the address of the latest request after the first; nil: none
+	refused bool      // whether a request was refused, because the budget is used up
+	last    *exchange // latest exchange that was served
+	second  *url.URL  // address of the latest request after the first, or nil
 	served  map[*exchange]bool
 }
 

@@ -17,7 +17,7 @@ import (
 // A candidate is a pagination that may be the right one.
 type candidate struct {
 	hypothesis
-	values map[string]any // of its placeholders
+	values map[string]any // values of its placeholders
 	score  int            // the likeliest are tried first
 	moved  []string       // parameters that the pagination sends instead of the job, also in the first request
 	sets   value.Object   // parameters that the job gets
@@ -452,10 +452,10 @@ func (d *detection) sortKey(h hypothesis) []candidate {
 
 // A size is the number of items of a page.
 type size struct {
-	param string // the parameter that carries it; empty: none
+	param string // parameter that carries it; may be empty
 	path  path   // its path in a JSON body
-	asked int    // what the request says
-	items int    // what a page has
+	asked int    // number that the request asks for
+	items int    // number of items on a page
 }
 
 // honoured reports whether pages have as many items as the request says.

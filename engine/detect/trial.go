@@ -18,16 +18,16 @@ import (
 // A trial is a run of a candidate, with the pages that it obtained.
 type trial struct {
 	candidate
-	replay           // as the run left it
-	engine.JobResult // of the run
+	replay           // replay as the run left it
+	engine.JobResult // result of the run
 	pages            []trialPage
-	ended            bool // by a rule of the configuration
+	ended            bool // whether a rule of the configuration ended the run
 	err              error
 
 	transient bool // the API limits requests, or is out of order
 	flag      *flag
 	verdict   verdict
-	why       string // in words
+	why       string // reason in words
 	beyond    string // why the page after the last one does not show the end
 }
 
