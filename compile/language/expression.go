@@ -120,9 +120,7 @@ func (e *Expression) Show(m *Machine, page *rules.Context) string {
 // Places returns what the expression reads, as it is shown to the user: a read includes what
 // is selected from the end of a list, as in items[-1].id, although all of the list is needed
 // for that.
-func (e *Expression) Places() []Read {
-	return firsts(e.code.accesses, func(a access) Read { return a.read })
-}
+func (e *Expression) Places() []Read { return e.code.places() }
 
 // Flags returns the Reads that truthy converts to booleans.
 func (e *Expression) Flags() []Read { return e.code.flags }

@@ -45,6 +45,7 @@ type code struct {
 	because func() template
 
 	accesses []access
+	places   func() []Read // the reads as they are shown to users
 	flags    []Read // the reads that the source converts to booleans
 }
 
@@ -130,6 +131,9 @@ func (s *Compiler) translate(source string, variables []string) (*code, error) {
 	c := &code{syntax: syntax, result: result, names: names}
 	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
 	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
+	c.places = sync.OnceValue(func() []Read {
+		return firsts(c.accesses, func(a access) Read { return a.read })
+	})
 	c.reads = firsts(c.accesses, access.needed)
 	c.flags = firsts(slices.DeleteFunc(slices.Clone(c.accesses), func(a access) bool { return !a.flag }), access.needed)
 	tree.Node = clone(syntax)
