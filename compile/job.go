@@ -235,8 +235,13 @@ func withPath(paths [][]string, path []string) [][]string {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	all := slices.Concat(j.Binds, j.Init, j.Parts, j.Next, j.Keeps, Expressions(j.Stops), Expressions(j.OnErrors), j.Shape.rules)
-	return anyReads(all, func(r language.Read) bool { return r.Is(root) || r.Of == root })
+	of := func(r language.Read) bool { return r.Is(root) || r.Of == root }
+	for _, list := range [...][]*language.Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
+		if anyReads(list, of) {
+			return true
+		}
+	}
+	return anyReads(Expressions(j.Stops), of) || anyReads(Expressions(j.OnErrors), of)
 }
 
 // anyReads reports whether one of some expressions has a read of which f is true.

@@ -46,7 +46,7 @@ type code struct {
 
 	accesses []access
 	places   func() []Read // the reads as they are shown to users
-	flags    []Read // the reads that the source converts to booleans
+	flags    []Read        // the reads that the source converts to booleans
 }
 
 // A Compiler compiles the sources of rules, each once. It serves one goroutine.

@@ -96,7 +96,10 @@ func (w *Watcher) warnOfMissing() {
 	for _, stop := range w.Subject.job.Stops {
 		w.warnOfMisspelt(stop.Expression)
 	}
-	for _, e := range slices.Concat(w.Subject.job.Next, w.Subject.job.Parts) {
+	for _, e := range w.Subject.job.Next {
+		w.warnOfMisspelt(e)
+	}
+	for _, e := range w.Subject.job.Parts {
 		w.warnOfMisspelt(e)
 	}
 	for _, watch := range w.Subject.watches {
