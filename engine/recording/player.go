@@ -51,11 +51,9 @@ type playable struct {
 	played bool
 }
 
-// requestKey identifies a request in two ways.
-type requestKey struct {
-	exact string // as written
-	loose string // without regard to the order of parameters and of the keys of the body
-}
+// requestKey identifies a request in two ways: as it is written, and without regard to the
+// order of parameters and of the keys of the body.
+type requestKey [2]string
 
 // NewPlayer returns a player at the beginning of a recording. The redactor is
 // that of the replayed configuration: it hides the same secrets in the recording
@@ -76,8 +74,8 @@ func (p *Player) key(method, address string, body []byte) requestKey {
 	text := p.redactor.String(string(body))
 	path, query, _ := strings.Cut(address, "?")
 	return requestKey{
-		exact: method + " " + address + "\n" + text,
-		loose: method + " " + path + "?" + sortParams(query) + "\n" + sortBody(text),
+		method + " " + address + "\n" + text,
+		method + " " + path + "?" + sortParams(query) + "\n" + sortBody(text),
 	}
 }
 
@@ -127,13 +125,10 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 // find returns the first unplayed exchange of a request, or nil, and how often the
 // request was recorded.
 func (p *Player) find(key requestKey) (found *playable, recorded int) {
-	for _, same := range []func(requestKey) bool{
-		func(k requestKey) bool { return k.exact == key.exact },
-		func(k requestKey) bool { return k.loose == key.loose },
-	} {
+	for way := range key {
 		recorded = 0
 		for i := range p.exchanges {
-			if !same(p.exchanges[i].key) {
+			if p.exchanges[i].key[way] != key[way] {
 				continue
 			}
 			recorded++

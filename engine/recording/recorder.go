@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -26,8 +28,9 @@ type Recorder struct {
 	mu      sync.Mutex
 	w       io.Writer
 	entries int
-	omitted int
 	err     error // the first error of w
+
+	omitted atomic.Int64
 }
 
 // MaxBodyBytes is the size of the largest body of a response that a [Recorder] keeps. A
@@ -46,17 +49,13 @@ type Options struct {
 // Write as soon as the exchange ends, so that the file of a killed run is
 // readable.
 func NewRecorder(w io.Writer, options Options) *Recorder {
-	r := &Recorder{clock: options.Clock, redactor: options.Redactor, w: w}
+	r := &Recorder{
+		clock: cmp.Or(options.Clock, transport.SystemClock), redactor: cmp.Or(options.Redactor, redact.New(nil)), w: w,
+	}
 	if options.Transport == nil {
 		options.Transport = transport.Default()
 	}
 	r.next = transport.Decompressed(options.Transport)
-	if r.clock == nil {
-		r.clock = transport.SystemClock
-	}
-	if r.redactor == nil {
-		r.redactor = redact.New(nil)
-	}
 	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator}) // strings always encode
 	r.write(fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator))
 	return r
@@ -85,7 +84,7 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp.Body = &tee{ReadCloser: resp.Body, done: func(body []byte, size int, err error) {
 		if size > MaxBodyBytes {
 			body, err = nil, errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
-			r.omit()
+			r.omitted.Add(1)
 		}
 		e.Response = r.response(resp, body, size)
 		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
@@ -94,20 +93,9 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// omit notes that a body is not recorded.
-func (r *Recorder) omit() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.omitted++
-}
-
 // Omitted returns the number of responses whose bodies are not recorded, because they
 // have more than [MaxBodyBytes].
-func (r *Recorder) Omitted() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.omitted
-}
+func (r *Recorder) Omitted() int { return int(r.omitted.Load()) }
 
 func (e *entry) end(waited, took time.Duration, err error, redactor *redact.Redactor) {
 	e.Time = milliseconds(took)
@@ -174,16 +162,11 @@ func (r *Recorder) writeEntry(e entry) {
 		separator = "\n"
 	}
 	r.entries++
-	r.writeLocked(append([]byte(separator), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...))
+	r.write(append([]byte(separator), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...))
 }
 
+// write writes to the archive. The caller holds the lock.
 func (r *Recorder) write(p []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.writeLocked(p)
-}
-
-func (r *Recorder) writeLocked(p []byte) {
 	if r.err == nil {
 		_, r.err = r.w.Write(p)
 	}
@@ -207,6 +190,8 @@ func (r *Recorder) CloseIdleConnections() {
 // close the writer.
 func (r *Recorder) Close() error {
 	r.CloseIdleConnections()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.write([]byte("\n]}}\n"))
 	return r.err
 }

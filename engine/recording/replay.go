@@ -34,23 +34,18 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	start := player.Now()
 	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts(),
 		engine.WithPlaceholderTokens(), engine.WithTokenStore(nil), engine.WithPrefetch(0))
-	jobs := map[string]*Job{}
+	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
 		job := jobs[page.Job]
-		if job == nil {
-			job = &Job{}
-			jobs[page.Job] = job
-		}
 		job.add(page)
+		jobs[page.Job] = job
 		return nil
 	})
 	took := player.Now().Sub(start)
 	out := &Replayed{Played: player.Played(), Took: took, Seconds: took.Seconds(), Err: err}
 	for _, r := range result.Jobs {
-		job := Job{JobResult: r}
-		if seen := jobs[r.Job]; seen != nil {
-			job.Because, job.items = seen.Because, seen.items
-		}
+		job := jobs[r.Job]
+		job.JobResult = r
 		out.Jobs = append(out.Jobs, job)
 	}
 	return out, err
