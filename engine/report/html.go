@@ -32,6 +32,7 @@ func page(text string, funcs template.FuncMap) func() *template.Template {
 // common are the functions of all templates.
 var common = template.FuncMap{
 	"style":   func() template.CSS { return template.CSS(style) },
+	"policy":  policy,
 	"counted": value.Counted,
 	"join":    func(words []string) string { return strings.Join(words, ", ") },
 }
@@ -59,12 +60,11 @@ func (r *Run) HTML(w io.Writer) error { return runPage().Execute(w, r.view()) }
 // runView is a run as both templates show it.
 type runView struct {
 	*Run
-	Policy string
-	Jobs   []jobView
+	Jobs []jobView
 }
 
 func (r *Run) view() runView {
-	view := runView{Run: r, Policy: policy()}
+	view := runView{Run: r}
 	for i, j := range r.Jobs {
 		view.Jobs = append(view.Jobs, newJobView(anchor(i), j, r.Name))
 	}
@@ -84,13 +84,12 @@ func anchor(n int) string { return fmt.Sprintf("job-%d", n+1) }
 // jobView is a job as the template shows it.
 type jobView struct {
 	*Job
-	Anchor      string
-	Class       string // of CSS: the outcome, or "suspect" if the list may be incomplete
-	List        *listView
-	Rows        []partitionRow
-	Omitted     string // says which partitions have no row
-	Undrawn     string // says which of them do not show their pages
-	Partitioned bool
+	Anchor  string
+	Class   string // of CSS: the outcome, or "suspect" if the list may be incomplete
+	List    *listView
+	Rows    []partitionRow
+	Omitted string // says which partitions have no row
+	Undrawn string // says which of them do not show their pages
 }
 
 // partitionRow is a partition in the table of those of its job.
@@ -127,11 +126,11 @@ type row struct {
 const detailed = 100
 
 func newJobView(anchor string, j *Job, trace string) jobView {
-	v := jobView{Job: j, Anchor: anchor, Class: j.Outcome(), Partitioned: j.Partitioned()}
+	v := jobView{Job: j, Anchor: anchor, Class: j.Outcome()}
 	if j.suspect() && v.Class != string(rules.Failed) {
 		v.Class = classSuspect
 	}
-	if !v.Partitioned {
+	if !j.Partitioned() {
 		v.List = newListView(anchor, j.Partitions[0])
 		return v
 	}
@@ -170,7 +169,7 @@ func newListView(anchor string, p *Partition) *listView {
 		}
 	}
 	for i, page := range p.Pages {
-		r := row{Record: page, Target: p.target(page), Stops: page.Decision == trace.Stop, Missing: missing(page)}
+		r := row{Record: page, Target: strings.TrimPrefix(page.Request.URL, origin(p.Pages[0].Request.URL)), Stops: page.Decision == trace.Stop, Missing: missing(page)}
 		r.Detailed = i < detailed || i >= len(p.Pages)-detailed || ruleChanged[i] || len(remarks(page)) > 0
 		if !r.Detailed {
 			v.Omitted++

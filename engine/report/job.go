@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Job is the part of a run that belongs to one job.
@@ -50,10 +51,10 @@ const (
 // A budget counts the partitions that keep their pages.
 type budget struct{ partitions, pages int }
 
-// spend lets a partition keep its pages, or drops them.
+// spend lets a partition keep its pages, or drops them: the last one and the totals remain.
 func (b *budget) spend(p *Partition) {
 	if b.partitions > 0 && (b.partitions >= maxDrawn || b.pages+len(p.Pages) > maxDrawnPages) {
-		p.forget()
+		p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Sent{}
 		return
 	}
 	b.partitions, b.pages = b.partitions+1, b.pages+len(p.Pages)

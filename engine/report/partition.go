@@ -75,11 +75,6 @@ func (p *Partition) has(page engine.Record) bool {
 	return again && reflect.DeepEqual(p.Values, page.Partition)
 }
 
-// forget drops the pages, of which the last one and the totals remain.
-func (p *Partition) forget() {
-	p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Sent{}
-}
-
 // An end says how a partition ended.
 type end string
 
@@ -225,11 +220,6 @@ func reason(p engine.Record) string {
 		return p.StoppedBy[0]
 	}
 	return p.Reason
-}
-
-// target returns the address of a request, without the origin of the first page.
-func (p *Partition) target(page engine.Record) string {
-	return strings.TrimPrefix(page.Request.URL, origin(p.Pages[0].Request.URL))
 }
 
 func origin(address string) string {

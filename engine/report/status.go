@@ -29,28 +29,20 @@ var statusFuncs = template.FuncMap{
 	"percent": percent,
 	"others":  othersText,
 	"ending":  endText,
+	"left":    leftText,
 }
 
 var statusPage = page(statusHTML, statusFuncs)
 
-// A statusView is a run as both templates show it.
-type statusView struct {
-	*status.Run
-	Policy string
-	Left   string
-}
-
-func newStatusView(s *status.Run) statusView { return statusView{s, policy(), leftText(s)} }
-
 // StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like
 // that of [Run.HTML] it loads nothing and runs no script. Its size is limited, whatever the
 // number of partitions is.
-func StatusHTML(w io.Writer, s *status.Run) error { return statusPage().Execute(w, newStatusView(s)) }
+func StatusHTML(w io.Writer, s *status.Run) error { return statusPage().Execute(w, s) }
 
 // StatusText writes how far a run on many machines is, for people. Lines have at most width
 // columns where texts can be wrapped; if width is 0, they are not wrapped.
 func StatusText(w io.Writer, s *status.Run, width int) error {
-	return statusLines(width).write(w, "text", newStatusView(s))
+	return statusLines(width).write(w, "text", s)
 }
 
 // OverviewText writes a table of all runs, for people. The width is that of [StatusText].
@@ -134,7 +126,7 @@ func percent(part, whole int) int {
 }
 
 // ago says how long before the status of a run a time was.
-func ago(s statusView, t time.Time) string {
+func ago(s *status.Run, t time.Time) string {
 	d := s.At.Sub(t)
 	if d < time.Second {
 		return "just now"

@@ -20,7 +20,7 @@ var stressPage = page(stressHTML, template.FuncMap{
 // that of [Run.HTML] it loads nothing and runs no script, and its content security policy
 // forbids both.
 func StressHTML(w io.Writer, name string, r *stress.Report) error {
-	view := stressView{Report: r, Name: name, Policy: policy()}
+	view := stressView{Report: r, Name: name}
 	for i := range r.Jobs {
 		view.Jobs = append(view.Jobs, newStressJob(i, &r.Jobs[i]))
 	}
@@ -30,8 +30,8 @@ func StressHTML(w io.Writer, name string, r *stress.Report) error {
 // stressView is a report as the template shows it.
 type stressView struct {
 	*stress.Report
-	Name, Policy string
-	Jobs         []stressJob
+	Name string
+	Jobs []stressJob
 }
 
 // stressJob is a job as the template shows it.
