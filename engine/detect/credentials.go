@@ -170,17 +170,14 @@ func (c *call) reference(name, text string) value.Object {
 func (c *call) secrets() []string {
 	var out []string
 	for _, text := range c.env {
-		if text != "" {
-			out = append(out, text)
-		}
-		out = append(out, parts(text)...)
+		out = append(append(out, text), parts(text)...)
 	}
 	for name, text := range c.values {
-		if secret.Name(name) && text != "" {
+		if secret.Name(name) {
 			out = append(out, text)
 		}
 	}
-	return out
+	return slices.DeleteFunc(out, func(text string) bool { return text == "" })
 }
 
 // parts returns the words of a credential that are secrets by themselves: the token after a

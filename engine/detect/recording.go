@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -101,12 +102,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 		}
 	}
 	all = joined(all)
-	slices.SortStableFunc(all, func(a, b *series) int {
-		if n := len(b.exchanges) - len(a.exchanges); n != 0 {
-			return n
-		}
-		return b.items - a.items
-	})
+	slices.SortStableFunc(all, func(a, b *series) int { return cmp.Or(len(b.exchanges)-len(a.exchanges), b.items-a.items) })
 	return all
 }
 

@@ -133,11 +133,8 @@ func (d *detection) doubtSize(t *trial) {
 
 // doubtLink doubts links that do not repeat the parameters of the address.
 func (d *detection) doubtLink(t *trial) {
-	if !t.kind.follows || t.second == nil {
-		return
-	}
 	u := t.second
-	if d.call.method != "GET" {
+	if !t.kind.follows || u == nil || d.call.method != "GET" {
 		return
 	}
 	var missing []string

@@ -3,6 +3,7 @@ package detect
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -62,11 +63,7 @@ func (r Request) Secrets() []string {
 	if err == nil {
 		return c.secrets()
 	}
-	var all []string // of a request that is not understood, every value may be one
-	for _, values := range r.Header {
-		all = append(all, values...)
-	}
-	return all
+	return slices.Concat(slices.Collect(maps.Values(r.Header))...) // every value of a request that is not understood may be one
 }
 
 // A RequestError says what is wrong with a [Request]. No request was made.

@@ -73,11 +73,6 @@ type replay struct {
 	served  map[*exchange]bool
 }
 
-// begin starts a run, whose first request may have additional parameters.
-func (s *session) begin(extra []string) {
-	s.replay = replay{extra: extra, served: map[*exchange]bool{}}
-}
-
 // RoundTrip implements [http.RoundTripper].
 func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
 	asked := &exchange{recording.Exchange{Method: r.Method}, r.URL}

@@ -1,6 +1,7 @@
 package detect
 
 import (
+	"cmp"
 	"maps"
 	"net/http"
 	"net/url"
@@ -418,20 +419,17 @@ func (d *detection) identifier() (name string, order int) {
 	return "", 0
 }
 
-func orderOf(texts []string) int {
-	ascends, descends := len(texts) > 1, len(texts) > 1
+// orderOf reports whether texts, of which a longer one is greater, ascend (1), descend (-1) or
+// neither (0).
+func orderOf(texts []string) (order int) {
 	for i := 1; i < len(texts); i++ {
-		a, b := texts[i-1], texts[i]
-		ascends = ascends && (len(a) < len(b) || len(a) == len(b) && a < b)
-		descends = descends && (len(a) > len(b) || len(a) == len(b) && a > b)
+		step := cmp.Or(cmp.Compare(len(texts[i]), len(texts[i-1])), strings.Compare(texts[i], texts[i-1]))
+		if i > 1 && step != order {
+			return 0
+		}
+		order = step
 	}
-	switch {
-	case ascends:
-		return 1
-	case descends:
-		return -1
-	}
-	return 0
+	return order
 }
 
 // sortKey finds items that have the values by which they are sorted.

@@ -2,7 +2,6 @@ package detect
 
 import (
 	"context"
-	"math"
 	"net/http"
 	"slices"
 	"unicode/utf8"
@@ -32,7 +31,11 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 			items := 0
 			for _, p := range pages {
 				answers = append(answers, d.answer(p, keep, false))
-				items += min(len(p.list(d.items.path)), keepOf(p, keep))
+				n := len(p.list(d.items.path))
+				if p.format == rules.JSON { // other formats are not shortened
+					n = min(n, keep)
+				}
+				items += n
 			}
 			if end {
 				answers = append(answers, d.answer(pages[len(pages)-1], 0, true))
@@ -210,12 +213,4 @@ func brief(item any) any {
 		}
 	}
 	return out
-}
-
-// keepOf returns how many items of a page are kept: all of those in other formats than JSON.
-func keepOf(p *page, keep int) int {
-	if p.format != rules.JSON {
-		return math.MaxInt
-	}
-	return keep
 }

@@ -61,7 +61,7 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 		t.err = fmt.Errorf("the configuration is invalid: %w", err)
 		return t
 	}
-	d.session.begin(c.moved)
+	d.session.replay = replay{extra: c.moved, served: map[*exchange]bool{}}
 	result, err := e.Run(ctx, func(_ context.Context, p *engine.Page) error {
 		one := trialPage{exchange: d.session.last, again: p.Dropped}
 		for item := range p.Items.All() {

@@ -59,7 +59,7 @@ var remedies = []remedy{
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
 		says: "Fail unless {flag} is true or false.",
 		changes: func(l *loss) []Change {
-			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in " + l.truths(flag) + ")" })
+			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in " + l.truths() + ")" })
 		}},
 	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull"},
 		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.",
@@ -121,11 +121,9 @@ func (l *loss) field(kind string) string {
 }
 
 // truths lists the values of a flag of the model.
-func (l *loss) truths(kind string) string {
-	for _, m := range l.places {
-		if m.meaning.kind == kind && len(m.Path) == 0 {
-			return `["true", "false"]`
-		}
+func (l *loss) truths() string {
+	if slices.ContainsFunc(l.places, func(m *meant) bool { return m.meaning.kind == flag && len(m.Path) == 0 }) {
+		return `["true", "false"]`
 	}
 	return "[true, false]"
 }

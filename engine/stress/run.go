@@ -44,8 +44,9 @@ type run struct {
 // errEnough ends a run that makes too many requests.
 var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has answered enough requests"}
 
+// newRun returns a run whose time is after all times in the lists of the model.
 func newRun(most int) *run {
-	return &run{VirtualClock: newClock(), most: most, obtained: map[int]int{}}
+	return &run{VirtualClock: transport.VirtualClock{Time: keyStart.AddDate(1, 0, 0)}, most: most, obtained: map[int]int{}}
 }
 
 // try runs a job, with values for its variables, against an API.

@@ -95,8 +95,3 @@ func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
-
-// newClock returns a clock whose time is after all times in the lists of the model.
-func newClock() transport.VirtualClock {
-	return transport.VirtualClock{Time: keyStart.AddDate(1, 0, 0)}
-}
