@@ -29,17 +29,12 @@ const shortPatience = 30 * time.Second
 
 // withRuns connects to NATS and calls f.
 func (n *natsClient) withRuns(f func(*connection) error) error {
-	logger, closeLog, err := n.openLog(nil, false)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	ctx, stop := n.catchSignals()
-	defer stop()
-	o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
-	return signalError(ctx, n.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
-		return f(&connection{Cluster: c, log: logger, ctx: ctx})
-	}))
+	return n.logged(func(ctx context.Context, logger *slog.Logger) error {
+		o := cluster.Options{Log: logger, Patience: shortPatience, Engine: new(environment).options()}
+		return signalError(ctx, n.openRuns(ctx, o, nil, func(c *cluster.Cluster) error {
+			return f(&connection{Cluster: c, log: logger, ctx: ctx})
+		}))
+	})
 }
 
 // withRun connects to NATS and calls f with a run.

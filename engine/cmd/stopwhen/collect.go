@@ -83,15 +83,10 @@ func (c *collectCommand) Run(cmd *cobra.Command, args []string) error {
 
 // checkReleaseFlag checks the flag --release.
 func (c *collectCommand) checkReleaseFlag() error {
-	switch {
-	case !c.release:
-		return nil
-	case c.sorted:
-		return &usageError{"--release and --sorted cannot be used together: sorted pages wait for those before them"}
-	case c.state == "" || toStdout(c.out):
-		return &usageError{"--release requires --state and --out DIR: what it deletes must be stored here"}
-	}
-	return nil
+	return refuse([]misuse{
+		{c.release && c.sorted, "--release and --sorted cannot be used together: sorted pages wait for those before them"},
+		{c.release && (c.state == "" || toStdout(c.out)), "--release requires --state and --out DIR: what it deletes must be stored here"},
+	})
 }
 
 // collectRun writes the pages of a run like those of a run on this machine.

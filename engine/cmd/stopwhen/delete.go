@@ -28,15 +28,12 @@ cancelled, or whose partitions have all ended, do not go on.`,
 		Example: `  stopwhen delete orders-20261122-k3fq
   stopwhen delete --older-than 720h`,
 		Args: func(_ *cobra.Command, args []string) error {
-			switch older := c.olderThan != ""; {
-			case older && len(args) > 0:
-				return &usageError{"want the id of a run or --older-than, not both"}
-			case older && c.force:
-				return &usageError{"--older-than deletes only runs that have ended, so --force cannot be used with it"}
-			case !older && len(args) != 1:
-				return &usageError{"want the id of a run, or --older-than DURATION"}
-			}
-			return nil
+			older := c.olderThan != ""
+			return refuse([]misuse{
+				{older && len(args) > 0, "want the id of a run or --older-than, not both"},
+				{older && c.force, "--older-than deletes only runs that have ended, so --force cannot be used with it"},
+				{!older && len(args) != 1, "want the id of a run, or --older-than DURATION"},
+			})
 		},
 		ValidArgsFunction: c.completeRuns,
 		RunE:              c.Run,

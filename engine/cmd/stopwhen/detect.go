@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,7 +18,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -58,9 +58,7 @@ then the beginning of the address of the list, if the recording has several.`, d
   stopwhen detect 'https://{tenant}.example.com/users' --set tenant=acme
   stopwhen detect https://api.example.com/graphql --data @query.json
   stopwhen detect --from session.har --out users.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			return checkDetectArguments(args, d.from, d.fixture)
-		},
+		Args: d.checkArguments,
 		RunE: d.Run,
 	}
 	flags := cmd.Flags()
@@ -77,16 +75,14 @@ then the beginning of the address of the list, if the recording has several.`, d
 	return cmd
 }
 
-func checkDetectArguments(args []string, from, fixture string) error {
-	switch {
-	case len(args) > 1:
-		return &usageError{fmt.Sprintf("want one address, got %d arguments; quote an address that has & or ?", len(args))}
-	case len(args) == 0 && from == "" && fixture == "":
-		return &usageError{"want an address: https://api.example.com/v1/users, or --from RECORDING, or --fixture CASE"}
-	case fixture != "" && (len(args) > 0 || from != ""):
-		return &usageError{"--fixture has its own address; leave out the other one"}
-	}
-	return nil
+// checkArguments accepts one address, or none if a flag has the responses.
+func (d *detectCommand) checkArguments(_ *cobra.Command, args []string) error {
+	return refuse([]misuse{
+		{len(args) > 1, fmt.Sprintf("want one address, got %d arguments; quote an address that has & or ?", len(args))},
+		{len(args) == 0 && d.from == "" && d.fixture == "",
+			"want an address: https://api.example.com/v1/users, or --from RECORDING, or --fixture CASE"},
+		{d.fixture != "" && (len(args) > 0 || d.from != ""), "--fixture has its own address; leave out the other one"},
+	})
 }
 
 // Run writes a configuration for the API at an address.
@@ -138,11 +134,7 @@ func (d *detectCommand) detected(ctx context.Context, cmd *cobra.Command, args [
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--from %s: %v", d.from, err)}
 		}
-		address := ""
-		if len(args) > 0 {
-			address = args[0]
-		}
-		return detect.FromRecording(ctx, r, address)
+		return detect.FromRecording(ctx, r, cmp.Or(args...))
 	}
 	request, err := d.request(args[0])
 	if err != nil {
@@ -208,12 +200,7 @@ func (d *detectCommand) request(address string) (detect.Request, error) {
 	}
 	r.Body = []byte(d.data)
 	if path, isFile := strings.CutPrefix(d.data, "@"); isFile {
-		file, err := d.open(path)
-		if err != nil {
-			return r, &usageError{"--data: " + err.Error()}
-		}
-		defer file.Close()
-		if r.Body, err = io.ReadAll(io.LimitReader(file, rules.MaxConfigBytes)); err != nil {
+		if r.Body, err = d.readText(path); err != nil {
 			return r, &usageError{"--data: " + err.Error()}
 		}
 	}

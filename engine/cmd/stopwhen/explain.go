@@ -62,7 +62,7 @@ rules became true, with their values.`,
 		RunE: c.Run,
 	}
 	c.configFlags(cmd)
-	c.formatFlag(cmd, explainFormats...)
+	c.formatFlag(cmd, formatText, formatJSON, formatMermaid)
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "print what the second of two configurations does differently")
 	cmd.Flags().BoolVar(&c.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
 	cmd.Flags().StringVar(&c.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
@@ -110,10 +110,7 @@ func (c *explainCommand) Run(cmd *cobra.Command, args []string) error {
 func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 	given := cmd.Flags().Changed
 	mermaid := c.format == formatMermaid
-	for _, refused := range []struct {
-		given bool
-		why   string
-	}{
+	err := refuse([]misuse{
 		{given("simulate") && (c.diff || c.annotate), "--simulate cannot be used together with --diff or --annotate"},
 		{given("simulate") && mermaid, "--simulate is printed as text or json: a diagram shows no pages"},
 		{given("simulate") && given("kept"), "--kept has no effect with --simulate, which begins without kept values"},
@@ -122,21 +119,15 @@ func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 		{c.diff && mermaid, "--diff is printed as text or json: a diagram cannot show two configurations"},
 		{c.annotate && given("format"), "--format has no effect with --annotate, which prints YAML"},
 		{c.annotate && given("full"), "--full has no effect with --annotate, which says all about every job"},
-	} {
-		if refused.given {
-			return &usageError{refused.why}
-		}
-	}
-	if !given("simulate") {
-		return nil
+	})
+	if err != nil || !given("simulate") {
+		return err
 	}
 	if _, err := stress.ParseSpec(c.simulate); err != nil {
 		return &usageError{fmt.Sprintf("--simulate: %v", err)}
 	}
 	return nil
 }
-
-var explainFormats = []string{formatText, formatJSON, formatMermaid}
 
 // explain prints the rules, given the file of kept values, in the format of a report.
 func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {

@@ -17,13 +17,10 @@ import (
 
 // twoConfigs accepts the two configurations of explain --diff.
 func (c *explainCommand) twoConfigs(args []string) error {
-	if c.fixture != "" {
-		return &usageError{"--diff compares two configurations, and --fixture names one: give two files"}
-	}
-	if len(args) != 2 {
-		return &usageError{fmt.Sprintf("--diff: want two configurations, got %d: stopwhen explain --diff OLD NEW", len(args))}
-	}
-	return nil
+	return refuse([]misuse{
+		{c.fixture != "", "--diff compares two configurations, and --fixture names one: give two files"},
+		{len(args) != 2, fmt.Sprintf("--diff: want two configurations, got %d: stopwhen explain --diff OLD NEW", len(args))},
+	})
 }
 
 // printDiff prints what two configurations do differently.

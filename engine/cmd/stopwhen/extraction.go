@@ -85,10 +85,7 @@ func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
 	if err := x.checkItemFlags(cmd); err != nil {
 		return err
 	}
-	if x.restart && x.state == "" {
-		return &usageError{"--restart requires --state"}
-	}
-	return nil
+	return refuse([]misuse{{x.restart && x.state == "", "--restart requires --state"}})
 }
 
 // pagesAhead returns the number of pages in flight. A case and a recording have the requests
@@ -150,9 +147,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 
 // extract runs the jobs and writes their pages.
 func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err error) {
-	for _, w := range l.Warnings() {
-		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
-	}
+	logWarnings(logger, l.Warnings())
 	if x.discarded != "" {
 		logger.Warn(fmt.Sprintf("standard output is closed or %s: %s will be discarded", os.DevNull, x.discarded), "event", "discarded")
 	}
@@ -184,6 +179,13 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 		defer func() { err = errors.Join(err, tape.end(logger)) }()
 	}
 	return x.runJobs(l, out, logger, bar)
+}
+
+// logWarnings logs the warnings of a configuration.
+func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
+	for _, w := range warnings {
+		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
+	}
 }
 
 // pagesRemain describes the remains of a run that a signal ends.

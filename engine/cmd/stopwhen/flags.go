@@ -126,6 +126,22 @@ func maxPagesFlag(cmd *cobra.Command, pages *int) {
 	checked(cmd, "max-pages", func() error { return atLeast(1, *pages, "a number of pages above 0") })
 }
 
+// A misuse is a mistake in how flags and arguments are combined.
+type misuse struct {
+	made bool
+	text string
+}
+
+// refuse returns the error for the first misuse that was made, or nil.
+func refuse(all []misuse) error {
+	for _, m := range all {
+		if m.made {
+			return &usageError{m.text}
+		}
+	}
+	return nil
+}
+
 // arguments accepts a number of arguments. The noun says what they are.
 func arguments(least, most int, noun string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"log/slog"
 	"math"
 	"os"
 	"runtime/debug"
@@ -16,9 +18,8 @@ import (
 // every user of a machine can read its command lines.
 type hubCommand struct {
 	*app
-	listen, dir, config         string
-	tokenEnv, user, passwordEnv string
-	tlsCert, tlsKey, tlsCA      string
+	options               hub.Options // without the secrets
+	tokenEnv, passwordEnv string
 }
 
 func newHub(p *app) *cobra.Command {
@@ -44,15 +45,15 @@ permissions, TLS and clusters.`,
 		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	f.StringVar(&c.listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
-	f.StringVar(&c.dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
-	f.StringVar(&c.config, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
+	f.StringVar(&c.options.Listen, "listen", "", "`HOST:PORT` to listen on; port 0 is any free one (default "+hub.DefaultListen+")")
+	f.StringVar(&c.options.Dir, "dir", "", "`DIR` of the store, created if it is missing (default "+hub.DefaultDir+")")
+	f.StringVar(&c.options.ConfigFile, "config", "", "NATS configuration `FILE`; --listen and --dir override it")
 	f.StringVar(&c.tokenEnv, "token-env", "", "`NAME` of an environment variable with the token that clients present")
-	f.StringVar(&c.user, "user", "", "`NAME` of the user that clients log in as")
+	f.StringVar(&c.options.User, "user", "", "`NAME` of the user that clients log in as")
 	f.StringVar(&c.passwordEnv, "password-env", "", "`NAME` of an environment variable with the password of --user")
-	f.StringVar(&c.tlsCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
-	f.StringVar(&c.tlsKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
-	f.StringVar(&c.tlsCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
+	f.StringVar(&c.options.TLSCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
+	f.StringVar(&c.options.TLSKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
+	f.StringVar(&c.options.TLSCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
 	c.logFlags.register(cmd, "log details")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
@@ -64,28 +65,23 @@ func (c *hubCommand) Run(*cobra.Command, []string) error {
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := c.openLog(nil, false)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	o.Logger = logger
-	allowMemory()
-	ctx, stop := c.catchSignals()
-	defer stop()
-	server, err := hub.Start(ctx, o)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return nil // a signal arrived before the hub was ready
-	case err != nil:
-		return err
-	}
-	go func() {
-		<-ctx.Done()
-		server.Shutdown()
-	}()
-	o.Logger.Info(readyText(server), "event", "hub_ready", "hub_url", server.URL(), "listen", server.Addr(), "dir", server.Dir())
-	return server.Wait()
+	return c.logged(func(ctx context.Context, logger *slog.Logger) error {
+		o.Logger = logger
+		allowMemory()
+		server, err := hub.Start(ctx, o)
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return nil // a signal arrived before the hub was ready
+		case err != nil:
+			return err
+		}
+		go func() {
+			<-ctx.Done()
+			server.Shutdown()
+		}()
+		logger.Info(readyText(server), "event", "hub_ready", "hub_url", server.URL(), "listen", server.Addr(), "dir", server.Dir())
+		return server.Wait()
+	})
 }
 
 // readyText says what to do next.
@@ -99,22 +95,17 @@ func readyText(server *hub.Server) string {
 
 // hubOptions returns the options of the hub for the flags.
 func (c *hubCommand) hubOptions() (hub.Options, error) {
-	o := hub.Options{
-		Dir: c.dir, Listen: c.listen, ConfigFile: c.config, User: c.user, TLSCert: c.tlsCert, TLSKey: c.tlsKey, TLSCA: c.tlsCA,
+	o := c.options
+	err := refuse([]misuse{
+		{c.tokenEnv != "" && cmp.Or(o.User, c.passwordEnv) != "", "--token-env and --user cannot be used together"},
+		{o.User != "" && c.passwordEnv == "", "--user requires --password-env"},
+		{o.User == "" && c.passwordEnv != "", "--password-env requires --user"},
+		{o.TLSCert == "" && cmp.Or(o.TLSKey, o.TLSCA) != "", "--tls-key and --tls-ca require --tls-cert"},
+		{o.TLSCert != "" && o.TLSKey == "", "--tls-cert requires --tls-key"},
+	})
+	if err != nil {
+		return o, err
 	}
-	switch {
-	case c.tokenEnv != "" && cmp.Or(c.user, c.passwordEnv) != "":
-		return o, &usageError{"--token-env and --user cannot be used together"}
-	case c.user != "" && c.passwordEnv == "":
-		return o, &usageError{"--user requires --password-env"}
-	case c.user == "" && c.passwordEnv != "":
-		return o, &usageError{"--password-env requires --user"}
-	case c.tlsCert == "" && cmp.Or(c.tlsKey, c.tlsCA) != "":
-		return o, &usageError{"--tls-key and --tls-ca require --tls-cert"}
-	case c.tlsCert != "" && c.tlsKey == "":
-		return o, &usageError{"--tls-cert requires --tls-key"}
-	}
-	var err error
 	if o.Token, err = c.secretFrom("--token-env", c.tokenEnv); err != nil {
 		return o, err
 	}

@@ -23,10 +23,7 @@ page.`,
 		Example: `  stopwhen retry orders-20261122-k3fq
   stopwhen retry orders-20261122-k3fq 0-p1i7`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return &usageError{"want the id of a run"}
-			}
-			return nil
+			return refuse([]misuse{{len(args) == 0, "want the id of a run"}})
 		},
 		ValidArgsFunction: c.completeRuns,
 		RunE:              c.Run,

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/signal"
 	"sync"
@@ -35,6 +36,18 @@ func (a *app) catchSignals() (context.Context, func()) {
 		go a.endSoon(status, remains)
 	})
 	return ctx, sync.OnceFunc(func() { signal.Stop(signals); close(signals); cancel(nil) })
+}
+
+// logged opens the log and catches signals while f runs.
+func (a *app) logged(f func(ctx context.Context, logger *slog.Logger) error) error {
+	logger, closeLog, err := a.openLog(nil, false)
+	if err != nil {
+		return err
+	}
+	defer closeLog()
+	ctx, stop := a.catchSignals()
+	defer stop()
+	return f(ctx, logger)
 }
 
 // repeatTime is how long the same signal counts as a repetition. GNU timeout sends SIGTERM to
@@ -71,39 +84,23 @@ func interrupted(ctx context.Context) error { return signalError(ctx, context.Ca
 // waits knows the calls that wait for somebody else: a write to a pipe that nobody reads
 // does not return, and neither does opening a named pipe. The zero waits is ready for use.
 type waits struct {
-	mu    sync.Mutex
-	last  int
-	began map[int]time.Time
+	began sync.Map // the keys are *time.Time: when each call began
 }
 
 // during makes a call that may wait.
 func (w *waits) during(call func() error) error {
-	w.mu.Lock()
-	if w.began == nil {
-		w.began = map[int]time.Time{}
-	}
-	w.last++
-	id := w.last
-	w.began[id] = time.Now()
-	w.mu.Unlock()
-	defer func() {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		delete(w.began, id)
-	}()
+	began := new(time.Now())
+	w.began.Store(began, nil)
+	defer w.began.Delete(began)
 	return call()
 }
 
 // blocked reports whether a call has been waiting for a time.
-func (w *waits) blocked(since time.Duration) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, began := range w.began {
-		if time.Since(began) >= since {
-			return true
-		}
+func (w *waits) blocked(since time.Duration) (blocked bool) {
+	for began := range w.began.Range {
+		blocked = blocked || time.Since(*began.(*time.Time)) >= since
 	}
-	return false
+	return blocked
 }
 
 // guard returns a writer whose writes are known to [app.endSoon].

@@ -39,13 +39,8 @@ func (s *source) configFlags(cmd *cobra.Command) {
 
 // fileFlags adds the flags of commands that read a configuration from a file.
 func (s *source) fileFlags(cmd *cobra.Command) {
-	s.envFlag(cmd, "`NAMES` of environment variables that the configuration may read")
+	cmd.Flags().StringSliceVar(&s.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	s.textFlags(cmd)
-}
-
-// envFlag adds the flag --env.
-func (s *source) envFlag(cmd *cobra.Command, usage string) {
-	cmd.Flags().StringSliceVar(&s.env, "env", nil, usage)
 }
 
 // setFlags adds the flags for inputs.
@@ -84,13 +79,10 @@ func (s *source) jobFlags(cmd *cobra.Command) {
 
 // oneConfig accepts one configuration, or none if a case has one.
 func (s *source) oneConfig(_ *cobra.Command, args []string) error {
-	switch {
-	case len(args) > 1:
-		return &usageError{fmt.Sprintf("want one configuration, got %d arguments", len(args))}
-	case len(args) == 0 && s.fixture == "":
-		return &usageError{"want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"}
-	}
-	return nil
+	return refuse([]misuse{
+		{len(args) > 1, fmt.Sprintf("want one configuration, got %d arguments", len(args))},
+		{len(args) == 0 && s.fixture == "", "want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"},
+	})
 }
 
 // load compiles the configuration that the arguments name, or that of --fixture.

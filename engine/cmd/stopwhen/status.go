@@ -27,10 +27,7 @@ type statusCommand struct {
 	failOn            []string
 }
 
-var (
-	statusFormats = []string{formatText, formatJSON, formatHTML}
-	failOnPhases  = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
-)
+var failOnPhases = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
 
 func newStatus(p *app) *cobra.Command {
 	c := &statusCommand{natsClient: natsClient{app: p}}
@@ -56,14 +53,11 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
   stopwhen status orders --partitions --format json |
     jq 'select(.state == "failed")'`,
 		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return &usageError{fmt.Sprintf("want one run, got %d arguments", len(args))}
-			}
-			return nil
+			return refuse([]misuse{{len(args) > 1, fmt.Sprintf("want one run, got %d arguments", len(args))}})
 		},
 		RunE: c.Run,
 	}
-	c.formatFlag(cmd, statusFormats...)
+	c.formatFlag(cmd, formatText, formatJSON, formatHTML)
 	f := cmd.Flags()
 	f.StringVarP(&c.out, "out", "o", "-", "`FILE` for the output; - is standard output")
 	f.BoolVar(&c.watch, "watch", false,
@@ -78,25 +72,16 @@ The exit status is 0 however far the run is, unless --fail-on names its phase.`,
 
 // check checks the flags together.
 func (c *statusCommand) check(args []string) error {
-	switch {
-	case len(args) == 0 && c.partitions:
-		return &usageError{"--partitions requires a run; stopwhen status lists them"}
-	case len(args) == 0 && len(c.failOn) > 0:
-		return &usageError{"--fail-on requires a run; stopwhen status lists them"}
-	case len(args) == 0 && c.format == formatHTML:
-		return &usageError{"--format html requires a run; stopwhen status lists them"}
-	case c.partitions && c.format == formatHTML:
-		return &usageError{"--partitions and --format html cannot be used together: use text or json"}
-	case c.partitions && c.watch:
-		return &usageError{"--partitions and --watch cannot be used together"}
-	case c.partitions && !toStdout(c.out):
-		return &usageError{"--partitions writes to standard output only"}
-	case c.watch && !toStdout(c.out) && c.format != formatHTML:
-		return &usageError{"--watch with --out requires --format html"}
-	case c.watch && toStdout(c.out) && c.format == formatHTML:
-		return &usageError{"--watch with --format html requires --out FILE"}
-	}
-	return nil
+	return refuse([]misuse{
+		{len(args) == 0 && c.partitions, "--partitions requires a run; stopwhen status lists them"},
+		{len(args) == 0 && len(c.failOn) > 0, "--fail-on requires a run; stopwhen status lists them"},
+		{len(args) == 0 && c.format == formatHTML, "--format html requires a run; stopwhen status lists them"},
+		{c.partitions && c.format == formatHTML, "--partitions and --format html cannot be used together: use text or json"},
+		{c.partitions && c.watch, "--partitions and --watch cannot be used together"},
+		{c.partitions && !toStdout(c.out), "--partitions writes to standard output only"},
+		{c.watch && !toStdout(c.out) && c.format != formatHTML, "--watch with --out requires --format html"},
+		{c.watch && toStdout(c.out) && c.format == formatHTML, "--watch with --format html requires --out FILE"},
+	})
 }
 
 // Run prints how far a run is, or all runs are.
@@ -147,8 +132,13 @@ func (c *statusCommand) follow(ctx context.Context, show func() (over bool, err 
 	for {
 		looked := time.Now()
 		over, err := show()
-		if err != nil || over || !c.watch || !pause(ctx, time.Since(looked)) {
+		if err != nil || over || !c.watch {
 			return err
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(max(watchPause, (watchShare-1)*time.Since(looked))):
 		}
 	}
 }
@@ -159,17 +149,6 @@ const (
 	watchPause = 2 * time.Second // at least, between two looks
 	watchShare = 10
 )
-
-// pause waits before the status is printed again, given how long the last look took. It
-// reports false when a signal arrived.
-func pause(ctx context.Context, took time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(max(watchPause, (watchShare-1)*took)):
-		return true
-	}
-}
 
 // clearScreen moves to the beginning of a terminal and deletes what it shows.
 const clearScreen = "\x1b[H\x1b[2J"

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
 	"path/filepath"
 	"strings"
@@ -13,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -75,37 +76,30 @@ func (c *submitCommand) Run(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := c.openLog(nil, false)
-	if err != nil {
-		return err
-	}
-	defer closeLog()
-	o := cluster.Options{
-		Engine: new(environment).options(), AckWait: lease, Replicas: c.replicas, Patience: shortPatience, Log: logger,
-	}
-	checked, err := s.Check(o.Engine...)
-	if err != nil {
-		nameFlags(err)
-		return err
-	}
-	nameFlags(checked.Warnings())
-	for _, w := range checked.Warnings() {
-		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
-	}
 	c.remains = fmt.Sprintf("submit it again with --run %s, or delete that run, since some of it may be stored", s.Run)
-	ctx, stop := c.catchSignals()
-	defer stop()
-	return signalError(ctx, mayNotSubmit(c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
-		run, err := runs.Submit(ctx, *s)
+	return c.logged(func(ctx context.Context, logger *slog.Logger) error {
+		o := cluster.Options{
+			Engine: new(environment).options(), AckWait: lease, Replicas: c.replicas, Patience: shortPatience, Log: logger,
+		}
+		checked, err := s.Check(o.Engine...)
 		if err != nil {
+			nameFlags(err)
 			return err
 		}
-		if _, err := fmt.Fprintln(c.guard(c.stdout), run.ID()); err != nil {
-			return printError(err)
-		}
-		logger.Info(c.submitted(run), "event", "submitted", "run", run.ID())
-		return nil
-	})))
+		nameFlags(checked.Warnings())
+		logWarnings(logger, checked.Warnings())
+		return signalError(ctx, mayNotSubmit(c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
+			run, err := runs.Submit(ctx, *s)
+			if err != nil {
+				return err
+			}
+			if _, err := fmt.Fprintln(c.guard(c.stdout), run.ID()); err != nil {
+				return printError(err)
+			}
+			logger.Info(c.submitted(run), "event", "submitted", "run", run.ID())
+			return nil
+		})))
+	})
 }
 
 // mayNotSubmit explains the error of a user who may not create what the first run needs.
@@ -178,11 +172,10 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
 			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
 	}
-	if c.kept != "" {
-		if s.Kept, err = formats.ReadKept(c.kept); err != nil {
-			return nil, 0, err
-		}
+	if err := l.readKept(c.kept); err != nil {
+		return nil, 0, err
 	}
+	s.Kept = l.carryover
 	if s.Run == "" {
 		s.Run = runID(s.Name, s.Now)
 	}

@@ -52,7 +52,7 @@ machine, since each token is valid once: --tokens stores them.`,
 		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	c.envFlag(cmd, "`NAMES` of environment variables that configurations may read")
+	f.StringSliceVar(&c.env, "env", nil, "`NAMES` of environment variables that configurations may read")
 	c.setFlags(cmd, "a secret input of the runs")
 	f.IntVar(&c.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
 	prefetchFlag(cmd, &c.prefetch)
@@ -70,24 +70,19 @@ func (c *workerCommand) Run(*cobra.Command, []string) error {
 	if err != nil {
 		return err
 	}
-	logger, closeLog, err := c.openLog(nil, false)
-	if err != nil {
+	return c.logged(func(ctx context.Context, logger *slog.Logger) error {
+		o, err := c.workerOptions(logger)
+		if err != nil {
+			return err
+		}
+		err = c.openRuns(ctx, o, &waiting{w.Idle}, func(runs *cluster.Cluster) error {
+			return c.untilSignal(ctx, logger, func() error { return runs.Work(ctx, w) })
+		})
+		if ctx.Err() != nil && classOf(err) == failure.Cancelled {
+			return nil // told to stop before it had begun
+		}
 		return err
-	}
-	defer closeLog()
-	o, err := c.workerOptions(logger)
-	if err != nil {
-		return err
-	}
-	ctx, stop := c.catchSignals()
-	defer stop()
-	err = c.openRuns(ctx, o, &waiting{w.Idle}, func(runs *cluster.Cluster) error {
-		return c.untilSignal(ctx, logger, func() error { return runs.Work(ctx, w) })
 	})
-	if ctx.Err() != nil && classOf(err) == failure.Cancelled {
-		return nil // told to stop before it had begun
-	}
-	return err
 }
 
 // handBackTime is how long a worker that was told to stop waits for partitions that do not
@@ -129,10 +124,8 @@ func (c *workerCommand) worker() (w cluster.Worker, err error) {
 
 func (c *workerCommand) checkSlots() error {
 	const most = 10_000
-	if n := c.slots; n < 1 || n > most {
-		return &usageError{fmt.Sprintf("--jobs: want a number of partitions from 1 to %d, got %d", most, n)}
-	}
-	return nil
+	text := fmt.Sprintf("--jobs: want a number of partitions from 1 to %d, got %d", most, c.slots)
+	return refuse([]misuse{{c.slots < 1 || c.slots > most, text}})
 }
 
 // checkEnv refuses what cannot be the name of an environment variable.
