@@ -158,16 +158,11 @@ func absolute(path string) string {
 // checkKept checks that the values which a run has begun with are those in the file of
 // --kept, in which those for the next run replace them.
 func (x *extraction) checkKept(l *loaded, s *state) error {
-	var continues []string
-	for _, job := range l.Jobs() {
-		if len(l.carryover[job]) > 0 {
-			continues = append(continues, job)
-		}
-	}
+	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.carryover[job]) > 0 })
 	switch {
-	case x.kept == "" && continues != nil && x.writesFiles() && !x.appendRows:
+	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
-			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, continues[0])}
+			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, l.Jobs()[continues])}
 	case x.kept == "", s.Resumed():
 		return nil
 	}

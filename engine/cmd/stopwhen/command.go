@@ -144,19 +144,10 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// stdoutFile returns standard output, unless it was replaced by another writer.
-func (a *app) stdoutFile() (*os.File, bool) {
-	file, ok := a.stdout.(*os.File)
-	return file, ok
-}
-
 // helpWidth is the number of columns that the descriptions of flags may use.
 func (a *app) helpWidth() int {
 	const widest = 80
-	if width := a.columns(); width > 0 {
-		return min(width, widest)
-	}
-	return widest
+	return min(cmp.Or(a.columns(), widest), widest)
 }
 
 // columns is the width of standard output in columns, or 0 if it is not a terminal.

@@ -89,10 +89,8 @@ func classOf(err error) failure.Class {
 		return ""
 	case errors.As(err, new(diag.Diagnostics)), errors.As(err, new(*usageError)):
 		return failure.Config
-	case errors.As(err, &failed):
-		if slices.Contains(failure.Classes(), failed.Class) {
-			return failed.Class
-		}
+	case errors.As(err, &failed) && slices.Contains(failure.Classes(), failed.Class):
+		return failed.Class
 	}
 	return failure.Internal
 }

@@ -48,24 +48,18 @@ func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
 	if x.catalog == "" {
 		return nil
 	}
-	x.items.Catalog, err = readCatalog(x.catalog)
-	return err
+	text, err := formats.ReadAtMost(x.catalog, maxCatalog)
+	if err != nil {
+		return &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
+	}
+	if x.items.Catalog, err = formats.ParseCatalog(text); err != nil {
+		return &usageError{fmt.Sprintf("--singer-catalog: %s is not a Singer catalog: %v", x.catalog, err)}
+	}
+	return nil
 }
 
 // maxCatalog is the size of the largest catalog, in bytes.
 const maxCatalog = 16 << 20
-
-func readCatalog(path string) (*formats.Catalog, error) {
-	text, err := formats.ReadAtMost(path, maxCatalog)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
-	}
-	catalog, err := formats.ParseCatalog(text)
-	if err != nil {
-		return nil, &usageError{fmt.Sprintf("--singer-catalog: %s is not a Singer catalog: %v", path, err)}
-	}
-	return catalog, nil
-}
 
 // checkFormatOfItems checks that items can be written in their format to where they go.
 func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {

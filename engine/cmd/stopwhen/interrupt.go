@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -38,8 +39,7 @@ type receivedPages struct {
 
 	mu     sync.Mutex
 	closed bool
-	order  []*engine.JobResult // results of the jobs that have begun, in order
-	byJob  map[string]*engine.JobResult
+	result engine.Result // results of the jobs that have begun, in order
 }
 
 // page passes a page to the sink, unless the run has been left.
@@ -74,15 +74,13 @@ func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
 
 // job returns the result of a job, which is that of a failed one until the job has ended.
 func (r *receivedPages) job(id string) *engine.JobResult {
-	if job, known := r.byJob[id]; known {
-		return job
+	i := slices.IndexFunc(r.result.Jobs, func(job engine.JobResult) bool { return job.Job == id })
+	if i < 0 {
+		i = len(r.result.Jobs)
+		r.result.Jobs = append(r.result.Jobs,
+			engine.JobResult{Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted"})
 	}
-	if r.byJob == nil {
-		r.byJob = map[string]*engine.JobResult{}
-	}
-	job := &engine.JobResult{Job: id, Outcome: rules.Failed, Reason: "error", StoppedBy: []string{}, Message: "interrupted"}
-	r.order, r.byJob[id] = append(r.order, job), job
-	return job
+	return &r.result.Jobs[i]
 }
 
 // close accepts no more pages, and returns the result of those that were received. It
@@ -91,9 +89,5 @@ func (r *receivedPages) close() *engine.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	result := &engine.Result{}
-	for _, job := range r.order {
-		result.Jobs = append(result.Jobs, *job)
-	}
-	return result
+	return &r.result
 }

@@ -48,13 +48,6 @@ func (l *loaded) source() pageSource {
 	}
 }
 
-// fingerprint returns the parts that a state must match.
-func (l *loaded) fingerprint() map[string]string {
-	parts := l.Fingerprint()
-	maps.Copy(parts, l.collects)
-	return parts
-}
-
 // readKept reads the values that an earlier run kept. The path "" stands for no file.
 func (l *loaded) readKept(path string) (err error) {
 	if path != "" {
@@ -86,14 +79,10 @@ func parseByContent(source *diag.Source) (any, error) {
 		*source = *asYAML // keep the positions of the values
 		return root, nil
 	}
-	if looksLikeJSON(source.Text) {
+	if strings.HasPrefix(strings.TrimLeft(source.Text, " \t\r\n"), "{") {
 		return nil, err
 	}
 	return nil, yamlErr
-}
-
-func looksLikeJSON(text string) bool {
-	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{")
 }
 
 // environment gives a configuration the environment variables that it may read.

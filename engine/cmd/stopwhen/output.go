@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -69,10 +67,7 @@ func (x *extraction) order(l *loaded) formats.Order {
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out.
 func (x *extraction) checkShared(f formats.Place) error {
-	if f.LeftOut == nil || x.appendRows || formats.IsStream(f.Path) {
-		return nil
-	}
-	if _, err := os.Stat(f.Path); errors.Is(err, fs.ErrNotExist) {
+	if f.LeftOut == nil || x.appendRows || formats.IsStream(f.Path) || isMissing(f.Path) {
 		return nil
 	}
 	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+

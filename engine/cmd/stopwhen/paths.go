@@ -47,7 +47,7 @@ func (x *extraction) isStdout(path string) bool {
 	if slices.Contains([]string{"/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"}, filepath.Clean(path)) {
 		return true
 	}
-	stdout, ok := x.stdoutFile()
+	stdout, ok := x.stdout.(*os.File)
 	if !ok {
 		return false
 	}
@@ -164,11 +164,8 @@ func (x *extraction) checkPurposes(l *loaded, args []string) error {
 			return sameFile(other, p)
 		}
 		byFile[file] = p
-		if p.info == nil {
-			continue
-		}
 		for _, other := range all[:i] {
-			if other.info != nil && os.SameFile(other.info, p.info) {
+			if os.SameFile(other.info, p.info) {
 				return sameFile(other, p)
 			}
 		}

@@ -115,42 +115,38 @@ func fit(width int, name, text string, details ...string) string {
 // page counts a page of its job. If its items go to the same terminal, it clears the
 // line until written is called.
 func (p *progress) page(page *engine.Page) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	job := p.jobs[page.Job]
-	if job == nil {
-		job = &jobProgress{start: time.Now()}
-		p.jobs[page.Job] = job
-	}
-	job.pages, job.items, job.bytes = job.pages+1, job.items+page.Items.Len(), job.bytes+page.Bytes
-	p.last = &engine.Page{Record: page.Record}
-	if p.shared {
-		p.paused = true
-		_ = p.bar.Clear()
+	p.locked(func() {
+		job := p.jobs[page.Job]
+		if job == nil {
+			job = &jobProgress{start: time.Now()}
+			p.jobs[page.Job] = job
+		}
+		job.pages, job.items, job.bytes = job.pages+1, job.items+page.Items.Len(), job.bytes+page.Bytes
+		p.last = &engine.Page{Record: page.Record}
+		if p.shared {
+			p.paused = true
+			_ = p.bar.Clear()
+		}
+	})
+}
+
+// locked calls f, which alone uses the line, unless p is nil.
+func (p *progress) locked(f func()) {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		f()
 	}
 }
 
 // tasks notes how far a run is that many machines share.
 func (p *progress) tasks(of cluster.Progress) {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.part = fmt.Sprintf(", %d of %s", of.Ended, value.Counted(of.Tasks, "partition"))
+	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", of.Ended, value.Counted(of.Tasks, "partition")) })
 }
 
 // written is called when the items of a page have been written.
 func (p *progress) written() {
-	if p == nil {
-		return
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.paused = false
+	p.locked(func() { p.paused = false })
 }
 
 // lastRule returns the last rule of the job with its values, if they fit a line: the
@@ -174,11 +170,8 @@ func (p *progress) Write(text []byte) (int, error) {
 
 // done removes the line.
 func (p *progress) done() {
-	if p == nil {
-		return
-	}
-	close(p.end)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	_ = p.bar.Finish()
+	p.locked(func() {
+		close(p.end)
+		_ = p.bar.Finish()
+	})
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"log/slog"
@@ -57,50 +58,33 @@ func (c *recordCommand) Run(cmd *cobra.Command, args []string) error {
 // tape is the recording of a run.
 type tape struct {
 	*recording.Recorder
-	file io.WriteCloser
+	file io.Closer
 	name string
 }
 
 // startRecording creates the file of the recording and records the run to it.
 func (x *extraction) startRecording(l *loaded) (*tape, error) {
-	file, err := x.createRecording()
-	if err != nil {
-		return nil, outputError(err)
+	w, file := x.stdout, io.NopCloser(nil)
+	if x.record != "-" {
+		f, err := os.OpenFile(x.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return nil, outputError(err)
+		}
+		_ = f.Chmod(0o600) // fails on a device
+		w, file = f, f
 	}
 	options := recording.Options{Redactor: l.Redactor(), Creator: version()}
 	if l.server != nil {
 		options.Clock = l.server.Clock()
 	}
-	t := &tape{recording.NewRecorder(file, options), file, x.record}
+	t := &tape{recording.NewRecorder(printable.Writer(x.guard(w), printable.JSON), options), file, x.record}
 	l.Engine = l.With(engine.WithTransport(t.Recorder))
 	return t, nil
 }
 
-func (x *extraction) createRecording() (io.WriteCloser, error) {
-	if x.record == "-" {
-		return escaped{printable.Writer(x.guard(x.stdout), printable.JSON), io.NopCloser(nil)}, nil
-	}
-	file, err := os.OpenFile(x.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_ = file.Chmod(0o600) // fails on a device
-	return escaped{printable.Writer(x.guard(file), printable.JSON), file}, nil
-}
-
-// escaped writes JSON to a file with characters escaped that would change a terminal.
-type escaped struct {
-	io.Writer
-	io.Closer
-}
-
 // end completes and closes the file.
 func (t *tape) end(logger *slog.Logger) error {
-	err := t.Close()
-	if closeErr := t.file.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := cmp.Or(t.Close(), t.file.Close()); err != nil {
 		return outputError(fmt.Errorf("the recording is incomplete: %w", err))
 	}
 	if n := t.Omitted(); n > 0 {

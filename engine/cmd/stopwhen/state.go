@@ -42,7 +42,9 @@ func (x *extraction) openState(l *loaded, logger *slog.Logger) (*state, error) {
 	if x.restart {
 		open = checkpoint.Restart
 	}
-	if s.Store, err = open(file, version(), l.fingerprint()); err != nil {
+	parts := l.Fingerprint()
+	maps.Copy(parts, l.collects)
+	if s.Store, err = open(file, version(), parts); err != nil {
 		s.unlock()
 		return nil, err
 	}
