@@ -169,7 +169,8 @@ func newListView(anchor string, p *Partition) *listView {
 		}
 	}
 	for i, page := range p.Pages {
-		r := row{Record: page, Target: strings.TrimPrefix(page.Request.URL, origin(p.Pages[0].Request.URL)), Stops: page.Decision == trace.Stop, Missing: missing(page)}
+		target := strings.TrimPrefix(page.Request.URL, origin(p.Pages[0].Request.URL))
+		r := row{Record: page, Target: target, Stops: page.Decision == trace.Stop, Missing: missing(page)}
 		r.Detailed = i < detailed || i >= len(p.Pages)-detailed || ruleChanged[i] || len(remarks(page)) > 0
 		if !r.Detailed {
 			v.Omitted++
