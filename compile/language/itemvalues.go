@@ -24,15 +24,11 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 		return v, ok, nil
 	}
 	n := page.Values.Len()
-	i, err := strconv.Atoi(text)
-	if err != nil || i >= n || i < -n {
-		return nil, false, nil
+	if i, err := strconv.Atoi(text); err == nil && -n <= i && i < n {
+		v, err := page.Values.Item((i + n) % n)
+		return v, err == nil, err
 	}
-	if i < 0 {
-		i += n
-	}
-	v, err := page.Values.Item(i)
-	return v, err == nil, err
+	return nil, false, nil
 }
 
 // columnOf returns the value at a path of every item. Each item costs a step.

@@ -88,7 +88,7 @@ func shallow(node ast.Node) ast.Node {
 	from := reflect.ValueOf(node).Elem()
 	to := reflect.New(from.Type())
 	to.Elem().Set(from)
-	for i := range to.Elem().NumField() {
+	for i := range to.Elem().NumField() { //nolint:modernize // its iterator allocates for each field
 		field := to.Elem().Field(i)
 		if field.Kind() == reflect.Slice && field.CanSet() {
 			field.Set(reflect.AppendSlice(reflect.Zero(field.Type()), field))

@@ -96,10 +96,12 @@ func failureOf(ctx context.Context) error {
 
 // unlessTold returns nil if ctx is done because the worker was told to stop, and otherwise err.
 func unlessTold(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
+	select {
+	case <-ctx.Done():
 		return nil
+	default:
+		return err
 	}
-	return err
 }
 
 // A pool is a working worker.

@@ -32,7 +32,8 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	for _, name := range columns {
 		members = append(members, append(appendText(nil, name), ':'))
 	}
-	out := append(c.scratch[:0], '[')
+	out := c.scratch[:0]
+	out = append(out, '[')
 	for first := true; ; first = false {
 		limited.row = r.InputOffset()
 		row, err := r.Read()

@@ -69,11 +69,13 @@ func (c *hubCommand) Run(*cobra.Command, []string) error {
 		o.Logger = logger
 		allowMemory()
 		server, err := hub.Start(ctx, o)
-		switch {
-		case err != nil && ctx.Err() != nil:
-			return nil // a signal arrived before the hub was ready
-		case err != nil:
-			return err
+		if err != nil {
+			select {
+			case <-ctx.Done():
+				return nil // a signal arrived before the hub was ready
+			default:
+				return err
+			}
 		}
 		go func() {
 			<-ctx.Done()
