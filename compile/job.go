@@ -103,7 +103,7 @@ func (c *compilation) job() *Job {
 	job := &Job{Set: c.set, Sources: value.Map(c.set.Job.For, func(s rules.Source) Source { return Source{Source: s} })}
 	c.checkVariables()
 	for _, rule := range c.set.Rules {
-		if rule.Role == rules.Audit { // see Audit
+		if rule.Role == rules.Audit { // compiled on demand by Audit
 			continue
 		}
 		e, err := c.expression(rule, rule.Role.Scope())
@@ -244,7 +244,7 @@ func (j *Job) Reads(root string) bool {
 	return anyReads(Expressions(j.Stops), of) || anyReads(Expressions(j.OnErrors), of)
 }
 
-// anyReads reports whether one of some expressions has a read of which f is true.
+// anyReads reports whether f holds for any read of the expressions.
 func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
 	return slices.ContainsFunc(list, func(e *language.Expression) bool { return slices.ContainsFunc(e.Reads, f) })
 }

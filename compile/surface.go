@@ -44,8 +44,8 @@ func (p Place) String() string {
 	return rules.FormatPath("body", p.Path)
 }
 
-// Surface returns what the job reads of responses. Guards, the audit and what is done with
-// each item have no part in it.
+// Surface returns what the job reads of responses. It ignores guards, the
+// audit, filter and fields.
 func (j *Job) Surface() Surface {
 	s := &surface{}
 	if field := j.Set.Job.DataField; field != nil {

@@ -85,8 +85,8 @@ func EvidenceIn(c *Context) Evidence {
 		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000)
 }
 
-// What a job noticed holds whatever ends it. That there is more after the last page is
-// only known of a list that is complete.
+// A sign that a job noticed counts after any outcome. Signs of more pages count only after a
+// complete list.
 var (
 	always       = []Outcome{Limited, Guarded, Failed}
 	unlessFailed = []Outcome{Limited, Guarded}

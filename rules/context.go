@@ -144,8 +144,8 @@ const (
 	ScopeSign  Scope = "sign"  // the parts of requests that sign them
 )
 
-// Known says when the value of a context field is known, and with that what may
-// depend on it.
+// Known says when the value of a context field is known. Only expressions that are evaluated
+// later may read it.
 type Known string
 
 // The times at which values are known.

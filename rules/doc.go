@@ -20,9 +20,9 @@
 //	                  the next request, itemfields.go those of items, computed.go and
 //	                  partition.go those of partitions
 //
-// Package compile compiles these lists. schema.go and keys.go describe the tables
-// for editors and comments, and the Reference in catalog.go for documentation; catalog.go adds the methods and guards of a program
-// to them, and catalogcheck.go checks these.
+// Package compile compiles these lists. schema.go, keys.go and catalog.go describe the tables for
+// editors, comments and the reference. catalog.go also adds the methods and guards of a program,
+// which catalogcheck.go checks.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know
 // their positions: they are keys in results, traces and comments of explain, and only the
@@ -30,9 +30,9 @@
 //
 // The children, iterations, functions and credentials that only the reference implementation
 // has (dialect keboola) are translated while a configuration is read, in the files keboola*.go.
-// They are no package of their own: they use about 80 names of this one, above all the reading of
-// jobs, headers and secrets, and 12 names of theirs are used in return. Translating the object
-// before it is read would not make the reader simpler: the columns of [Field] for this dialect
+// They are no package of their own, because they share most of their names with this one: above
+// all the reading of jobs, headers and secrets. Translating the object before it is read would
+// not make the reader simpler: the columns of [Field] for this dialect
 // are part of the schema and of the reference, and each place in the result would need its place
 // in the user's file.
 //

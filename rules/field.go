@@ -47,8 +47,7 @@ type Field struct {
 	// Path.
 	Delimiter string
 
-	// OrNull says that null is a value of an element of a Map, and means something else
-	// than a missing one.
+	// OrNull says that null is a valid element of a Map, and differs from an absent one.
 	OrNull bool
 
 	// PerScroller marks a key that belongs in a scroller, and not next to method

@@ -54,7 +54,7 @@ func flatten(prefix string, v any) Object {
 // envVariable is the value of an environment variable of that name.
 type envVariable string
 
-// refer is a function of type [refers] to an attribute: it declares the input.
+// refer returns the expression for an attribute, and declares its input. It is a [refers].
 func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	for i, over := range a.shared {
 		if slices.Contains(flatten("", over).Names(), name) {

@@ -182,8 +182,8 @@ func (r *reader) inner(into *setting, f *Field) {
 	into.Value = list
 }
 
-// How many elements the lists and objects of a configuration may have. Every one of
-// them is compiled, most of them once for every job.
+// The largest numbers of elements of lists and objects in a configuration. Each element is
+// compiled, most of them once for every job.
 const (
 	maxElements = 1000
 	maxJobs     = 10_000 // and tests

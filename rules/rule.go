@@ -15,7 +15,7 @@ type Rule struct {
 	Target     string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
 	Source     string      // the expression
 	Outcome    Outcome     // the outcome of a Stop
-	Guard      bool        // Stop: it is a guard, and Failed is a breach of policy
+	Guard      bool        // Stop: it is a guard; if it fails the run, the class is policy
 	Drop       bool        // Stop: the page's items are not emitted
 	First      bool        // part of the request: the first request has it
 	Subsequent bool        // part of the request: the requests after the first have it
@@ -23,14 +23,14 @@ type Rule struct {
 	Message    string      // text of the log when a Stop or OnError matches; {…} holds an expression
 	NamesJob   bool        // Message names the job
 	Expects    bool        // Stop: responses have what it reads, even if the rule allows for its absence
-	Shared     bool        // it is next to method multiple, for all of its scrollers
+	Shared     bool        // the rule stands beside method multiple, and applies to each of its scrollers
 	Hint       string      // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
 	Variable   int         // For, or a Stop that splits windows: the position of the variable in for
 	Also       []Outcome   // Audit: outcomes after which it is evaluated, besides Complete
 	Evidence   Evidence    // Audit: without it, it is not met
 	Clause     string      // completes "stops when …" or "starts at …"
 	Says       string      // Next, or a part: its value in words, if it reads the response; may be empty
-	Told       bool        // Message is the user's
+	Told       bool        // the user wrote Message
 	Origin     Origin
 	Uses       []Use // the settings that a rule of a method depends on
 	Bound      bool  // part: it is evaluated once, before the first request of a partition, and belongs to the job's own request

@@ -255,7 +255,7 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// rule makes a rule of a table's. It reports false if the rule is not in force.
+// rule makes the rule of a row of a table. It reports false if the rule is not in force.
 func (s *pager) rule(t Template, settings settings, origin Origin) (Rule, bool) {
 	source := s.source(t.When, t.Keboola)
 	if source == Off || !settings.hold(t.Only) {
@@ -340,7 +340,7 @@ var onErrorFields = []Field{
 // errorActions are what an onError rule may do.
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
-// stopRules adds the stopping rules of the configuration that have an outcome.
+// stopRules adds the user's stopping rules whose outcome is wanted.
 func (s *pager) stopRules(which func(Outcome) bool) {
 	all, _ := s.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {

@@ -26,8 +26,8 @@ type setting struct {
 	at       string // config path of the setting or, of a member, of the object around it
 }
 
-// member returns a setting without a value, for the member of a name in the object at a config
-// path. The object need not have the member.
+// member returns a setting without a value for a member of the object at a config path. The member
+// may be absent.
 func member(path, name string) setting { return setting{Name: name, at: path, isMember: true} }
 
 // path returns the config path of the setting, also if it is missing.
@@ -80,7 +80,7 @@ type settings struct {
 	fields []Field   // say which settings there are, and have the defaults
 	own    []setting // the settings that differ from their defaults; usually few
 
-	defaults map[string]setting // keeps what get has made of the fields; nil: nothing is kept
+	defaults map[string]setting // the defaults that get has made; nil if none are kept
 }
 
 // get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages.

@@ -11,9 +11,9 @@
 //		deliver(page, findings)        // the sink, with the checkpoint (package saved) and the record (package trace)
 //	}
 //
-// This loop is [Loop.Run]. Each step processes one page in five phases: fetch, read, decide (judge,
-// shape, advance and audit), offer, deliver. Package partition runs the loop for every partition of
-// a job and of its children. Package redact removes secrets from all output, and package failure
+// [Loop.RunList] runs this loop, and the method step is one turn of it. Each step processes one page
+// in five phases: fetch, read, decide (judge, shape, advance and audit), offer, deliver. Package
+// partition runs the loop for every partition of a job and of its children. Package redact removes secrets from all output, and package failure
 // defines the errors.
 //
 // A job keeps everything that it remembers from page to page in one struct, the state, which is also

@@ -94,7 +94,7 @@ func scopesOf(jobs []JobExplanation) scopes {
 	return s
 }
 
-// concernsAll reports whether so many jobs are all that a part of the configuration is about.
+// concernsAll reports whether a part of the configuration concerns exactly this many jobs.
 func (n *notes) concernsAll(path string, jobs int) bool {
 	for ; path != ""; path = diag.Parent(path) {
 		if n.scopes.jobs[path] {

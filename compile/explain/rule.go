@@ -47,7 +47,7 @@ func (x *JobExplanation) ending() []RuleExplanation {
 	return all
 }
 
-// stops returns the rules of a group of those that end the list.
+// stops returns the rules of one group that end the list.
 func (x *JobExplanation) stops(group string) []RuleExplanation {
 	return slices.DeleteFunc(x.ending(), func(r RuleExplanation) bool { return r.group() != group })
 }
@@ -127,8 +127,8 @@ func (r RuleExplanation) atItsTime() string {
 	return strings.TrimSuffix(moments[r.rule.Role]+": "+r.Value, ": ")
 }
 
-// clauses say all about a rule that its expression does not say: what it does, when, and why
-// it has no effect.
+// clauses returns the facts about a rule that its expression does not state: its effect, its
+// time, and why it has no effect.
 func (r RuleExplanation) clauses() []string {
 	says := []string{r.sentence(), moments[r.rule.Role]}
 	switch {

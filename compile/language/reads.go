@@ -23,8 +23,7 @@ type Read struct {
 	rest int    // how many keys of the path, at its end, are looked for in a value that is needed completely
 }
 
-// needed returns the read without the keys after the value that is needed completely: that of
-// items[-1].id is items.
+// needed returns the part of the read that must be decoded: items for items[-1].id.
 func (r Read) needed() Read {
 	if r.rest > 0 {
 		r.Path, r.Has, r.rest = r.Path[:len(r.Path)-r.rest], false, 0

@@ -50,7 +50,7 @@ func (s *safety) Visit(node *ast.Node) {
 	}
 }
 
-// isStruct reports whether values of a type have their members in any case. The facts of the
+// isStruct reports whether values of a type always have their members. The facts of the
 // audit are structs that are there whenever an expression reads them.
 func isStruct(t reflect.Type) bool {
 	return t.Kind() == reflect.Struct || t == reflect.TypeFor[*rules.Hints]() || t == reflect.TypeFor[*rules.ListFacts]()

@@ -104,7 +104,7 @@ func unlessTold(ctx context.Context, err error) error {
 	}
 }
 
-// A pool is a working worker.
+// A pool is a Worker while Work runs.
 type pool struct {
 	Worker
 	c     *Cluster

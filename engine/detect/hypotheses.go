@@ -74,8 +74,8 @@ var shortPages = hypothesis{
 	says:       "${param} is the index of the first item of a page",
 }
 
-// hypotheses is the table of signs, those that an API states first. Of several that apply,
-// the first one that a second page proves is used.
+// hypotheses is the table of signs, explicit ones first. The first whose second page proves it
+// wins.
 var hypotheses = []hypothesis{
 	{
 		id: "graphql", kind: connectionSign, post: true,

@@ -229,8 +229,8 @@ func (c *call) setBody(r Request) error {
 	return nil
 }
 
-// setQuery sets the parameters of the address. Those of a POST request stay in its
-// endpoint, and so do those that a parameter cannot be: without a value, or repeated.
+// setQuery sets the parameters of the address. They stay in the endpoint if the request is a POST,
+// or if one of them has no value or is repeated, which parameters cannot express.
 func (c *call) setQuery(u *url.URL) error {
 	values, order, err := parseQuery(u.RawQuery)
 	if err != nil {

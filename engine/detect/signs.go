@@ -38,8 +38,8 @@ const (
 	echoed     = 75 // the response repeats the parameter
 	keyGuess   = 60
 	blind      = 50
-	otherKey   = 12 // what each further name costs for the key of an item
-	nextGuess  = 6  // what each further name of a parameter costs
+	otherKey   = 12 // penalty for each later name of the key of an item
+	nextGuess  = 6  // penalty for each later name of a parameter
 )
 
 // candidates returns what may page through the list, the likeliest first.

@@ -256,7 +256,7 @@ func (p *Player) Played() Played {
 	return out
 }
 
-// maxSample is the size of a body up to which it is a sample.
+// maxSample is the size, in bytes, of the largest body that is kept as a sample.
 const maxSample = 1 << 20
 
 // Samples runs a configuration against a recording and returns, by job, the body of the first

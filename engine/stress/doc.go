@@ -6,20 +6,19 @@
 //
 // # Decisions
 //
-//   - The model is found by trying. Of what the values that rules read may mean (meaning.go),
-//     and how a list may end, the first combination with which the job obtains a list of
-//     several pages is taken. So nothing here knows a method: a rule of a user has a
-//     model as a rule of a method has.
+//   - The model is found by trying. Each value that a rule reads may have several meanings
+//     (meaning.go), and a list may end in several ways. The model is the first combination
+//     with which the job obtains a list of several pages. No method is special: a user's rule
+//     is modelled like a rule of a method.
 //   - What an API may do is a row of a table (behaviour.go): its name, its sentence, what a
 //     configuration must have for it to matter, and its effect on the answers (effect.go).
 //     What must happen is the same for all rows: the job obtains every item once, or says
 //     that it did not.
-//   - A fix is a row, too (fix.go), and no row is believed: each is tried with the changed
-//     configuration, on the list that was lost and on an ordinary one.
-//   - A fix is laid over the configuration as it stands. Only what ended the list too early
-//     is taken away; limits, guards, rules that fail the run and values that are kept stay.
-//     A rule of a method cannot be taken away, so such a job is written with the rules
-//     that it was compiled to.
+//   - Fixes are a table, too (fix.go). A fix is reported only after the changed configuration
+//     was tried, on the list that was lost and on an ordinary one.
+//   - A fix removes only the rule that ended the list too early. Limits, guards, rules that
+//     fail the run and kept values stay. If the rule belongs to a method, the fix replaces the
+//     method by the rules that it was compiled to.
 //   - A run has no more than a fixed number of requests, and its clock advances only where it waits.
 //     The same seed gives the same report.
 package stress

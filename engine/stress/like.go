@@ -70,8 +70,8 @@ func without(o value.Object, path []string) value.Object {
 	return o.With(path[0], without(members, path[1:]))
 }
 
-// places returns the places of the response that say something of the list, by their names,
-// although the rules do not read them: the audit does.
+// places returns the places of the response whose names describe the list and that only the
+// audit reads.
 func (r response) places(surface compile.Surface) (all []*meant) {
 	for _, h := range apinames.HintPaths() {
 		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, h.Keys) }) {

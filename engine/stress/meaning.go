@@ -87,8 +87,8 @@ func saying(v any) meaning {
 	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
 }
 
-// likely are the meanings that a place may have by what the rules do with it, the most
-// likely first. The names of the table of hints decide where rules only look at a value.
+// likely returns the possible meanings of a place, judged by how rules use it, the most likely
+// first. If rules only test the value, its name decides, by the tables of package apinames.
 func likely(p compile.Place, literals []any) []meaning {
 	var names []string
 	switch {

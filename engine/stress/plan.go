@@ -28,7 +28,7 @@ type plan struct {
 	places     []*meant
 	keyPaths   [][]string
 	keys       keys
-	end        any // value on the last page of places that lead to the next page
+	end        any // value of a link or token to the next page on the last page
 	beyond     int // status of a request beyond the end; 0 for an empty page
 	locator    locator
 	literals   []any       // constants in the rules
@@ -90,16 +90,16 @@ func (p *plan) usual() int {
 	return 2*p.pageSize + max(1, p.pageSize/2)
 }
 
-// maxTrials bounds how many plans are tried. While a better one is looked for than a doubtful
-// one, maxBetter bounds how many are tried, and maxServed how many rows they have.
+// maxTrials bounds how many plans are tried. After a doubtful plan was found, maxBetter bounds
+// the number of plans, and maxServed the number of rows that their models serve.
 const (
 	maxTrials = 3000
 	maxBetter = 300
 	maxServed = 500_000
 )
 
-// planOf finds a plan: the first of all that are conceivable with which the job obtains a
-// list of several pages, and nothing but this list.
+// planOf returns the first conceivable plan with which the job obtains a list of several pages,
+// and exactly this list.
 func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
 	surface := job.Surface()
 	var best *run
@@ -148,9 +148,9 @@ func noModel(best *run) error {
 	return errors.New("the model found no API from which the rules obtain a list; in the best attempt, " + best.why())
 }
 
-// doubt says how much speaks against a plan with which a run has obtained the list: above all that
-// only a guard ended it, then that it has findings, then that a job that pages makes one request,
-// then that requests do not say what they ask for.
+// doubt scores the doubts about a plan with which a run has obtained the list. The worst is that
+// only a guard ended it; then that it has findings, that a job with paging made one request, and
+// that its requests do not identify their page.
 func (p *plan) doubt(t *run) (doubt int) {
 	if t.guarded() {
 		doubt += 8
@@ -198,8 +198,8 @@ func (p *plan) api(n int) *api {
 	return a
 }
 
-// conceivable yields plans, the most likely first. At last, the list of a job that pages may have
-// one page: a job that waits for an export has, and no other.
+// conceivable yields plans, the most likely first. Lists of one page come last: a job that waits
+// for an export has no other.
 func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
 	list, stars, single := itemsOf(job, surface)
 	sizes := sizesOf(job, surface)
@@ -239,7 +239,7 @@ func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
 	}
 }
 
-// endMarks are what a place that leads to the next page has on the last one.
+// endMarks are the values that a link or token to the next page may have on the last page.
 var endMarks = []any{gone{}, nil, "", false}
 
 // beyondStatuses are the statuses of a request beyond the end of the list; 0 is an empty page.
@@ -386,7 +386,7 @@ type keys struct {
 	read       func(text string) (n int, ok bool)
 }
 
-// firstKey is that of the first row, so that a key is no index.
+// firstKey is the key of the first row. It is far from 0, so that no key is taken for an index.
 const firstKey = 4001
 
 var keyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)

@@ -165,9 +165,8 @@ func message(err error) string {
 	return err.Error()
 }
 
-// findings returns the ids of the findings about the run. That the number of items is one at which
-// APIs cut lists off is left out, unless the user has chosen the number: the lists of the model
-// have round lengths where the pages have.
+// findings returns the IDs of the findings about the run. It omits a suspiciously round number of
+// items unless the user has chosen the number, because the model makes round lists of round pages.
 func (r *run) findings() (ids []string) {
 	for _, result := range r.results {
 		for _, f := range result.Findings {

@@ -123,8 +123,8 @@ func copyOf(job, parent *compile.Job, plans map[string]*plan) *compile.Job {
 	return changed
 }
 
-// fit finds values for what jobs read of the items of others, with which every job has
-// partitions and the tree is complete.
+// fit finds values for the members that children read of their parents' items, such that every
+// job has partitions and the tree is complete.
 func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 	var last *treeRun
 	for _, literal := range append([]any{nil}, t.literals()...) {
@@ -152,8 +152,8 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 	return "the items of the model have no partitions"
 }
 
-// prepare prepares the plans of a tree: what jobs read of the items of others is a part of
-// these items.
+// prepare adds the members that children read to the items of their parents, in the plans of a
+// tree.
 func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, literal any) {
 	p := *plans[job.Set.Job.ID]
 	p.parent = len(job.Children) > 0
@@ -255,8 +255,8 @@ type treeRun struct {
 // A span is a window.
 type span struct{ from, to float64 }
 
-// The limits of the run of a tree. One that has more partitions is ended, and judged by
-// those that have begun.
+// The limits of the run of a tree. A run that exceeds them is ended, and judged by the partitions
+// that began.
 const (
 	maxTreeRequests = 1500
 	maxPartitions   = 40

@@ -18,7 +18,7 @@ type Absence struct {
 	Key  string `json:"key"`  // identifies the path among those that responses had
 	Text string `json:"text"` // path, its reader and, if there is one, a similar path
 
-	Ordinary bool `json:"-"` // apart from it, the list looks complete: other partitions may prove the path right
+	Ordinary bool `json:"-"` // nothing else suggests that the list is incomplete, so a partition with the path refutes the absence
 }
 
 // keyItems is the key of the list of items.

@@ -71,8 +71,8 @@ func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fe
 	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, now: redactor.Secrets()}
 }
 
-// Secrets returns a value that identifies the secrets that the concealer finds. It changes when the
-// secrets do.
+// Secrets identifies the secrets that were known when the concealer was made. Checkpoints keep
+// encoded values under it.
 func (c *Concealer) Secrets() any { return c.now }
 
 // Conceal replaces the secrets in the values of a checkpoint by their names.

@@ -2,7 +2,7 @@
 // in a temporary file that is mapped into memory one window at a time, so that
 // a page of 100 MB needs little more memory than one of 1 MB.
 //
-// Only the mapping of a file is apart from buffer.go, in map_linux.go. On other
+// Files are mapped into memory in map_linux.go; all else is in buffer.go. On other
 // systems every body is in memory. The file has no name once it is open, so that
 // nothing remains of it, even after a crash.
 package spool

@@ -30,8 +30,8 @@ func (c *collectCommand) collects(run *cluster.Run) map[string]string {
 	}
 }
 
-// checkSource checks that the pages can be had, before anything is created for them. A
-// collection that has nothing to do needs none.
+// checkSource checks that the pages are available before any file is created. A finished
+// collection is not checked.
 func (x *extraction) checkSource(l *loaded, s *state) error {
 	if l.check == nil || s.Repeats(x.outputPaths(l)) {
 		return nil
@@ -102,8 +102,8 @@ func (x *extraction) logCollected(l *loaded, s *state, earlier []string) {
 	x.logUnwritten(l, s.log)
 }
 
-// logUnwritten names the files for what a state does not have: the result, and a trace that
-// is not a file. They are written by the collection itself.
+// logUnwritten names the outputs that a state does not cover: the result, and a trace that is not
+// a file. The collection itself writes them.
 func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	fix := "--restart collects the run again"
 	if l.released {

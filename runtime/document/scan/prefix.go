@@ -7,9 +7,9 @@ import (
 )
 
 // A prefix is the text before the value of a member: the brace or the comma, the key, the
-// colon, and the whitespace between them. The objects of a list have the same ones again and
-// again, in the same order, so each prefix remembers which have followed it. That need not
-// come true: wherever a prefix with a comma is valid, every other one with a comma is, too.
+// colon, and the whitespace between them. The objects of a list usually
+// repeat them in the same order, so each prefix remembers its successors. A wrong guess is
+// harmless: wherever a prefix with a comma is valid, every other one with a comma is, too.
 type prefix struct {
 	low, lowMask, high, highMask uint64 // the text, if it is short: see begins
 	size                         int
@@ -22,7 +22,7 @@ type prefix struct {
 	parent, to *Node  // where child met the key, and what it returned; nil: nowhere yet
 }
 
-// noPrefix is the prefix that nothing begins with.
+// noPrefix matches nothing.
 var noPrefix = &prefix{low: 1}
 
 // begins reports whether 16 bytes begin with the prefix, if it is short: has at most 16

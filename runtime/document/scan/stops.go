@@ -94,8 +94,7 @@ func (s *Scanner) escapes(stops, slashes uint64, i int) uint64 {
 	return stops
 }
 
-// validate checks that the bytes before end are UTF-8, but for a character that goes on
-// there.
+// validate checks that the bytes before end are UTF-8. The last character may continue after end.
 func (s *Scanner) validate(end int) {
 	rest := s.data[s.block.validated:end]
 	for n := 1; end < len(s.data) && n < utf8.UTFMax && n <= len(rest); n++ {

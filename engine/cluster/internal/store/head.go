@@ -41,7 +41,7 @@ type Head struct {
 	Outcome  string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
 	Reason   string `json:"reason,omitempty"`   // rule that ended the task
 	Reopens  bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
-	Trials   int    `json:"trials,omitempty"`   // how often the task began to run alone since its last page; this marker is the latest
+	Trials   int    `json:"trials,omitempty"`   // number of times the task was started alone since its last page, this one included
 	Label    string `json:"label,omitempty"`    // label of the task for users, clipped to 2,000 bytes
 
 	// Partitions and Searches count the announced tasks of each kind, by job.
