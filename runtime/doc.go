@@ -13,8 +13,8 @@
 //
 // [Loop.RunList] runs this loop, and the method step is one turn of it. Each step processes one page
 // in five phases: fetch, read, decide (judge, shape, advance and audit), offer, deliver. Package
-// partition runs the loop for every partition of a job and of its children. Package redact removes secrets from all output, and package failure
-// defines the errors.
+// partition runs the loop for every partition of a job and of its children. Package redact removes
+// secrets from all output, and package failure defines the errors.
 //
 // A job keeps everything that it remembers from page to page in one struct, the state, which is also
 // its checkpoint. [Result] and [Event] are declared here and not in package trace, because a Result
