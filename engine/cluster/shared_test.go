@@ -71,10 +71,7 @@ func TestASubmissionLosesNothingToADeletion(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, old.Delete(t.Context()))
 	work(t, c, cluster.Worker{})
-	part := &collector{run: run}
-	_, err = part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 }
 
 // The program that submitted the run died before its configuration was stored.
@@ -92,10 +89,7 @@ func TestASubmissionStoresAConfigurationThatIsMissing(t *testing.T) {
 	require.ErrorContains(t, err, "submit the run again")
 	submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
-	part := &collector{run: run}
-	_, err = part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 }
 
 // The server has removed the queue, since no worker has asked for it in a month.
@@ -112,10 +106,7 @@ func TestAWorkerPreparesAQueueThatIsMissing(t *testing.T) {
 		require.NoError(t, queue.DeleteConsumer(t.Context(), name))
 	}
 	work(t, c, cluster.Worker{})
-	part := &collector{run: run}
-	_, err = part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 }
 
 // recordsOf returns a logger that sends the messages of its records.
@@ -156,10 +147,7 @@ func TestARecordThatCannotBeReadStopsNoOtherRun(t *testing.T) {
 	}
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
-	part := &collector{run: run}
-	_, err = part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 
 	runs, err := c.Runs(t.Context())
 	require.NoError(t, err)

@@ -152,6 +152,15 @@ func (c *collector) collect(t *testing.T, how cluster.Collecting) (*engine.Resul
 // sorted returns the items in an order that does not depend on the partitions'.
 func sorted(items []string) []string { return slices.Sorted(slices.Values(items)) }
 
+// requireAll collects a run and requires every item of the API.
+func requireAll(t *testing.T, run *cluster.Run, a *api) {
+	t.Helper()
+	part := &collector{run: run}
+	_, err := part.collect(t, cluster.Collecting{})
+	require.NoError(t, err)
+	require.Equal(t, sorted(a.want()), sorted(part.items))
+}
+
 func TestItemsAreCollectedOnce(t *testing.T) {
 	a := serveAPI(t, 23)
 	c := open(t, startServer(t), cluster.Options{})
@@ -313,10 +322,7 @@ func TestPagesAreStoredOnceWhenAcknowledgementsAreLost(t *testing.T) {
 	}))
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
-	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 	require.Greater(t, lost.Load(), int64(5))
 }
 
@@ -347,10 +353,7 @@ func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
 	require.Eventually(t, func() bool { return a.count() > before+2 }, 30*time.Second, time.Millisecond)
 	stop()
 	work(t, with(a.token), cluster.Worker{Name: "right"})
-	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 }
 
 func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
@@ -532,10 +535,7 @@ func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})
 	run := submit(t, c, []byte(config))
 	work(t, c, cluster.Worker{Inputs: map[string]any{"key": a.token, "foo": "1"}, Hide: func(secret string) { hidden <- secret }})
-	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 	require.Equal(t, a.token, <-hidden)
 	require.Empty(t, hidden)
 	var told []string
@@ -575,8 +575,5 @@ func TestATaskOfADeletedRunStopsNoOther(t *testing.T) {
 		return info.State.Msgs == 1
 	}, 10*time.Second, time.Millisecond)
 	close(release)
-	part := &collector{run: run}
-	_, err = part.collect(t, cluster.Collecting{})
-	require.NoError(t, err)
-	require.Equal(t, sorted(a.want()), sorted(part.items))
+	requireAll(t, run, a)
 }
