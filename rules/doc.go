@@ -16,7 +16,7 @@
 //	                  table of kind.go; settings.go holds the result
 //	pagination.go     has the fields of a pagination object
 //	lower.go          [Config.Lower] makes one list of [Rule] (rule.go) for each job
-//	scroller.go       makes the rules that page a job from the tables; nextrequest.go those of
+//	pager.go          makes the rules that page a job from the tables; nextrequest.go those of
 //	                  the next request, itemfields.go those of items, computed.go and
 //	                  partition.go those of partitions
 //

@@ -69,6 +69,49 @@ func (s *pager) pageLimit() {
 	}
 }
 
+// stop adds a rule of a table if it is in force.
+func (s *pager) stop(t Template, origin Origin) {
+	if rule, ok := s.rule(t, s.settings, origin); ok {
+		s.add(rule)
+	}
+}
+
+// rule makes the rule of a row of a table. It reports false if the rule is not in force.
+func (s *pager) rule(t Template, settings settings, origin Origin) (Rule, bool) {
+	source := s.source(t.When, t.Keboola)
+	if source == Off || !settings.hold(t.Only) {
+		return Rule{}, false
+	}
+	bound := settings.bind(source)
+	if t.Each != "" {
+		var all []string
+		for _, m := range settings.get(t.Each).object() {
+			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).bind(source)))
+		}
+		if all == nil {
+			return Rule{}, false
+		}
+		bound = strings.Join(all, " and ")
+	}
+	outcome := t.Outcome
+	if outcome == "" {
+		outcome = Complete
+	}
+	r := Rule{
+		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
+		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
+		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
+	}
+	if origin.By.Kind == AuthorMethod {
+		only := t.Only
+		if t.Each != "" {
+			only = append(slices.Clone(only), With(t.Each))
+		}
+		r.Uses = s.uses(only, source)
+	}
+	return r, true
+}
+
 func (s *pager) add(r Rule) {
 	r.Shared = s.method.Name == Multiple
 	s.set.Rules = append(s.set.Rules, r)
@@ -240,55 +283,12 @@ func (s *pager) ignoredPaths() {
 	}
 }
 
-// stop adds a rule of a table if it is in force.
-func (s *pager) stop(t Template, origin Origin) {
-	if rule, ok := s.rule(t, s.settings, origin); ok {
-		s.add(rule)
-	}
-}
-
 // inParentheses puts a source in parentheses, unless it is one call.
 func inParentheses(source string) string {
 	if name, rest, call := strings.Cut(source, "("); call && IsIdentifier(name) && strings.IndexByte(rest, ')') >= len(rest)-2 {
 		return source
 	}
 	return "(" + source + ")"
-}
-
-// rule makes the rule of a row of a table. It reports false if the rule is not in force.
-func (s *pager) rule(t Template, settings settings, origin Origin) (Rule, bool) {
-	source := s.source(t.When, t.Keboola)
-	if source == Off || !settings.hold(t.Only) {
-		return Rule{}, false
-	}
-	bound := settings.bind(source)
-	if t.Each != "" {
-		var all []string
-		for _, m := range settings.get(t.Each).object() {
-			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).bind(source)))
-		}
-		if all == nil {
-			return Rule{}, false
-		}
-		bound = strings.Join(all, " and ")
-	}
-	outcome := t.Outcome
-	if outcome == "" {
-		outcome = Complete
-	}
-	r := Rule{
-		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
-		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
-	}
-	if origin.By.Kind == AuthorMethod {
-		only := t.Only
-		if t.Each != "" {
-			only = append(slices.Clone(only), With(t.Each))
-		}
-		r.Uses = s.uses(only, source)
-	}
-	return r, true
 }
 
 // phraseNames are what clauses may name besides settings.
