@@ -254,6 +254,12 @@ func Expressions(conditions []*Condition) []*language.Expression {
 	return value.Map(conditions, func(c *Condition) *language.Expression { return c.Expression })
 }
 
+// ID returns the id of the job.
+func (j *Job) ID() string { return j.Set.Job.ID }
+
+// Spec returns the job as it is configured. The caller must not change it.
+func (j *Job) Spec() *rules.Job { return &j.Set.Job }
+
 // Ends reports whether a rule other than a guard may end the list.
 func (j *Job) Ends() bool { return j.ends }
 

@@ -71,7 +71,7 @@ func link(jobs []*Job) {
 	}
 	byID := make(map[string]*Job, len(jobs))
 	for _, j := range jobs {
-		byID[j.Set.Job.ID] = j
+		byID[j.ID()] = j
 	}
 	for _, j := range jobs {
 		if parent := byID[j.Set.Parent]; j.Set.Parent != "" && parent != nil {

@@ -48,7 +48,7 @@ func (p Place) String() string {
 // audit, filter and fields.
 func (j *Job) Surface() Surface {
 	s := &surface{}
-	if field := j.Set.Job.DataField; field != nil {
+	if field := j.Spec().DataField; field != nil {
 		s.items = field.Keys
 	}
 	for _, e := range j.Stops {

@@ -120,7 +120,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	e := &Engine{cfg: cfg, root: root, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
 	e.byID = make(map[string]*compile.Job, len(jobs))
 	for _, job := range jobs {
-		e.byID[job.Set.Job.ID] = job
+		e.byID[job.ID()] = job
 	}
 	e.redactor = e.newRedactor()
 	return e, nil
@@ -177,7 +177,7 @@ func (e *Engine) Jobs() []string {
 	selected := e.selected()
 	ids := make([]string, len(selected))
 	for i, job := range selected {
-		ids[i] = job.Set.Job.ID
+		ids[i] = job.ID()
 	}
 	return ids
 }
@@ -188,7 +188,7 @@ func (e *Engine) selected() []*compile.Job {
 	if wanted == nil {
 		return e.jobs
 	}
-	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.Set.Job.ID] })
+	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.ID()] })
 }
 
 // roots returns the roots of the trees of jobs that run. A child needs its parent, even if
@@ -208,7 +208,7 @@ func (e *Engine) roots() []*compile.Job {
 // makes no requests and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	for _, job := range e.roots() {
-		if !runtime.Ended(e.settings.run.Resume[job.Set.Job.ID]) {
+		if !runtime.Ended(e.settings.run.Resume[job.ID()]) {
 			return false
 		}
 	}
@@ -258,7 +258,7 @@ func (e *Engine) Check() error {
 		return e.invalidBase(err)
 	}
 	for _, root := range e.roots() {
-		job := root.Set.Job.ID
+		job := root.ID()
 		if token := e.settings.run.Resume[job]; token != nil {
 			if err := runtime.CheckVersion(token); err != nil {
 				return runtime.Unusable(job, err)

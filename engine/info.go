@@ -28,7 +28,7 @@ type Info struct {
 func (e *Engine) Info() Info {
 	info := Info{Env: slices.Clone(e.cfg.Env), Debug: e.cfg.Debug}
 	for _, root := range e.roots() {
-		info.Roots = append(info.Roots, root.Set.Job.ID)
+		info.Roots = append(info.Roots, root.ID())
 	}
 	for _, job := range e.selected() {
 		info.Rules += len(job.Init) + len(job.Next) + len(job.Parts) + len(job.Stops) + len(job.OnErrors)
@@ -65,14 +65,14 @@ func (e *Engine) Job(id string) JobInfo {
 	if job == nil {
 		return JobInfo{ID: id, Root: id}
 	}
-	info := JobInfo{ID: id, DataTypes: job.Set.Job.DataTypes(), Emits: !job.Set.Job.Silent, Partitioned: job.Partitioned()}
+	info := JobInfo{ID: id, DataTypes: job.Spec().DataTypes(), Emits: !job.Spec().Silent, Partitioned: job.Partitioned()}
 	if job.Parent != nil {
-		info.Parent = job.Parent.Set.Job.ID
+		info.Parent = job.Parent.ID()
 	}
 	for ; job != nil; job = job.Parent {
-		info.Root = job.Set.Job.ID
+		info.Root = job.ID()
 		if len(job.Keeps) > 0 {
-			info.Keepers = append(info.Keepers, job.Set.Job.ID)
+			info.Keepers = append(info.Keepers, job.ID())
 		}
 	}
 	return info
@@ -104,7 +104,7 @@ func (e *Engine) Fingerprint() map[string]string {
 		note("input "+name, v)
 	}
 	for _, job := range e.selected() {
-		j := job.Set.Job
+		j := job.Spec()
 		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
 		note("items", j.ID, j.DataType, j.DataField)
 		if j.Response.Format != rules.JSON {

@@ -70,7 +70,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 			defer func() { <-walk.Slots }()
 			tree, err := walk.Run(ctx, job, failures.deliver)
 			results[i] = tree
-			if ended := failures.end(run, i, job.Set.Job.ID, withTimeout(run, tree, err)); ended != nil {
+			if ended := failures.end(run, i, job.ID(), withTimeout(run, tree, err)); ended != nil {
 				cancel(ended)
 			}
 		}

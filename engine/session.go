@@ -103,7 +103,7 @@ func (d Distributed) Tallies() map[string]*partition.Tally {
 	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.Carryover})
 	all := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
-		all[root.Set.Job.ID] = walk.NewTally(root)
+		all[root.ID()] = walk.NewTally(root)
 	}
 	return all
 }
@@ -122,9 +122,9 @@ func (d Distributed) Outlines() []Outline {
 	var add func(*compile.Job) bool
 	add = func(job *compile.Job) bool {
 		place := len(all)
-		all = append(all, Outline{Job: job.Set.Job.ID, Variables: len(job.Sources)})
+		all = append(all, Outline{Job: job.ID(), Variables: len(job.Sources)})
 		if job.Parent != nil {
-			all[place].Parent = job.Parent.Set.Job.ID
+			all[place].Parent = job.Parent.ID()
 		}
 		runs := slices.Contains(selected, job)
 		for _, child := range job.Children {

@@ -65,7 +65,7 @@ type Sink func(context.Context, *Page) error
 
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	return l.RunList(ctx, List{Partition: Partition{Job: job}, From: l.Resume[job.Set.Job.ID]}, sink)
+	return l.RunList(ctx, List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}, sink)
 }
 
 // RunList runs a list to its end. It passes every page to the sink after the page was read

@@ -122,9 +122,9 @@ func shortTime(t time.Time) string {
 // Name returns the id of the job and, in parentheses, the label of the partition.
 func (p Partition) Name() string {
 	if label := p.Label(); label != "" {
-		return fmt.Sprintf("%s (%s)", p.Job.Set.Job.ID, label)
+		return fmt.Sprintf("%s (%s)", p.Job.ID(), label)
 	}
-	return p.Job.Set.Job.ID
+	return p.Job.ID()
 }
 
 // A List is the list of one partition, with its place among the others. Package partition finds the

@@ -68,7 +68,7 @@ func (r *run) read(request requests.Request, f fetched) (*Page, error) {
 // typed sets the type of the items of each list.
 func (r *run) typed(lists []document.List) []document.List {
 	for i := range lists {
-		lists[i].DataType = cmp.Or(lists[i].DataType, r.job.Set.Job.DataType)
+		lists[i].DataType = cmp.Or(lists[i].DataType, r.job.Spec().DataType)
 	}
 	return lists
 }
@@ -200,7 +200,7 @@ func (r *run) reportOverridden(next requests.Request) {
 	}
 	for _, m := range requests.ParseQuery(next.Endpoint) {
 		own, sent := next.Params.Get(m.Name)
-		if _, ofJob := r.job.Set.Job.Params.Get(m.Name); !sent || !ofJob {
+		if _, ofJob := r.job.Spec().Params.Get(m.Name); !sent || !ofJob {
 			continue
 		}
 		if text, ok := value.Text(own); ok && text != m.Value {

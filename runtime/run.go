@@ -63,20 +63,20 @@ func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 	}
 	r.shaper = newShaper(r)
 	r.converter = format.NewConverter(format.Options{
-		Response: job.Set.Job.Response, Lists: job.Set.Job.ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
+		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
 	})
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
 	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
-	r.Result.Job, r.Result.Kept = job.Set.Job.ID, l.Carryover[job.Set.Job.ID]
+	r.Result.Job, r.Result.Kept = job.ID(), l.Carryover[job.ID()]
 	return r
 }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain.
 func (r *run) reset() {
-	job := r.job.Set.Job
+	job := r.job.Spec()
 	r.state = state{
 		Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent, Computed: r.Computed,
 	}

@@ -46,11 +46,11 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	if err != nil {
 		return call, nil, err
 	}
-	call.Job = s.job.Set.Job.ID
+	call.Job = s.job.ID()
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {
-			call.Header.Set("Accept", format.Accept(s.job.Set.Job.Response.Format))
+			call.Header.Set("Accept", format.Accept(s.job.Spec().Response.Format))
 		}
 	}
 	return call, withheld, nil

@@ -42,7 +42,7 @@ func (t *tools) serve(job *compile.Job) {
 // readingOf returns the options for reading the responses of a job.
 func (l *Loop) readingOf(job *compile.Job) document.Options {
 	return document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Set.Job.DataField,
+		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Set.Ignore, DataField: job.Spec().DataField,
 		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Set.Dialect),
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes,
 	}

@@ -164,7 +164,7 @@ func (f *factCollector) input(in rules.Input) {
 // facts returns what the configuration says about the job.
 func (j explainer) facts(x *JobExplanation) []fact {
 	f := &factCollector{redact: j.redact}
-	job := j.Set.Job
+	job := j.Spec()
 	paging := "none"
 	if j.Paged() {
 		paging = "method " + j.Set.Method
@@ -222,7 +222,7 @@ func (r RequestExplanation) String() string {
 
 // items adds where the items are and where they go.
 func (f *factCollector) items(j *compile.Job, x *JobExplanation) {
-	job := j.Set.Job
+	job := j.Spec()
 	where := []any{job.Response, job.DataField != nil}
 	if job.DataField != nil {
 		where = append(where, job.DataField.Keys)

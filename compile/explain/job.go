@@ -127,7 +127,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 // items says where the items of the job's responses are.
 func (j explainer) items() ItemsExplanation {
 	x := ItemsExplanation{From: j.Set.ItemsFrom}
-	response, field := j.Set.Job.Response, j.Set.Job.DataField
+	response, field := j.Spec().Response, j.Spec().DataField
 	if response.Format != rules.JSON {
 		x.Format = response.Format
 	}

@@ -33,7 +33,7 @@ func (j explainer) partitions() *PartitionsExplanation {
 	if len(j.Sources) == 0 {
 		return nil
 	}
-	x := &PartitionsExplanation{OnError: j.Set.Job.OnFailure, Together: "all of them"}
+	x := &PartitionsExplanation{OnError: j.Spec().OnFailure, Together: "all of them"}
 	var each []string
 	for i := range j.Sources {
 		v := j.source(&j.Sources[i])
@@ -42,7 +42,7 @@ func (j explainer) partitions() *PartitionsExplanation {
 	}
 	x.Says = "once for each " + strings.Join(each, ", and for each ")
 	if j.Parent != nil {
-		x.Parent = j.Parent.Set.Job.ID
+		x.Parent = j.Parent.ID()
 		x.Together = fmt.Sprintf("those for the items of one page of %s", x.Parent)
 		for _, path := range j.ItemPaths {
 			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.Sources[0].Name, path)))
@@ -141,12 +141,12 @@ func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
 }
 
 func (j explainer) tree() TreeExplanation {
-	x := TreeExplanation{Job: j.Set.Job.ID}
+	x := TreeExplanation{Job: j.ID()}
 	var says []string
 	if p := j.partitions(); p != nil {
 		says = append(says, p.Says)
 	}
-	if j.Set.Job.Silent {
+	if j.Spec().Silent {
 		says = append(says, "its items are not written")
 	}
 	x.Says = strings.Join(says, "; ")

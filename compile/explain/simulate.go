@@ -18,7 +18,7 @@ import (
 
 // requests describes the first two requests of the job, which are made without an API.
 func (x *JobExplanation) requests(j explainer, facts Facts) {
-	s := &simulation{explainer: j, inputs: facts.Inputs, kept: facts.Kept[j.Set.Job.ID]}
+	s := &simulation{explainer: j, inputs: facts.Inputs, kept: facts.Kept[j.ID()]}
 	first, err := s.first()
 	x.First = s.written(first, err)
 	if err != nil {
@@ -58,7 +58,7 @@ func (s *simulation) machine() *language.Machine { return &language.Machine{Give
 
 // first makes the first request.
 func (s *simulation) first() (request requests.Request, err error) {
-	job := s.Set.Job
+	job := s.Spec()
 	s.page = rules.Context{
 		Limit: s.Set.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},

@@ -58,7 +58,7 @@ func (c *coverage) add(e *language.Expression, v any) {
 // report returns the coverage of a job's rules. Audit rules are left out: they
 // stop nothing.
 func (c *coverage) report(job *compile.Job, redact func(string) string) JobCoverage {
-	out := JobCoverage{Job: job.Set.Job.ID, Tests: c.tests[job], Rules: []RuleCoverage{}}
+	out := JobCoverage{Job: job.ID(), Tests: c.tests[job], Rules: []RuleCoverage{}}
 	conditions := []*language.Expression{}
 	for _, s := range slices.Concat(job.Stops, job.OnErrors) {
 		conditions = append(conditions, s.Expression)

@@ -107,7 +107,7 @@ func (s *Suite) Run(ctx context.Context) *Report {
 // run runs one test.
 func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 	out := Result{Name: t.Name, Job: t.Job, Place: s.Source.Location(t.Path), Requests: []string{}}
-	at := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.Job })
+	at := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.ID() == t.Job })
 	if at < 0 {
 		out.Differences = []Difference{{Message: fmt.Sprintf("job %s is not run: it is identical to an earlier job", t.Job)}}
 		return out
@@ -141,7 +141,7 @@ type trial struct {
 
 func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
 	return &trial{suite: s, test: t, job: job, script: &script{
-		answers: t.Pages, format: job.Set.Job.Response.Format, origin: s.BaseURL, redact: s.Redact,
+		answers: t.Pages, format: job.Spec().Response.Format, origin: s.BaseURL, redact: s.Redact,
 		VirtualClock: transport.VirtualClock{Time: scriptStart},
 	}}
 }

@@ -15,7 +15,7 @@ import (
 // configuration. It tries one to three pages with one item or none, and returns the
 // first test that passes, or else the last one.
 func (s *Suite) Sample() string {
-	job := s.Jobs[0].Set.Job
+	job := s.Jobs[0].Spec()
 	full, empty := []any{rules.Object{{Name: "id", Value: 1}}}, []any{}
 	var pages []any
 	var tried Result
@@ -87,7 +87,7 @@ func bodyOf(answer rules.Answer, format string) (body []byte, contentType string
 
 // samplePage returns a page with items as a test has it, and its body: as JSON, or as a
 // string that [bodyOf] sends as its text.
-func samplePage(items []any, job rules.Job) (page, body any) {
+func samplePage(items []any, job *rules.Job) (page, body any) {
 	text := ""
 	switch job.Response.Format {
 	case rules.NDJSON:

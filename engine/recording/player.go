@@ -277,7 +277,7 @@ func (p *Player) sample(req *http.Request, x Exchange) {
 	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 || len(x.ResponseBody) > maxSample {
 		return
 	}
-	if id := of.Job.Set.Job.ID; p.samples[id] == nil {
+	if id := of.Job.ID(); p.samples[id] == nil {
 		p.samples[id] = x.ResponseBody
 	}
 }

@@ -145,11 +145,11 @@ func (l *loss) failWithoutList() (changes []Change) {
 		at = rules.PathOf(l.list...)
 		when = "not has(" + strconv.Quote(at) + ")"
 	}
-	if l.job.Set.Job.DataField == nil {
-		changes = append(changes, Change{Path: append(keysOf(l.job.Set.Job.Path()), "dataField"), Value: at})
+	if l.job.Spec().DataField == nil {
+		changes = append(changes, Change{Path: append(keysOf(l.job.Spec().Path()), "dataField"), Value: at})
 	}
 	if l.shared {
-		when = "job.id == " + strconv.Quote(l.job.Set.Job.ID) + " and " + when
+		when = "job.id == " + strconv.Quote(l.job.ID()) + " and " + when
 	}
 	return append(changes, l.stopRule("noList", when))
 }
@@ -283,7 +283,7 @@ func (l *loss) says(text string) string {
 		list = "list at " + rules.PathOf(l.list...)
 	}
 	unnamed := ""
-	if l.job.Set.Job.DataField == nil {
+	if l.job.Spec().DataField == nil {
 		unnamed = "Set dataField to the path of the list, which the model calls " + rules.PathOf(l.list...) + ". "
 		if len(l.list) == 0 {
 			unnamed = "Set dataField to the path of the list; in the model, it is the response itself. "
@@ -298,8 +298,8 @@ func (f *fixer) shares() bool {
 	list, _, _ := itemsOf(f.job, f.job.Surface())
 	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
 		other, _, _ := itemsOf(j, j.Surface())
-		unnamed := j.Set.Job.DataField == nil || f.job.Set.Job.DataField == nil
-		return j.Set.Job.ID != f.job.Set.Job.ID && j.Set.Path == f.job.Set.Path && (unnamed || !slices.Equal(other, list))
+		unnamed := j.Spec().DataField == nil || f.job.Spec().DataField == nil
+		return j.ID() != f.job.ID() && j.Set.Path == f.job.Set.Path && (unnamed || !slices.Equal(other, list))
 	})
 }
 
@@ -364,7 +364,7 @@ func (f *fixer) try(changes []Change) *trial {
 	if err != nil {
 		return nil
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == f.job.Set.Job.ID })
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == f.job.ID() })
 	if i < 0 {
 		return nil
 	}

@@ -24,7 +24,7 @@ func sampleOf(job *compile.Job, body []byte) (r response) {
 		return response{}
 	}
 	var keys []string
-	if d := job.Set.Job.DataField; d != nil {
+	if d := job.Spec().DataField; d != nil {
 		keys = d.Keys
 		if d.Lists != nil {
 			keys = d.Lists[0].Fixed()

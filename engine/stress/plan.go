@@ -255,7 +255,7 @@ func polls(job *compile.Job) bool {
 
 // itemsOf returns where the model puts the items, or that a response is one item.
 func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step, single bool) {
-	d := job.Set.Job.DataField
+	d := job.Spec().DataField
 	inBody := slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return len(p.Path) > 0 })
 	switch {
 	case d != nil && d.Lists != nil:
@@ -273,7 +273,7 @@ func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []
 
 // otherLists returns the paths of dataField after the first one, whose lists the model leaves empty.
 func otherLists(job *compile.Job) []rules.ItemList {
-	if d := job.Set.Job.DataField; d != nil && len(d.Lists) > 1 {
+	if d := job.Spec().DataField; d != nil && len(d.Lists) > 1 {
 		return d.Lists[1:]
 	}
 	return nil
@@ -295,7 +295,7 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 			sizes = append(sizes, n)
 		}
 	}
-	for _, m := range job.Set.Job.Constants() {
+	for _, m := range job.Spec().Constants() {
 		add(m.Value)
 		if text, isText := m.Value.(string); isText {
 			if n := leadingNumber(text); fmt.Sprint(n) == text {

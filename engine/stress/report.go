@@ -111,9 +111,9 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 
 // job puts one job under stress.
 func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
-	report := JobReport{Job: job.Set.Job.ID, Rows: []Row{}}
+	report := JobReport{Job: job.ID(), Rows: []Row{}}
 	binding := sample(job)
-	stressed, p, err := s.modelled(ctx, job, binding, o.Like[job.Set.Job.ID])
+	stressed, p, err := s.modelled(ctx, job, binding, o.Like[job.ID()])
 	if err != nil {
 		report.Unknown = err.Error()
 		return report, nil, ctx.Err()

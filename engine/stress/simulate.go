@@ -34,7 +34,7 @@ type Simulation struct {
 // Simulate runs the job of an id. The error is that of the context, or says that there is no
 // such job.
 func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation, error) {
-	i := slices.IndexFunc(s.Jobs, func(job *compile.Job) bool { return job.Set.Job.ID == id })
+	i := slices.IndexFunc(s.Jobs, func(job *compile.Job) bool { return job.ID() == id })
 	if i < 0 {
 		return nil, fmt.Errorf("the configuration has no job %q", id)
 	}

@@ -53,7 +53,7 @@ func (t *tree) branches() bool { return len(t.root.Children) > 0 }
 
 // repeats reports whether the list of a job may have an item for other jobs on two pages.
 func (t *tree) repeats() bool {
-	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool { return t.plans[j.Set.Job.ID].canRepeat() })
+	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool { return t.plans[j.ID()].canRepeat() })
 }
 
 // windowed reports whether a job of the tree has windows.
@@ -78,8 +78,8 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	says := ""
 	for _, job := range t.root.Below() {
 		if n := len(job.Sources); n > 0 && job.Sources[n-1].Window != nil && job.Splits() == nil {
-			p := t.plans[job.Set.Job.ID]
-			path := append(keysOf(job.Set.Job.Path()), "for", job.Sources[n-1].Name, "splitWhen")
+			p := t.plans[job.ID()]
+			path := append(keysOf(job.Spec().Path()), "for", job.Sources[n-1].Name, "splitWhen")
 			most := (&api{plan: p, job: job}).capacity()
 			changes = append(changes, Change{Path: path, Value: fmt.Sprintf("total.items >= %d", most)})
 			says = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
@@ -94,7 +94,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	if err != nil {
 		return advice
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.Set.Job.ID == t.root.Set.Job.ID })
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == t.root.ID() })
 	changed := &tree{suite: suite, root: copyOf(suite.Jobs[i], nil, t.plans), plans: t.plans}
 	if changed.row(ctx, &treeBehaviours[0]).Verdict != Complete {
 		return advice
@@ -107,7 +107,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 
 // copyOf returns a tree of jobs as the model needs them, or nil if one has no model.
 func copyOf(job, parent *compile.Job, plans map[string]*plan) *compile.Job {
-	p := plans[job.Set.Job.ID]
+	p := plans[job.ID()]
 	if p == nil {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 // prepare adds the members that children read to the items of their parents, in the plans of a
 // tree.
 func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, literal any) {
-	p := *plans[job.Set.Job.ID]
+	p := *plans[job.ID()]
 	p.parent = len(job.Children) > 0
 	for _, child := range job.Children {
 		decides := decisive(child)
@@ -167,7 +167,7 @@ func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, lite
 		}
 		t.prepare(child, plans, text, literal)
 	}
-	t.plans[job.Set.Job.ID] = &p
+	t.plans[job.ID()] = &p
 }
 
 // A reference is a member of an item that other jobs read.
@@ -271,7 +271,7 @@ const (
 
 // partition returns the API of a partition.
 func (t *treeRun) partition(p runtime.Partition) *api {
-	id := p.Job.Set.Job.ID
+	id := p.Job.ID()
 	key := id + "\n" + p.Label()
 	if a := t.known[key]; a != nil {
 		return a
@@ -292,7 +292,7 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 	if !a.paged {
 		a.size = max(1, len(a.rows))
 	}
-	if p.Job.Set.Job.Silent {
+	if p.Job.Spec().Silent {
 		a.truth = nil
 	}
 	t.known[key] = a
@@ -339,7 +339,7 @@ func scopeOf(p runtime.Partition) string {
 			delete(others, s.Name)
 		}
 	}
-	return p.Job.Set.Job.ID + "\n" + runtime.Partition{Job: p.Job, Binding: others}.Label()
+	return p.Job.ID() + "\n" + runtime.Partition{Job: p.Job, Binding: others}.Label()
 }
 
 func numberOf(v any) (float64, bool) {

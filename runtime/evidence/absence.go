@@ -60,7 +60,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	more := w.promisesMore(hints)
 	if !n.HadItems && hints.Total != 0 {
 		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !more}
-		if f := w.Subject.job.Set.Job.DataField; f != nil {
+		if f := w.Subject.job.Spec().DataField; f != nil {
 			a.Text = f.Text + " (dataField)" + document.Suggest(w.page.Names, f.Keys)
 			a.Ordinary = !more && !w.misspelt(f.Keys)
 		}
@@ -182,7 +182,7 @@ func (p *Presence) Save() map[string][][]string {
 	defer p.mu.Unlock()
 	saved := map[string][][]string{}
 	for job, missing := range p.missing {
-		saved[job.Set.Job.ID] = missing
+		saved[job.ID()] = missing
 	}
 	return saved
 }
@@ -199,5 +199,5 @@ func (p *Presence) Finding(job *compile.Job) *trace.Finding {
 		paths = append(paths, rules.FormatPath(job.Sources[0].Name, path))
 	}
 	return &trace.Finding{ID: findingMissing, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
-		job.Parent.Set.Job.ID, strings.Join(paths, ", nor "), job.Set.Job.ID)}
+		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
 }

@@ -76,7 +76,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 	for _, name := range w.page.Names(nil) {
 		places = append(places, []string{name})
 	}
-	if field := w.Subject.job.Set.Job.DataField; field != nil && len(field.Keys) > 1 {
+	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 1 {
 		parent := field.Keys[:len(field.Keys)-1]
 		for _, name := range w.page.Names(parent) {
 			places = append(places, append(slices.Clone(parent), name))
@@ -152,7 +152,7 @@ func (w *Watcher) noticeComplaint(page *rules.Context) {
 
 // listsErrors reports whether the job lists errors on purpose.
 func (w *Watcher) listsErrors() bool {
-	job := w.Subject.job.Set.Job
+	job := w.Subject.job.Spec()
 	return job.DataField != nil && slices.Equal(job.DataField.Keys, apinames.ErrorsNextToData.Keys) ||
 		job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error")
 }

@@ -254,7 +254,7 @@ func (w *Watcher) noticePaths() {
 
 // listsOf returns the lists of items if there are several, and nil otherwise.
 func (w *Watcher) listsOf() []rules.ItemList {
-	if f := w.Subject.job.Set.Job.DataField; f != nil && len(f.Lists) > 1 {
+	if f := w.Subject.job.Spec().DataField; f != nil && len(f.Lists) > 1 {
 		return f.Lists
 	}
 	return nil

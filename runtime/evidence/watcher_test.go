@@ -129,7 +129,7 @@ func TestACheckpointHasWhatWasNoticed(t *testing.T) {
 	run := func(from int, resume json.RawMessage) (runtime.Result, []json.RawMessage) {
 		loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: bodies, next: from}})}
 		if resume != nil {
-			loop.Resume = map[string]json.RawMessage{job.Set.Job.ID: resume}
+			loop.Resume = map[string]json.RawMessage{job.ID(): resume}
 		}
 		var tokens []json.RawMessage
 		result, err := loop.Run(t.Context(), job, func(_ context.Context, page *runtime.Page) error {
@@ -191,7 +191,7 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 	all := jobsOf(t, pageNumber,
 		users+`, {"id": "child", "endpoint": "users/{u.id}/{u.name}", "dataField": "data", "for": {"u": {"items": "users", "when": "u.active"}}}`)
 	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
-	jobs := map[string]*compile.Job{child.Set.Job.ID: child}
+	jobs := map[string]*compile.Job{child.ID(): child}
 	p := &evidence.Presence{}
 	require.Nil(t, p.Finding(child), "no item was read")
 	p.Note(child, map[string]any{"id": 1})

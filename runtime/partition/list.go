@@ -89,7 +89,7 @@ func lastValue(p runtime.Partition) any {
 }
 
 // silent reports whether the items of a job are not written.
-func (t *treeRun) silent(job *compile.Job) bool { return job.Set.Job.Silent || !t.selects(job) }
+func (t *treeRun) silent(job *compile.Job) bool { return job.Spec().Silent || !t.selects(job) }
 
 // eachChildItem calls f with each child, each item of the page that the child runs for, and the
 // values that the child reads of the item. i is the index of the child, and n counts its items.

@@ -107,7 +107,7 @@ func (t *treeRun) checkpoint(ctx context.Context, s stack, done bool) (json.RawM
 		token, err = w.concealer.Conceal(token)
 	}
 	if err = errors.Join(w.err, err); err != nil {
-		return nil, &failure.Error{Class: failure.Config, Job: t.root.Set.Job.ID, Op: "checkpoint", Message: err.Error(), Err: err}
+		return nil, &failure.Error{Class: failure.Config, Job: t.root.ID(), Op: "checkpoint", Message: err.Error(), Err: err}
 	}
 	if w.rests != nil {
 		token = slices.Concat(token[:len(token)-1], []byte(`,"rests":[`), w.rests, []byte("]}"))
@@ -152,7 +152,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 
 // tasks returns the remaining tasks of a job, and writes their values.
 func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
-	saved := &savedTasks{Job: job.Set.Job.ID}
+	saved := &savedTasks{Job: job.ID()}
 	if len(tasks) == 0 {
 		return saved
 	}
@@ -197,7 +197,7 @@ func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) 
 // comes from a file that may be damaged or written by hand, so all of it is checked before the
 // first request: a run must be able to save its jobs and types.
 func (t *treeRun) resume(ctx context.Context) (*task, error) {
-	id := t.root.Set.Job.ID
+	id := t.root.ID()
 	token := t.Resume[id]
 	if token == nil {
 		return &task{job: t.root}, nil
@@ -247,7 +247,7 @@ func (r *stackReader) read(from savedRoot) (root *task, err error) {
 	case !variables && from.Partition != nil && from.Search == nil:
 		root, err = r.task(job, 0, from.Partition)
 	default:
-		err = fmt.Errorf("it has no position of job %q, or one of another kind", job.Set.Job.ID)
+		err = fmt.Errorf("it has no position of job %q, or one of another kind", job.ID())
 	}
 	if err == nil && slices.ContainsFunc(r.rests, func(rest []saved.Value[any]) bool { return rest != nil }) {
 		err = errors.New("it has values that belong to no variable")
@@ -257,7 +257,7 @@ func (r *stackReader) read(from savedRoot) (root *task, err error) {
 
 // task decodes a task on the stack.
 func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task, error) {
-	id, at := job.Set.Job.ID, &progress{position: from.Position}
+	id, at := job.ID(), &progress{position: from.Position}
 	one := &task{job: job, level: level, value: from.Value.Value, from: at}
 	if one.searches() {
 		if from.Position != nil || from.Children != nil {
@@ -280,7 +280,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 	}
 	children := r.tree.children(job)
 	for _, b := range from.Children {
-		i := slices.IndexFunc(children, func(child *compile.Job) bool { return b != nil && child.Set.Job.ID == b.Job })
+		i := slices.IndexFunc(children, func(child *compile.Job) bool { return b != nil && child.ID() == b.Job })
 		if i < 0 {
 			return nil, fmt.Errorf("it has jobs for the items of %q that the configuration does not have there", id)
 		}
@@ -295,7 +295,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 
 // tasks decodes the tasks with values of a variable of a job.
 func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*task, *windows, error) {
-	id := job.Set.Job.ID
+	id := job.ID()
 	if from == nil || from.Job != id || from.Level != level {
 		return nil, nil, fmt.Errorf("it has no values of variable %d of job %q, or those of another one", level+1, id)
 	}

@@ -51,12 +51,12 @@ func newTally(w Walk, root *compile.Job) *Tally {
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
 	}
-	if len(t.all) > 1 || len(root.Sources) > 0 || root.Set.Job.Silent {
-		t.rootID = root.Set.Job.ID
+	if len(t.all) > 1 || len(root.Sources) > 0 || root.Spec().Silent {
+		t.rootID = root.ID()
 	}
 	for _, job := range t.all {
-		t.jobs[job.Set.Job.ID] = job
-		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.Set.Job.ID, Root: t.rootID, StoppedBy: []string{}}}
+		t.jobs[job.ID()] = job
+		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
 		if len(job.Sources) > 0 {
 			t.results[job].Partitions = &runtime.Partitions{}
 			t.seen[job] = &evidence.Seen{}
@@ -172,7 +172,7 @@ func (t *Tally) logKept(results []EndedResult) {
 	var keepers []string
 	for _, job := range t.all {
 		if len(job.Keeps) > 0 {
-			keepers = append(keepers, fmt.Sprintf("'%s'", job.Set.Job.ID))
+			keepers = append(keepers, fmt.Sprintf("'%s'", job.ID()))
 		}
 	}
 	if keepers == nil {
@@ -203,7 +203,7 @@ func (t *Tally) save() tallyState {
 	s := tallyState{Missing: t.found.Save(), Seen: map[string]*evidence.Seen{}}
 	for _, job := range t.all {
 		if one := t.seen[job]; one != nil && !one.Empty() {
-			s.Seen[job.Set.Job.ID] = one
+			s.Seen[job.ID()] = one
 		}
 		if r := t.results[job]; r.Outcome != "" {
 			s.Results = append(s.Results, *r)
@@ -295,7 +295,7 @@ func (t *Tally) Restore(saved json.RawMessage) error {
 		err = t.check(s)
 	}
 	if err != nil {
-		return runtime.Unusable(t.root.Set.Job.ID, err)
+		return runtime.Unusable(t.root.ID(), err)
 	}
 	t.takeUp(s)
 	return nil

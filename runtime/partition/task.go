@@ -97,7 +97,7 @@ func RootTasks(roots []*compile.Job, limited bool) []Task {
 	}
 	tasks := make([]Task, len(roots))
 	for i, root := range roots {
-		tasks[i] = Task{ID: fmt.Sprint(i), Job: root.Set.Job.ID}
+		tasks[i] = Task{ID: fmt.Sprint(i), Job: root.ID()}
 	}
 	return tasks
 }
@@ -168,7 +168,7 @@ func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step string, v any) (Task, error) {
 	p := r.partition.With(job, job.Sources[level].Name, v)
 	raw, err := c.Encode(p.Binding)
-	return Task{ID: r.task.ID + "-" + step, Job: job.Set.Job.ID, Level: level + 1, Binding: raw}, err
+	return Task{ID: r.task.ID + "-" + step, Job: job.ID(), Level: level + 1, Binding: raw}, err
 }
 
 func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }

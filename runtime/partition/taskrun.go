@@ -59,7 +59,7 @@ func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
 	if err != nil {
 		return err
 	}
-	page.Root, page.Skipped = r.root.Set.Job.ID, skipsOn(r.job, page)
+	page.Root, page.Skipped = r.root.ID(), skipsOn(r.job, page)
 	failed := page.Outcome == rules.Failed
 	if failed && !page.Skipped {
 		r.unstored = new(page.Record)

@@ -65,7 +65,7 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
-	if len(root.Sources) == 0 && len(w.children(root)) == 0 && !root.Set.Job.Silent {
+	if len(root.Sources) == 0 && len(w.children(root)) == 0 && !root.Spec().Silent {
 		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
 			return sink(ctx, page)
@@ -79,7 +79,7 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 }
 
 // selects reports whether the items of a job are written.
-func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.Set.Job.ID] }
+func (w Walk) selects(job *compile.Job) bool { return w.Jobs == nil || w.Jobs[job.ID()] }
 
 // children returns the children of a job that run.
 func (w Walk) children(job *compile.Job) []*compile.Job {
@@ -129,7 +129,7 @@ func (t *treeRun) run(ctx context.Context) error {
 // reveal decodes the kept values of the previous run.
 func (t *treeRun) reveal(ctx context.Context) error {
 	for _, job := range t.all {
-		kept, err := t.RevealKept(ctx, job.Set.Job.ID)
+		kept, err := t.RevealKept(ctx, job.ID())
 		if err != nil {
 			return err
 		}
@@ -140,7 +140,7 @@ func (t *treeRun) reveal(ctx context.Context) error {
 
 // ruleContext returns the context for the rules of a variable.
 func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
-	job := p.Job.Set.Job
+	job := p.Job.Spec()
 	return &rules.Context{
 		Limit: p.Job.Set.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
@@ -150,7 +150,7 @@ func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
 // fault returns the error of a rule of a variable.
 func (t *treeRun) fault(p runtime.Partition, err error) error {
 	e := &failure.Error{
-		Class: p.Blame(), Job: p.Job.Set.Job.ID, Partition: t.Redactor.String(p.Label()), Op: "for",
+		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for",
 		Message: t.Redactor.String(err.Error()), Err: err,
 	}
 	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {

@@ -83,7 +83,7 @@ func (f *frame) run(ctx context.Context) error {
 		return nil
 	case len(f.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, endOf(f.failed(resultAt(f.task.job.Set.Job.ID, f.position), err)))
+			f.forwardEnd(f.partition, endOf(f.failed(resultAt(f.task.job.ID(), f.position), err)))
 			return err
 		}
 	}
@@ -148,7 +148,7 @@ func (f *frame) runChildren(ctx context.Context) error {
 		child := f.currentChild()
 		switch {
 		case ctx.Err() != nil:
-			return cancelled(ctx, f.partition.Job.Set.Job.ID, 0)
+			return cancelled(ctx, f.partition.Job.ID(), 0)
 		case child == nil:
 			return nil
 		}
@@ -295,7 +295,7 @@ func (f *frame) leaveOut() {
 	if job := f.partition.Job; !f.limited[job] {
 		f.limited[job] = true
 		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: runtime.Result{
-			Job: job.Set.Job.ID, Outcome: rules.Limited, Reason: runtime.LimitPartitions, StoppedBy: []string{},
+			Job: job.ID(), Outcome: rules.Limited, Reason: runtime.LimitPartitions, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached",
 		}})
 	}
@@ -304,7 +304,7 @@ func (f *frame) leaveOut() {
 // deliver passes a page to the sink.
 func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 	page := d.page
-	page.Root, page.Final = t.root.Set.Job.ID, d.last
+	page.Root, page.Final = t.root.ID(), d.last
 	if items, lists := page.Items, page.Lists; d.silent {
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()
@@ -325,21 +325,21 @@ func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 func (t *treeRun) recordEnd(p runtime.Partition, result EndedResult) {
 	if failed := result.FailedPage; failed != nil && result.Skipped && t.Skipped != nil {
 		failed.Skipped = true
-		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.Set.Job.ID})
+		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})
 	}
 	t.Tally.end(p, result)
 }
 
 // skipsOn reports whether a partition of a job fails on a page and is skipped.
 func skipsOn(job *compile.Job, page *runtime.Page) bool {
-	return page.Outcome == rules.Failed && job.Set.Job.OnFailure == rules.PartitionSkip &&
+	return page.Outcome == rules.Failed && job.Spec().OnFailure == rules.PartitionSkip &&
 		page.Error != nil && skippableClass(failure.Class(page.Error.Class))
 }
 
 // skips reports whether a partition of a job that failed with an error is skipped.
 func skips(job *compile.Job, err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
-	return ok && job.Set.Job.OnFailure == rules.PartitionSkip && skippableClass(known.Class)
+	return ok && job.Spec().OnFailure == rules.PartitionSkip && skippableClass(known.Class)
 }
 
 // skippableClass reports whether a run may continue after a partition failed with an error of the
