@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,8 +19,8 @@ import (
 
 const module = "github.com/stopwhen/stopwhen/"
 
-// mayImport are the arrows of docs/ARCHITECTURE.md: which packages of the
-// module, and which libraries, the code of a folder may import.
+// mayImport says which packages of the module, and which libraries, the code of a folder may
+// import.
 var mayImport = map[string][]string{
 	"rules/value":     {},
 	"rules/php":       {module + "rules/value"},
@@ -126,10 +127,33 @@ func goFiles(t *testing.T, visit func(folder, name string, file *ast.File, set *
 	require.NoError(t, err)
 }
 
+// readingOrder returns the positions of the packages in the table of docs/ARCHITECTURE.md.
+func readingOrder(t *testing.T) map[string]int {
+	t.Helper()
+	page, err := os.ReadFile("../docs/ARCHITECTURE.md")
+	require.NoError(t, err)
+	_, section, _ := strings.Cut(string(page), "\n## Packages\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	order := map[string]int{}
+	for line := range strings.Lines(section) {
+		if !strings.HasPrefix(line, "| `") {
+			continue
+		}
+		for i, name := range strings.Split(strings.Split(line, "|")[1], "`") {
+			if i%2 == 1 {
+				order[name] = len(order) + 1
+			}
+		}
+	}
+	return order
+}
+
 func TestImportsRunOneWay(t *testing.T) {
+	order := readingOrder(t)
 	goFiles(t, func(folder, name string, file *ast.File, _ *token.FileSet) {
 		allowed, known := mayImport[folder]
-		require.True(t, known, "%s: add the folder to the picture in docs/ARCHITECTURE.md and here", name)
+		require.True(t, known, "%s: add the folder to mayImport", name)
+		require.Contains(t, order, folder, "add it to the table of packages in docs/ARCHITECTURE.md")
 		for _, spec := range file.Imports {
 			path, _ := strconv.Unquote(spec.Path.Value)
 			if path == "runtime" {
@@ -138,6 +162,9 @@ func TestImportsRunOneWay(t *testing.T) {
 			}
 			if !strings.Contains(path, ".") {
 				continue // the standard library
+			}
+			if imported, ours := strings.CutPrefix(path, module); ours {
+				require.Less(t, order[imported], order[folder], "docs/ARCHITECTURE.md lists %s before %s", folder, imported)
 			}
 			ok := false
 			for _, prefix := range allowed {

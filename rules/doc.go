@@ -14,7 +14,7 @@
 //	                  own: http.go, auth.go, job.go, partition.go, response.go, input.go, tests.go
 //	read.go           reads one object by its table of fields (field.go), whose kinds are the
 //	                  table of kind.go; settings.go holds the result
-//	pagination.go     has the fields of a pagination object
+//	pagination.go     reads a pagination object by the row of its method
 //	lower.go          [Config.Lower] makes one list of [Rule] (rule.go) for each job
 //	pager.go          makes the rules that page a job from the tables; nextrequest.go those of
 //	                  the next request, itemfields.go those of items, computed.go and

@@ -269,56 +269,6 @@ func (r *reader) split(path, delimiter string) []string {
 	return strings.Split(path, delimiter)
 }
 
-// pagination reads a pagination object by the table of its method. It returns nil if the
-// object cannot be used.
-func (r *reader) pagination(path string, v any) *pagination {
-	switches, own := SwitchesOf(r.dialect), *r
-	r = &own
-	if r.diags = cmp.Or(r.paging, r.diags); switches.ignoreUnknown {
-		r.unknown = diag.SeverityWarning
-	}
-	object, ok := value.Members(v)
-	if !ok {
-		if !switches.optionalMethod {
-			r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
-		}
-		return nil
-	}
-	method, ok := r.method(path, object)
-	if !ok {
-		return nil
-	}
-	p := &pagination{path: path, method: method, settings: r.object(path, object, r.catalog.fieldsOf(method))}
-	p.settings.defaults = map[string]setting{} // every job asks for them
-	p.check(r.diags, switches)
-	return p
-}
-
-// method finds the method of a pagination object.
-func (r *reader) method(path string, object Object) (Method, bool) {
-	written, _ := object.Get("method")
-	if SwitchesOf(r.dialect).optionalMethod && php.EmptyConfig(written) {
-		return Method{}, false
-	}
-	name, _ := written.(string)
-	var known []string
-	for _, m := range r.catalog.methods {
-		if m.KeboolaOnly && r.dialect != Keboola {
-			continue
-		}
-		if m.Name == name {
-			return m, true
-		}
-		known = append(known, m.Name)
-	}
-	if written == nil {
-		r.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
-	} else {
-		r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
-	}
-	return Method{}, false
-}
-
 // nearest returns a hint for an unknown name: the one that was probably meant, or
 // all that are known.
 func nearest(name string, known []string) string {
