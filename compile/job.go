@@ -25,10 +25,10 @@ type Job struct {
 	Shape    Shape
 	Needs    Needs
 
-	Sources   []Source   // the variables of for, in their order
-	Parent    *Job       // the job whose items the partitions are for, or nil
-	Children  []*Job     // the jobs that are for the items of this one, in their order
-	ItemPaths [][]string // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
+	For       []ForVariable // the variables of for, in their order
+	Parent    *Job          // the job whose items the partitions are for, or nil
+	Children  []*Job        // the jobs that are for the items of this one, in their order
+	ItemPaths [][]string    // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
 
 	ItemNeeds [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
 
@@ -100,7 +100,7 @@ func newShared(in *language.Language) *shared {
 }
 
 func (c *compilation) job() *Job {
-	job := &Job{Set: c.set, Sources: value.Map(c.set.Job.For, func(s rules.Source) Source { return Source{Source: s} })}
+	job := &Job{Set: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
 	c.checkVariables()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit { // compiled on demand by Audit
@@ -121,8 +121,8 @@ func (c *compilation) job() *Job {
 		}
 		switch rule.Role {
 		case rules.For:
-			job.addSource(e)
-			if err := c.checkSource(e); err != nil {
+			job.addVariable(e)
+			if err := c.checkVariable(e); err != nil {
 				c.report(rule, err)
 			}
 		case rules.Init:

@@ -51,7 +51,7 @@ var before = rules.Method{
 	},
 	State: []rules.Variable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "before", Value: `state.oldest`}}},
-	Stops: []rules.Template{{ID: "before.end", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+	Stops: []rules.StopRule{{ID: "before.end", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 }
 
 // isStale reports whether an entry is older than 30 days.

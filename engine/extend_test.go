@@ -45,7 +45,7 @@ func from() rules.Method {
 		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Default: "from", Doc: "parameter that carries it"}},
 		State:  []rules.Variable{{Name: "read", Init: `0`, Next: `state.read + count`}},
 		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Conditions{}},
-		Stops:  []rules.Template{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 	}
 }
 
@@ -222,7 +222,7 @@ func TestAnAddedStopForEveryMemberOfASetting(t *testing.T) {
 	api := numbers(t)
 	method := from()
 	method.Fields = append(method.Fields, rules.Field{Name: "done", Kind: rules.Paths, Doc: "paths that are empty at the end"})
-	method.Stops = []rules.Template{{
+	method.Stops = []rules.StopRule{{
 		ID: "from.done", Each: "done", When: `empty(at(${each})) or page > 3`, Clause: "all are empty", Message: "all are empty", Only: rules.Conditions{rules.With("done")},
 	}}
 	for _, c := range []struct {

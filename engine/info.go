@@ -111,7 +111,7 @@ func (e *Engine) Fingerprint() map[string]string {
 			note("items", j.Response)
 		}
 		for _, s := range j.For {
-			note("requests", j.ID, s.Name, s.Items, s.Values, s.Window)
+			note("requests", j.ID, s.Name, s.Items, s.Constants, s.Window)
 		}
 		if len(j.For) > 0 {
 			note("rules", j.ID, j.OnFailure)
@@ -129,7 +129,7 @@ func (e *Engine) Fingerprint() map[string]string {
 			if r.Role == rules.Keep {
 				note("keep of "+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
 				for _, s := range j.For { // a new value has items that no run has read
-					note("keep of "+j.ID, s.Name, s.Items, s.Values)
+					note("keep of "+j.ID, s.Name, s.Items, s.Constants)
 				}
 			}
 		}

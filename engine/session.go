@@ -122,7 +122,7 @@ func (d Distributed) Outlines() []Outline {
 	var add func(*compile.Job) bool
 	add = func(job *compile.Job) bool {
 		place := len(all)
-		all = append(all, Outline{Job: job.ID(), Variables: len(job.Sources)})
+		all = append(all, Outline{Job: job.ID(), Variables: len(job.For)})
 		if job.Parent != nil {
 			all[place].Parent = job.Parent.ID()
 		}

@@ -22,7 +22,7 @@ var stamp = rules.Method{
 	},
 	State: []rules.Variable{{Name: "stamp", Init: `nil`, Next: `at(items[-1], ${stampKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "${sinceParam}", Value: `state.stamp`}}},
-	Stops: []rules.Template{
+	Stops: []rules.StopRule{
 		{ID: "stamp.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"},
 	},
 }

@@ -46,7 +46,7 @@ func (c *Catalog) checkMethod(m Method) error {
 			e.wrong("stop %q: the id is taken", t.ID)
 		}
 		ids = append(ids, t.ID)
-		e.template("stop "+t.ID, t)
+		e.stopRule("stop "+t.ID, t)
 	}
 	return e.err()
 }
@@ -70,13 +70,13 @@ func (c *Catalog) checkGuard(g Guard) error {
 	if g.Threshold != nil {
 		e.table("guards.", []Field{g.field()})
 	}
-	e.template("guard", g.template())
+	e.stopRule("guard", g.stopRule())
 	return e.err()
 }
 
 // isShared reports whether a stopping rule that all methods share has the id.
 func isShared(id string) bool {
-	return slices.ContainsFunc(sharedStops, func(t Template) bool { return t.ID == id })
+	return slices.ContainsFunc(sharedStops, func(t StopRule) bool { return t.ID == id })
 }
 
 // addition collects what is wrong with an addition to a catalog.
@@ -189,7 +189,7 @@ func (e *addition) overlay(o Overlay) {
 	}
 }
 
-func (e *addition) template(at string, t Template) {
+func (e *addition) stopRule(at string, t StopRule) {
 	e.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
 	e.row(at, nil, "", nil, t.Message)
 	e.row(at, nil, "", phraseNames, t.Clause)

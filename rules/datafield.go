@@ -127,7 +127,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 // withoutBraces returns a path with its doubled braces as single ones. It reports false if
 // the path has an expression in braces, as an address may have.
 func withoutBraces(text string) (string, bool) {
-	parts, err := parseTemplate(text)
+	parts, err := parseAddress(text)
 	if err != nil || len(parts) > 1 {
 		return "", false
 	}

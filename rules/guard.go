@@ -98,9 +98,9 @@ func (g Guard) field() Field {
 	return f
 }
 
-// template returns the guard as a stopping rule.
-func (g Guard) template() Template {
-	t := Template{
+// stopRule returns the guard as a stopping rule.
+func (g Guard) stopRule() StopRule {
+	t := StopRule{
 		ID: g.ID, When: g.When, Keboola: g.Keboola, Drop: g.Drop, Outcome: g.Outcome,
 		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
 	}

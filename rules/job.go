@@ -21,9 +21,9 @@ type Job struct {
 	Filter        string      // expression; "" if every item passes
 	Fields        []ItemField // in the order in which members are added
 	Response      Response
-	For           []Source // variables of its partitions; nil if the job is one partition
-	Silent        bool     // its items are not written (emit)
-	OnFailure     string   // [PartitionFail] or [PartitionSkip], when a partition fails
+	For           []ForVariable // variables of its partitions; nil if the job is one partition
+	Silent        bool          // its items are not written (emit)
+	OnFailure     string        // [PartitionFail] or [PartitionSkip], when a partition fails
 
 	scroller string // its scroller, if the method is multiple
 	path     string // config path of the job
@@ -96,7 +96,7 @@ func (d *decoder) job(s, api settings) Job {
 		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
-	j.For, j.Silent, j.OnFailure = d.sources(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
+	j.For, j.Silent, j.OnFailure = d.variables(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	if j.secretEndpoint && s.get("dataType").Default {
 		j.DataType = "" // the id of the job

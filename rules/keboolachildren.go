@@ -64,7 +64,7 @@ func (k *keboolaConfig) child(path string, v any, api settings, up ancestors) {
 	if when := k.filter(filter, item); when != "" {
 		given.set(setting{Name: "when", Value: when, at: filter.path()})
 	}
-	job.For = []Source{{Name: item, path: path, given: given}}
+	job.For = []ForVariable{{Name: item, path: path, given: given}}
 	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
 	k.placeholders(&job, s.get("placeholders"), &up)
 	k.fillIn(&job, s.get("endpoint"), up)
@@ -86,7 +86,8 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 	k.timesAsked, job.keepsStart = false, true
 	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
 	at := diag.Join(job.path, "children")
-	job.For = append(job.For, Source{Name: sharedTimes, path: at, given: settings{own: []setting{{Name: "values", Value: source, at: at}}}})
+	given := settings{own: []setting{{Name: "values", Value: source, at: at}}}
+	job.For = append(job.For, ForVariable{Name: sharedTimes, path: at, given: given})
 }
 
 // placeholders adds a variable for each placeholder: the value at a path of an item above.
@@ -104,7 +105,7 @@ func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
 		}
 		name := up.variable(m.Name)
 		each := setting{Name: "values", Value: "phpEach(" + source + ")", at: path}
-		job.For = append(job.For, Source{Name: name, path: path, given: settings{own: []setting{each}}})
+		job.For = append(job.For, ForVariable{Name: name, path: path, given: settings{own: []setting{each}}})
 		up.placeholders = up.placeholders.With(m.Name, name)
 		tag := "parent_" + strings.TrimPrefix(field, "parent_")
 		up.fields = withMember(up.fields, tag, name, path)

@@ -12,7 +12,7 @@ type Method struct {
 	Fields []Field
 	State  []Variable
 	Next   Overlay
-	Stops  []Template
+	Stops  []StopRule
 	OneOf  []string // settings of which exactly one must be configured
 
 	Example Object // settings that the reference prints the method with; nil to print no example
@@ -71,8 +71,8 @@ type Part struct {
 	Hint    string // the hint for a job whose own value of the part is overridden
 }
 
-// Template is a stopping rule of a method.
-type Template struct {
+// StopRule is a stopping rule of a method.
+type StopRule struct {
 	ID      string
 	When    string // expression, boolean
 	Keboola string // the reference's reading, where it differs; [Off]: not in dialect keboola
@@ -115,7 +115,7 @@ var builtinMethods = []Method{
 			},
 			ApplyToFirst: Conditions{With("firstPageParams")},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "offset.empty", When: `count == 0`, Keboola: Off, Clause: emptyClause, Message: emptyMessage},
 			{ID: "offset.short", When: `count < limit`, Clause: shortClause, Message: shortMessage},
 		},
@@ -127,7 +127,7 @@ var builtinMethods = []Method{
 		Fields:  pageNumberFields(),
 		State:   pageNumberState,
 		Next:    pageNumberNext,
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
 				Clause: emptyClause, Message: emptyMessage},
 			{ID: "pagenum.short", When: Off, Keboola: `limit != nil and count < limit`,
@@ -162,7 +162,7 @@ var builtinMethods = []Method{
 					Says: "the least ${idKey} so far + ${increment}"},
 			},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "cursor.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 		},
 	},
@@ -173,7 +173,7 @@ var builtinMethods = []Method{
 		Fields: append(responseURLFields("delimiter"),
 			Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "separator of the keys in urlKey"}),
 		Next: responseURLNext,
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
 				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 		},
@@ -184,7 +184,7 @@ var builtinMethods = []Method{
 		Example: Object{},
 		Fields:  responseURLFields(""),
 		Next:    responseURLNext,
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
 				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 			{ID: "zendesk.response.url.recent",
@@ -220,7 +220,7 @@ var builtinMethods = []Method{
 			},
 			IncludeParams: Conditions{With("includeParams")},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
 				Clause:  "the response has no value at ${responseParam}",
 				Message: "the response to page {page} has no value at ${responseParam}"},
@@ -248,7 +248,7 @@ var builtinMethods = []Method{
 			},
 			IncludeParams: Conditions{With("includeParams")},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "response.params.end", Only: Conditions{With("responseParams")}, Each: "responseParams", When: `empty(at(${each}))`,
 				Clause:  "the response has none of the values to send",
 				Message: "the response to page {page} has none of the values to send"},
@@ -271,7 +271,7 @@ var builtinMethods = []Method{
 			URL:           Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
 			IncludeParams: Conditions{With("includeParams")},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
 				Clause:  "the response has no Link header with rel=${rel}",
 				Message: "the response to page {page} has no Link header with rel=${rel}"},
@@ -294,7 +294,7 @@ var builtinMethods = []Method{
 			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
 			IncludeParams: Conditions{With("includeParams")},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
 				Clause:  "the response has no header ${responseHeader}",
 				Message: "the response to page {page} has no header ${responseHeader}"},
@@ -311,7 +311,7 @@ var builtinMethods = []Method{
 		OneOf: []string{"pagesField", "pagesHeader"},
 		State: pageNumberState,
 		Next:  pageNumberNext,
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "pagecount.last", Only: Conditions{With("pagesField")}, When: `page >= number(at(${pagesField}))`,
 				Clause:  "the number of pages reaches ${pagesField} of the response",
 				Message: "${pagesField} says that page {page} is the last"},
@@ -337,7 +337,7 @@ var builtinMethods = []Method{
 		Next: Overlay{
 			Params: []Part{{Name: "${param}", Value: `state.key`}},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`, Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
@@ -358,7 +358,7 @@ var builtinMethods = []Method{
 				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`, Says: "pageInfo.endCursor of ${connection}",
 			}},
 		},
-		Stops: []Template{
+		Stops: []StopRule{
 			{ID: "graphql.relay.errors", When: `truthy(at("errors"))`, Outcome: Failed,
 				Clause:  "the response has errors, which GraphQL sends with status 200",
 				Message: "the API returned an error: {body.errors[0].message}"},

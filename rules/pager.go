@@ -70,14 +70,14 @@ func (s *pager) pageLimit() {
 }
 
 // stop adds a rule of a table if it is in force.
-func (s *pager) stop(t Template, origin Origin) {
+func (s *pager) stop(t StopRule, origin Origin) {
 	if rule, ok := s.rule(t, s.settings, origin); ok {
 		s.add(rule)
 	}
 }
 
 // rule makes the rule of a row of a table. It reports false if the rule is not in force.
-func (s *pager) rule(t Template, settings settings, origin Origin) (Rule, bool) {
+func (s *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
 	source := s.source(t.When, t.Keboola)
 	if source == Off || !settings.hold(t.Only) {
 		return Rule{}, false
@@ -250,7 +250,7 @@ func (s *pager) guards() {
 		if settings.get(name).path() != own.path() { // it is configured next to the scroller
 			settings = settings.with(name, own)
 		}
-		rule, ok := s.rule(g.template(), settings, origin)
+		rule, ok := s.rule(g.stopRule(), settings, origin)
 		if !ok {
 			s.unused(g.ID, name+" is not set", origin)
 			continue

@@ -14,26 +14,27 @@ import (
 // variables of for. It begins with a fresh state, and its guards, limits and audit are its
 // own.
 
-// A Source says which values a variable of for has.
-type Source struct {
-	Name   string  // the name of the variable
-	Items  string  // ID of the job whose items are the values; empty for another source
-	Values []any   // constants; nil if an expression gives the values
-	Window *Window // consecutive spans of times or numbers; nil for another source
+// A ForVariable is a variable of for, with one of four kinds of values: the items of another job,
+// constants, the values of an expression, or windows.
+type ForVariable struct {
+	Name      string  // the name of the variable
+	Items     string  // ID of the job whose items are the values; empty for the other kinds
+	Constants []any   // nil for the other kinds
+	Window    *Window // consecutive spans of times or numbers; nil for the other kinds
 
 	given settings
 	path  string
 }
 
-// ID returns the id of a rule of the source: "for.window.from".
-func (s Source) ID(key string) string { return "for." + s.Name + "." + key }
+// ID returns the id of the rule of a key of the variable: "for.window.from".
+func (v ForVariable) ID(key string) string { return "for." + v.Name + "." + key }
 
 // A Window says how an interval is divided into windows. Its bounds are rules.
 type Window struct {
 	Step     Span // zero for a single window
 	Overlap  Span // how much earlier each window but the first begins
-	Smallest Span // a window that is not larger is not split; zero: one second, or the number 1
-	Splits   bool // there is a rule that splits a window
+	Smallest Span // a window that is not larger is not split; if it is zero, one second or the number 1
+	Splits   bool // a rule may split a window
 }
 
 // The policies for a partition that fails.
@@ -59,82 +60,79 @@ var limitsFields = []Field{
 	{Name: "partitions", Kind: Count, Fact: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
-// sources reads the variables of a job.
-func (d *decoder) sources(s setting) []Source {
-	var all []Source
+// variables reads the variables of a job.
+func (d *decoder) variables(s setting) []ForVariable {
+	var all []ForVariable
 	for _, one := range s.list() {
 		given, ok := one.Value.(settings)
 		if !ok {
 			continue
 		}
-		source := Source{Name: one.Name, Items: given.get("items").text(), given: given, path: one.path()}
-		d.checkSource(&source)
-		all = append(all, source)
+		v := ForVariable{Name: one.Name, Items: given.get("items").text(), given: given, path: one.path()}
+		d.checkVariable(&v)
+		all = append(all, v)
 	}
 	return all
 }
 
-// sourceKeys are the keys of each kind of source: the first one decides.
-var sourceKeys = [][]string{
+// valueKeys are the keys of each kind of values. A variable is of a kind if it has the first of its keys.
+var valueKeys = [][]string{
 	{"items", "when"},
 	{"values"},
 	{"from", "to", "step", "overlap", "splitWhen", "smallest"},
 }
 
-// checkSource checks that a source is of exactly one kind, and reads its values.
-func (d *decoder) checkSource(s *Source) {
-	if !IsIdentifier(s.Name) {
-		d.diags.Errorf(diag.Key(s.path), "want a name that expressions can use, such as order")
+// checkVariable checks that a variable has exactly one kind of values, and reads them.
+func (d *decoder) checkVariable(v *ForVariable) {
+	if !IsIdentifier(v.Name) {
+		d.diags.Errorf(diag.Key(v.path), "want a name that expressions can use, such as order")
 	}
-	kind := slices.IndexFunc(sourceKeys, func(keys []string) bool { return s.given.get(keys[0]).given() })
+	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.given.get(keys[0]).given() })
 	if kind < 0 {
-		d.diags.Errorf(diag.Value(s.path), "want one of items, values and from").
+		d.diags.Errorf(diag.Value(v.path), "want one of items, values and from").
 			WithHint(`for instance {"items": "orders"}, {"values": ["a", "b"]} or {"from": "2026-01-01", "to": "now()", "step": "7d"}`)
 		return
 	}
-	for i, keys := range sourceKeys {
+	for i, keys := range valueKeys {
 		for _, key := range keys {
-			if one := s.given.get(key); i != kind && one.given() {
-				d.diags.Errorf(diag.Key(one.path()), "%s does not go with %s", key, sourceKeys[kind][0])
+			if one := v.given.get(key); i != kind && one.given() {
+				d.diags.Errorf(diag.Key(one.path()), "%v does not go with %s", key, valueKeys[kind][0])
 			}
 		}
 	}
-	switch sourceKeys[kind][0] {
+	switch valueKeys[kind][0] {
 	case "values":
-		d.constantValues(s)
+		d.constantValues(v)
 	case "from":
-		d.window(s)
+		d.window(v)
 	}
 }
 
 // constantValues reads a list of values, unless an expression gives one of them.
-func (d *decoder) constantValues(s *Source) {
-	one := s.given.get("values")
-	v := d.paramValue(one.path(), one.Value)
-	list, isList := v.([]any)
-	if computedIn(v) != nil {
-		s.given = s.given.with("values", setting{Value: sourceOfValue(v), at: one.path()})
+func (d *decoder) constantValues(v *ForVariable) {
+	one := v.given.get("values")
+	values := d.paramValue(one.path(), one.Value)
+	if computedIn(values) != nil {
+		v.given = v.given.with("values", setting{Value: sourceOfValue(values), at: one.path()})
 		return
 	}
-	if isList {
-		s.Values = list
-	}
+	v.Constants, _ = values.([]any)
 }
 
 // window reads the lengths of windows.
-func (d *decoder) window(s *Source) {
-	if to := s.given.get("to"); !to.given() {
-		d.diags.Errorf(diag.Value(s.path), "to is missing: the end of the last window")
+func (d *decoder) window(v *ForVariable) {
+	if to := v.given.get("to"); !to.given() {
+		d.diags.Errorf(diag.Value(v.path), "to is missing: the end of the last window")
 	}
-	w := &Window{Splits: s.given.get("splitWhen").given()}
-	w.Step, w.Overlap, w.Smallest = d.span(s.given.get("step")), d.span(s.given.get("overlap")), d.span(s.given.get("smallest"))
+	w := &Window{Splits: v.given.get("splitWhen").given()}
+	w.Step, w.Overlap, w.Smallest = d.span(v.given.get("step")), d.span(v.given.get("overlap")), d.span(v.given.get("smallest"))
 	if w.Overlap != (Span{}) && w.Step == (Span{}) {
-		d.diags.Errorf(diag.Value(s.given.get("overlap").path()), "overlap needs step: there is only one window")
+		d.diags.Errorf(diag.Value(v.given.get("overlap").path()), "overlap needs step: there is only one window")
 	}
 	if w.Smallest != (Span{}) && !w.Splits {
-		d.diags.Errorf(diag.Value(s.given.get("smallest").path()), "smallest needs splitWhen")
+		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest needs splitWhen")
 	}
-	s.Window = w
+	v.Window = w
 }
 
 func (d *decoder) span(s setting) Span {
@@ -193,7 +191,7 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 		l.variables(set, byID)
 	}
 	for _, set := range sets {
-		l.sourceRules(set)
+		l.variableRules(set)
 	}
 }
 
@@ -255,12 +253,12 @@ func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// sourceRules adds the rules of the sources.
-func (l *lowerer) sourceRules(set *Ruleset) {
-	for i, s := range set.Job.For {
+// variableRules adds the rules of the variables of for.
+func (l *lowerer) variableRules(set *Ruleset) {
+	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to"} {
-			one := s.given.get(key)
-			if one.Value == nil || one.Invalid || key == "values" && s.Values != nil {
+			one := v.given.get(key)
+			if one.Value == nil || one.Invalid || key == "values" && v.Constants != nil {
 				continue
 			}
 			source := sourceOf(one.Value)
@@ -268,16 +266,16 @@ func (l *lowerer) sourceRules(set *Ruleset) {
 				source = boundSource(one.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: s.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), Variable: i,
+				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), Variable: i,
 			})
 		}
-		if one := s.given.get("splitWhen"); one.text() != "" {
+		if one := v.given.get("splitWhen"); one.text() != "" {
 			if i < len(set.Job.For)-1 {
 				l.diags.Errorf(diag.Key(one.path()), "a variable whose windows are split must be the last").
-					WithHint(fmt.Sprintf("write %s after the others", s.Name))
+					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
-				ID: s.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Drop: true,
+				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Drop: true,
 				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), Variable: i,
 			})
 		}
@@ -286,5 +284,5 @@ func (l *lowerer) sourceRules(set *Ruleset) {
 
 // splits reports whether windows of the job may be split.
 func (j Job) splits() bool {
-	return slices.ContainsFunc(j.For, func(s Source) bool { return s.Window != nil && s.Window.Splits })
+	return slices.ContainsFunc(j.For, func(v ForVariable) bool { return v.Window != nil && v.Window.Splits })
 }

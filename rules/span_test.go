@@ -32,14 +32,14 @@ func FuzzParseSpan(f *testing.F) {
 	})
 }
 
-// FuzzParseTemplate checks that no character of an address is lost: the parts, written
+// FuzzParseAddress checks that no character of an address is lost: the parts, written
 // again, are read as the same parts.
-func FuzzParseTemplate(f *testing.F) {
+func FuzzParseAddress(f *testing.F) {
 	for _, text := range []string{"orders/{id}/lines", "{+path}", "{{a}}", "{ {a: 1}.a }", "{'}'}", "a}b", "{", "{}", "{`\\`}", "}}}"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		parts, err := parseTemplate(text)
+		parts, err := parseAddress(text)
 		if err != nil {
 			return
 		}
@@ -54,7 +54,7 @@ func FuzzParseTemplate(f *testing.F) {
 				b.WriteString(strings.NewReplacer("{", "{{", "}", "}}").Replace(p.text))
 			}
 		}
-		again, err := parseTemplate(b.String())
+		again, err := parseAddress(b.String())
 		require.NoError(t, err, "%q is written as %q", text, b.String())
 		require.Equal(t, parts, again)
 	})

@@ -3,7 +3,7 @@ package rules
 // sharedStops is the table of the stopping rules that all methods share, in the
 // order in which they give the reason. The guards come before them, the method's
 // own and the user's after them.
-var sharedStops = []Template{
+var sharedStops = []StopRule{
 	{ID: "limitStop.count", Only: Conditions{With("limitStop.count")}, Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,
 		Clause:  "the limit of ${limitStop.count items} is reached (all items of the last page are kept)",
@@ -46,7 +46,7 @@ var sharedStops = []Template{
 // optionPages is the stopping rule of an option of the run, not of the configuration
 // ([Options].Pages). It comes after all others: a list that ends on the last page
 // allowed is complete.
-var optionPages = Template{ID: "option.maxPages", Only: Conditions{With("option.maxPages")}, Outcome: Limited,
+var optionPages = StopRule{ID: "option.maxPages", Only: Conditions{With("option.maxPages")}, Outcome: Limited,
 	When:    `total.pages >= ${option.maxPages}`,
 	Clause:  "the limit of ${option.maxPages pages} of this run is reached",
 	Message: "page limit of this run reached: {total.pages} of ${option.maxPages}"}

@@ -44,7 +44,7 @@ func listCase(t *testing.T, c *fixtures.Case) (*fixtures.Server, *rules.Config, 
 	require.NoError(t, diagnostics.Err())
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(t, diagnostics.Err())
-	if len(jobs) != 1 || len(jobs[0].Sources) > 0 {
+	if len(jobs) != 1 || len(jobs[0].For) > 0 {
 		return nil, nil, nil
 	}
 	return server, cfg, jobs[0]

@@ -329,7 +329,7 @@ func (r *run) logEnd() {
 // stopLevel returns the level at which the end of a list is logged: a job with variables may have a
 // million lists.
 func stopLevel(job *compile.Job) slog.Level {
-	if len(job.Sources) > 0 {
+	if len(job.For) > 0 {
 		return slog.LevelDebug
 	}
 	return slog.LevelInfo

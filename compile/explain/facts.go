@@ -245,13 +245,13 @@ func (f *factCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
 		return
 	}
 	var each []any
-	for _, s := range j.Sources {
+	for _, s := range j.For {
 		each = append(each, s.Name, s.Items, s.Values == nil)
 		if s.Window != nil {
 			each = append(each, fmt.Sprintf("%+v", *s.Window))
 		}
-		if s.Source.Values != nil {
-			f.add("partitions", "values of "+s.Name, s.Source.Values, plainJSON(s.Source.Values))
+		if s.Constants != nil {
+			f.add("partitions", "values of "+s.Name, s.Constants, plainJSON(s.Constants))
 		}
 	}
 	f.add("partitions", "", each, x.Says)

@@ -30,13 +30,13 @@ type VariableExplanation struct {
 
 // partitions describes the partitions of the job; nil: there is only one.
 func (j explainer) partitions() *PartitionsExplanation {
-	if len(j.Sources) == 0 {
+	if len(j.For) == 0 {
 		return nil
 	}
 	x := &PartitionsExplanation{OnError: j.Spec().OnFailure, Together: "all of them"}
 	var each []string
-	for i := range j.Sources {
-		v := j.source(&j.Sources[i])
+	for i := range j.For {
+		v := j.variable(&j.For[i])
 		x.Variables = append(x.Variables, v)
 		each = append(each, v.Says)
 	}
@@ -45,13 +45,13 @@ func (j explainer) partitions() *PartitionsExplanation {
 		x.Parent = j.Parent.ID()
 		x.Together = fmt.Sprintf("those for the items of one page of %s", x.Parent)
 		for _, path := range j.ItemPaths {
-			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.Sources[0].Name, path)))
+			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.For[0].Name, path)))
 		}
 	}
 	return x
 }
 
-func (j explainer) source(s *compile.Source) VariableExplanation {
+func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 	v := VariableExplanation{Name: s.Name}
 	for _, e := range []*language.Expression{s.When, s.Values, s.From, s.To} {
 		if e != nil {
@@ -69,12 +69,12 @@ func (j explainer) source(s *compile.Source) VariableExplanation {
 	case s.Values != nil:
 		v.Says = "value of " + j.redact(s.Values.Rule.Source)
 	default:
-		v.Says = fmt.Sprintf("of %d values", len(s.Source.Values))
+		v.Says = fmt.Sprintf("of %d values", len(s.Constants))
 	}
 	return v
 }
 
-func (j explainer) windowInWords(s *compile.Source) string {
+func (j explainer) windowInWords(s *compile.ForVariable) string {
 	var b strings.Builder
 	if step := s.Window.Step; step != (rules.Span{}) {
 		fmt.Fprintf(&b, "window of %s", step)
@@ -100,8 +100,8 @@ func (j explainer) windowInWords(s *compile.Source) string {
 // ofPartitions says what bounds the number of partitions.
 func (j explainer) ofPartitions(most int) string {
 	var times []string
-	for i := range j.Sources {
-		switch s := &j.Sources[i]; {
+	for i := range j.For {
+		switch s := &j.For[i]; {
 		case s.Items != "":
 			times = append(times, "items of "+s.Items)
 		case s.Window != nil:
@@ -109,7 +109,7 @@ func (j explainer) ofPartitions(most int) string {
 		case s.Values != nil:
 			times = append(times, "values of "+s.Name)
 		default:
-			times = append(times, fmt.Sprintf("%d values of %s", len(s.Source.Values), s.Name))
+			times = append(times, fmt.Sprintf("%d values of %s", len(s.Constants), s.Name))
 		}
 	}
 	text := "as many as there are " + strings.Join(times, ", times ")

@@ -352,14 +352,14 @@ func sample(job *compile.Job) map[string]any {
 	}
 	binding := map[string]any{}
 	for j := job; j != nil; j = j.Parent {
-		for _, s := range j.Sources {
+		for _, s := range j.For {
 			binding[s.Name] = sampleValue(j, s)
 		}
 	}
 	return binding
 }
 
-func sampleValue(job *compile.Job, s compile.Source) any {
+func sampleValue(job *compile.Job, s compile.ForVariable) any {
 	switch {
 	case s.Items != "":
 		var item any
@@ -372,8 +372,8 @@ func sampleValue(job *compile.Job, s compile.Source) any {
 			return map[string]any{"from": 0, "to": 1000}
 		}
 		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}
-	case len(s.Source.Values) > 0:
-		return s.Source.Values[0]
+	case len(s.Constants) > 0:
+		return s.Constants[0]
 	}
 	return "sample"
 }

@@ -59,7 +59,7 @@ func (t *tree) repeats() bool {
 // windowed reports whether a job of the tree has windows.
 func (t *tree) windowed() bool {
 	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool {
-		return slices.ContainsFunc(j.Sources, func(s compile.Source) bool { return s.Window != nil })
+		return slices.ContainsFunc(j.For, func(s compile.ForVariable) bool { return s.Window != nil })
 	})
 }
 
@@ -77,9 +77,9 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	var changes []Change
 	says := ""
 	for _, job := range t.root.Below() {
-		if n := len(job.Sources); n > 0 && job.Sources[n-1].Window != nil && job.Splits() == nil {
+		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.Splits() == nil {
 			p := t.plans[job.ID()]
-			path := append(keysOf(job.Spec().Path()), "for", job.Sources[n-1].Name, "splitWhen")
+			path := append(keysOf(job.Spec().Path()), "for", job.For[n-1].Name, "splitWhen")
 			most := (&api{plan: p, job: job}).capacity()
 			changes = append(changes, Change{Path: path, Value: fmt.Sprintf("total.items >= %d", most)})
 			says = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
@@ -190,7 +190,7 @@ func (r reference) of(item row) any {
 
 // decisive returns the paths that decide whether an item has a partition of a job.
 func decisive(job *compile.Job) (paths [][]string) {
-	for _, s := range job.Sources {
+	for _, s := range job.For {
 		if s.When == nil {
 			continue
 		}
@@ -206,7 +206,7 @@ func decisive(job *compile.Job) (paths [][]string) {
 // literals returns the constants in the conditions on the items of others.
 func (t *tree) literals() (all []any) {
 	for _, j := range t.root.Below() {
-		for _, s := range j.Sources {
+		for _, s := range j.For {
 			if s.When != nil {
 				all = append(append(all, s.When.Literals()...), true)
 			}
@@ -315,7 +315,7 @@ func (p *plan) ofPartition() int {
 
 // windowOf returns the last window among the variables of a partition, or nil.
 func windowOf(p runtime.Partition) *span {
-	for _, s := range slices.Backward(p.Job.Sources) {
+	for _, s := range slices.Backward(p.Job.For) {
 		if s.Window == nil {
 			continue
 		}
@@ -334,7 +334,7 @@ func windowOf(p runtime.Partition) *span {
 // scopeOf returns the values of the variables that are not windows.
 func scopeOf(p runtime.Partition) string {
 	others := maps.Clone(p.Binding)
-	for _, s := range p.Job.Sources {
+	for _, s := range p.Job.For {
 		if s.Window != nil {
 			delete(others, s.Name)
 		}

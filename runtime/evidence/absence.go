@@ -196,7 +196,7 @@ func (p *Presence) Finding(job *compile.Job) *trace.Finding {
 	}
 	var paths []string
 	for _, path := range p.missing[job] {
-		paths = append(paths, rules.FormatPath(job.Sources[0].Name, path))
+		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
 	}
 	return &trace.Finding{ID: findingMissing, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
 		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}

@@ -20,7 +20,7 @@ import (
 func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
-	list, loop := runtime.List{Partition: p, From: from, Siblings: len(p.Job.Sources) > 0, Splits: tried, Unsplit: divisible && !tried}, t.Loop
+	list, loop := runtime.List{Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried}, t.Loop
 	if t.left != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large = 0
 	}
@@ -82,8 +82,8 @@ func (t *treeRun) failed(r runtime.Result, err error) runtime.Result {
 // lastValue returns the value of the last variable of a partition, or nil if the job has no
 // variables.
 func lastValue(p runtime.Partition) any {
-	if n := len(p.Job.Sources); n > 0 {
-		return p.Binding[p.Job.Sources[n-1].Name]
+	if n := len(p.Job.For); n > 0 {
+		return p.Binding[p.Job.For[n-1].Name]
 	}
 	return nil
 }
@@ -121,13 +121,13 @@ func (t *treeRun) eachChildItem(
 
 // isFor reports whether a child runs for an item of its parent.
 func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
-	source := &child.Sources[0]
-	if source.When == nil {
+	variable := &child.For[0]
+	if variable.When == nil {
 		return true, nil
 	}
-	met, err := source.When.EvalBool(m, t.ruleContext(parent.With(child, source.Name, item)))
+	met, err := variable.When.EvalBool(m, t.ruleContext(parent.With(child, variable.Name, item)))
 	if err != nil {
-		err = &language.RuleError{Rule: source.When.Rule, Err: err}
+		err = &language.RuleError{Rule: variable.When.Rule, Err: err}
 	}
 	return met, err
 }
@@ -135,14 +135,14 @@ func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *co
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
 // as a list or as windows.
 func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
-	source, page, machine := &p.Job.Sources[level], t.ruleContext(p), language.Machine{Context: ctx}
+	variable, page, machine := &p.Job.For[level], t.ruleContext(p), language.Machine{Context: ctx}
 	switch {
-	case source.Values != nil:
-		list, err = evaluateValues(source.Values, &machine, page)
-	case source.From != nil:
-		w, err = evaluateWindows(source, &machine, page)
+	case variable.Values != nil:
+		list, err = evaluateValues(variable.Values, &machine, page)
+	case variable.From != nil:
+		w, err = evaluateWindows(variable, &machine, page)
 	default:
-		list, err = rereadAll(source.Source.Values)
+		list, err = rereadAll(variable.Constants)
 	}
 	if err != nil {
 		err = t.fault(p, err)
@@ -167,18 +167,18 @@ func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Con
 }
 
 // evaluateWindows evaluates the bounds of a variable's windows.
-func evaluateWindows(source *compile.Source, m *language.Machine, page *rules.Context) (*windows, error) {
-	from, err := source.From.Value(m, page, language.MaxValueBytes)
+func evaluateWindows(variable *compile.ForVariable, m *language.Machine, page *rules.Context) (*windows, error) {
+	from, err := variable.From.Value(m, page, language.MaxValueBytes)
 	if err != nil {
 		return nil, err
 	}
-	to, err := source.To.Value(m, page, language.MaxValueBytes)
+	to, err := variable.To.Value(m, page, language.MaxValueBytes)
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWindows(*source.Window, from, to)
+	w, err := newWindows(*variable.Window, from, to)
 	if err != nil {
-		err = &language.RuleError{Rule: source.From.Rule, Err: err}
+		err = &language.RuleError{Rule: variable.From.Rule, Err: err}
 	}
 	return w, err
 }

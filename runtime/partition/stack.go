@@ -241,7 +241,7 @@ type stackReader struct {
 
 func (r *stackReader) read(from savedRoot) (root *task, err error) {
 	job := r.tree.root
-	switch variables := len(job.Sources) > 0; {
+	switch variables := len(job.For) > 0; {
 	case variables && from.Search != nil && from.Partition == nil:
 		root, err = r.task(job, 0, &savedTask{Search: from.Search})
 	case !variables && from.Partition != nil && from.Search == nil:
@@ -299,16 +299,16 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 	if from == nil || from.Job != id || from.Level != level {
 		return nil, nil, fmt.Errorf("it has no values of variable %d of job %q, or those of another one", level+1, id)
 	}
-	source := &job.Sources[level]
-	if from.Windows != nil && source.Window == nil {
-		return nil, nil, fmt.Errorf("it has windows for %s, which has none in this configuration", source.Name)
+	variable := &job.For[level]
+	if from.Windows != nil && variable.Window == nil {
+		return nil, nil, fmt.Errorf("it has windows for %s, which has none in this configuration", variable.Name)
 	}
-	if from.Windows == nil && source.Window != nil {
-		return nil, nil, fmt.Errorf("it lacks the windows of %s", source.Name)
+	if from.Windows == nil && variable.Window != nil {
+		return nil, nil, fmt.Errorf("it lacks the windows of %s", variable.Name)
 	}
 	if from.Windows != nil {
-		if err := from.Windows.check(*source.Window); err != nil {
-			return nil, nil, fmt.Errorf("the windows of %s: %w", source.Name, err)
+		if err := from.Windows.check(*variable.Window); err != nil {
+			return nil, nil, fmt.Errorf("the windows of %s: %w", variable.Name, err)
 		}
 	}
 	var todo []*task
@@ -325,7 +325,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 	}
 	for _, one := range todo {
 		if err == nil {
-			err = checkValue(source, one.value)
+			err = checkValue(variable, one.value)
 		}
 	}
 	return todo, from.Windows, err
@@ -347,14 +347,14 @@ func (r *stackReader) rest(from *savedTasks) ([]saved.Value[any], error) {
 
 // checkValue checks the value of a variable. The value of a window must be a window, because it may
 // have to be split.
-func checkValue(source *compile.Source, v any) error {
-	if source.Window == nil {
+func checkValue(variable *compile.ForVariable, v any) error {
+	if variable.Window == nil {
 		return nil
 	}
 	both, _ := v.(map[string]any)
-	_, err := newWindows(rules.Window{Smallest: source.Window.Smallest}, both["from"], both["to"])
+	_, err := newWindows(rules.Window{Smallest: variable.Window.Smallest}, both["from"], both["to"])
 	if err != nil || len(both) != 2 {
-		return fmt.Errorf("a value of %s is no window of it", source.Name)
+		return fmt.Errorf("a value of %s is no window of it", variable.Name)
 	}
 	return nil
 }

@@ -51,13 +51,13 @@ func newTally(w Walk, root *compile.Job) *Tally {
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
 	}
-	if len(t.all) > 1 || len(root.Sources) > 0 || root.Spec().Silent {
+	if len(t.all) > 1 || len(root.For) > 0 || root.Spec().Silent {
 		t.rootID = root.ID()
 	}
 	for _, job := range t.all {
 		t.jobs[job.ID()] = job
 		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
-		if len(job.Sources) > 0 {
+		if len(job.For) > 0 {
 			t.results[job].Partitions = &runtime.Partitions{}
 			t.seen[job] = &evidence.Seen{}
 		}
@@ -235,7 +235,7 @@ func (t *Tally) checkResults(results []EndedResult) error {
 	for _, r := range results {
 		job := t.jobs[r.Job]
 		switch {
-		case job == nil || (r.Partitions == nil) != (len(job.Sources) == 0):
+		case job == nil || (r.Partitions == nil) != (len(job.For) == 0):
 			return fmt.Errorf("it has a result of job %q, which is not in this place of the configuration", r.Job)
 		case known[r.Job]:
 			return fmt.Errorf("it has two results of job %q", r.Job)

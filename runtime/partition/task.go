@@ -119,7 +119,7 @@ func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, st
 		return nil, err
 	}
 	r.position, r.store = position, store
-	if task.Level < len(r.job.Sources) {
+	if task.Level < len(r.job.For) {
 		return r.search(ctx)
 	}
 	return r.storeList(ctx)
@@ -166,7 +166,7 @@ func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 
 // child returns the task for a value of a variable of a job.
 func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step string, v any) (Task, error) {
-	p := r.partition.With(job, job.Sources[level].Name, v)
+	p := r.partition.With(job, job.For[level].Name, v)
 	raw, err := c.Encode(p.Binding)
 	return Task{ID: r.task.ID + "-" + step, Job: job.ID(), Level: level + 1, Binding: raw}, err
 }

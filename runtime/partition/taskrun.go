@@ -118,7 +118,7 @@ func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	c := r.Concealer(ctx)
 	first, second, _ := divide(r.job, lastValue(r.partition))
 	for i, half := range []any{first, second} {
-		one, err := r.child(c, r.job, len(r.job.Sources)-1, fmt.Sprintf("h%d", i), half)
+		one, err := r.child(c, r.job, len(r.job.For)-1, fmt.Sprintf("h%d", i), half)
 		if err != nil {
 			return nil, r.fault(r.partition, err)
 		}

@@ -65,7 +65,7 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
-	if len(root.Sources) == 0 && len(w.children(root)) == 0 && !root.Spec().Silent {
+	if len(root.For) == 0 && len(w.children(root)) == 0 && !root.Spec().Silent {
 		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
 			return sink(ctx, page)

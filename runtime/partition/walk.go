@@ -33,7 +33,7 @@ type task struct {
 }
 
 // searches reports whether the task searches for values of a variable.
-func (t *task) searches() bool { return t.level < len(t.job.Sources) }
+func (t *task) searches() bool { return t.level < len(t.job.For) }
 
 // A progress is the state of a task after a step: its position and the remaining tasks before the
 // next step.
@@ -65,7 +65,7 @@ func (t *treeRun) push(parent *frame, child *task) *frame {
 	f := &frame{treeRun: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
 	f.changed.L = &f.mu
 	if parent != nil {
-		f.partition = parent.partition.With(child.job, child.job.Sources[child.level-1].Name, child.value)
+		f.partition = parent.partition.With(child.job, child.job.For[child.level-1].Name, child.value)
 	}
 	if child.from != nil {
 		f.progress = *child.from

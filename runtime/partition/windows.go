@@ -176,8 +176,8 @@ func window(from, to any) map[string]any { return map[string]any{"from": from, "
 // divide divides a window, the value of the last variable of a job. It reports false if the value
 // is not a window or may not be divided.
 func divide(job *compile.Job, v any) (first, second any, ok bool) {
-	if n := len(job.Sources); n > 0 {
-		if w := job.Sources[n-1].Window; w != nil && w.Splits {
+	if n := len(job.For); n > 0 {
+		if w := job.For[n-1].Window; w != nil && w.Splits {
 			return (&windows{source: *w}).halves(v)
 		}
 	}

@@ -11,16 +11,16 @@ import (
 // path; that of {+expression} is inserted with its reserved characters. {{ and }} are
 // braces.
 
-// A templatePart is a part of an address: text or, in braces, an expression.
-type templatePart struct {
+// A addressPart is a part of an address: text or, in braces, an expression.
+type addressPart struct {
 	text       string
 	expression bool
 	reserved   bool // {+expression}
 }
 
-// parseTemplate splits an address into its parts.
-func parseTemplate(text string) ([]templatePart, error) {
-	var parts []templatePart
+// parseAddress splits an address into its parts.
+func parseAddress(text string) ([]addressPart, error) {
+	var parts []addressPart
 	var plain strings.Builder
 	for i := 0; i < len(text); {
 		switch two := text[i:min(i+2, len(text))]; {
@@ -41,11 +41,11 @@ func parseTemplate(text string) ([]templatePart, error) {
 		if strings.TrimSpace(source) == "" {
 			return nil, fmt.Errorf("the braces at character %d hold no expression", i+1)
 		}
-		parts = append(parts, templatePart{text: plain.String()}, templatePart{text: source, expression: true, reserved: reserved})
+		parts = append(parts, addressPart{text: plain.String()}, addressPart{text: source, expression: true, reserved: reserved})
 		plain.Reset()
 		i = end + 1
 	}
-	return append(parts, templatePart{text: plain.String()}), nil
+	return append(parts, addressPart{text: plain.String()}), nil
 }
 
 // closingBrace returns the index of the brace that closes an expression which begins at
@@ -76,7 +76,7 @@ func closingBrace(text string, from int) int {
 // addressSource returns the expression that gives an address, and whether the address
 // holds expressions.
 func addressSource(text string) (source string, computed bool, err error) {
-	parts, err := parseTemplate(text)
+	parts, err := parseAddress(text)
 	if err != nil {
 		return "", false, err
 	}
@@ -97,7 +97,7 @@ func addressSource(text string) (source string, computed bool, err error) {
 
 // ExpandAddress replaces the expressions in an address, and the doubled braces.
 func ExpandAddress(text string, replacement func(expression string) string) string {
-	parts, err := parseTemplate(text)
+	parts, err := parseAddress(text)
 	if err != nil {
 		return text
 	}

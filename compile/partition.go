@@ -9,24 +9,24 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// A Source is a variable of for, compiled.
-type Source struct {
-	rules.Source
-	When   *language.Expression // condition on items; nil if all items count
-	Values *language.Expression // nil for constants and other kinds of sources
-	From   *language.Expression // expression of the start of windows
-	To     *language.Expression
+// A ForVariable is a compiled variable of for.
+type ForVariable struct {
+	rules.ForVariable
+	When   *language.Expression // condition on items; nil if no item is left out
+	Values *language.Expression // nil unless an expression gives a list of values
+	From   *language.Expression // start of the windows; nil unless the values are windows
+	To     *language.Expression // end of the windows
 }
 
-// addSource adds a rule of a variable.
-func (j *Job) addSource(e *language.Expression) {
-	s := &j.Sources[e.Rule.Variable]
-	*map[string]**language.Expression{"when": &s.When, "values": &s.Values, "from": &s.From, "to": &s.To}[e.Rule.Target] = e
+// addVariable adds a rule of a variable.
+func (j *Job) addVariable(e *language.Expression) {
+	v := &j.For[e.Rule.Variable]
+	*map[string]**language.Expression{"when": &v.When, "values": &v.Values, "from": &v.From, "to": &v.To}[e.Rule.Target] = e
 }
 
-// checkSource reports a rule of a variable that reads what is known only later: a response,
+// checkVariable reports a rule of a variable that reads what is known only later: a response,
 // or a variable that follows.
-func (c *compilation) checkSource(e *language.Expression) error {
+func (c *compilation) checkVariable(e *language.Expression) error {
 	if err := checkBound(e); err != nil {
 		return err
 	}
@@ -36,7 +36,7 @@ func (c *compilation) checkSource(e *language.Expression) error {
 			continue
 		}
 		own := e.Rule.Target == "when" && r.Path[0] == later[0].Name
-		if !own && slices.ContainsFunc(later, func(s rules.Source) bool { return s.Name == r.Path[0] }) {
+		if !own && slices.ContainsFunc(later, func(v rules.ForVariable) bool { return v.Name == r.Path[0] }) {
 			return &language.Fault{
 				Message: fmt.Sprintf("%s reads %s, which has no value yet", e.Rule.ID, r),
 				Hint:    "a variable can read those before it",
@@ -48,18 +48,18 @@ func (c *compilation) checkSource(e *language.Expression) error {
 
 // checkVariables reports variables whose names mean something else.
 func (c *compilation) checkVariables() {
-	for _, s := range c.set.Job.For {
+	for _, v := range c.set.Job.For {
 		var taken string
 		switch {
-		case language.IsField(s.Name):
+		case language.IsField(v.Name):
 			taken = "a name that all expressions can read"
-		case c.language.HasFunction(s.Name):
+		case c.language.HasFunction(v.Name):
 			taken = "a function"
 		default:
 			continue
 		}
-		place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), s.Name))
-		c.found.Errorf(place, "%s is %s", s.Name, taken).WithHint("give the variable another name")
+		place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), v.Name))
+		c.found.Errorf(place, "%v is %s", v.Name, taken).WithHint("give the variable another name")
 	}
 }
 
@@ -81,8 +81,8 @@ func link(jobs []*Job) {
 	}
 	for _, j := range jobs {
 		if j.Parent != nil {
-			j.ItemPaths = j.readsOf(j.Sources[0].Name, nil, func(j *Job) [][]string { return j.partitionReads })
-			j.ItemNeeds = j.readsOf(j.Sources[0].Name, nil, func(j *Job) [][]string { return j.partitionNeeds })
+			j.ItemPaths = j.readsOf(j.For[0].Name, nil, func(j *Job) [][]string { return j.partitionReads })
+			j.ItemNeeds = j.readsOf(j.For[0].Name, nil, func(j *Job) [][]string { return j.partitionNeeds })
 		}
 	}
 }
@@ -113,12 +113,12 @@ func (j *Job) Below() []*Job {
 }
 
 // Partitioned reports whether the job may run more than once, or jobs depend on its items.
-func (j *Job) Partitioned() bool { return len(j.Sources) > 0 || len(j.Children) > 0 }
+func (j *Job) Partitioned() bool { return len(j.For) > 0 || len(j.Children) > 0 }
 
 // Splits returns the variable whose windows may be split, or nil.
-func (j *Job) Splits() *Source {
-	if n := len(j.Sources); n > 0 && j.Sources[n-1].Window != nil && j.Sources[n-1].Window.Splits {
-		return &j.Sources[n-1]
+func (j *Job) Splits() *ForVariable {
+	if n := len(j.For); n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits {
+		return &j.For[n-1]
 	}
 	return nil
 }
