@@ -16,9 +16,19 @@
 // partition runs the loop for every partition of a job and of its children. Package redact removes
 // secrets from all output, and package failure defines the errors.
 //
-// A job keeps everything that it remembers from page to page in one struct, the state, which is also
-// its checkpoint. [Result] and [Event] are declared here and not in package trace, because a Result
-// also carries facts for the loop and for package partition that are not part of a trace.
+// Each value lives in the struct that lasts as long as it does:
+//
+//	Loop       all lists of a run: the settings, which do not change
+//	tools      many lists, one after another: the buffers and the reader; see Toolbox
+//	run        one list: what follows from its job, and caches of the state
+//	run.state  one list, from page to page and beyond a resume: it is the checkpoint
+//	step       one page
+//
+// A method of run that changes something from page to page changes the state, so a checkpoint
+// cannot miss it.
+//
+// [Result] and [Event] are declared here and not in package trace, because a Result also carries
+// facts for the loop and for package partition that are not part of a trace.
 //
 // The package has the name of a package of the standard library, which is not imported here.
 //

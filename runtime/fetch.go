@@ -52,7 +52,7 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 	out := fetched{sent: r.Clock.Now()}
 	call, withheld, err := r.sender.encode(request)
 	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
-		refused.Job, refused.Page = r.Result.Job, r.Context.Value.Page+1
+		refused.Job, refused.Page = r.job.ID(), r.context().Page+1
 		return out, err
 	}
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
 			": secrets are only sent to that origin")
 	}
-	call.Page, call.Waits = r.Context.Value.Page+1, &[]transport.Event{}
+	call.Page, call.Waits = r.context().Page+1, &[]transport.Event{}
 	if err := r.pause(ctx, request, call); err != nil {
 		out.waits = *call.Waits
 		return out, err
@@ -72,8 +72,9 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 		out.action = r.onError(request, out.sent, response)
 		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
-	if f := r.ahead.Take(call, r.buffers[1]); f != nil {
-		r.buffers[0], r.buffers[1] = f.Call.Into, r.buffers[0]
+	bodies := &r.tools.bodies
+	if f := r.ahead.Take(call, bodies[1]); f != nil {
+		bodies[0], bodies[1] = f.Call.Into, bodies[0]
 		out.sent, call = f.Began, f.Call
 		call.Turn = 0 // a retry is another request
 		out.Response, err = r.Client.Complete(ctx, call, f.Response, f.Err, decide)
@@ -81,8 +82,8 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 			out.scan = f.Scan
 		}
 	} else {
-		r.buffers[0], r.buffers[1] = r.buffers[1], r.buffers[0] // the body of the page before last is no longer needed
-		call.Into = r.buffers[0]
+		bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
+		call.Into = bodies[0]
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
 	out.call, out.waits = call, *call.Waits
@@ -99,7 +100,7 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), out.action.text),
 			"event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
 	}
-	r.Base = out.URL
+	r.state.Base = out.URL
 	return out, nil
 }
 
@@ -108,9 +109,9 @@ func (r *run) onError(request requests.Request, sent time.Time, response *transp
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
 	}
-	c := r.Context.Value
+	c := r.state.Context.Value
 	c.Page++
-	c.Prev = r.Last.Value
+	c.Prev = r.state.Last.Value
 	c.Items, c.Values, c.Count = nil, nil, 0
 	c.Bytes, c.SamePage, c.RepeatedExchange, c.SameItems = 0, false, false, 0
 	c.Status, c.Header, c.Link = response.Status, response.HeaderValue, response.Link
@@ -118,7 +119,7 @@ func (r *run) onError(request requests.Request, sent time.Time, response *transp
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
-		met, err := rule.EvalBool(&r.machine, &c)
+		met, err := rule.EvalBool(&r.tools.machine, &c)
 		if err != nil {
 			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))
 			continue
@@ -155,7 +156,7 @@ func (r *run) errorBody(response *transport.Response) []byte {
 
 // message returns the message of a condition that was met on a page.
 func (r *run) message(c *compile.Condition, page *rules.Context) string {
-	if text := c.Message.Text(&r.machine, page); text != "" {
+	if text := c.Message.Text(&r.tools.machine, page); text != "" {
 		return text
 	}
 	return c.Rule.ID + " matched: " + c.Because(page)
@@ -165,7 +166,7 @@ func (r *run) message(c *compile.Condition, page *rules.Context) string {
 // page without items, so that the trace shows what ended the list.
 func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
 	page := &Page{Record: r.record(request, f)}
-	page.Page = r.Context.Value.Page + 1
+	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
 	page.Findings = r.audit(ctx, r.obtained())
@@ -173,7 +174,7 @@ func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetch
 	if failed != nil {
 		page.fail(failed)
 	}
-	page.Error, r.current.unread, r.restarted = trace.FaultOf(failed, r.Redactor), false, nil
+	page.Error, r.current = trace.FaultOf(failed, r.Redactor), step{}
 	if err := r.deliver(ctx, page, failed); err != nil {
 		return err
 	}
@@ -190,7 +191,7 @@ func (r *run) prefetch(ctx context.Context) {
 		r.ahead = r.newQueue(ctx)
 	} else if !r.Ahead.Grows && r.job.Paged() {
 		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),
-			"event", "sequential", "job", r.Result.Job)
+			"event", "sequential", "job", r.job.ID())
 	}
 }
 
@@ -206,7 +207,7 @@ func (r *run) arrived(ctx context.Context, response *transport.Response) {
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *run) newQueue(ctx context.Context) *ahead.Queue {
 	list := ahead.List{
-		Job: r.job, Binding: r.binding, Context: &r.Context.Value, Client: r.Client, Clock: r.Clock, Reader: r.reader,
+		Job: r.job, Binding: r.binding, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.tools.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first
@@ -219,7 +220,7 @@ func (r *run) newQueue(ctx context.Context) *ahead.Queue {
 // its turn. No page is requested before the first was read, since it may state the length of the
 // list.
 func (r *run) mayFollow(page int) bool {
-	if r.lastPage == 0 && r.Context.Value.Page > 0 {
+	if r.lastPage == 0 && r.context().Page > 0 {
 		r.lastPage = r.knownEnd()
 	}
 	return page < r.lastPage
@@ -232,8 +233,8 @@ func (r *run) knownEnd() int {
 	if end == 0 {
 		end = math.MaxInt
 	}
-	first := r.Noticed.FirstTotal
-	if perPage, _ := r.Context.Value.Limit.(int); first != nil && first.Total > 0 && perPage > 0 {
+	first := r.state.Noticed.FirstTotal
+	if perPage, _ := r.context().Limit.(int); first != nil && first.Total > 0 && perPage > 0 {
 		end = min(end, (first.Total+perPage-1)/perPage)
 	}
 	return end
@@ -246,12 +247,12 @@ const SourceAfter = "nextRequest.after"
 // resumed run waits only for the remaining time.
 func (r *run) pause(ctx context.Context, request requests.Request, call transport.Call) error {
 	now := r.Clock.Now()
-	wait := min(r.Due.Sub(now), request.After) // the clock of another machine may differ
+	wait := min(r.state.Due.Sub(now), request.After) // the clock of another machine may differ
 	if wait <= 0 {
 		return nil
 	}
-	r.Log.Debug(fmt.Sprintf("Job '%s' waits %s before its next request", r.Result.Job, wait.Round(time.Millisecond)),
-		"event", "poll_wait", "job", r.Result.Job, "page", call.Page, "wait_ms", wait.Milliseconds())
+	r.Log.Debug(fmt.Sprintf("Job '%s' waits %s before its next request", r.job.ID(), wait.Round(time.Millisecond)),
+		"event", "poll_wait", "job", r.job.ID(), "page", call.Page, "wait_ms", wait.Milliseconds())
 	event := transport.Event{
 		Kind: transport.EventWait, Job: call.Job, Page: call.Page, Time: now, Duration: wait,
 		Method: call.Method, URL: r.Redactor.URL(call.URL), Attempt: 1, Source: SourceAfter,

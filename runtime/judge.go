@@ -22,17 +22,17 @@ func (r *run) judge(page *Page) error {
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil
-		met, err := stop.EvalBool(&r.machine, &r.Context.Value)
+		met, err := stop.EvalBool(&r.tools.machine, r.context())
 		if err != nil {
 			return r.fault(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
 		if met || r.Explain {
-			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(&r.Context.Value)), stop.Missing(&r.Context.Value)
+			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(r.context())), stop.Missing(r.context())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
-		if met && stop.Rule.Outcome == rules.Split && !r.Splits {
-			r.Noticed.Facts.FullWindow, r.Noticed.Facts.WindowKept = r.Partition.Label(), r.Unsplit
+		if met && stop.Rule.Outcome == rules.Split && !r.list.Splits {
+			r.state.Noticed.Facts.FullWindow, r.state.Noticed.Facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
 			continue
 		}
 		if !met {
@@ -47,7 +47,7 @@ func (r *run) judge(page *Page) error {
 		}
 	}
 	if first != nil {
-		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, &r.Context.Value))
+		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, r.context()))
 	}
 	return nil
 }
@@ -55,21 +55,21 @@ func (r *run) judge(page *Page) error {
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered
 // items.
 func (r *run) audit(ctx context.Context, items int) []trace.Finding {
-	r.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
-	r.watcher.HasSiblings = r.Siblings
-	findings := r.watcher.Audit(&r.machine, evidence.End{
-		Outcome: cmp.Or(r.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
-		Items:   items, StoppedBy: r.Result.StoppedBy,
+	r.tools.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
+	r.watcher.HasSiblings = r.list.Siblings
+	findings := r.watcher.Audit(&r.tools.machine, evidence.End{
+		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
+		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),
 	})
 	for i := range findings {
 		f := &findings[i]
 		if r.logs(slog.LevelWarn) {
 			r.Log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.name(), f.Message),
-				"event", "suspect", "job", r.Result.Job, "finding", f.ID)
+				"event", "suspect", "job", r.job.ID(), "finding", f.ID)
 		}
 		r.observe(ctx, Event{Kind: EventFinding, Finding: f})
 	}
-	r.Result.Findings = findings
+	r.state.Result.Findings = findings
 	return findings
 }

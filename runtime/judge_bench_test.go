@@ -23,7 +23,7 @@ func judged(tb testing.TB, items int) *run {
 	r := newRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
-	c := &r.Context.Value
+	c := r.context()
 	c.Page, c.Count, c.Total = 1, 1000, rules.Total{Pages: 1, Items: 1000, Bytes: 270_000, Seconds: 0.5}
 	c.Body = map[string]any{"isLast": false, "items": make([]any, items)}
 	return r

@@ -75,10 +75,10 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
 	r := newRun(ctx, l, list, sink)
 	defer r.close()
-	ctx = context.WithValue(ctx, partitionKey{}, r.Partition)
+	ctx = context.WithValue(ctx, partitionKey{}, r.list.Partition)
 	request, more, err := r.begin(ctx)
 	if err == nil && !more { // the job had already ended
-		return r.withSeen(r.Result), nil
+		return r.withSeen(r.state.Result), nil
 	}
 	more = more && !r.endsEarly()
 	if more && err == nil {
@@ -94,16 +94,17 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 
 // A step is the work on one page. A run makes a new one for each request.
 type step struct {
-	request requests.Request
-	fetched fetched
-	unread  bool     // no page was read, so the record of a failure describes the request
-	notes   []string // remarks on the values of the rule that is being judged
+	request  requests.Request
+	fetched  fetched
+	unread   bool            // no page was read, so the record of a failure describes the request
+	notes    []string        // remarks on the values of the rule that is being judged
+	restarts []trace.Restart // restarts of the list since the last page
 }
 
 // step fetches a page, reads it, decides about it, offers the next request to be made ahead, and
 // delivers the page. It returns the next request, and reports whether there is one.
 func (r *run) step(ctx context.Context, request requests.Request) (next requests.Request, more bool, err error) {
-	r.current = step{request: request, unread: true}
+	r.current = step{request: request, unread: true, restarts: r.current.restarts}
 	s := &r.current
 	if s.fetched, err = r.fetch(ctx, request); err != nil {
 		return next, false, err
@@ -120,7 +121,7 @@ func (r *run) step(ctx context.Context, request requests.Request) (next requests
 	if err != nil {
 		return next, false, err
 	}
-	s.fetched, s.unread = fetched{}, false
+	s.fetched, s.unread, s.restarts = fetched{}, false, nil
 	next, failed := r.decide(ctx, page)
 	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
 		return next, false, failed
@@ -174,11 +175,12 @@ const LimitPartitions = "limits.partitions"
 
 // endsEarly ends the list if nobody needs the rest of it. It reports whether it did.
 func (r *run) endsEarly() bool {
-	if r.Enough == nil || !r.Enough() || r.Result.Outcome != "" {
+	result := &r.state.Result
+	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
 	}
-	r.Result.Outcome, r.Result.Reason, r.Result.StoppedBy = rules.Limited, LimitPartitions, []string{}
-	r.Result.Message = "the limit on the partitions of the run is reached"
+	result.Outcome, result.Reason, result.StoppedBy = rules.Limited, LimitPartitions, []string{}
+	result.Message = "the limit on the partitions of the run is reached"
 	r.logEnd()
 	return true
 }
@@ -226,8 +228,8 @@ func (r *run) noAddress() trace.Verdict {
 	var because []string
 	for _, part := range r.job.Parts {
 		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.URL || role == rules.Endpoint) {
-			because = append(because, string(role)+" = "+part.Because(&r.Context.Value))
-			verdict.Missing = append(verdict.Missing, part.Missing(&r.Context.Value)...)
+			because = append(because, string(role)+" = "+part.Because(r.context()))
+			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
 		}
 	}
 	verdict.Because = r.Redactor.String(strings.Join(because, ", "))
@@ -237,5 +239,6 @@ func (r *run) noAddress() trace.Verdict {
 // stop makes a page the last one, and sets the reason why the job ended.
 func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
 	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
-	r.Result.Outcome, r.Result.StoppedBy, r.Result.Reason, r.Result.Message = outcome, by, by[0], r.Redactor.String(message)
+	result := &r.state.Result
+	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, by, by[0], r.Redactor.String(message)
 }

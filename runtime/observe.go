@@ -56,9 +56,9 @@ func (r *run) observe(ctx context.Context, e Event) {
 	if !r.observes(e.Kind) {
 		return
 	}
-	e.Job, e.Partition = r.Result.Job, r.label()
+	e.Job, e.Partition = r.job.ID(), r.shownLabel()
 	if e.Page == 0 {
-		e.Page = r.Context.Value.Page
+		e.Page = r.context().Page
 	}
 	e.Time = r.Clock.Now()
 	r.Observer.Observe(ctx, e)

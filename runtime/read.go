@@ -18,18 +18,18 @@ import (
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
 func (r *run) read(request requests.Request, f fetched) (*Page, error) {
-	r.head = append(r.head[:0], f.Head()...) // the reader modifies the body
+	r.tools.head = append(r.tools.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading, err := r.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
+	reading, err := r.tools.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	r.Hints.Value = nil
+	r.state.Hints.Value = nil
 	record := r.record(request, f)
-	c := &r.Context.Value
+	c := r.context()
 	c.Page++
 	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
 	c.Items, c.Values = reading.Decoded, nil
@@ -44,24 +44,23 @@ func (r *run) read(request requests.Request, f fetched) (*Page, error) {
 	c.Total.Bytes += c.Bytes
 	c.Total.Seconds = r.elapsed()
 	c.Sent = r.sender.sentFacts(request, record.Request)
-	c.Prev = r.Last.Value
+	c.Prev = r.state.Last.Value
 	sent := digestOf(record.Request)
-	c.Polled = request.After > 0 && c.Prev != nil && sent == r.Request
+	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
 	repeats := r.compare(reading, sent)
-	r.watcher.Notice(reading, sent, r.Request, record.Request)
-	r.Request = sent
-	r.Last.Value = r.past("prev")
+	r.watcher.Notice(reading, sent, r.state.Request, record.Request)
+	r.state.Request = sent
+	r.state.Last.Value = r.past("prev")
 	if c.First == nil && r.job.Reads("first") == r.job.Reads("prev") {
-		c.First = r.Last.Value
+		c.First = r.state.Last.Value
 	} else if c.First == nil {
 		c.First = r.past("first")
 	}
-	r.LargestPage = max(r.LargestPage, c.Count)
-	r.Result.Pages++
-	r.Result.Bytes += c.Bytes
-	r.watcher.WarnOfRules(&r.machine)
+	r.state.LargestPage = max(r.state.LargestPage, c.Count)
+	r.state.Result.Pages++
+	r.state.Result.Bytes += c.Bytes
+	r.watcher.WarnOfRules(&r.tools.machine)
 	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
-	r.restarted = nil
 	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
 }
 
@@ -76,20 +75,20 @@ func (r *run) typed(lists []document.List) []document.List {
 // record returns the beginning of a page's trace.
 func (r *run) record(request requests.Request, f fetched) trace.Record {
 	return trace.Record{
-		Job: r.Result.Job, Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
+		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
 		At: f.sent.Sub(r.started).Milliseconds(), Millis: r.Clock.Now().Sub(f.sent).Milliseconds(),
-		Version: trace.RecordVersion, Waits: trace.WaitsOf(f.waits, r.Redactor), Restarts: r.restarted,
+		Version: trace.RecordVersion, Waits: trace.WaitsOf(f.waits, r.Redactor), Restarts: r.current.restarts,
 	}
 }
 
 // shownBinding returns a copy of the values of the variables without secrets, or nil if the
 // partition has no variables.
 func (r *run) shownBinding() map[string]any {
-	if len(r.Partition.Binding) == 0 {
+	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := r.sender.published(r.Partition.Binding).(map[string]any)
+	shown, _ := r.sender.published(r.list.Partition.Binding).(map[string]any)
 	return shown
 }
 
@@ -98,14 +97,14 @@ func (r *run) convert(f fetched) error {
 	if r.converter == nil {
 		return nil
 	}
-	r.converted[0], r.converted[1] = r.converted[1], r.converted[0]
-	into := r.converted[0]
+	r.tools.converted[0], r.tools.converted[1] = r.tools.converted[1], r.tools.converted[0]
+	into := r.tools.converted[0]
 	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), into)
 	if err != nil || !done {
 		return err
 	}
 	if f.Body, f.Window, err = into.Body(); err == nil {
-		r.buffers[0].Release() // a retry or the next page reuses it
+		r.tools.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
 }
@@ -120,7 +119,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 // unacceptable returns the error for a response of size bytes that is not a page.
 func (r *run) unacceptable(f fetched, size int, err error) error {
 	e := &failure.Error{
-		Class: failure.Response, Job: r.Result.Job, Page: r.Context.Value.Page + 1, Op: "read",
+		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
 		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
 	}
 	if known, ok := errors.AsType[*failure.Error](err); ok { // the error of a temporary file
@@ -128,7 +127,7 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 		return e
 	}
 	if r.converter == nil {
-		e.Hint = format.Hint(bodyOf(f.Response, r.head))
+		e.Hint = format.Hint(bodyOf(f.Response, r.tools.head))
 	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
@@ -139,7 +138,7 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.head, size))
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.tools.head, size))
 	if size == 0 {
 		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
 	}
@@ -149,13 +148,13 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 // compare compares this response and its items with earlier ones. It returns the number of an
 // earlier page with the same request and response, or 0.
 func (r *run) compare(reading document.Reading, request document.Digest) (repeats int) {
-	c := &r.Context.Value
-	c.SamePage = c.Prev != nil && (reading.Content == r.Content || reading.Spelling.Same(r.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.Request && r.job.Ends() && r.moves(request)
+	c := r.context()
+	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
-	had, known := r.Exchanges.Get(exchange)
+	had, known := r.state.Exchanges.Get(exchange)
 	if repeats, c.RepeatedExchange = int(had), known; !known {
-		r.Exchanges.Put(exchange, uint64(c.Page))
+		r.state.Exchanges.Put(exchange, uint64(c.Page))
 	}
 	switch {
 	case c.Count == 0:
@@ -169,11 +168,11 @@ func (r *run) compare(reading document.Reading, request document.Digest) (repeat
 		c.SameItems = 1
 	}
 	if c.Page == 1 {
-		r.FirstContent = reading.Content
-	} else if c.Page > 2 && reading.Content == r.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
+		r.state.FirstContent = reading.Content
+	} else if c.Page > 2 && reading.Content == r.state.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	r.Content, r.state.List, r.Spelling = reading.Content, reading.List, reading.Spelling
+	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
 	return repeats
 }
 
@@ -184,12 +183,12 @@ func digestOf(sent trace.Sent) document.Digest {
 
 // moves reports whether the next request will differ from the request that was sent.
 func (r *run) moves(sent document.Digest) bool {
-	c := r.Context.Value
-	_, parts, more, err := r.job.Advance(&r.machine, &c)
+	c := r.state.Context.Value
+	_, parts, more, err := r.job.Advance(&r.tools.machine, &c)
 	if err != nil || !more {
 		return false
 	}
-	next, err := r.binding.Apply(parts, r.Base)
+	next, err := r.binding.Apply(parts, r.state.Base)
 	return err == nil && digestOf(r.sender.shown(next)) != sent
 }
 

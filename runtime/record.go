@@ -157,7 +157,7 @@ func (r *run) failedPage(fault *trace.Fault, err error) *trace.Record {
 		}
 	}
 	record := r.record(r.current.request, f)
-	record.Page, record.Verdicts = r.Context.Value.Page+1, []trace.Verdict{}
+	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
 	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
 	record.Error = fault
 	if known, ok := errors.AsType[*failure.Error](err); ok && record.Status == 0 {

@@ -25,63 +25,71 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A run is the execution of one job: its [state], and the tools that change it.
+// A run is the extraction of one list. Its fields are grouped by how long they last.
 type run struct {
+	tools tools // longer than the run; see [Toolbox]
+
+	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
+	// which nearly every method reads.
 	Loop
-	state
-	List
-	*tools
-	labelled string // the label of the partition; empty until it is first needed
-
-	switches rules.Switches
-	sink     Sink
-	shaper   *shaper // nil if items are passed on unchanged
-
-	binding   *compile.Binding  // nil before the first request
-	converter *format.Converter // nil if the responses are JSON
+	list      List
+	job       *compile.Job // the job of the list
+	switches  rules.Switches
+	sink      Sink
 	sender    sender
-	ahead     *ahead.Queue // nil until a page is requested ahead of its turn
-	lastPage  int          // the number of the last page, if it is known; otherwise 0
+	converter *format.Converter // nil if the responses are JSON
+	kept      map[string]any    // values of the previous run, including their secrets
+	binding   *compile.Binding  // nil before the first request
 	started   time.Time
-	watcher   evidence.Watcher
-	reported  map[string]bool // codes of the warnings that were logged
-	current   step            // the work on the page that was requested last
-	restarted []trace.Restart // restarts since the last page
-	kept      map[string]any  // values of the previous run, including their secrets
+
+	// The state lasts from page to page and is the checkpoint. The other fields here can be made
+	// again after a resume: they are caches of the state, requests in flight, and past warnings.
+	state    state
+	watcher  evidence.Watcher // changes state.Noticed
+	shaper   *shaper          // nil if items are passed on unchanged
+	ahead    *ahead.Queue     // nil until a page is requested ahead of its turn
+	lastPage int              // the number of the last page, if it is known; otherwise 0
+	label    string           // the label of the partition; empty until it is first needed
+	reported map[string]bool  // codes of the warnings that were logged
+
+	current step // the work on the page that was requested last
 }
 
 func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 	l = l.WithDefaults()
-	job, t := list.Partition.Job, l.Tools.get(&l, list.Partition.Job)
-	r := &t.inUse
-	*r = run{
-		Loop: l, List: list, tools: t, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect),
-	}
-	t.warn = r.warn
+	job := list.Partition.Job
+	r := l.Tools.get(&l, job)
+	*r = run{Loop: l, list: list, job: job, tools: r.tools, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect)}
 	r.watcher = evidence.Watcher{
-		Noticed: &r.Noticed, Subject: t.subject, Context: &r.Context.Value, Largest: &r.LargestPage, Redactor: l.Redactor, Warn: t.warn,
+		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
+		Redactor: l.Redactor, Warn: r.warn,
 	}
 	r.shaper = newShaper(r)
 	r.converter = format.NewConverter(format.Options{
 		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
 	})
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
-	r.machine.Observe, r.machine.Context, r.machine.Note = l.Evaluated, ctx, r.note
+	r.tools.machine.Observe, r.tools.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
-	r.Result.Job, r.Result.Kept = job.ID(), l.Carryover[job.ID()]
+	r.state.Result.Job, r.state.Result.Kept = job.ID(), l.Carryover[job.ID()]
 	return r
 }
+
+// context returns the context of rules.
+func (r *run) context() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain.
 func (r *run) reset() {
-	job := r.job.Spec()
+	job, last := r.job.Spec(), r.state
 	r.state = state{
-		Result: r.Result, Restarts: r.Restarts, LargestPage: r.LargestPage, FirstContent: r.FirstContent, Computed: r.Computed,
+		Result: last.Result, Restarts: last.Restarts, LargestPage: last.LargestPage, FirstContent: last.FirstContent,
+		Computed: last.Computed,
 	}
-	r.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.Partition.Binding, Now: func() time.Time { return r.started },
+	r.state.Context.Value = rules.Context{
+		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.list.Partition.Binding,
+		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
 	}
 	if r.binding != nil {
@@ -92,7 +100,7 @@ func (r *run) reset() {
 // bind computes the values of the job's own request. A value that the checkpoint holds stays as it
 // is; the checkpoint holds every value that is not secret.
 func (r *run) bind() error {
-	values, err := r.job.Compute(&r.machine, &r.Context.Value)
+	values, err := r.job.Compute(&r.tools.machine, r.context())
 	if err != nil {
 		return err
 	}
@@ -101,11 +109,11 @@ func (r *run) bind() error {
 		switch {
 		case e.Rule.Secret:
 			computed[i] = nil
-		case len(r.Computed.Value) == len(values):
-			computed[i], values[i] = r.Computed.Value[i], r.Computed.Value[i]
+		case len(r.state.Computed.Value) == len(values):
+			computed[i], values[i] = r.state.Computed.Value[i], r.state.Computed.Value[i]
 		}
 	}
-	r.Computed.Value = computed
+	r.state.Computed.Value = computed
 	if r.binding, err = r.job.Bind(values); err != nil {
 		return err
 	}
@@ -118,7 +126,7 @@ func (r *run) bind() error {
 
 // bound sets the part of the context that describes the job's own request.
 func (r *run) bound() {
-	c := &r.Context.Value
+	c := r.context()
 	c.Limit = r.binding.Limit
 	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.sender.public(r.binding.First.Params)
 }
@@ -129,18 +137,18 @@ func (r *run) close() {
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
-	r.Tools.put(r.tools)
+	r.Tools.put(r)
 }
 
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *run) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.kept, err = r.RevealKept(ctx, r.Result.Job); err != nil {
+	if r.kept, err = r.RevealKept(ctx, r.job.ID()); err != nil {
 		return request, false, err
 	}
-	r.Context.Value.Kept = r.kept
-	if r.From != nil {
-		return r.resume(ctx, r.From)
+	r.context().Kept = r.kept
+	if r.list.From != nil {
+		return r.resume(ctx, r.list.From)
 	}
 	request, err = r.firstRequest()
 	return request, err == nil, err
@@ -149,13 +157,13 @@ func (r *run) begin(ctx context.Context) (request requests.Request, more bool, e
 // firstRequest returns the first request of the list, and computes the values of the job's own
 // request if they are not known yet.
 func (r *run) firstRequest() (request requests.Request, err error) {
-	c := &r.Context.Value
+	c := r.context()
 	if r.binding == nil {
 		if err := r.bind(); err != nil {
-			return request, r.fault(r.Partition.Blame(), err)
+			return request, r.fault(r.list.Partition.Blame(), err)
 		}
 	}
-	variables, request, err := r.binding.Begin(&r.machine, c)
+	variables, request, err := r.binding.Begin(&r.tools.machine, c)
 	if err == nil {
 		c.State, err = saved.Variables(variables)
 	}
@@ -168,10 +176,10 @@ func (r *run) firstRequest() (request requests.Request, err error) {
 // nextRequest changes the variables and makes the request for the next page. It reports false if
 // the rules give no address.
 func (r *run) nextRequest() (request requests.Request, more bool, err error) {
-	c := &r.Context.Value
-	variables, parts, more, err := r.job.Advance(&r.machine, c)
+	c := r.context()
+	variables, parts, more, err := r.job.Advance(&r.tools.machine, c)
 	if err == nil && more {
-		request, err = r.binding.Apply(parts, r.Base)
+		request, err = r.binding.Apply(parts, r.state.Base)
 	}
 	if err == nil && more {
 		err = r.job.CheckAddress(request)
@@ -179,20 +187,20 @@ func (r *run) nextRequest() (request requests.Request, more bool, err error) {
 	if err != nil {
 		return request, false, r.fault(failure.Response, err)
 	}
-	c.State, r.Parts.Value = variables, parts
-	r.Due = time.Time{}
+	c.State, r.state.Parts.Value = variables, parts
+	r.state.Due = time.Time{}
 	if request.After > 0 {
-		r.Due = r.Clock.Now().Add(request.After)
+		r.state.Due = r.Clock.Now().Add(request.After)
 	}
 	return request, more, nil
 }
 
 // end completes the result. A run that ended with an error has failed.
 func (r *run) end(ctx context.Context, err error) Result {
-	r.Result = r.concluded(r.Result, err)
-	result := r.withSeen(r.Result)
+	r.state.Result = r.concluded(r.state.Result, err)
+	result := r.withSeen(r.state.Result)
 	if r.observes(EventEnd) {
-		ended := r.Result
+		ended := r.state.Result
 		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
 	}
 	return result
@@ -215,16 +223,16 @@ func (r *run) concluded(result Result, err error) Result {
 // after returns the result of the list after a page. failed is the error of the run on that page,
 // or nil.
 func (r *run) after(page *Page, failed error) Result {
-	result := r.Result
+	result := r.state.Result
 	result.Items, result.Filtered = result.Items+page.delivery.Items, result.Filtered+page.delivery.Filtered
 	return r.withSeen(r.concluded(result, r.placed(failed)))
 }
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *run) withSeen(result Result) Result {
-	result.seen.Had = r.Noticed.Seen()
+	result.seen.Had = r.state.Noticed.Seen()
 	if result.Outcome != rules.Failed {
-		result.seen.Lacked = r.Noticed.Lacked
+		result.seen.Lacked = r.state.Noticed.Lacked
 	}
 	return result
 }
@@ -232,56 +240,56 @@ func (r *run) withSeen(result Result) Result {
 // placed adds the partition to an error of this job.
 func (r *run) placed(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
-	if ok && known.Job == r.Result.Job && known.Partition == "" {
-		known.Partition = r.label()
+	if ok && known.Job == r.job.ID() && known.Partition == "" {
+		known.Partition = r.shownLabel()
 	}
 	return err
 }
 
-// label returns the label of the partition, without secrets; see [Partition.Label].
-func (r *run) label() string {
-	if r.labelled == "" {
-		r.labelled = r.Partition.Label()
+// shownLabel returns the label of the partition, without secrets; see [Partition.Label].
+func (r *run) shownLabel() string {
+	if r.label == "" {
+		r.label = r.list.Partition.Label()
 	}
-	return r.Redactor.String(r.labelled)
+	return r.Redactor.String(r.label)
 }
 
 // name returns the name of the job for the log, with its partition and without secrets.
-func (r *run) name() string { return r.Redactor.String(r.Partition.Name()) }
+func (r *run) name() string { return r.Redactor.String(r.list.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says that the position
 // was lost. The record of the next page lists the restart.
 func (r *run) restart(request requests.Request, f fetched) (requests.Request, error) {
-	r.restarted = append(r.restarted, trace.Restart{
-		Rule: f.action.rule, Because: f.action.because, Page: r.Context.Value.Page + 1, Request: r.sender.shownCall(request, f.call),
+	r.current.restarts = append(r.current.restarts, trace.Restart{
+		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1, Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
 	})
-	if r.Restarts++; r.Restarts > compile.MaxRestarts {
+	if r.state.Restarts++; r.state.Restarts > compile.MaxRestarts {
 		return requests.Request{}, &failure.Error{
-			Class: failure.Policy, Job: r.Result.Job, Page: r.Result.Pages + 1, Op: "rule " + f.action.rule,
+			Class: failure.Policy, Job: r.job.ID(), Page: r.state.Result.Pages + 1, Op: "rule " + f.action.rule,
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}
 	again := ""
-	if r.Result.Items > 0 {
-		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.Result.Items, "item"))
+	if r.state.Result.Items > 0 {
+		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.state.Result.Items, "item"))
 	}
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, again),
-		"event", "restart", "job", r.Result.Job, "rule", f.action.rule)
+		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)
 	r.reset()
-	r.Noticed.Facts.Rewritten = r.obtained()
+	r.state.Noticed.Facts.Rewritten = r.obtained()
 	r.ahead.Close()
 	return r.firstRequest()
 }
 
 // obtained returns the number of items on the delivered pages, including the items that the filter
 // left out.
-func (r *run) obtained() int { return r.Result.Items + r.Result.Filtered }
+func (r *run) obtained() int { return r.state.Result.Items + r.state.Result.Filtered }
 
 // deliver passes a page to the sink. failed is the error of the run on that page, or nil.
 func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
-		page.Kept = r.Result.Kept
+		page.Kept = r.state.Result.Kept
 	}
 	d := &page.delivery
 	d.Checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
@@ -290,14 +298,14 @@ func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 	defer func() { d.Checkpoint, d.Result = nil, nil }()
 	err := r.sink(ctx, page)
 	if err == nil || d.Accepted {
-		r.Result.Items += d.Items
-		r.Result.Filtered += d.Filtered
+		r.state.Result.Items += d.Items
+		r.state.Result.Filtered += d.Filtered
 	}
 	if err != nil {
 		if known := (*failure.Error)(nil); errors.As(err, &known) {
 			return err
 		}
-		return fmt.Errorf("job %s, page %d: %w", r.Result.Job, page.Page, err)
+		return fmt.Errorf("job %s, page %d: %w", r.job.ID(), page.Page, err)
 	}
 	r.observePage(ctx, page)
 	return nil
@@ -322,7 +330,7 @@ func (r *run) logs(level slog.Level) bool { return r.Log.Enabled(context.Backgro
 // logEnd logs why the job ended.
 func (r *run) logEnd() {
 	if r.logs(stopLevel(r.job)) {
-		LogStop(r.Log, r.job, r.name(), r.Context.Value.Page, r.Result)
+		LogStop(r.Log, r.job, r.name(), r.context().Page, r.state.Result)
 	}
 }
 
@@ -347,15 +355,15 @@ func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 
 // carryOver computes the values for the next run when the list is complete.
 func (r *run) carryOver() error {
-	if r.Result.Outcome != rules.Complete {
+	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, err := r.job.Keep(&r.machine, &r.Context.Value)
+	values, err := r.job.Keep(&r.tools.machine, r.context())
 	if err != nil {
 		return r.fault(failure.Response, err)
 	}
 	if values != nil {
-		r.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
+		r.state.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
 	}
 	return nil
 }
@@ -393,8 +401,9 @@ func (r *run) stopFailure(page *Page) error {
 	if page.Decision != trace.Stop || page.Outcome != rules.Failed {
 		return nil
 	}
-	e := &failure.Error{Class: failure.Response, Job: r.Result.Job, Page: page.Page, Op: "rule " + r.Result.Reason, Message: r.Result.Message}
-	if reason := reasonOf(r.job, r.Result); reason.Guard {
+	result := &r.state.Result
+	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page, Op: "rule " + result.Reason, Message: result.Message}
+	if reason := reasonOf(r.job, *result); reason.Guard {
 		e.Class, e.Hint = failure.Policy, reason.Hint
 	}
 	return e
@@ -412,7 +421,7 @@ func reasonOf(job *compile.Job, result Result) rules.Rule {
 
 // fault adds job and page to an error of a rule or of a response.
 func (r *run) fault(class failure.Class, err error) error {
-	e := &failure.Error{Class: class, Job: r.Result.Job, Page: r.Context.Value.Page, Message: r.Redactor.String(err.Error()), Err: err}
+	e := &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
@@ -421,7 +430,7 @@ func (r *run) fault(class failure.Class, err error) error {
 	}
 	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
 		e.Op = "rule " + failed.Rule.ID
-		switch ctx := r.machine.Context; {
+		switch ctx := r.tools.machine.Context; {
 		case errors.Is(err, language.ErrBudget):
 			e.Class = failure.Policy
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
@@ -442,7 +451,7 @@ func (r *run) warn(code, message string) {
 	}
 	r.reported[code] = true
 	r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), message),
-		"event", "warn", "code", code, "job", r.Result.Job, "page", r.Context.Value.Page)
+		"event", "warn", "code", code, "job", r.job.ID(), "page", r.context().Page)
 }
 
 // note records a remark on the values that an expression read for its verdict, and logs the first

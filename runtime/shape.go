@@ -68,7 +68,7 @@ func (r *run) shape(ctx context.Context, page *Page, failed error) error {
 // page shapes the items of a page. If a rule fails on an item, the page is left without items,
 // because a page is delivered completely or not at all.
 func (s *shaper) page(ctx context.Context, page *Page) error {
-	c := &s.run.Context.Value
+	c := s.run.context()
 	defer func() { c.Item, c.Key = nil, nil }()
 	items, lists, err := s.lists(ctx, page)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lis
 func (s *shaper) list(ctx context.Context, items document.Items, members []any, read int) (written int, err error) {
 	for raw := range items.All() {
 		if members != nil {
-			s.run.Context.Value.Key = members[read]
+			s.run.context().Key = members[read]
 		}
 		read++
 		if read%1024 == 0 && ctx.Err() != nil {
@@ -136,7 +136,7 @@ func (s *shaper) list(ctx context.Context, items document.Items, members []any, 
 // item sets s.line to an item with its changes. It reports whether the item passes the filter.
 func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	r := s.run
-	c := &r.Context.Value
+	c := r.context()
 	if c.Item, err = s.paths.Decode(raw); err != nil {
 		return false, err
 	}
@@ -144,7 +144,7 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 		s.look(raw)
 	}
 	if f := s.shape.Filter; f != nil {
-		passes, err := f.EvalBool(&r.machine, c)
+		passes, err := f.EvalBool(&r.tools.machine, c)
 		if err != nil {
 			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
@@ -176,7 +176,7 @@ func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error)
 		}
 		return null, nil
 	}
-	v, err := f.Value(&s.run.machine, &s.run.Context.Value)
+	v, err := f.Value(&s.run.tools.machine, s.run.context())
 	if err != nil {
 		return nil, err
 	}
@@ -206,10 +206,10 @@ func (s *shaper) look(raw json.RawMessage) {
 	if s.sample == nil && len(raw) <= maxSample {
 		s.sample = slices.Clone(raw)
 	}
-	n := &s.run.Noticed
+	n := &s.run.state.Noticed
 	s.unseen = slices.DeleteFunc(s.unseen, func(w compile.Watch) bool {
 		seen := slices.Contains(n.Had, w.String())
-		if _, present := w.Lookup(&s.run.Context.Value); !seen && (present || document.Find(raw, w.Path) != nil) {
+		if _, present := w.Lookup(s.run.context()); !seen && (present || document.Find(raw, w.Path) != nil) {
 			n.Had = append(n.Had, w.String())
 			seen = true
 		}
@@ -219,11 +219,11 @@ func (s *shaper) look(raw json.RawMessage) {
 
 // missing describes the paths that no item had, for the rules that of selects.
 func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) {
-	if s == nil || s.run.Context.Value.Total.Items == 0 {
+	if s == nil || s.run.context().Total.Items == 0 {
 		return nil
 	}
 	for _, w := range s.unseen {
-		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.Noticed.Had, w.String()) {
+		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.state.Noticed.Had, w.String()) {
 			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
 			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
 		}

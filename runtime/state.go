@@ -90,28 +90,28 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 // resume continues a job after the page of a checkpoint. It reports false if the job had already
 // ended.
 func (r *run) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
-	from, err := readState(r.Concealer(ctx), r.Result.Job, token)
+	from, err := readState(r.Concealer(ctx), r.job.ID(), token)
 	if err != nil {
-		return request, false, Unusable(r.Result.Job, err)
+		return request, false, Unusable(r.job.ID(), err)
 	}
 	if from.Done {
 		r.state = from
 		return request, false, nil
 	}
-	r.Computed = from.Computed
+	r.state.Computed = from.Computed
 	if err := r.bind(); err != nil {
-		return request, false, Unusable(r.Result.Job, err)
+		return request, false, Unusable(r.job.ID(), err)
 	}
-	fresh := r.Context.Value // the values that come from the configuration
+	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
 	r.watcher.Resumed = from.Hints.Value
-	context := &r.Context.Value
+	context := r.context()
 	saved.RestoreUnsaved(context, fresh)
 	context.Header = func(string) any { return nil }
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
-		return request, false, Unusable(r.Result.Job, err)
+		return request, false, Unusable(r.job.ID(), err)
 	}
 	return request, true, nil
 }
@@ -156,7 +156,7 @@ func withoutQuery(address string) string {
 // past returns the current page as the rules of later pages see it, under the name prev or first.
 // It includes the body and the items only if a rule reads them.
 func (r *run) past(name string) *rules.Past {
-	c := &r.Context.Value
+	c := r.context()
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
 	if r.job.Reads(name) {
 		p.Body, p.Items, p.Sent = c.Body, c.Items, c.Sent

@@ -16,12 +16,12 @@ import (
 // next response.
 func TestACheckpointRestoresTheState(t *testing.T) {
 	r := judged(t, 1)
-	r.Result.Kept = map[string]any{"since": 9007199254740993}
-	c := &r.Context.Value
+	r.state.Result.Kept = map[string]any{"since": 9007199254740993}
+	c := r.context()
 	c.First = &rules.Past{Page: 1, Count: 2, Total: rules.Total{Seconds: 1}, Items: []any{json.Number("123456789012345678901234567890")}}
-	r.Last.Value = c.First
-	r.Exchanges.Put(document.DigestOf([]byte("a"), document.Digest{}), 1)
-	r.Base = "https://user:pass@api.test/v1/users?token=secret#f"
+	r.state.Last.Value = c.First
+	r.state.Exchanges.Put(document.DigestOf([]byte("a"), document.Digest{}), 1)
+	r.state.Base = "https://user:pass@api.test/v1/users?token=secret#f"
 	_, more, err := r.nextRequest()
 	require.NoError(t, err)
 	require.True(t, more)
@@ -35,11 +35,11 @@ func TestACheckpointRestoresTheState(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, rules.Object{{Name: "limit", Value: 1000}, {Name: "offset", Value: 1000}}, request.Params)
-	require.Equal(t, map[string]any{"since": json.Number("9007199254740993")}, resumed.Result.Kept)
-	require.Equal(t, "https://api.test/v1/users", resumed.Base)
-	require.Equal(t, r.Exchanges, resumed.Exchanges)
-	require.Equal(t, r.Last, resumed.Last)
-	again := resumed.Context.Value
+	require.Equal(t, map[string]any{"since": json.Number("9007199254740993")}, resumed.state.Result.Kept)
+	require.Equal(t, "https://api.test/v1/users", resumed.state.Base)
+	require.Equal(t, r.state.Exchanges, resumed.state.Exchanges)
+	require.Equal(t, r.state.Last, resumed.state.Last)
+	again := resumed.state.Context.Value
 	require.Equal(t, map[string]any{"offset": 1000}, again.State)
 	require.Equal(t, c.First, again.First)
 	require.Equal(t, c.Total, again.Total)

@@ -15,28 +15,23 @@ import (
 // A tools holds the reusable parts for reading the pages of a job: its machine, reader and buffers.
 // Consecutive partitions share it, as do jobs whose responses are read in the same way.
 type tools struct {
-	job       *compile.Job
+	job       *compile.Job // the job that used the tools last
+	subject   *evidence.Subject
 	machine   language.Machine
 	reader    *document.Reader
-	head      []byte                     // first bytes of the last body, for error messages
-	warn      func(code, message string) // receives the warnings of the reader
-	buffers   [2]*spool.Buffer           // body of this page and of the last one, alternating
-	converted [2]*spool.Buffer           // the same bodies after conversion to JSON
-	subject   *evidence.Subject
-	inUse     run // the run that uses the tools
+	head      []byte           // first bytes of the last body, for error messages
+	bodies    [2]*spool.Buffer // body of this page and of the last one, alternating
+	converted [2]*spool.Buffer // the same bodies after conversion to JSON
 }
 
-func newTools(job *compile.Job, reading document.Options) *tools {
-	t := &tools{buffers: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}}}
-	reading.Warn = func(code, message string) { t.warn(code, message) }
-	t.reader = document.NewReader(reading)
-	t.serve(job)
-	return t
-}
-
-// serve assigns the tools to a job, whose responses the reader must be able to read.
-func (t *tools) serve(job *compile.Job) {
-	t.job, t.subject = job, evidence.NewSubject(job)
+// newTools returns tools that a run uses for the responses of a job. They pass their warnings and
+// notes to that run.
+func newTools(r *run, reading document.Options) tools {
+	reading.Warn = r.warn
+	return tools{
+		reader: document.NewReader(reading), machine: language.Machine{Note: r.note},
+		bodies: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}},
+	}
 }
 
 // readingOf returns the options for reading the responses of a job.
@@ -48,59 +43,62 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 	}
 }
 
-// A Toolbox holds the tools that no job of a run is using, so that many small lists share their
-// allocations. It is safe for concurrent use. The zero Toolbox is empty.
+// A Toolbox holds runs that have ended, so that many small lists share their memory and their
+// tools. It is safe for concurrent use. The zero Toolbox is empty.
 type Toolbox struct {
 	mu   sync.Mutex
-	free []*tools // least recently used first
+	free []*run // least recently used first; only their tools are set
 }
 
 const (
-	keptTools = 64       // largest number of tools in a toolbox
+	keptRuns  = 64       // largest number of runs in a toolbox
 	keptBytes = 64 << 10 // largest size of a buffer in a toolbox
 )
 
-// get returns tools for a job, preferably those it used before.
-func (b *Toolbox) get(l *Loop, job *compile.Job) *tools {
+// get returns a run with nothing but tools for a job, preferably those that the job used before.
+func (b *Toolbox) get(l *Loop, job *compile.Job) *run {
 	reading := l.readingOf(job)
-	t := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
-	if t == nil {
-		t = b.remove(func(t *tools) bool { return t.reader.Reads(reading) })
+	r := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
+	if r == nil {
+		r = b.remove(func(t *tools) bool { return t.reader.Reads(reading) })
 	}
-	switch {
-	case t == nil:
-		t = newTools(job, reading)
-	case t.job != job:
-		t.serve(job)
+	if r == nil {
+		r = &run{}
+		r.tools = newTools(r, reading)
 	}
-	return t
+	if r.tools.job != job {
+		r.tools.job, r.tools.subject = job, evidence.NewSubject(job)
+	}
+	return r
 }
 
-// remove removes the most recently used tools that are suitable. It returns nil if there are none.
-func (b *Toolbox) remove(suitable func(*tools) bool) *tools {
+// remove removes the run that was used last among those with suitable tools. It returns nil if
+// there is no such run.
+func (b *Toolbox) remove(suitable func(*tools) bool) *run {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	for i, t := range slices.Backward(b.free) {
-		if suitable(t) {
+	for i, r := range slices.Backward(b.free) {
+		if suitable(&r.tools) {
 			b.free = slices.Delete(b.free, i, i+1)
-			return t
+			return r
 		}
 	}
 	return nil
 }
 
-// put returns tools to the toolbox. It invalidates the run that used them and all that they read.
-func (b *Toolbox) put(t *tools) {
+// put returns a run to the toolbox. It invalidates everything that the run has read.
+func (b *Toolbox) put(r *run) {
+	t := &r.tools
 	t.reader.Close()
-	for i := range t.buffers {
-		t.buffers[i].Trim(keptBytes)
+	for i := range t.bodies {
+		t.bodies[i].Trim(keptBytes)
 		t.converted[i].Trim(keptBytes)
 	}
-	t.warn, t.machine.Observe, t.machine.Note, t.machine.Context = nil, nil, nil, nil
-	t.inUse = run{}
+	t.machine.Observe, t.machine.Context = nil, nil
+	*r = run{tools: r.tools}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.free = append(b.free, t); len(b.free) > keptTools {
+	if b.free = append(b.free, r); len(b.free) > keptRuns {
 		b.free = slices.Delete(b.free, 0, 1)
 	}
 }

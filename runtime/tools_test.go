@@ -19,7 +19,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 	require.NotSame(t, of, other, "its items are somewhere else")
 	box.put(other)
 	require.Same(t, of, box.get(&loop, b))
-	require.Same(t, b, of.job)
+	require.Same(t, b, of.tools.job)
 	require.NotSame(t, of, box.get(&loop, a), "job b uses them")
 	box.put(of)
 	loop.MaxItems = 10
@@ -29,13 +29,13 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
 	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
 	loop, box := Loop{}.WithDefaults(), &Toolbox{}
-	var used []*tools
-	for range 2 * keptTools {
+	var used []*run
+	for range 2 * keptRuns {
 		used = append(used, box.get(&loop, job))
 	}
 	for _, one := range used {
 		box.put(one)
 	}
-	require.Len(t, box.free, keptTools)
+	require.Len(t, box.free, keptRuns)
 	require.Same(t, used[len(used)-1], box.get(&loop, job), "those that were used last are kept")
 }
