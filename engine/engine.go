@@ -293,7 +293,7 @@ func (e *Engine) checkJobs() error {
 	for _, id := range e.settings.run.jobs {
 		if !slices.Contains(known, id) {
 			hint := cmp.Or(diag.DidYouMean(id, known), "the jobs are "+strings.Join(known, ", "))
-			found.Errorf(diag.Outside("option job"), "the configuration has no job %q", id).WithHint(hint)
+			found.Errorf(diag.Outside("WithJobs"), "the configuration has no job %q", id).WithHint(hint)
 		}
 	}
 	return found.Diagnostics().Err()

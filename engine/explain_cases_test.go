@@ -247,7 +247,8 @@ func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation
 	never := map[string]string{}
 	var live []string
 	for _, r := range slices.Concat(job.Stops, job.OnError) {
-		if never[r.ID] = r.Never; r.Never == "" {
+		never[r.ID] = r.Never
+		if r.Never == "" {
 			live = append(live, r.Says)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -196,6 +197,27 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
 				text, _ := strconv.Unquote(literal.Value)
 				require.False(t, methods[text], "%s names the method %s", set.Position(literal.Pos()), text)
+			}
+			return true
+		})
+	})
+}
+
+// TestOnlyTheCommandNamesFlags requires messages of libraries to name Go options, which the command
+// replaces by its flags. What explain prints has its
+// layout before the command sees it, so it names flags, and so does the JSON Schema.
+func TestOnlyTheCommandNamesFlags(t *testing.T) {
+	flag := regexp.MustCompile(`(^|[^\x60])--[a-z]`) // backquotes are in the documentation of keys
+	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
+		for _, exempt := range []string{"/engine/cmd/", "/fixtures/", "/compile/explain/", "/engine/annotate/", "/rules/schema.go"} {
+			if strings.Contains(filepath.ToSlash(name), exempt) {
+				return
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if literal, ok := n.(*ast.BasicLit); ok && literal.Kind == token.STRING {
+				text, _ := strconv.Unquote(literal.Value)
+				require.False(t, flag.MatchString(text), "%s: name the Go option: %s", set.Position(literal.Pos()), text)
 			}
 			return true
 		})

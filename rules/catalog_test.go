@@ -238,9 +238,9 @@ func TestOptionsAreCheckedLikeTheConfiguration(t *testing.T) {
 		options rules.Options
 		want    string
 	}{
-		{"dialect", rules.Options{Dialect: "kebola"}, "option dialect: want spec or keboola, got \"kebola\"\n   did you mean \"keboola\"?"},
+		{"dialect", rules.Options{Dialect: "kebola"}, "WithDialect: want spec or keboola, got \"kebola\"\n   did you mean \"keboola\"?"},
 		{"base URL", rules.Options{BaseURL: "api.test"},
-			"option baseUrl: not an http or https address\n   write it like https://api.example.com/v1/"},
+			"WithBaseURL: not an http or https address\n   write it like https://api.example.com/v1/"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, _, found := load(t, paged(`{"method": "pagenum"}`), c.options)

@@ -104,7 +104,7 @@ func TestEveryMistakeIsReportedWithItsPlaceAndFix(t *testing.T) {
 			"api.dialect", `want spec or keboola, got "kebola"`, `did you mean "keboola"?`},
 		{"environment not passed",
 			`{"api": {"baseUrl": "https://a.test", "authentication": {"type": "bearer", "#token": {"env": "T"}}}, "config": {"jobs": [{"endpoint": "x"}]}}`,
-			"api.authentication.#token", "environment variable T is not set, or not passed to this configuration", "--env T"},
+			"api.authentication.#token", "environment variable T is not set, or not passed to this configuration", "WithEnv T"},
 		{"key twice", `{"api": {"baseUrl": "https://a.test", "baseUrl": "x"}}`, "api.baseUrl", `duplicate key "baseUrl"`, ""},
 		{"two jobs of one id",
 			`{"api": {"baseUrl": "https://a.test"}, "config": {"jobs": [{"id": "a", "endpoint": "x"}, {"id": "a", "endpoint": "y"}]}}`,

@@ -65,13 +65,13 @@ func (d *decoder) override(options Options) {
 		field, _ := find(apiFields, "dialect")
 		dialect, err := field.oneOf(options.Dialect)
 		if err != nil {
-			d.diags.Errorf(diag.Outside("option dialect"), "%v", err).WithHint(diag.DidYouMean(options.Dialect, dialects))
+			d.diags.Errorf(diag.Outside("WithDialect"), "%v", err).WithHint(diag.DidYouMean(options.Dialect, dialects))
 		}
 		d.cfg.Dialect = dialect
 	}
 	at := diag.Value(d.cfg.Path("api.baseUrl"))
 	if options.BaseURL != "" {
-		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("option baseUrl")
+		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("WithBaseURL")
 	}
 	if d.cfg.BaseURL != "" {
 		if err := CheckBaseURL(sampleAddress(d.cfg.BaseURL)); err != nil {

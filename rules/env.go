@@ -59,7 +59,7 @@ func (r *reader) lookUp(name, path string) (text string, found bool) {
 	}
 	if !found && !r.env.placeholders {
 		r.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
-			WithHint(fmt.Sprintf("set it and pass it with --env %s", name))
+			WithHint(fmt.Sprintf("set it and pass it with WithEnv %s", name))
 	}
 	return text, found
 }

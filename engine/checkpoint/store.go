@@ -245,7 +245,7 @@ func (s *Store) refuse(format string, args ...any) *failure.Error {
 	return &failure.Error{
 		Class: failure.State, Op: "resume",
 		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
-		Hint:    "--restart starts over and replaces the output",
+		Hint:    "checkpoint.Restart starts over and replaces the output",
 	}
 }
 
@@ -260,7 +260,7 @@ func (s *Store) refuseOther(run, this string) error {
 		owner = "an earlier run of the same name, " + name
 	}
 	err := s.refuse("it belongs to %s", owner)
-	err.Hint = "name another file for the state, or use --restart to start over and replace the output"
+	err.Hint = "name another file for the state, or use checkpoint.Restart to start over and replace the output"
 	return err
 }
 

@@ -139,7 +139,7 @@ func TestModifiedOutputsAreRefusedAndLeftAlone(t *testing.T) {
 			_, err = s.Output(path)
 			require.ErrorIs(t, err, failure.ErrState)
 			require.ErrorContains(t, err, "its output "+path+" "+test.want)
-			require.ErrorContains(t, err, "--restart starts over")
+			require.ErrorContains(t, err, "checkpoint.Restart starts over")
 			after, _ := os.ReadFile(path)
 			require.Equal(t, before, after)
 		})

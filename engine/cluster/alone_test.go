@@ -104,7 +104,7 @@ func TestPartitionsThatEndTheirWorkersAreSetAside(t *testing.T) {
 			require.NoError(t, err)
 			s = await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
 			require.Equal(t, 10*4, s.Total.Pages)
-			for _, how := range []cluster.Collecting{{Sorted: true}, {}, {Release: true}} {
+			for _, how := range []cluster.CollectOptions{{Sorted: true}, {}, {Release: true}} {
 				all := &collector{run: run}
 				_, err := all.collect(t, how)
 				require.NoError(t, err)

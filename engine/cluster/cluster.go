@@ -39,9 +39,6 @@ type Options struct {
 	// waits until its context ends.
 	Patience time.Duration
 
-	// Flags are appended to the commands in hints, to reach the same server: " --nats nats://hub".
-	Flags string
-
 	Log *slog.Logger // nil discards the log
 
 	lose  func(store.Key) bool // for tests: reports whether an acknowledgement is lost
@@ -91,7 +88,7 @@ func (c *Cluster) waiting(key store.Key, err error) {
 		return
 	}
 	if strings.Contains(reason, "maximum bytes") {
-		hint = "submit it again with a larger --max-bytes; stopwhen status " + key.Run + " says whether collect --release makes room, too"
+		hint = "submit it again with a larger Submission.MaxBytes; Run.Status of " + key.Run + " says whether CollectOptions.Release makes room, too"
 	}
 	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		reason = refused.Description
@@ -151,7 +148,7 @@ func checkRun(id string) error {
 
 func noRun(id string) error {
 	return &engine.Error{Class: failure.Config, Op: "run", Message: fmt.Sprintf("there is no run %q on the server", id),
-		Hint: "stopwhen status lists the runs"}
+		Hint: "Cluster.Overview lists the runs"}
 }
 
 // readRecord reads the record of a run.
@@ -174,12 +171,9 @@ func (r *Run) ID() string { return r.record.Run }
 // Submission returns the token that distinguishes the run from deleted runs with the same ID.
 func (r *Run) Submission() string { return r.record.Submission }
 
-// command returns a command about the run for use in hints.
-func (r *Run) command(verb string) string { return r.record.Command(verb, r.cluster.options.Flags) }
-
-// WorkerCommand returns the command that starts a worker for the run, for use in hints. It names
-// the environment variables and the secret inputs that the configuration reads.
-func (r *Run) WorkerCommand() string { return r.record.WorkerCommand(r.cluster.options.Flags) }
+// WorkerHint returns the call that starts a worker for the run, for use in messages. It names the
+// environment variables and the secret inputs that the configuration reads.
+func (r *Run) WorkerHint() string { return r.record.WorkerHint() }
 
 // Phase says whether the tasks of the run are executed.
 func (r *Run) Phase() Phase { return r.record.Phase }
@@ -247,7 +241,7 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 			return err
 		}
 		if again.record.Submission != r.record.Submission {
-			return &engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted, Hint: "stopwhen status lists the runs",
+			return &engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted, Hint: "Cluster.Overview lists the runs",
 				Message: fmt.Sprintf("run %s has been deleted, and another run has its name", r.ID())}
 		}
 		r.record, r.revision = again.record, again.revision
@@ -260,7 +254,7 @@ func (r *Run) deleting() error {
 		return nil
 	}
 	return &engine.Error{Class: failure.State, Op: "run",
-		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: " + r.command("delete")}
+		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: Run.Delete(" + r.ID() + ")"}
 }
 
 // Cancel ends a run: its queued tasks are removed, and workers stop its running tasks. Stored

@@ -12,8 +12,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// Collecting holds the options of [Run.Collect].
-type Collecting struct {
+// CollectOptions are the options of [Run.Collect].
+type CollectOptions struct {
 	// Sorted passes the pages in the order of a run on one machine. By default they arrive in the
 	// order in which they were stored. Within a partition both orders are the same.
 	Sorted bool
@@ -52,8 +52,8 @@ type Progress struct {
 // Collect returns the results of the jobs when the run is complete. If partitions have failed, the
 // error joins their errors; their pages before the failure are collected, and [Run.Retry]
 // continues them. If the run is not complete, because it was cancelled or because of
-// [Collecting.NoWait], the error says so and is of class transient.
-func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o Collecting) (*engine.Result, error) {
+// [CollectOptions.NoWait], the error says so and is of class transient.
+func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (*engine.Result, error) {
 	c := &collection{run: r, engine: e, sink: sink, options: o, looks: store.Backoff{First: shortestLook, Longest: longestLook}}
 	if err := c.prepare(ctx); err != nil {
 		return engine.NewResult(nil), err
@@ -80,7 +80,7 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 
 // CheckCollect returns the error with which [Run.Collect] would refuse to start: the checkpoint
 // cannot be used, pages of the run have been released, or the user may not release pages.
-func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o Collecting) error {
+func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o CollectOptions) error {
 	c := &collection{run: r, engine: e, options: o}
 	if err := c.prepare(ctx); err != nil {
 		return err
@@ -110,7 +110,7 @@ type collection struct {
 	run     *Run
 	engine  *engine.Engine
 	sink    engine.SinkFunc
-	options Collecting
+	options CollectOptions
 
 	created time.Time // creation time of the run's stream
 

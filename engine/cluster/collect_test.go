@@ -74,7 +74,7 @@ const (
 func TestACollectionOfAnIncompleteRunCountsWhatItHasPassed(t *testing.T) {
 	_, _, run := runUntilHeld(t, cluster.Options{})
 	all := &collector{run: run}
-	result, err := all.collect(t, cluster.Collecting{NoWait: true})
+	result, err := all.collect(t, cluster.CollectOptions{NoWait: true})
 	require.ErrorIs(t, err, engine.ErrTransient)
 	require.EqualError(t, err, "run r1 is incomplete: the run goes on; 5 of 6 tasks ended (collect it again when it is complete)")
 	require.Len(t, all.items, heldTeams+heldUsers)
@@ -82,12 +82,12 @@ func TestACollectionOfAnIncompleteRunCountsWhatItHasPassed(t *testing.T) {
 	require.Equal(t, heldUsers, result.Jobs[1].Items)
 	require.Equal(t, 3*4+1, result.Jobs[1].Pages)
 
-	again, err := all.collect(t, cluster.Collecting{NoWait: true})
+	again, err := all.collect(t, cluster.CollectOptions{NoWait: true})
 	require.ErrorIs(t, err, engine.ErrTransient)
 	require.Equal(t, heldUsers, again.Jobs[1].Items, "a collection that goes on counts what the one before has passed, too")
 
 	inOrder := &collector{run: run}
-	result, err = inOrder.collect(t, cluster.Collecting{NoWait: true, Sorted: true})
+	result, err = inOrder.collect(t, cluster.CollectOptions{NoWait: true, Sorted: true})
 	require.ErrorContains(t, err, "9 pages stored after the first gap are not written", "the last of teams, and those of teams 2 and 4")
 	require.Len(t, inOrder.items, heldTeams+heldSortedUsers)
 	require.Equal(t, heldTeams, result.Jobs[0].Items)
@@ -102,11 +102,11 @@ func TestASortedCollectionCountsAllPartitionsThatFailed(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{})
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
-	_, err := (&collector{run: run}).collect(t, cluster.Collecting{})
+	_, err := (&collector{run: run}).collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrAPI)
 
 	var last cluster.Progress
-	_, err = (&collector{run: run}).collect(t, cluster.Collecting{Sorted: true, Progress: func(p cluster.Progress) { last = p }})
+	_, err = (&collector{run: run}).collect(t, cluster.CollectOptions{Sorted: true, Progress: func(p cluster.Progress) { last = p }})
 	require.ErrorContains(t, err, "team.id=1")
 	require.ErrorContains(t, err, "team.id=3")
 	require.Equal(t, 2, last.Failed)
@@ -122,7 +122,7 @@ func TestASortedCollectionNamesTheGapFirst(t *testing.T) {
 	a.mu.Unlock()
 	a.release()
 	for sorted, first := range map[bool]string{true: "team.id=1", false: "team.id=3"} {
-		result, err := (&collector{run: run}).collect(t, cluster.Collecting{Sorted: sorted})
+		result, err := (&collector{run: run}).collect(t, cluster.CollectOptions{Sorted: sorted})
 		lines := strings.Split(err.Error(), "; the response")
 		require.Len(t, lines, 3)
 		require.Contains(t, lines[0], first)
@@ -139,15 +139,15 @@ func TestACollectionListsThePartitionsThatFailed(t *testing.T) {
 	for team := range a.teams {
 		a.refuse[fmt.Sprintf("/teams/%d/users", team)] = http.StatusForbidden
 	}
-	c := open(t, startServer(t), cluster.Options{Flags: " --nats nats://hub"})
+	c := open(t, startServer(t), cluster.Options{})
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
 	for _, inOrder := range []bool{false, true} {
-		result, err := (&collector{run: run}).collect(t, cluster.Collecting{Sorted: inOrder})
+		result, err := (&collector{run: run}).collect(t, cluster.CollectOptions{Sorted: inOrder})
 		require.ErrorIs(t, err, engine.ErrAPI)
 		lines := strings.Split(err.Error(), "\n")
 		require.Len(t, lines, 11)
-		require.Equal(t, "4 more partitions failed (stopwhen status --partitions r1 --nats nats://hub lists all)", lines[10])
+		require.Equal(t, "4 more partitions failed (Run.Partitions(r1) lists all)", lines[10])
 		require.Equal(t, 14, result.Jobs[1].Partitions.Failed)
 		var failed []string
 		for _, one := range result.Jobs[1].Partitions.Failures {
@@ -163,9 +163,9 @@ func TestACancelledRunIsCollectedToItsLastPage(t *testing.T) {
 	_, _, run := runUntilHeld(t, cluster.Hasty(cluster.Options{}))
 	require.NoError(t, run.Cancel(t.Context()))
 	for _, test := range []struct {
-		how  cluster.Collecting
+		how  cluster.CollectOptions
 		want int
-	}{{cluster.Collecting{}, heldTeams + heldUsers}, {cluster.Collecting{Sorted: true}, heldTeams + heldSortedUsers}} {
+	}{{cluster.CollectOptions{}, heldTeams + heldUsers}, {cluster.CollectOptions{Sorted: true}, heldTeams + heldSortedUsers}} {
 		slow := &collector{run: run, passed: func(int) { time.Sleep(10 * time.Millisecond) }}
 		_, err := slow.collect(t, test.how)
 		require.ErrorContains(t, err, "run r1 is incomplete: it is cancelled; ")
@@ -188,7 +188,7 @@ func (c *collector) begin(t *testing.T) {
 			}
 			begun()
 			return nil
-		}, cluster.Collecting{})
+		}, cluster.CollectOptions{})
 		c.ended <- err
 	}()
 	<-reads
@@ -264,14 +264,14 @@ func TestACollectionSaysWhenPagesThatCannotBeReleasedFillTheRun(t *testing.T) {
 			_, err = run.Collect(t.Context(), e, func(_ context.Context, page *engine.Page) error {
 				items += page.Items.Len()
 				return nil
-			}, cluster.Collecting{Release: true})
+			}, cluster.CollectOptions{Release: true})
 		}
 		ended <- err
 	}()
 	require.Eventually(t, func() bool {
 		return strings.Contains(text.String(), "run full: no page arrives: workers wait, since its pages take ") &&
 			strings.Contains(text.String(), "those that are left cannot be released") &&
-			strings.Contains(text.String(), "submit it again with a larger --max-bytes")
+			strings.Contains(text.String(), "submit it again with a larger Submission.MaxBytes")
 	}, time.Minute, 10*time.Millisecond, "%s", &text)
 
 	s.MaxBytes = 10 << 20

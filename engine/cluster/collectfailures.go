@@ -101,7 +101,7 @@ func (f *failures) add(trees []*tree, ending *partition.Ending) {
 func (c *collection) moreFailures(n int) error {
 	return &engine.Error{Class: failure.Transient, Op: "collect",
 		Message: value.Counted(n, "more partition") + " failed",
-		Hint:    c.run.command("status --partitions") + " lists all"}
+		Hint:    "Run.Partitions(" + c.run.ID() + ") lists all"}
 }
 
 // failure returns how a failed task ended, or nil if it is retried.

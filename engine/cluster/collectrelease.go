@@ -80,7 +80,7 @@ func (c *collection) requirePermission(ctx context.Context) error {
 	if errors.As(err, &failed) && failed.Class == failure.Config {
 		return &engine.Error{Class: failure.Config, Op: "collect", Err: err,
 			Message: "pages cannot be released: " + failed.Message,
-			Hint:    "give the NATS user the permission, or collect without --release"}
+			Hint:    "give the NATS user the permission, or collect without CollectOptions.Release"}
 	}
 	return err
 }

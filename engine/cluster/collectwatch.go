@@ -156,7 +156,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 		return "" // the collection reports the same error
 	}
 	if len(workers) == 0 {
-		return "no worker is there; start one with " + r.WorkerCommand()
+		return "no worker is there; start one with " + r.WorkerHint()
 	}
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err == nil && info.IsFull() {
@@ -180,8 +180,8 @@ func whyFull(info store.Info, releases bool) string {
 	text := fmt.Sprintf("workers wait, since its pages take %s of the %s that they may take on the server",
 		value.Size(int(info.Bytes)), value.Size(int(info.MaxBytes)))
 	if !releases {
-		return text + "; submit it again with a larger --max-bytes, or collect it with --release"
+		return text + "; submit it again with a larger Submission.MaxBytes, or collect it with CollectOptions.Release"
 	}
 	return text + ", and those that are left cannot be released (the last page of each partition, " +
-		"and pages for whose items there are partitions); submit it again with a larger --max-bytes"
+		"and pages for whose items there are partitions); submit it again with a larger Submission.MaxBytes"
 }

@@ -206,6 +206,6 @@ func distributed(t *testing.T, nc *nats.Conn, c *fixtures.Case, sorted bool) *ex
 	e, err := run.Engine()
 	require.NoError(t, err)
 	x := &extraction{neutral: server.Neutral}
-	x.result, x.err = run.Collect(t.Context(), e, x.page, cluster.Collecting{Sorted: sorted})
+	x.result, x.err = run.Collect(t.Context(), e, x.page, cluster.CollectOptions{Sorted: sorted})
 	return x
 }

@@ -23,7 +23,7 @@ func TestARunThatWasDeletedInPartCanOnlyBeDeleted(t *testing.T) {
 			_, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: a.config()})
 			return err
 		}(),
-		"collect": func() error { _, err := (&collector{run: run}).collect(t, cluster.Collecting{}); return err }(),
+		"collect": func() error { _, err := (&collector{run: run}).collect(t, cluster.CollectOptions{}); return err }(),
 	} {
 		require.ErrorIs(t, err, engine.ErrState, what)
 		require.ErrorContains(t, err, "run r1 has been deleted, but not all of it is gone", what)
@@ -41,7 +41,7 @@ func TestACollectionDoesNotContinueInPagesThatReplaceThoseItHasRead(t *testing.T
 	run := submit(t, c, a.config())
 	stop := work(t, c, cluster.Worker{})
 	some := &collector{run: run, stop: 3}
-	_, err := some.collect(t, cluster.Collecting{})
+	_, err := some.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, errStopped)
 	stop()
 
@@ -50,7 +50,7 @@ func TestACollectionDoesNotContinueInPagesThatReplaceThoseItHasRead(t *testing.T
 	require.NoError(t, js.DeleteStream(t.Context(), "STOPWHEN_RUN_r1")) // by an administrator
 	work(t, c, cluster.Worker{})
 	again := &collector{run: submit(t, c, a.config()), tokens: some.tokens}
-	_, err = again.collect(t, cluster.Collecting{})
+	_, err = again.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, "the pages of run r1 have been deleted since, and others are stored")
 	require.Empty(t, again.items)

@@ -73,7 +73,7 @@ func Example() {
 			fmt.Printf("%s: %s\n", page.Job, item)
 		}
 		return nil
-	}, cluster.Collecting{Sorted: true})
+	}, cluster.CollectOptions{Sorted: true})
 	fmt.Println(result.Jobs[1].Message, err)
 	cancel()
 	fmt.Println(<-worked)

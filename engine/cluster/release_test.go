@@ -37,7 +37,7 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 	require.NoError(t, err)
 	work(t, c, cluster.Worker{})
 	full := await(t, run, func(s *status.Run) bool { return len(s.Warnings) == 1 && s.Total.Running == 1 })
-	require.Contains(t, full.Warnings[0].Hint, "stopwhen collect large --release --state FILE --out DIR deletes pages that it has written")
+	require.Contains(t, full.Warnings[0].Hint, "Run.Collect(large) with a state and CollectOptions.Release deletes pages that it has written")
 
 	var got []int
 	saved := map[string]json.RawMessage{}
@@ -55,7 +55,7 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 			}
 			saved[page.Root], err = page.Checkpoint()
 			return err
-		}, cluster.Collecting{Release: true})
+		}, cluster.CollectOptions{Release: true})
 		return err
 	}
 	require.ErrorIs(t, attempt(5), errLater)
@@ -69,7 +69,7 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 
 	again, err := c.Run(t.Context(), "large")
 	require.NoError(t, err)
-	for _, o := range []cluster.Collecting{{}, {Sorted: true}, {Release: true}} {
+	for _, o := range []cluster.CollectOptions{{}, {Sorted: true}, {Release: true}} {
 		e, err := again.Engine()
 		require.NoError(t, err)
 		_, err = again.Collect(t.Context(), e, func(context.Context, *engine.Page) error { return nil }, o)

@@ -127,7 +127,7 @@ func TestARunThatIsFullIsLoggedOnce(t *testing.T) {
 	require.NoError(t, err)
 	stop := work(t, c, cluster.Worker{Slots: 4})
 	s := await(t, run, func(s *status.Run) bool { return s.Total.Running == 4 && slices.Equal(warnings(s), []string{"full"}) })
-	require.Contains(t, s.Warnings[0].Hint, "collect --release would delete nothing", "no page is stored")
+	require.Contains(t, s.Warnings[0].Hint, "CollectOptions.Release would delete nothing", "no page is stored")
 	time.Sleep(300 * time.Millisecond) // all four try to store a page
 	stop()
 	require.Equal(t, 1, strings.Count(log.String(), "pages wait until the server has room: maximum bytes exceeded"), log)

@@ -189,7 +189,7 @@ func checkBaseURL(text string) error {
 		return nil
 	}
 	found := diag.NewCollector(nil)
-	found.Errorf(diag.Outside("option baseUrl"), "the address has %s, which the server would store, and it may be secret", what).
+	found.Errorf(diag.Outside("WithBaseURL"), "the address has %s, which the server would store, and it may be secret", what).
 		WithHint("leave it out, and let the configuration read it from the environment of the workers, with {\"env\": \"NAME\"}")
 	return found.Diagnostics().Err()
 }
@@ -365,7 +365,7 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 	if len(missing) > 0 {
 		return n, &engine.Error{Class: failure.Config, Op: "retry",
 			Message: fmt.Sprintf("no partition %q of run %s has failed", missing[0], r.ID()),
-			Hint:    "stopwhen status lists those that have"}
+			Hint:    "Run.Partitions lists those that have"}
 	}
 	return n, nil
 }

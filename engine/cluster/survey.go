@@ -13,7 +13,7 @@ import (
 // Status returns how far the run is. It reads no items, and its memory does not depend on the
 // number of partitions.
 func (r *Run) Status(ctx context.Context) (*status.Run, error) {
-	s, err := survey.Status(ctx, r.cluster.store, &r.record, r.cluster.options.Flags)
+	s, err := survey.Status(ctx, r.cluster.store, &r.record)
 	return s, r.unknown(err)
 }
 

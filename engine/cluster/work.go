@@ -396,7 +396,7 @@ func (p *pool) report(ctx context.Context) {
 		slices.SortFunc(rec.Running, func(a, b record.Task) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
-				p.c.log.Log(ctx, level, "stopwhen status does not show this worker: "+err.Error(), "event", "worker_report")
+				p.c.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
 				level = slog.LevelDebug
 			}
 		}

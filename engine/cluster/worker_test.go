@@ -124,7 +124,7 @@ type collector struct {
 
 var errStopped = errors.New("stopped")
 
-func (c *collector) collect(t *testing.T, how cluster.Collecting) (*engine.Result, error) {
+func (c *collector) collect(t *testing.T, how cluster.CollectOptions) (*engine.Result, error) {
 	t.Helper()
 	e, err := c.run.Engine()
 	require.NoError(t, err)
@@ -156,7 +156,7 @@ func sorted(items []string) []string { return slices.Sorted(slices.Values(items)
 func requireAll(t *testing.T, run *cluster.Run, a *api) {
 	t.Helper()
 	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Equal(t, sorted(a.want()), sorted(part.items))
 }
@@ -166,7 +166,7 @@ func TestItemsAreCollectedOnce(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{})
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{}, cluster.Worker{})
-	for _, how := range []cluster.Collecting{{}, {Sorted: true}} {
+	for _, how := range []cluster.CollectOptions{{}, {Sorted: true}} {
 		all := &collector{run: run}
 		result, err := all.collect(t, how)
 		require.NoError(t, err)
@@ -182,7 +182,7 @@ func TestACollectionIsResumed(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{})
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
-	for _, how := range []cluster.Collecting{{}, {Sorted: true}} {
+	for _, how := range []cluster.CollectOptions{{}, {Sorted: true}} {
 		part := &collector{run: run, stop: 1}
 		var result *engine.Result
 		for rounds := 0; ; rounds++ {
@@ -209,9 +209,9 @@ func TestACheckpointOfAnotherCollectionIsRefused(t *testing.T) {
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
 	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
-	_, err = part.collect(t, cluster.Collecting{Sorted: true})
+	_, err = part.collect(t, cluster.CollectOptions{Sorted: true})
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, "it is that of a collection in another order")
 }
@@ -223,7 +223,7 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	run := submit(t, c, a.config())
 	work(t, c, cluster.Worker{})
 	part := &collector{run: run}
-	result, err := part.collect(t, cluster.Collecting{})
+	result, err := part.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrAPI)
 	require.ErrorContains(t, err, "job users (team.id=3), page 1")
 	require.Equal(t, 1, result.Jobs[1].Partitions.Failed)
@@ -231,12 +231,12 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	require.Len(t, part.items, 5+4*5)
 
 	again := &collector{run: run}
-	for _, how := range []cluster.Collecting{{Sorted: true}, {Sorted: true}, {Sorted: true, NoWait: true}} {
+	for _, how := range []cluster.CollectOptions{{Sorted: true}, {Sorted: true}, {Sorted: true, NoWait: true}} {
 		_, err = again.collect(t, how)
 		require.ErrorIs(t, err, engine.ErrAPI, "nothing will come")
 		require.Len(t, again.items, 5+3*5)
 	}
-	for _, how := range []cluster.Collecting{{}, {NoWait: true}} {
+	for _, how := range []cluster.CollectOptions{{}, {NoWait: true}} {
 		_, err = part.collect(t, how)
 		require.ErrorIs(t, err, engine.ErrAPI)
 		require.Len(t, part.items, 5+4*5)
@@ -248,12 +248,12 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	n, err := run.Retry(t.Context())
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	result, err = part.collect(t, cluster.Collecting{})
+	result, err = part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err, "a partition that is to be tried again has not failed")
 	require.Equal(t, sorted(a.want()), sorted(part.items))
 	require.Equal(t, 5, result.Jobs[1].Partitions.Complete)
 	require.Zero(t, result.Jobs[1].Partitions.Failed)
-	_, err = again.collect(t, cluster.Collecting{Sorted: true})
+	_, err = again.collect(t, cluster.CollectOptions{Sorted: true})
 	require.NoError(t, err)
 	require.Equal(t, sorted(a.want()), sorted(again.items))
 }
@@ -266,14 +266,14 @@ func TestACollectionGoesOnWithARetry(t *testing.T) {
 	config := strings.TrimSuffix(string(a.config()), "]}}") + `, {"id": "more", "endpoint": "teams/1/users", "dataField": "items"}]}}`
 	run := submit(t, c, []byte(config))
 	stop := work(t, c, cluster.Worker{})
-	_, err := (&collector{run: run}).collect(t, cluster.Collecting{})
+	_, err := (&collector{run: run}).collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrAPI)
 	stop()
 	a.answerTeam3(0)
 	_, err = run.Retry(t.Context())
 	require.NoError(t, err)
 	all := &collector{run: run}
-	_, err = all.collect(t, cluster.Collecting{NoWait: true})
+	_, err = all.collect(t, cluster.CollectOptions{NoWait: true})
 	require.ErrorIs(t, err, engine.ErrTransient)
 	all.passed = func(items int) {
 		if items == 5+4*5+5 {
@@ -282,7 +282,7 @@ func TestACollectionGoesOnWithARetry(t *testing.T) {
 		}
 	}
 	all.items, all.tokens = nil, nil
-	_, err = all.collect(t, cluster.Collecting{})
+	_, err = all.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Len(t, all.items, 5+5*5+5)
 }
@@ -293,7 +293,7 @@ func TestACancelledRunIsIncompleteUntilItIsSubmittedAgain(t *testing.T) {
 	run := submit(t, c, a.config())
 	require.NoError(t, run.Cancel(t.Context()))
 	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrTransient)
 	require.ErrorContains(t, err, "run r1 is incomplete: it is cancelled; 0 of 1 task ended")
 	_, err = run.Retry(t.Context())
@@ -301,7 +301,7 @@ func TestACancelledRunIsIncompleteUntilItIsSubmittedAgain(t *testing.T) {
 
 	work(t, c, cluster.Worker{})
 	run = submit(t, c, a.config())
-	_, err = part.collect(t, cluster.Collecting{})
+	_, err = part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Equal(t, sorted(a.want()), sorted(part.items))
 	require.NoError(t, run.Delete(t.Context()))
@@ -402,7 +402,7 @@ func TestACollectionSaysWhyNothingArrives(t *testing.T) {
 	c := open(t, nc, cluster.Options{})
 	work(t, c, cluster.Worker{})
 	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return strings.Contains(cluster.Idle(t.Context(), run), "the queue was lost") }, 10*time.Second, 10*time.Millisecond)
 }
@@ -414,15 +414,15 @@ func TestARunThatIsSubmittedAnewHasNothingOfTheOldOne(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{})
 	work(t, c, cluster.Worker{})
 	part := &collector{run: submit(t, c, old.config())}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.NoError(t, part.run.Delete(t.Context()))
 	part.run = submit(t, c, a.config())
-	_, err = part.collect(t, cluster.Collecting{})
+	_, err = part.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrState)
 	require.ErrorContains(t, err, "it is that of an earlier run r1, which was deleted")
 	all := &collector{run: part.run}
-	_, err = all.collect(t, cluster.Collecting{})
+	_, err = all.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Equal(t, sorted(a.want()), sorted(all.items))
 }
@@ -436,7 +436,7 @@ func TestASortedCollectionOfALimitedRunIsResumed(t *testing.T) {
 		{"id": "a", "endpoint": "teams/{n}/users", "dataField": "items", "for": {"n": {"values": [1, 2]}}},
 		{"id": "b", "endpoint": "teams/{n}/users", "dataField": "items", "for": {"n": {"values": [3, 4]}}}]}}`, a.URL))
 	work(t, c, cluster.Worker{})
-	for _, how := range []cluster.Collecting{{Sorted: true}, {}} {
+	for _, how := range []cluster.CollectOptions{{Sorted: true}, {}} {
 		whole := &collector{run: run}
 		_, err := whole.collect(t, how)
 		require.NoError(t, err)
@@ -460,7 +460,7 @@ func TestValuesThatNoMessageCanHoldAreTheFailureOfTheirParent(t *testing.T) {
 		{"id": "b", "endpoint": "b/{x.id}", "params": {"n": {"expr": "len(x.note)"}}, "for": {"x": {"items": "a"}}}]}}`, api.URL))
 	work(t, c, cluster.Worker{})
 	part := &collector{run: run}
-	_, err := part.collect(t, cluster.Collecting{})
+	_, err := part.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrPolicy)
 	require.ErrorContains(t, err, "a message of the NATS server at most")
 }
@@ -483,13 +483,13 @@ func TestASessionThatOpensSlowlyHoldsUpNoOtherRun(t *testing.T) {
 	work(t, c, cluster.Worker{Slots: 2})
 	require.Eventually(t, func() bool { return looks.Load() > 0 }, 10*time.Second, time.Millisecond)
 	other := &collector{run: submit(t, c, fast.config())}
-	_, err = other.collect(t, cluster.Collecting{})
+	_, err = other.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Equal(t, sorted(fast.want()), sorted(other.items))
 	require.Zero(t, slow.count())
 	close(release)
 	all := &collector{run: late}
-	_, err = all.collect(t, cluster.Collecting{})
+	_, err = all.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)
 	require.Subset(t, all.items, slow.want())
 }

@@ -170,16 +170,16 @@ func (d *detection) explain(err error) error {
 		failed.Hint = "check the host of the address"
 	case last == nil:
 	case isHTML(last) && passwordField.Match(last.ResponseBody):
-		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with --header 'Authorization: Bearer TOKEN'"
+		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
-			"show it, and can save a HAR file for --from"
+			"show it, and can save a HAR file for detect.FromRecording"
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
-		failed.Hint = "add credentials, as with --header 'Authorization: Bearer TOKEN'"
+		failed.Hint = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
 	case last.Status == http.StatusNotFound:
 		failed.Hint = "check the path of the address"
 	case last.Status == http.StatusMethodNotAllowed:
-		failed.Hint = "the address may want --method POST with --data"
+		failed.Hint = "the address may want detect.Request.Method POST with detect.Request.Body"
 	case last.Status == http.StatusTooManyRequests:
 		failed.Hint = "try again later"
 	}

@@ -144,10 +144,10 @@ func (c *call) checkInputs() error {
 	for _, name := range c.inputs {
 		text, given := c.values[name]
 		if given && text == "" {
-			return invalid("give it one with --set "+name+"=VALUE", "{%s} in the address has an empty value", name)
+			return invalid("give it one with detect.Request.Inputs "+name+"=VALUE", "{%s} in the address has an empty value", name)
 		}
 		if !given {
-			return invalid("add --set "+name+"=VALUE, or write %7B and %7D for braces that belong to the address",
+			return invalid("add detect.Request.Inputs "+name+"=VALUE, or write %7B and %7D for braces that belong to the address",
 				"the address has {%s}, which has no value", name)
 		}
 	}
@@ -199,7 +199,7 @@ func (c *call) setBody(r Request) error {
 	body := bytes.TrimSpace(r.Body)
 	if c.method == http.MethodGet {
 		if len(body) > 0 {
-			return invalid("use --method POST", "a GET request has no body")
+			return invalid("use detect.Request.Method POST", "a GET request has no body")
 		}
 		return nil
 	}

@@ -84,7 +84,7 @@ func (w *csvWriter) resume() error {
 		return &engine.Error{
 			Class: failure.State, Op: "csv",
 			Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", found.Nested, w.nested),
-			Hint:    "use the same --csv-nested, or start over with --restart",
+			Hint:    "use the same output.Options.Nested, or start over with checkpoint.Restart",
 		}
 	}
 	w.setColumns(found.Columns)
@@ -207,7 +207,7 @@ func (w *csvWriter) set(value, object []byte) error {
 	if c.item == w.items && c.parent != &object[0] {
 		return &engine.Error{
 			Class: failure.IO, Op: "csv", Message: fmt.Sprintf("two members of an item have the column %q", w.path),
-			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with --csv-nested", w.nested),
+			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", w.nested),
 		}
 	}
 	*c = cell{value, w.items, &object[0]}

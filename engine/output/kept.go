@@ -25,12 +25,12 @@ func ReadKept(path string) (map[string]map[string]any, error) {
 	}
 	failed := &engine.Error{Class: failure.Config, Op: "kept", Err: err}
 	if err != nil {
-		failed.Message = fmt.Sprintf("--kept: %v", err)
+		failed.Message = fmt.Sprintf("PublisherOptions.KeptFile: %v", err)
 		return nil, failed
 	}
 	values, err := ParseKept(text)
 	if err != nil {
-		failed.Err, failed.Message = err, fmt.Sprintf("--kept: %s was not written by --kept: %v; remove it to start over", path, err)
+		failed.Err, failed.Message = err, fmt.Sprintf("PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
 		return nil, failed
 	}
 	return values, nil

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -163,7 +164,7 @@ func (p *Publisher) checkResume() error {
 	}
 	err := p.engine.With(engine.WithResume(p.store.Jobs())).Check()
 	if failed := (*engine.Error)(nil); errors.As(err, &failed) {
-		failed.Hint = "--restart starts over and replaces the output"
+		failed.Hint = "checkpoint.Restart starts over and replaces the output"
 	}
 	return err
 }
@@ -312,10 +313,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // the items of all complete jobs, and returns the error of the run joined with its own errors.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)))
-	if settled := p.settle(); err == nil { // otherwise the same error is repeated
-		err = WriteError(settled)
-	}
-	return err
+	return cmp.Or(err, WriteError(p.settle())) // with both, the same error would be repeated
 }
 
 // end writes the queued items, publishes the completed jobs, including those of earlier runs, and

@@ -2,6 +2,7 @@ package output
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"context"
 	"encoding/csv"
@@ -100,10 +101,7 @@ func extract(e *engine.Engine, state bool, options PublisherOptions) error {
 		return err
 	}
 	_, err = p.Run(context.Background())
-	if closed := p.Close(); err == nil {
-		err = closed
-	}
-	return err
+	return cmp.Or(err, p.Close())
 }
 
 // idsOf returns the ids in a file, in order. All rows of a table have all columns.

@@ -114,8 +114,8 @@ func (p *Publisher) openQueues() error {
 		}
 		if p.store.Path() != "" {
 			return &engine.Error{
-				Class: failure.Config, Op: "output", Message: "--jobs with --state: several jobs write to the same file; " +
-					"give each job its own dataType with --out DIR, or omit --jobs",
+				Class: failure.Config, Op: "output", Message: "output.Queued with checkpoint.Open: several jobs write to the same file; " +
+					"give each job its own dataType with PublisherOptions.Dir, or omit output.Queued",
 			}
 		}
 		p.queues[t] = newQueue(t, &p.waiting, roots)

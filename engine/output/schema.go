@@ -74,7 +74,7 @@ func (s *schema) learnObject(raw []byte, left *int) (bool, error) {
 				return false, &engine.Error{
 					Class: failure.IO, Op: "singer",
 					Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, name),
-					Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with --singer-catalog",
+					Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with output.Options.Catalog",
 				}
 			}
 		}

@@ -91,7 +91,8 @@ func (w *singerWriter) writeSchema() error {
 	if err := w.to.WriteRows(message, 0); err != nil {
 		return err
 	}
-	if w.note = string(w.schema.text()); w.given != nil {
+	w.note = string(w.schema.text())
+	if w.given != nil {
 		w.note = givenNote + string(w.given)
 	}
 	w.to.SetNote(w.note)

@@ -164,7 +164,7 @@ func (p *Publisher) chooseModes() error {
 			return &engine.Error{
 				Class: failure.Config, Op: "output",
 				Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
-					"give each job its own dataType, or add all rows with --append", name, continues[0], starts[0]),
+					"give each job its own dataType, or add all rows with PublisherOptions.Append", name, continues[0], starts[0]),
 			}
 		}
 		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",

@@ -93,7 +93,8 @@ const maxLine = 16 << 20
 func readLine(r *bufio.Reader) (line []byte, err error) {
 	for {
 		piece, err := r.ReadSlice('\n')
-		if line = append(line, piece...); !errors.Is(err, bufio.ErrBufferFull) {
+		line = append(line, piece...)
+		if !errors.Is(err, bufio.ErrBufferFull) {
 			return line, err
 		}
 		if len(line) > maxLine {

@@ -173,7 +173,7 @@ func find(name string) (*Behaviour, error) {
 		names[i] = behaviours[i].Name
 	}
 	if slices.ContainsFunc(treeBehaviours, func(b Behaviour) bool { return strings.EqualFold(b.Name, name) }) {
-		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run stopwhen stress", name)
+		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run Engine.Stress", name)
 	}
 	text := fmt.Sprintf("there is no behaviour %q; ", name)
 	if hint := diag.DidYouMean(name, names); hint != "" {

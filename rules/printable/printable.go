@@ -69,16 +69,19 @@ func JSON(text string) string {
 
 func unsafeInJSON(r rune) bool { return r > ' ' && unsafe(r) }
 
-// Strings applies [Text] to all strings in the exported fields, the elements and the
-// values of what a pointer points to, and to the names of maps. Interfaces that hold
-// pointers stay as they are.
-func Strings(pointer any) { change(reflect.ValueOf(pointer)) }
+// Strings calls [Change] with [Text].
+func Strings(pointer any) { Change(pointer, Text) }
 
-func change(v reflect.Value) {
+// Change applies f to all strings in the exported fields, the elements and the values of
+// what a pointer points to, and to the names of maps. Interfaces that hold pointers stay as
+// they are.
+func Change(pointer any, f func(string) string) { change(reflect.ValueOf(pointer), f) }
+
+func change(v reflect.Value, f func(string) string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			change(v.Elem())
+			change(v.Elem(), f)
 		}
 	case reflect.Interface:
 		if v.IsNil() || !v.CanSet() || v.Elem().Kind() == reflect.Pointer { // an error, say, which others may share
@@ -86,12 +89,12 @@ func change(v reflect.Value) {
 		}
 		inner := reflect.New(v.Elem().Type()).Elem()
 		inner.Set(v.Elem())
-		change(inner)
+		change(inner, f)
 		v.Set(inner)
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if v.Type().Field(i).IsExported() {
-				change(v.Field(i))
+				change(v.Field(i), f)
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -99,28 +102,28 @@ func change(v reflect.Value) {
 			return
 		}
 		for i := range v.Len() {
-			change(v.Index(i))
+			change(v.Index(i), f)
 		}
 	case reflect.Map:
-		changeMap(v)
+		changeMap(v, f)
 	case reflect.String:
 		if v.CanSet() {
-			v.SetString(Text(v.String()))
+			v.SetString(f(v.String()))
 		}
 	}
 }
 
-func changeMap(m reflect.Value) {
+func changeMap(m reflect.Value, f func(string) string) {
 	if m.IsNil() {
 		return
 	}
 	for _, key := range m.MapKeys() {
 		value := reflect.New(m.Type().Elem()).Elem()
 		value.Set(m.MapIndex(key))
-		change(value)
+		change(value, f)
 		m.SetMapIndex(key, reflect.Value{})
 		if key.Kind() == reflect.String {
-			key = reflect.ValueOf(Text(key.String())).Convert(key.Type())
+			key = reflect.ValueOf(f(key.String())).Convert(key.Type())
 		}
 		m.SetMapIndex(key, value)
 	}

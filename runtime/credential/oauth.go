@@ -62,7 +62,7 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 		if err == nil && issued.rotated != "" && !o.warned {
 			o.warned = true
 			o.Log.Warn("the API has replaced the refresh token, and there is no file to store the new one in: "+
-				"the configured token is probably of no use to the next run (--tokens FILE stores it)",
+				"the configured token is probably of no use to the next run (WithTokenStore stores it)",
 				"event", "warn", "code", "refresh_token_not_stored")
 		}
 		return issued.lease(), err

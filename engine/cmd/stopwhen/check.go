@@ -37,7 +37,7 @@ func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	defer l.Close()
-	for _, w := range printed(l.Warnings()) {
+	for _, w := range c.printed(l.Warnings()) {
 		fmt.Fprintf(c.stderr, "warning: %v\n", w)
 	}
 	parts := []string{value.Counted(len(l.Jobs()), "job"), value.Counted(l.Info().Rules, "rule")}

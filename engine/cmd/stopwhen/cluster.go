@@ -52,7 +52,7 @@ func (n *natsClient) withRun(id string, f func(*connection, *cluster.Run) error)
 // server, and for the first run that is submitted there if the user may not create what it
 // needs.
 func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
-	o.Flags = n.natsArgs()
+	n.sameServer = n.natsArgs()
 	conn, err := n.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
 		return err

@@ -104,7 +104,7 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 		return err
 	}
 	l.forgets = c.kept == "" && c.items.Format.Kind != formats.Singer
-	how := cluster.Collecting{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
+	how := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
 	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress

@@ -26,15 +26,16 @@ type app struct {
 	stderr io.Writer
 
 	logFlags
-	redactor  *redact.Redactor   // hides the secrets of the loaded configuration
-	parsed    bool               // the command line is valid
-	discarded string             // name of the data that a closed standard output loses; empty if there are none
-	waits     waits              // calls that may block when a signal arrives
-	renewals  waits              // exchanges of a refresh token, which a signal does not cut off
-	remains   string             // effects of a command that remain when a signal ends it, for its message; may be empty
-	leave     chan struct{}      // closed when a run that a signal interrupted is left behind
-	threads   *threads           // nil if others decide how many threads the process uses
-	onPage    func(*engine.Page) // called for every page before its items are written; may be nil
+	redactor   *redact.Redactor   // hides the secrets of the loaded configuration
+	parsed     bool               // the command line is valid
+	discarded  string             // name of the data that a closed standard output loses; empty if there are none
+	waits      waits              // calls that may block when a signal arrives
+	renewals   waits              // exchanges of a refresh token, which a signal does not cut off
+	sameServer string             // flags with which the next command reaches the same NATS server, for messages
+	remains    string             // effects of a command that remain when a signal ends it, for its message; may be empty
+	leave      chan struct{}      // closed when a run that a signal interrupted is left behind
+	threads    *threads           // nil if others decide how many threads the process uses
+	onPage     func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
 func newApp(stdin io.Reader, stdout, stderr io.Writer) *app {

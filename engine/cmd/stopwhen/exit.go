@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // Exit statuses that the code names. Errors with exitFailOn and exitTest have no class.
@@ -104,15 +105,15 @@ func (a *app) report(err error) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	if a.logFormat == formatJSON {
-		reportEvents(slog.New(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil)), err)
+		reportEvents(slog.New(redact.Handler(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil), a.inFlags)), err)
 		return
 	}
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
-		fmt.Fprintln(w, printed(mistakes))
+		fmt.Fprintln(w, a.printed(mistakes))
 		err = configError(mistakes)
 	}
 	for _, one := range joined(err) {
-		fmt.Fprintf(w, "stopwhen: %s\n", textOf(one))
+		fmt.Fprintf(w, "stopwhen: %s\n", a.textOf(one))
 	}
 }
 

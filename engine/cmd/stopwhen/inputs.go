@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -80,7 +79,7 @@ func withoutText(err error) error {
 // checkGiven reports what is wrong with the inputs and the jobs that were given. Inputs
 // that are missing are reported when the engine runs.
 func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
-	paths := map[string]bool{"option job": true}
+	paths := map[string]bool{"WithJobs": true}
 	for name := range inputs {
 		paths[rules.InputPath(name)] = true
 	}
@@ -92,20 +91,7 @@ func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
 			}
 		}
 	}
-	nameFlags(given.Err())
 	return given.Err()
-}
-
-// optionFlags are the flags for the options that diagnostics name.
-var optionFlags = map[string]string{"option baseUrl": "--base-url", "option dialect": "--dialect", "option job": "--job"}
-
-// nameFlags replaces the options that diagnostics blame by the flags that set them.
-func nameFlags(err error) {
-	if found, ok := errors.AsType[engine.Diagnostics](err); ok {
-		for _, d := range found {
-			d.Path = cmp.Or(optionFlags[d.Path], d.Path)
-		}
-	}
 }
 
 // readInput reads a file, or standard input. The noun says what it is.

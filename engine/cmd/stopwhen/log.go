@@ -55,9 +55,9 @@ func (a *app) newLogger(w io.Writer, debug bool) *slog.Logger {
 	}
 	handler := redact.Handler(tint.NewTextHandler(w, &tint.Options{
 		Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
-	}), printable.Text)
+	}), func(text string) string { return printable.Text(a.inFlags(text)) })
 	if a.logFormat == formatJSON {
-		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
+		handler = redact.Handler(slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level}), a.inFlags)
 	}
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it

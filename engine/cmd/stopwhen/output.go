@@ -111,7 +111,7 @@ func (x *extraction) writeResult(files []formats.FileReport, result *engine.Resu
 	if err != nil {
 		return err
 	}
-	return outputError(x.writeFile(x.result, printable.JSON(string(text))+"\n"))
+	return outputError(x.writeFile(x.result, printable.JSON(x.inFlags(string(text)))+"\n"))
 }
 
 // printError is [outputError] for commands that extract nothing.

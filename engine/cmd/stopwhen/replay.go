@@ -107,6 +107,7 @@ func (c *replayCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
+	printable.Change(report, c.inFlags)
 	if err := c.writeReplay(report); err != nil {
 		return err
 	}

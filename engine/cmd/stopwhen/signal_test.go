@@ -19,7 +19,8 @@ func TestASignalThatIsRepeatedAtOnceCountsOnce(t *testing.T) {
 		go func() {
 			defer close(ended)
 			eachSignal(signals, func(s os.Signal, first bool) {
-				if last = s; !first {
+				last = s
+				if !first {
 					seconds++
 				}
 			})

@@ -14,6 +14,7 @@ import (
 	formats "github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -185,10 +186,9 @@ func (s *source) build(l *loaded, others ...engine.Option) (err error) {
 	}
 	if l.Engine, err = engine.Load(l.name, l.text, append(options, others...)...); err != nil {
 		hideSecrets(err, env.read)
-		nameFlags(err)
 		return err
 	}
 	hideSecrets(l.Warnings().Err(), env.read)
-	nameFlags(l.Warnings())
+	printable.Change(l.Warnings(), s.inFlags)
 	return nil
 }

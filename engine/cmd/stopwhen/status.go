@@ -114,6 +114,7 @@ func (c *statusCommand) statusOf(s *connection, id string) error {
 		run, err := s.Run(s.ctx, id)
 		if err == nil {
 			now, err = run.Status(s.ctx)
+			printable.Change(now, c.inFlags)
 		}
 		if err != nil {
 			return true, err
@@ -169,6 +170,7 @@ func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
 func (c *statusCommand) overview(s *connection) error {
 	return c.follow(s.ctx, func() (over bool, err error) {
 		o, err := s.Overview(s.ctx)
+		printable.Change(o, c.inFlags)
 		if err != nil {
 			return true, err
 		}

@@ -83,10 +83,8 @@ func (c *submitCommand) Run(cmd *cobra.Command, args []string) error {
 		}
 		checked, err := s.Check(o.Engine...)
 		if err != nil {
-			nameFlags(err)
 			return err
 		}
-		nameFlags(checked.Warnings())
 		logWarnings(logger, checked.Warnings())
 		return signalError(ctx, mayNotSubmit(c.openRuns(ctx, o, nil, func(runs *cluster.Cluster) error {
 			run, err := runs.Submit(ctx, *s)
@@ -117,11 +115,11 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 	at, again := c.natsArgs(), run.Resubmission()
 	if again == nil {
 		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
-			run.ID(), run.WorkerCommand(), run.ID(), at, run.ID(), at)
+			run.ID(), run.WorkerHint(), run.ID(), at, run.ID(), at)
 	}
 	text := fmt.Sprintf("run %s exists already; its tasks that have not ended are queued", run.ID())
 	if again.Cancelled {
-		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), run.WorkerCommand())
+		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), run.WorkerHint())
 	}
 	if again.MaxBytes != again.Before {
 		before := "no limit"

@@ -49,20 +49,21 @@ func (e *exampleError) Error() string { return e.error.Error() + "\n\n" + e.exam
 func (e *exampleError) Unwrap() error { return e.error }
 
 // textOf returns an error as a text that is safe to print.
-func textOf(err error) string {
+func (a *app) textOf(err error) string {
 	if e, ok := errors.AsType[*exampleError](err); ok {
-		return printable.Text(e.error.Error()) + "\n\n" + printable.Lines(e.example)
+		return printable.Text(a.inFlags(e.error.Error())) + "\n\n" + printable.Lines(e.example)
 	}
-	return printable.Text(err.Error())
+	return printable.Text(a.inFlags(err.Error()))
 }
 
 // printed returns copies of diagnostics that are safe to print. Only a snippet has
 // several lines.
-func printed(mistakes diag.Diagnostics) diag.Diagnostics {
+func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	safe := make(diag.Diagnostics, len(mistakes))
 	for i, m := range mistakes {
 		one := *m
 		one.Snippet = ""
+		printable.Change(&one, a.inFlags)
 		printable.Strings(&one)
 		one.Snippet = printable.Lines(m.Snippet)
 		safe[i] = &one

@@ -71,20 +71,16 @@ func (r *Run) IsSearch(task partition.Task) bool {
 	return slices.ContainsFunc(r.Outlines, func(o engine.Outline) bool { return o.Job == task.Job && task.Level < o.Variables })
 }
 
-// Command returns a command about the run for use in hints. flags are appended to reach the same
-// server.
-func (r *Run) Command(verb, flags string) string { return "stopwhen " + verb + " " + r.Run + flags }
-
-// WorkerCommand returns the command that starts a worker for the run, for use in hints.
-func (r *Run) WorkerCommand(flags string) string {
-	words := []string{"stopwhen worker"}
+// WorkerHint returns the call that starts a worker for the run, for use in messages.
+func (r *Run) WorkerHint() string {
+	var words []string
 	if len(r.Env) > 0 {
-		words = append(words, "--env "+strings.Join(r.Env, ","))
+		words = append(words, "WithEnv "+strings.Join(r.Env, ","))
 	}
 	for _, name := range r.Secrets {
-		words = append(words, "--set "+name+"=VALUE")
+		words = append(words, "WithInputs "+name+"=VALUE")
 	}
-	return strings.Join(words, " ") + flags
+	return "Cluster.Work(" + strings.Join(words, " ") + ")"
 }
 
 // A Worker is the record of a worker on the server.

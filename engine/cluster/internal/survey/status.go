@@ -19,9 +19,8 @@ const (
 	maxWorkers  = 100
 )
 
-// Status returns how far a run is. flags are appended to the commands in hints, to reach the same
-// server.
-func Status(ctx context.Context, st *store.Store, run *record.Run, flags string) (*status.Run, error) {
+// Status returns how far a run is.
+func Status(ctx context.Context, st *store.Store, run *record.Run) (*status.Run, error) {
 	info, err := st.Info(ctx, run.Run)
 	if err != nil {
 		return nil, err
@@ -38,7 +37,7 @@ func Status(ctx context.Context, st *store.Store, run *record.Run, flags string)
 	for _, add := range []func(context.Context, *status.Run) error{
 		s.addJobs, s.addFailed, s.addFindings,
 		func(ctx context.Context, out *status.Run) error { return s.addRates(ctx, out, info) },
-		func(ctx context.Context, out *status.Run) error { return s.addWarnings(ctx, out, info, flags) },
+		func(ctx context.Context, out *status.Run) error { return s.addWarnings(ctx, out, info) },
 	} {
 		if err := add(ctx, out); err != nil {
 			return nil, err

@@ -11,24 +11,24 @@ import (
 )
 
 // addWarnings adds problems that a user should act on.
-func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.Info, flags string) error {
+func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.Info) error {
 	out.Warnings = []status.Warning{}
 	add := func(id, hint, message string, values ...any) {
 		out.Warnings = append(out.Warnings, status.Warning{ID: id, Message: fmt.Sprintf(message, values...), Hint: hint})
 	}
-	room, waits := s.makeRoom(info, flags), s.fleet.full[s.run.Run]
+	room, waits := s.makeRoom(info), s.fleet.full[s.run.Run]
 	switch limit := info.MaxBytes; {
 	case out.Phase != status.Running:
 	case waits && limit > 0:
 		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
 			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
 	case waits:
-		add("full", "make room there, or delete runs: stopwhen delete", "the server has no room for pages, and those of workers wait")
+		add("full", "make room there, or delete runs: Run.Delete", "the server has no room for pages, and those of workers wait")
 	case info.IsFull():
 		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
 			100*out.Stored.Bytes/limit)
 	}
-	retry := "fix the cause, then: " + s.run.Command("retry", flags)
+	retry := fmt.Sprintf("fix the cause, then: Run.Retry(%s)", s.run.Run)
 	if n := out.Total.Failed; n > 0 {
 		add("failed", retry, "%s failed", value.Counted(n, "partition"))
 	}
@@ -44,10 +44,10 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 	}
 	switch {
 	case lost > 0:
-		add("lost", "submit the run again, with the same id: stopwhen submit CONFIG --run "+s.run.Run+flags,
+		add("lost", "submit the run again, with the same id: Cluster.Submit("+s.run.Run+")",
 			"the queue has lost tasks: %d of those that are known have not ended, and are not queued", lost)
 	case out.Workers.Count == 0:
-		add("noWorkers", s.run.WorkerCommand(flags), "no worker runs the tasks that wait")
+		add("noWorkers", s.run.WorkerHint(), "no worker runs the tasks that wait")
 	}
 	for _, w := range out.Workers.List {
 		if w.Silent && s.fleet.silent[[2]string{w.Name, s.run.Run}] {
@@ -64,12 +64,12 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 // makeRoom returns a remedy for a run without room on the server. A collection can release all
 // messages except the remaining ones, unless one task runs several jobs, because their positions
 // differ.
-func (s *survey) makeRoom(info store.Info, flags string) string {
-	const raise = "submit it again, with the same id and a larger --max-bytes"
+func (s *survey) makeRoom(info store.Info) string {
+	const raise = "submit it again, with the same id and a larger Submission.MaxBytes"
 	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.remaining) {
-		return raise + "; collect --release would delete nothing, since the pages that are stored must remain"
+		return raise + "; CollectOptions.Release would delete nothing, since the pages that are stored must remain"
 	}
-	return s.run.Command("collect", flags) + " --release --state FILE --out DIR deletes pages that it has written; " +
+	return fmt.Sprintf("Run.Collect(%s) with a state and CollectOptions.Release deletes pages that it has written; ", s.run.Run) +
 		"if those that must remain fill the limit, " + raise
 }
 

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Messages of libraries name the options and the calls of Go packages, since programs read them,
+// too. The command prints what its users type instead.
+
+// flagNames replaces the options that messages of libraries name by the flags that set them.
+var flagNames = strings.NewReplacer(
+	"WithBaseURL", "--base-url",
+	"WithDialect", "--dialect",
+	"WithEnv", "--env",
+	"WithInputs", "--set",
+	"WithJobs", "--job",
+	"WithTokenStore", "--tokens FILE",
+
+	"checkpoint.Open", "--state",
+	"checkpoint.Restart", "--restart",
+	"output.Options.Catalog", "--singer-catalog",
+	"output.Options.Nested", "--csv-nested",
+	"output.Queued", "--jobs",
+	"PublisherOptions.Append", "--append",
+	"PublisherOptions.Dir", "--out DIR",
+	"PublisherOptions.KeptFile", "--kept",
+
+	"detect.FromRecording", "--from",
+	"detect.Request.Body", "--data",
+	"detect.Request.Header", "--header",
+	"detect.Request.Inputs", "--set",
+	"detect.Request.Method", "--method",
+
+	" with a state and CollectOptions.Release", " --release --state FILE --out DIR",
+	"with CollectOptions.Release", "with --release",
+	"without CollectOptions.Release", "without --release",
+	"CollectOptions.Release", "collect --release",
+	"Submission.MaxBytes", "--max-bytes",
+	"Cluster.Overview", "stopwhen status",
+	"Run.Delete", "stopwhen delete",
+	"Run.Partitions", "stopwhen status",
+	"Run.Status of", "stopwhen status",
+	"Engine.Stress", "stopwhen stress",
+)
+
+// runCommands are the commands for the calls of package cluster that messages name, as in
+// "Run.Retry(orders)".
+var runCommands = map[string]string{
+	"Cluster.Submit": "submit CONFIG --run ",
+	"Cluster.Work":   "worker ",
+	"Run.Collect":    "collect ",
+	"Run.Delete":     "delete ",
+	"Run.Partitions": "status --partitions ",
+	"Run.Retry":      "retry ",
+}
+
+var runCall = regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)\(([^()]*)\)`)
+
+// inFlags returns a message of a library in the words of the command.
+func (a *app) inFlags(text string) string {
+	text = runCall.ReplaceAllStringFunc(text, func(call string) string {
+		parts := runCall.FindStringSubmatch(call)
+		command, known := runCommands[parts[1]]
+		if !known {
+			return call
+		}
+		return strings.TrimSpace("stopwhen "+command+parts[2]) + a.sameServer
+	})
+	return flagNames.Replace(text)
+}
