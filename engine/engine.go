@@ -303,7 +303,7 @@ func (e *Engine) checkJobs() error {
 func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.Facts{
-		Inputs: inputs, Kept: e.settings.run.Carryover, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
+		Inputs: inputs, Kept: e.settings.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
 }
 
@@ -342,7 +342,7 @@ func (e *Engine) suite() *configtest.Suite {
 			return found.Err()
 		},
 		Loop: func(env configtest.Environment) runtime.Loop {
-			return e.offline(env.Transport, env.Clock, WithVerdicts(), WithKept(env.Carryover), WithInputs(env.Inputs))
+			return e.offline(env.Transport, env.Clock, WithVerdicts(), WithKept(env.Kept), WithInputs(env.Inputs))
 		},
 	}
 }

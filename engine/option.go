@@ -216,7 +216,7 @@ func WithInputs(values map[string]any) RunOption {
 // WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.
 // They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.Carryover = kept })
+	return runOption(func(s *runSettings) { s.Kept = kept })
 }
 
 // WithResume continues an earlier run of the same configuration. checkpoints holds, by job, the
@@ -269,4 +269,4 @@ func WithSkippedPages(f func(*Page)) RunOption {
 
 // WithVerdicts adds to every verdict the values that decided it. By default only verdicts of met
 // rules have them. A trace needs all of them. The cost is some microseconds per page.
-func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Explain = true }) }
+func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Verdicts = true }) }

@@ -100,7 +100,7 @@ func (d Distributed) Tallies() map[string]*partition.Tally {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Carryover: e.settings.run.Carryover})
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Kept: e.settings.run.Kept})
 	all := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
 		all[root.ID()] = walk.NewTally(root)

@@ -27,7 +27,7 @@ func (r *run) judge(page *Page) error {
 			return r.fault(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
-		if met || r.Explain {
+		if met || r.Verdicts {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(r.context())), stop.Missing(r.context())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)

@@ -33,7 +33,7 @@ type Loop struct {
 	// means [document.MaxValueBytes].
 	MaxValueBytes int
 
-	Explain bool // whether every verdict has the values of its rule, and not only a verdict that was met
+	Verdicts bool // whether every verdict has the values of its rule, and not only a verdict that was met
 
 	Ahead ahead.Policy // which pages are requested ahead of their turn
 
@@ -41,8 +41,8 @@ type Loop struct {
 	// last page does not run again.
 	Resume map[string]json.RawMessage
 
-	// Carryover holds the values that earlier runs kept, by job and name.
-	Carryover map[string]map[string]any
+	// Kept holds the values that earlier runs kept, by job and name.
+	Kept map[string]map[string]any
 
 	// Inputs holds the values that this run sets, by name.
 	Inputs map[string]any

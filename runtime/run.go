@@ -72,7 +72,7 @@ func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 	r.tools.machine.Observe, r.tools.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
-	r.state.Result.Job, r.state.Result.Kept = job.ID(), l.Carryover[job.ID()]
+	r.state.Result.Job, r.state.Result.Kept = job.ID(), l.Kept[job.ID()]
 	return r
 }
 
@@ -375,7 +375,7 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 
 // RevealKept returns the values that a job kept in the previous run, with the present secrets.
 func (l *Loop) RevealKept(ctx context.Context, job string) (map[string]any, error) {
-	kept := l.Carryover[job]
+	kept := l.Kept[job]
 	if kept == nil {
 		return nil, nil
 	}

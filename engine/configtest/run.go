@@ -44,7 +44,7 @@ type Suite struct {
 type Environment struct {
 	Transport http.RoundTripper
 	Clock     transport.Clock
-	Carryover map[string]map[string]any // by job and name
+	Kept      map[string]map[string]any // by job and name
 	Inputs    map[string]any            // by name
 }
 
@@ -148,7 +148,7 @@ func newTrial(s *Suite, job *compile.Job, t rules.Test) *trial {
 
 func (t *trial) run(ctx context.Context, seen *coverage) {
 	loop := t.suite.Loop(Environment{
-		Transport: t.script, Clock: t.script, Carryover: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs,
+		Transport: t.script, Clock: t.script, Kept: map[string]map[string]any{t.test.Job: t.test.Kept}, Inputs: t.test.Inputs,
 	})
 	loop.Evaluated = seen.add
 	list := runtime.List{Partition: runtime.Partition{Job: t.job, Binding: t.test.Binding}}

@@ -36,6 +36,7 @@ func Example() {
 		if err != nil {
 			return err
 		}
+		defer state.Close()
 		files, err := output.Open(e, state, output.PublisherOptions{
 			Dir: path, Options: output.Options{Format: output.Format{Kind: output.CSV}},
 		})

@@ -115,8 +115,8 @@ const (
 
 // Open prepares a run whose files belong to a store. It completes a publication that an earlier
 // run has begun, and checks that the engine can continue from the state. Two runs must not use the
-// same state or file at the same time: the caller locks them. [Publisher.Close] closes the store,
-// and so does Open if it fails.
+// same state or file at the same time: the caller locks them. [Publisher.Close] also closes the
+// store. If Open fails, the caller closes it.
 func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publisher, error) {
 	p := &Publisher{
 		engine: e, store: store, options: o, log: o.Log, interval: commitInterval,
@@ -130,7 +130,7 @@ func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publi
 	}
 	p.everyPage = o.Order != Sequential && len(e.Info().Roots) > 1
 	if err := p.open(); err != nil {
-		_ = p.Close()
+		_ = p.closeStreams()
 		return nil, WriteError(err)
 	}
 	return p, nil
@@ -342,15 +342,15 @@ func (p *Publisher) settle() error {
 	return all
 }
 
-// Close closes all files and returns the first error.
-func (p *Publisher) Close() error {
-	var first error
-	for _, closeFile := range append(p.close, p.store.Close) {
-		if err := closeFile(); err != nil && first == nil {
-			first = err
-		}
+// Close closes all files, including those of the store, and returns the first error.
+func (p *Publisher) Close() error { return WriteError(cmp.Or(p.closeStreams(), p.store.Close())) }
+
+// closeStreams closes the queues, pipes and devices, and returns the first error.
+func (p *Publisher) closeStreams() (first error) {
+	for _, closeStream := range p.close {
+		first = cmp.Or(first, closeStream())
 	}
-	return WriteError(first)
+	return first
 }
 
 // A FileReport describes the result for a file of items.

@@ -96,6 +96,7 @@ func extract(e *engine.Engine, state bool, options PublisherOptions) error {
 			return err
 		}
 	}
+	defer store.Close()
 	p, err := Open(e, store, options)
 	if err != nil {
 		return err

@@ -21,16 +21,16 @@ import (
 // A Tally sums up how the partitions of a tree of jobs ended: the results of the jobs, and findings
 // about all partitions of a job together. Its memory does not grow with the number of partitions.
 type Tally struct {
-	root      *compile.Job
-	rootID    string         // root of the results; empty without other jobs and partitions
-	all       []*compile.Job // parents first
-	jobs      map[string]*compile.Job
-	results   map[*compile.Job]*EndedResult   // sums of the partitions that have ended
-	found     *evidence.Presence              // paths that children read in items
-	seen      map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
-	log       *slog.Logger
-	redactor  *redact.Redactor
-	carryover map[string]map[string]any
+	root     *compile.Job
+	rootID   string         // root of the results; empty without other jobs and partitions
+	all      []*compile.Job // parents first
+	jobs     map[string]*compile.Job
+	results  map[*compile.Job]*EndedResult   // sums of the partitions that have ended
+	found    *evidence.Presence              // paths that children read in items
+	seen     map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
+	log      *slog.Logger
+	redactor *redact.Redactor
+	kept     map[string]map[string]any
 }
 
 // A tallyState is the JSON form of a [Tally].
@@ -49,7 +49,7 @@ func (w Walk) NewTally(root *compile.Job) *Tally {
 func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
-		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, carryover: w.Carryover,
+		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || root.Spec().Silent {
 		t.rootID = root.ID()
@@ -130,7 +130,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 	}
 	for i := range list {
 		if list[i].Repeats = !complete; !complete || list[i].Kept == nil {
-			list[i].Kept = t.carryover[list[i].Job]
+			list[i].Kept = t.kept[list[i].Job]
 		}
 	}
 	return list

@@ -22,7 +22,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 )
 
@@ -100,7 +100,7 @@ func drawBrokenRun(t *testing.T, api *brokenAPI, url string) *brokenRun {
 	flip := func() bool { return rand.N(2) == 0 }
 	r := &brokenRun{
 		api: api, jobs: []string{"a", "b", "c"}[:1+rand.N(3)], state: rand.N(3) > 0, keep: flip(), share: rand.N(4) == 0, old: map[string]string{},
-		raw: map[string]string{}, format: formats.Formats()[rand.N(len(formats.Formats()))],
+		raw: map[string]string{}, format: output.Formats()[rand.N(len(output.Formats()))],
 	}
 	if r.tree, r.oneTree = flip(), flip(); r.tree {
 		r.keep = false

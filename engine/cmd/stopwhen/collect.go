@@ -11,7 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -97,13 +97,13 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 	}
 	name, text := run.Config()
 	l := &loaded{
-		Engine: e, name: name, text: text, run: run.ID(), carryover: run.Kept(), natsArgs: c.natsArgs(),
+		Engine: e, name: name, text: text, run: run.ID(), kept: run.Kept(), natsArgs: c.natsArgs(),
 		collects: c.collects(run), released: run.Released(),
 	}
 	if err := c.checkPaths(l, nil); err != nil {
 		return err
 	}
-	l.forgets = c.kept == "" && c.items.Format.Kind != formats.Singer
+	l.forgets = c.kept == "" && c.items.Format.Kind != output.Singer
 	how := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
 	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
 	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 )
 
 // collects returns what a state has of a run, and of how it is collected.
@@ -47,16 +47,16 @@ func (x *extraction) itemPaths(l *loaded) []string {
 		return nil
 	}
 	var all []string
-	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
 		all = append(all, f.Path)
 	}
-	return slices.DeleteFunc(all, formats.IsStream)
+	return slices.DeleteFunc(all, output.IsStream)
 }
 
 // outputPaths returns the files that the pages are written to.
 func (x *extraction) outputPaths(l *loaded) []string {
 	all := x.itemPaths(l)
-	if path := x.trace; path != "" && path != "-" && !formats.IsStream(path) {
+	if path := x.trace; path != "" && path != "-" && !output.IsStream(path) {
 		all = append(all, filepath.Clean(path))
 	}
 	return all
@@ -110,7 +110,7 @@ func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + l.natsArgs + " sums it up"
 	}
 	for _, f := range []struct{ flag, path string }{{"--result", x.result}, {"--trace", x.trace}} {
-		switch file := f.path != "-" && !formats.IsStream(f.path); {
+		switch file := f.path != "-" && !output.IsStream(f.path); {
 		case f.path == "" || file && f.flag == "--trace":
 		case file && !isMissing(f.path):
 			log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
@@ -158,7 +158,7 @@ func absolute(path string) string {
 // checkKept checks that the values which a run has begun with are those in the file of
 // --kept, in which those for the next run replace them.
 func (x *extraction) checkKept(l *loaded, s *state) error {
-	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.carryover[job]) > 0 })
+	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.kept[job]) > 0 })
 	switch {
 	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
@@ -166,12 +166,12 @@ func (x *extraction) checkKept(l *loaded, s *state) error {
 	case x.kept == "", s.Resumed():
 		return nil
 	}
-	found, err := formats.ReadKept(x.kept)
+	found, err := output.ReadKept(x.kept)
 	if err != nil {
 		return err
 	}
 	for _, job := range l.Jobs() {
-		if !sameJSON(found[job], l.carryover[job]) {
+		if !sameJSON(found[job], l.kept[job]) {
 			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
 				"or rows would be there twice; name the file that stopwhen submit --kept had", job, x.kept, l.run)}
 		}

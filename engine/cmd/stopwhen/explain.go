@@ -134,7 +134,7 @@ func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
 	if err := l.readKept(kept); err != nil {
 		return err
 	}
-	x := l.With(engine.WithKept(l.carryover)).Explain()
+	x := l.With(engine.WithKept(l.kept)).Explain()
 	if r.format == formatJSON {
 		return s.writeJSON(x)
 	}
@@ -151,7 +151,7 @@ func (c *explainCommand) printAnnotated(l *loaded) error {
 		return err
 	}
 	text, _, err := annotate.YAML(annotate.Config{
-		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.carryover)).Explain(), Redact: l.Redactor().String, Width: c.columns(),
+		Name: l.name, Text: l.text, Explanation: l.With(engine.WithKept(l.kept)).Explain(), Redact: l.Redactor().String, Width: c.columns(),
 	})
 	if errors.Is(err, yaml.ErrTooLarge) {
 		return &usageError{fmt.Sprintf("--annotate: %v; select some of the jobs with --job", err)}

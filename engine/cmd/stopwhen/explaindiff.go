@@ -78,7 +78,7 @@ func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 				own[name] = v
 			}
 		}
-		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(sides[i].carryover))
+		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(sides[i].kept))
 		if err := c.checkGiven(sides[i].Engine, own); err != nil {
 			return sides, err
 		}

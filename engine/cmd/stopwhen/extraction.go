@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
@@ -22,7 +22,7 @@ import (
 // extraction describes how a command extracts and where it writes.
 type extraction struct {
 	source
-	items              formats.Options // how items are written
+	items              output.Options // how items are written
 	itemFormat         string
 	csvNested, catalog string
 	discardItems       bool // items are not written
@@ -111,7 +111,7 @@ func (x *extraction) runConfig(cmd *cobra.Command, args []string) error {
 	if err := x.checkPaths(l, args); err != nil {
 		return err
 	}
-	l.forgets = x.kept == "" && x.state == "" && x.items.Format.Kind != formats.Singer
+	l.forgets = x.kept == "" && x.state == "" && x.items.Format.Kind != output.Singer
 	return x.runLoaded(l)
 }
 
@@ -192,7 +192,7 @@ func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
 const pagesRemain = "the pages written so far are complete"
 
 // runJobs runs the jobs and completes what they write.
-func (x *extraction) runJobs(l *loaded, out *formats.Publisher, logger *slog.Logger, bar *progress) error {
+func (x *extraction) runJobs(l *loaded, out *output.Publisher, logger *slog.Logger, bar *progress) error {
 	x.remains = pagesRemain
 	ctx, stop := x.catchSignals()
 	defer stop()

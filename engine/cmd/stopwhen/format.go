@@ -10,34 +10,34 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
 // itemFlags adds the flags that say how items are written.
 func (x *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.StringVar(&x.itemFormat, "format", string(formats.NDJSON),
+	f.StringVar(&x.itemFormat, "format", string(output.NDJSON),
 		"`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
 	f.StringVar(&x.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
 	f.StringVar(&x.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
-	complete(cmd, "format", formats.Formats)
+	complete(cmd, "format", output.Formats)
 }
 
 // checkItemFlags reads the flags of itemFlags.
 func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
-	format, err := formats.ParseFormat(x.itemFormat)
+	format, err := output.ParseFormat(x.itemFormat)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--format: %v", err)}
 	}
-	x.items = formats.Options{Format: format, Nested: x.csvNested}
+	x.items = output.Options{Format: format, Nested: x.csvNested}
 	if x.discardItems && cmd.Flags().Changed("format") {
 		return &usageError{"--format requires --out: items are written nowhere without it"}
 	}
 	for _, f := range []struct {
 		flag string
-		kind formats.Kind
-	}{{"csv-nested", formats.CSV}, {"singer-catalog", formats.Singer}} {
+		kind output.Kind
+	}{{"csv-nested", output.CSV}, {"singer-catalog", output.Singer}} {
 		if cmd.Flags().Changed(f.flag) && format.Kind != f.kind {
 			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, f.kind)}
 		}
@@ -48,11 +48,11 @@ func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
 	if x.catalog == "" {
 		return nil
 	}
-	text, err := formats.ReadAtMost(x.catalog, maxCatalog)
+	text, err := output.ReadAtMost(x.catalog, maxCatalog)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--singer-catalog: %v", err)}
 	}
-	if x.items.Catalog, err = formats.ParseCatalog(text); err != nil {
+	if x.items.Catalog, err = output.ParseCatalog(text); err != nil {
 		return &usageError{fmt.Sprintf("--singer-catalog: %s is not a Singer catalog: %v", x.catalog, err)}
 	}
 	return nil
@@ -64,13 +64,13 @@ const maxCatalog = 16 << 20
 // checkFormatOfItems checks that items can be written in their format to where they go.
 func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 	var dataTypes []string
-	for _, f := range formats.Places(l.Engine, "", x.items.Format) {
+	for _, f := range output.Places(l.Engine, "", x.items.Format) {
 		dataTypes = append(dataTypes, f.DataType)
 	}
 	if err := x.checkCatalog(l); err != nil {
 		return err
 	}
-	if x.items.Format.Kind != formats.CSV || x.writesFiles() || x.discardsItems() {
+	if x.items.Format.Kind != output.CSV || x.writesFiles() || x.discardsItems() {
 		return nil
 	}
 	switch {

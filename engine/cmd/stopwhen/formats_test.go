@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 	"github.com/stretchr/testify/require"
 
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 )
 
 // decodeItems reads the items of a file with readers that are not ours, and returns them
@@ -22,10 +22,10 @@ func decodeItems(format, text string) string {
 	kind, compression, _ := strings.Cut(format, ".")
 	plain, err := decompress(compression, text)
 	if err == nil {
-		switch formats.Kind(kind) {
-		case formats.CSV:
+		switch output.Kind(kind) {
+		case output.CSV:
 			plain, err = itemsOfCSV(plain)
-		case formats.Singer:
+		case output.Singer:
 			plain, err = itemsOfSinger(plain)
 		}
 	}
@@ -98,11 +98,11 @@ func itemsOfSinger(text string) (string, error) {
 func encodeItems(t *testing.T, format, items string) string {
 	t.Helper()
 	kind, compression, _ := strings.Cut(format, ".")
-	switch formats.Kind(kind) {
-	case formats.CSV:
+	switch output.Kind(kind) {
+	case output.CSV:
 		require.Equal(t, "{\"before\":1}\n", items)
 		items = "before\r\n1\r\n"
-	case formats.Singer:
+	case output.Singer:
 		items = `{"type":"SCHEMA","stream":"before","schema":{},"key_properties":[]}` + "\n" +
 			strings.ReplaceAll(items, `{"before":1}`, `{"type":"RECORD","stream":"before","record":{"before":1}}`)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -21,18 +21,18 @@ import (
 // loaded is a compiled configuration and, with --fixture, the API that answers it.
 type loaded struct {
 	*engine.Engine
-	name      string
-	text      []byte
-	server    *fixtures.Server                            // nil without --fixture
-	carryover carryover                                   // values from earlier runs
-	forgets   bool                                        // whether the values of keep are not saved
-	pages     pageSource                                  // source of the pages of a distributed run; nil if the engine runs here
-	check     func(context.Context, *engine.Engine) error // reports an error unless the pages are available; may be nil
-	run       string                                      // ID of the distributed run
-	natsArgs  string                                      // flags with which the next command reaches the same server
-	released  bool                                        // whether pages of the run are no longer on the server
-	collects  map[string]string                           // fingerprint parts of the distributed run and of its collection
-	skipped   func(*engine.Page)                          // receives the pages on which skipped partitions failed
+	name     string
+	text     []byte
+	server   *fixtures.Server                            // nil without --fixture
+	kept     keptValues                                  // values from earlier runs
+	forgets  bool                                        // whether the values of keep are not saved
+	pages    pageSource                                  // source of the pages of a distributed run; nil if the engine runs here
+	check    func(context.Context, *engine.Engine) error // reports an error unless the pages are available; may be nil
+	run      string                                      // ID of the distributed run
+	natsArgs string                                      // flags with which the next command reaches the same server
+	released bool                                        // whether pages of the run are no longer on the server
+	collects map[string]string                           // fingerprint parts of the distributed run and of its collection
+	skipped  func(*engine.Page)                          // receives the pages on which skipped partitions failed
 }
 
 // A pageSource passes pages to a sink, like [engine.Engine.Run].
@@ -51,7 +51,7 @@ func (l *loaded) source() pageSource {
 // readKept reads the values that an earlier run kept. The path "" stands for no file.
 func (l *loaded) readKept(path string) (err error) {
 	if path != "" {
-		l.carryover, err = formats.ReadKept(path)
+		l.kept, err = output.ReadKept(path)
 	}
 	return err
 }
@@ -112,8 +112,8 @@ func (e *environment) lookup(name string) (string, bool) {
 	return text, ok
 }
 
-// carryover holds the values that `keep` carries over to the next run, by job and name.
-type carryover = map[string]map[string]any
+// keptValues are the values under `keep` that a run saves for the next one, by job and name.
+type keptValues = map[string]map[string]any
 
 // warnForgotten warns of jobs whose values for the next run are not saved.
 func warnForgotten(logger *slog.Logger, result *engine.Result) {
@@ -126,9 +126,9 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 }
 
 // continueFrom returns the values from which a run continues, or nil to use the file of --kept.
-func (x *extraction) continueFrom(l *loaded, s *state) (carryover, error) {
-	values := carryover{}
-	maps.Copy(values, l.carryover)
+func (x *extraction) continueFrom(l *loaded, s *state) (keptValues, error) {
+	values := keptValues{}
+	maps.Copy(values, l.kept)
 	switch {
 	case l.pages != nil:
 		return values, x.checkKept(l, s)

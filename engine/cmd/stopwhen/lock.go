@@ -8,7 +8,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -29,8 +29,8 @@ func (x *extraction) lockItems(l *loaded, s *state) error {
 		return err
 	}
 	n := 0
-	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
-		if n == maxLocks || formats.IsStream(f.Path) {
+	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+		if n == maxLocks || output.IsStream(f.Path) {
 			continue
 		}
 		if err := s.lock(f.Path, f.Path, "--out"); err != nil {

@@ -10,7 +10,7 @@ import (
 	"syscall"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -18,12 +18,12 @@ import (
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
 // earlier runs and, with --state, after the last page that was saved.
-func (x *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, error) {
+func (x *extraction) openOutput(l *loaded, state *state) (*output.Publisher, error) {
 	kept, err := x.continueFrom(l, state)
 	if err != nil {
 		return nil, err
 	}
-	o := formats.PublisherOptions{
+	o := output.PublisherOptions{
 		Options: x.items, Append: x.appendRows, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.pages != nil,
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 		Reject: func(job engine.JobResult) bool { return x.failing(job.Outcome, job.Findings) != nil },
@@ -42,7 +42,7 @@ func (x *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, er
 	} else {
 		o.TraceFile = x.trace
 	}
-	p, err := formats.Open(l.Engine, state.Store, o)
+	p, err := output.Open(l.Engine, state.Store, o)
 	if err != nil {
 		return nil, err
 	}
@@ -52,22 +52,22 @@ func (x *extraction) openOutput(l *loaded, state *state) (*formats.Publisher, er
 }
 
 // order returns how the pages of several jobs follow each other.
-func (x *extraction) order(l *loaded) formats.Order {
+func (x *extraction) order(l *loaded) output.Order {
 	switch {
 	case l.pages != nil:
-		return formats.AnyOrder
+		return output.AnyOrder
 	case x.parallel > 1:
-		return formats.Queued
+		return output.Queued
 	case x.keepGoing:
-		return formats.AnyOrder
+		return output.AnyOrder
 	}
-	return formats.Sequential
+	return output.Sequential
 }
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out.
-func (x *extraction) checkShared(f formats.Place) error {
-	if f.LeftOut == nil || x.appendRows || formats.IsStream(f.Path) || isMissing(f.Path) {
+func (x *extraction) checkShared(f output.Place) error {
+	if f.LeftOut == nil || x.appendRows || output.IsStream(f.Path) || isMissing(f.Path) {
 		return nil
 	}
 	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
@@ -75,7 +75,7 @@ func (x *extraction) checkShared(f formats.Place) error {
 }
 
 // logPartial names the files whose rows are not complete.
-func logPartial(log *slog.Logger, files []formats.FileReport, collects bool) {
+func logPartial(log *slog.Logger, files []output.FileReport, collects bool) {
 	for _, f := range files {
 		if f.Complete {
 			continue
@@ -100,13 +100,13 @@ func logPartial(log *slog.Logger, files []formats.FileReport, collects bool) {
 }
 
 // writeResult writes the result of the run and what became of its files.
-func (x *extraction) writeResult(files []formats.FileReport, result *engine.Result) error {
+func (x *extraction) writeResult(files []output.FileReport, result *engine.Result) error {
 	if x.result == "" {
 		return nil
 	}
 	text, err := json.MarshalIndent(struct {
 		*engine.Result
-		Outputs []formats.FileReport `json:"outputs,omitempty"`
+		Outputs []output.FileReport `json:"outputs,omitempty"`
 	}{result, files}, "", "  ")
 	if err != nil {
 		return err
@@ -123,4 +123,4 @@ func printError(err error) error {
 }
 
 // outputError gives an error of writing its class.
-func outputError(err error) error { return formats.WriteError(err) }
+func outputError(err error) error { return output.WriteError(err) }

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -185,7 +185,7 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	var all []purpose
 	add := func(flag string, paths ...string) {
 		for _, path := range paths {
-			if path == "" || path == "-" || formats.IsStream(path) {
+			if path == "" || path == "-" || output.IsStream(path) {
 				continue
 			}
 			info, _ := os.Stat(path)
@@ -219,12 +219,12 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	if !x.writesFiles() {
 		return all, nil
 	}
-	for _, f := range formats.Places(l.Engine, x.out, x.items.Format) {
+	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
 		if err := x.checkShared(f); err != nil {
 			return nil, err
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
-			if target, ok := linkTarget(path); ok && !formats.IsStream(path) {
+			if target, ok := linkTarget(path); ok && !output.IsStream(path) {
 				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
 			}
@@ -309,7 +309,7 @@ func (x *extraction) checkWritable(l *loaded, _ []string) error {
 // probe checks that a file can be written. One that does not exist is created and
 // removed again.
 func probe(path string) error {
-	if path == "" || path == "-" || formats.IsStream(path) {
+	if path == "" || path == "-" || output.IsStream(path) {
 		return nil
 	}
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -86,7 +86,7 @@ func isRecording(path string) bool {
 	if strings.EqualFold(filepath.Ext(path), ".har") {
 		return true
 	}
-	if formats.IsStream(path) {
+	if output.IsStream(path) {
 		return false
 	}
 	file, err := os.Open(path)
@@ -165,7 +165,7 @@ func (c *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Rec
 		if err := l.readKept(c.kept); err != nil {
 			return replayedConfig{}, err
 		}
-		l.Engine = l.With(engine.WithKept(l.carryover))
+		l.Engine = l.With(engine.WithKept(l.kept))
 	}
 	out := replayedConfig{Name: l.name}
 	out.Replayed, _ = recording.Replay(ctx, l.Engine, tape)

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/printable"
@@ -134,7 +134,7 @@ func (s *source) serveCase(l *loaded) error {
 		s.dialect = c.Args[i+1]
 	}
 	if text := l.server.Kept(); text != nil {
-		if l.carryover, err = formats.ParseKept(text); err != nil {
+		if l.kept, err = output.ParseKept(text); err != nil {
 			return &usageError{fmt.Sprintf("case %s: kept: %v", c.Name, err)}
 		}
 	}

@@ -11,13 +11,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	formats "github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/engine/output"
 )
 
 // TestParallelJobsWriteTheSameInEveryFormat runs three jobs, two of which share a data type,
 // one after another and at the same time.
 func TestParallelJobsWriteTheSameInEveryFormat(t *testing.T) {
-	for _, format := range formats.Formats() {
+	for _, format := range output.Formats() {
 		t.Run(format, func(t *testing.T) {
 			flags := []string{"--format", format}
 			if strings.HasPrefix(format, "csv") {
@@ -40,7 +40,7 @@ func TestParallelJobsWriteTheSameInEveryFormat(t *testing.T) {
 // TestARunThatFailsWritesWhatItHasToAStream: the stream is complete in its format, so that
 // a reader can use it.
 func TestARunThatFailsWritesWhatItHasToAStream(t *testing.T) {
-	for _, format := range formats.Formats() {
+	for _, format := range output.Formats() {
 		for _, jobs := range []string{"1", "3"} {
 			flags := []string{"--format", format, "--job", "a", "--job", "c", "--jobs", jobs, "--keep-going"}
 			config := serveJobs(t, func(request string) int {
@@ -68,7 +68,7 @@ func TestARunThatFailsWritesWhatItHasToAStream(t *testing.T) {
 
 // TestAClosedPipeEndsARunInEveryFormat: the values for the next run do not move on.
 func TestAClosedPipeEndsARunInEveryFormat(t *testing.T) {
-	for _, format := range formats.Formats() {
+	for _, format := range output.Formats() {
 		config := serveJobs(t, inOrder)
 		text := strings.Replace(readText(t, config), `"method": "pagenum"`, `"method": "pagenum", "keep": {"pages": "total.pages"}`, 1)
 		require.NoError(t, os.WriteFile(config, []byte(text), 0o600))

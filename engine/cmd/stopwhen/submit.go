@@ -173,7 +173,7 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	if err := l.readKept(c.kept); err != nil {
 		return nil, 0, err
 	}
-	s.Kept = l.carryover
+	s.Kept = l.kept
 	if s.Run == "" {
 		s.Run = runID(s.Name, s.Now)
 	}
