@@ -88,7 +88,8 @@ func (c *Cluster) waiting(key store.Key, err error) {
 		return
 	}
 	if strings.Contains(reason, "maximum bytes") {
-		hint = "submit it again with a larger Submission.MaxBytes; Run.Status of " + key.Run + " says whether CollectOptions.Release makes room, too"
+		hint = "submit it again with a larger Submission.MaxBytes; Run.Status of " + key.Run +
+			" says whether CollectOptions.Release makes room, too"
 	}
 	if refused, ok := errors.AsType[*jetstream.APIError](err); ok {
 		reason = refused.Description

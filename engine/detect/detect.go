@@ -152,6 +152,8 @@ func (d *detection) fetch(ctx context.Context) error {
 // passwordField is what a login page has.
 var passwordField = regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`)
 
+const needsCredentials = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
+
 // explain adds to an error what would help.
 func (d *detection) explain(err error) error {
 	var failed *engine.Error
@@ -170,12 +172,12 @@ func (d *detection) explain(err error) error {
 		failed.Hint = "check the host of the address"
 	case last == nil:
 	case isHTML(last) && passwordField.Match(last.ResponseBody):
-		failed.Message, failed.Hint = "the address answers with a login page", "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
+		failed.Message, failed.Hint = "the address answers with a login page", needsCredentials
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
 			"show it, and can save a HAR file for detect.FromRecording"
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
-		failed.Hint = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
+		failed.Hint = needsCredentials
 	case last.Status == http.StatusNotFound:
 		failed.Hint = "check the path of the address"
 	case last.Status == http.StatusMethodNotAllowed:

@@ -30,7 +30,9 @@ func ReadKept(path string) (map[string]map[string]any, error) {
 	}
 	values, err := ParseKept(text)
 	if err != nil {
-		failed.Err, failed.Message = err, fmt.Sprintf("PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
+		failed.Err = err
+		failed.Message = fmt.Sprintf(
+			"PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
 		return nil, failed
 	}
 	return values, nil
