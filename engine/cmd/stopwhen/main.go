@@ -1,11 +1,3 @@
-// Command stopwhen extracts lists from paged HTTP APIs that a configuration
-// describes, and reports why paging continued or stopped after every page.
-//
-// # Decisions
-//
-// A run that reads one small page after another uses one thread: with two, Go
-// wakes the second one in vain whenever net/http hands a request from one goroutine to the
-// next. The library leaves the number of threads to the program that embeds it.
 package main
 
 import (
