@@ -114,7 +114,7 @@ func TestPartitionsThatEndTheirWorkersAreSetAside(t *testing.T) {
 	}
 }
 
-// A task on trial is not set aside however often it is handed back, or its run is cancelled and
+// A task that runs alone is not set aside however often it is handed back, or its run is cancelled and
 // submitted again.
 func TestATrialThatEndsWithoutALossDoesNotCount(t *testing.T) {
 	t.Parallel()

@@ -8,7 +8,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -55,7 +55,7 @@ type Cluster struct {
 	log     *slog.Logger
 
 	problems problems
-	looks    sync.Map // maps look to status.Summary
+	counted  atomic.Value // map[finishedRun]status.Summary of the latest Overview
 }
 
 // ErrEmpty means that nothing has been submitted to the server yet, and that the user of the

@@ -54,7 +54,7 @@ type Progress struct {
 // continues them. If the run is not complete, because it was cancelled or because of
 // [CollectOptions.NoWait], the error says so and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (*engine.Result, error) {
-	c := &collection{run: r, engine: e, sink: sink, options: o, looks: store.Backoff{First: shortestLook, Longest: longestLook}}
+	c := &collection{run: r, engine: e, sink: sink, options: o, checks: store.Backoff{First: shortestCheck, Longest: longestCheck}}
 	if err := c.prepare(ctx); err != nil {
 		return engine.NewResult(nil), err
 	}
@@ -132,7 +132,7 @@ type collection struct {
 	releases string       // ID of a collection that has released pages; it is part of its checkpoints
 	received atomic.Int64 // number of received pages
 	seen     int64        // value of received at the last check
-	looks    store.Backoff
+	checks   store.Backoff
 }
 
 // await waits before the next check of a run whose failed partitions are retried.
@@ -142,16 +142,16 @@ func (c *collection) await(ctx context.Context) error {
 	}
 	if now := c.received.Load(); now != c.seen {
 		c.seen = now
-		c.looks.Reset()
+		c.checks.Reset()
 	}
-	return c.looks.Wait(ctx)
+	return c.checks.Wait(ctx)
 }
 
-// Limits of the time between two checks of failed partitions that are queued again. Each check
+// Bounds of the time between two checks of failed partitions that are queued again. Each check
 // reads the last pages of all partitions.
 const (
-	shortestLook = 200 * time.Millisecond
-	longestLook  = 10 * time.Second
+	shortestCheck = 200 * time.Millisecond
+	longestCheck  = 10 * time.Second
 )
 
 // errGoesOn means that a failed partition is running again.

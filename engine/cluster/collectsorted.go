@@ -151,7 +151,7 @@ func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope)
 // next waits for the next page of a task and returns it. The error is errFailed if the task has
 // failed and is not retried, and errEnd if the collection does not wait.
 func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
-	for pause := (store.Backoff{First: firstLook, Longest: lastLook}); ; {
+	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
 		last := store.Heading{Key: of.key, Sequence: of.sequence}
 		if of.state == store.Failed {
@@ -177,8 +177,8 @@ func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
 	}
 }
 
-// Intervals between checks for a page that is not stored yet.
+// Bounds of the time between checks for a page that is not stored yet.
 const (
-	firstLook = 10 * time.Millisecond
-	lastLook  = time.Second
+	shortestWait = 10 * time.Millisecond
+	longestWait  = time.Second
 )

@@ -27,7 +27,7 @@ func TestAWorkerThatMayFetchNothingPauses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		p := &pool{slots: make(chan struct{}, 1), alone: &attempt{}}
+		p := &workerRun{slots: make(chan struct{}, 1), alone: &attempt{}}
 		p.slots <- struct{}{}
 		p.busy.Add(1)
 		looked := &counted{Context: ctx}

@@ -46,8 +46,10 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		return nil, err
 	}
 	out.Workers = fleet.Workers
+	known, _ := c.counted.Load().(map[finishedRun]status.Summary)
+	counted := map[finishedRun]status.Summary{}
 	for _, r := range runs {
-		one, err := r.inShort(ctx, fleet)
+		one, err := r.summary(ctx, fleet, known, counted)
 		if errors.Is(err, store.ErrDeleted) {
 			continue
 		}
@@ -56,35 +58,38 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		}
 		out.Runs = append(out.Runs, one)
 	}
+	c.counted.Store(counted)
 	return out, nil
 }
 
-// A look identifies the state of a run that is over. Its counts stay valid while nothing is stored
-// or submitted.
-type look struct {
+// A finishedRun identifies the state of a run that is over. Its counts stay valid while nothing is
+// stored or submitted.
+type finishedRun struct {
 	run                          string
 	revision, sequence, messages uint64 // revision of the record; last sequence and number of messages of the stream
 }
 
-// inShort returns a summary of the run. It counts the partitions of a run that is over only once.
-func (r *Run) inShort(ctx context.Context, fleet *survey.Fleet) (out status.Summary, err error) {
+// summary returns a summary of the run. It counts the partitions of the run unless known has the
+// counts, and adds the counts of a run that is over to counted.
+func (r *Run) summary(
+	ctx context.Context, fleet *survey.Fleet, known, counted map[finishedRun]status.Summary,
+) (out status.Summary, err error) {
 	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err != nil {
 		return out, err
 	}
-	now := look{r.ID(), r.revision, info.Sequence, info.Messages}
-	known, ok := r.cluster.looks.Load(now)
-	counted, _ := known.(status.Summary)
+	key := finishedRun{r.ID(), r.revision, info.Sequence, info.Messages}
+	counts, ok := known[key]
 	if !ok {
-		if counted, err = survey.Count(ctx, r.cluster.store, &r.record, fleet); err != nil {
+		if counts, err = survey.Count(ctx, r.cluster.store, &r.record, fleet); err != nil {
 			return out, err
 		}
-		if p := counted.Phase; p == status.Complete || p == status.Cancelled && counted.Total.Running == 0 {
-			r.cluster.looks.Store(now, counted)
-		}
+	}
+	if p := counts.Phase; p == status.Complete || p == status.Cancelled && counts.Total.Running == 0 {
+		counted[key] = counts
 	}
 	out = survey.Summary(&r.record, info)
-	out.Total, out.Phase, out.Growing = counted.Total, counted.Phase, counted.Growing
+	out.Total, out.Phase, out.Growing = counts.Total, counts.Phase, counts.Growing
 	return out, nil
 }
 

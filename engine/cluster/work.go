@@ -44,9 +44,9 @@ type Worker struct {
 
 // Limits of the number of deliveries of a task without a stored page.
 const (
-	suspectAfter = 3  // the task may be killing workers, so it runs alone
-	maxTrials    = 3  // deliveries of a task that runs alone; after them it is set aside
-	refusedAfter = 10 // deliveries with refused credentials; after them the task is to blame, not the worker
+	suspectAfter   = 3  // the task may be killing workers, so it runs alone
+	maxStartsAlone = 3  // deliveries of a task that runs alone; after them it is set aside
+	refusedAfter   = 10 // deliveries with refused credentials; after them the task is to blame, not the worker
 )
 
 const (
@@ -60,7 +60,7 @@ const (
 // server cannot be used. Failed tasks do not end the worker: they are set aside, and [Run.Status]
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
-	p, err := newPool(ctx, c, w)
+	p, err := newWorkerRun(ctx, c, w)
 	if err != nil {
 		return unlessTold(ctx, err)
 	}
@@ -104,8 +104,8 @@ func unlessTold(ctx context.Context, err error) error {
 	}
 }
 
-// A pool is a Worker while Work runs.
-type pool struct {
+// A workerRun is the state of a [Worker] while [Cluster.Work] runs.
+type workerRun struct {
 	Worker
 	c     *Cluster
 	pace  *pace.Pace
@@ -119,7 +119,7 @@ type pool struct {
 	origins  map[string]string // origins of the active runs, by run ID
 	sessions map[sessionKey]*session
 	paused   map[string]time.Time // times until which the worker avoids an origin, because it cannot run one of its runs
-	running  map[*attempt]record.Task
+	running  map[*attempt]record.RunningTask
 	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
 	refused  map[string]int  // number of successive tasks of an origin that this worker could not run
 	unused   map[string]bool // inputs that a run does not have and that have been logged
@@ -127,7 +127,7 @@ type pool struct {
 	done     int
 }
 
-func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
+func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error) {
 	if w.Slots < 0 {
 		return nil, &engine.Error{Class: failure.Config, Op: "work", Message: fmt.Sprintf("a worker cannot have %d slots", w.Slots)}
 	}
@@ -142,13 +142,14 @@ func newPool(ctx context.Context, c *Cluster, w Worker) (*pool, error) {
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
 	}
-	return &pool{Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots),
-		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{}, running: map[*attempt]record.Task{},
-		unused: map[string]bool{}, refused: map[string]int{},
-		news: make(chan struct{}, 1)}, nil
+	return &workerRun{
+		Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1),
+		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{},
+		running: map[*attempt]record.RunningTask{}, unused: map[string]bool{}, refused: map[string]int{},
+	}, nil
 }
 
-func (p *pool) close() {
+func (p *workerRun) close() {
 	p.c.store.StopFetching()
 	p.mu.Lock()
 	for _, s := range p.sessions {
@@ -162,7 +163,7 @@ func (p *pool) close() {
 }
 
 // serve fetches tasks while slots are free.
-func (p *pool) serve(ctx context.Context) error {
+func (p *workerRun) serve(ctx context.Context) error {
 	pause, last := store.Backoff{First: idlePause, Longest: longestPause}, time.Now()
 	for ctx.Err() == nil {
 		p.closeIdle()
@@ -187,7 +188,7 @@ func (p *pool) serve(ctx context.Context) error {
 }
 
 // round takes at most one task of each origin. It reports whether it took any.
-func (p *pool) round(ctx context.Context) (got bool, err error) {
+func (p *workerRun) round(ctx context.Context) (got bool, err error) {
 	p.mu.Lock()
 	origins, alone := maps.Clone(p.origins), p.alone != nil
 	p.mu.Unlock()
@@ -232,8 +233,8 @@ func (p *pool) round(ctx context.Context) (got bool, err error) {
 }
 
 // take runs a delivered task.
-func (p *pool) take(ctx context.Context, s *session, first bool, work *store.Work) {
-	a := &attempt{pool: p, session: s, work: work}
+func (p *workerRun) take(ctx context.Context, s *session, first bool, work *store.Work) {
+	a := &attempt{workerRun: p, session: s, work: work}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	stop := a.keepAlive()
@@ -269,7 +270,7 @@ func handBack(ctx context.Context, work *store.Work, refused bool) {
 }
 
 // giveUp hands back a task if the worker is ending or runs another task alone.
-func (p *pool) giveUp(ctx context.Context, work *store.Work) {
+func (p *workerRun) giveUp(ctx context.Context, work *store.Work) {
 	handBack(ctx, work, false)
 	if !errors.Is(context.Cause(ctx), errAlone) {
 		p.returned.Add(1)
@@ -277,7 +278,7 @@ func (p *pool) giveUp(ctx context.Context, work *store.Work) {
 }
 
 // sayHandedBack logs how many tasks an ending worker has handed back.
-func (p *pool) sayHandedBack() {
+func (p *workerRun) sayHandedBack() {
 	if n := int(p.returned.Load()); n > 0 {
 		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")),
 			"event", "worker_end", "worker", p.Name, "tasks", n)
@@ -288,7 +289,7 @@ func (p *pool) sayHandedBack() {
 const cannotPause = 10 * time.Second
 
 // cannot records that this worker cannot run the tasks of a run, and pauses the origin.
-func (p *pool) cannot(origin, run string, err error) {
+func (p *workerRun) cannot(origin, run string, err error) {
 	p.mu.Lock()
 	p.refused[origin]++
 	// The queue may have tasks of other runs, so the first refusal does not pause it.
@@ -309,7 +310,7 @@ func kindOf(err error) string {
 
 // complain logs a problem of this worker with a run, once a minute for all affected tasks, and
 // reports it to the server for the status.
-func (p *pool) complain(run, kind, text string) {
+func (p *workerRun) complain(run, kind, text string) {
 	log, more := p.c.problems.note(problemKey{run, kind}, text, problemFor)
 	if !log {
 		return
@@ -324,7 +325,7 @@ func (p *pool) complain(run, kind, text string) {
 	}
 }
 
-func (p *pool) isPaused(origin string) bool {
+func (p *workerRun) isPaused(origin string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	until, paused := p.paused[origin]
@@ -336,7 +337,7 @@ func (p *pool) isPaused(origin string) bool {
 }
 
 // watchRuns follows the runs, and stops the tasks of cancelled and deleted runs.
-func (p *pool) watchRuns(ctx context.Context) error {
+func (p *workerRun) watchRuns(ctx context.Context) error {
 	return p.c.store.WatchRuns(ctx, func(stored store.Record) {
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -355,7 +356,7 @@ func (p *pool) watchRuns(ctx context.Context) error {
 
 // prepareQueue prepares the queue of the origin of a run. It is missing if the submitting program
 // has not created it yet or the server has removed it.
-func (p *pool) prepareQueue(ctx context.Context, run string) {
+func (p *workerRun) prepareQueue(ctx context.Context, run string) {
 	r, err := p.c.withoutText(ctx, run)
 	if err == nil {
 		err = r.prepareQueue(ctx)
@@ -375,7 +376,7 @@ var progressEvery = time.Minute
 const problemFor = 5 * time.Minute
 
 // report sends the state of the worker to the server.
-func (p *pool) report(ctx context.Context) {
+func (p *workerRun) report(ctx context.Context) {
 	host, _ := os.Hostname()
 	level := slog.LevelWarn // level of the first failure
 	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
@@ -393,7 +394,7 @@ func (p *pool) report(ctx context.Context) {
 				"event", "worker_progress", "worker", p.Name, "running", n, "done", rec.Done)
 			told, before = time.Now(), rec.Done
 		}
-		slices.SortFunc(rec.Running, func(a, b record.Task) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
+		slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
 			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
 				p.c.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")

@@ -25,7 +25,7 @@ import (
 
 // An attempt is one delivery of a task to this worker.
 type attempt struct {
-	*pool
+	*workerRun
 	*session
 	work *store.Work
 
@@ -78,10 +78,10 @@ func (a *attempt) finish(ctx context.Context) {
 	})
 }
 
-// locked calls f while holding the lock of the pool.
+// locked calls f while holding the lock of the worker.
 func (a *attempt) locked(f func()) {
-	a.pool.mu.Lock()
-	defer a.pool.mu.Unlock()
+	a.workerRun.mu.Lock()
+	defer a.workerRun.mu.Unlock()
 	f()
 }
 
@@ -105,7 +105,7 @@ func (a *attempt) keepAlive() (stop func()) {
 		}
 	})
 	a.locked(func() {
-		a.running[a] = record.Task{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task}
+		a.running[a] = record.RunningTask{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task}
 		if a.alone != nil {
 			a.cancel(errAlone)
 		}
@@ -124,7 +124,7 @@ func (a *attempt) resume(ctx context.Context) error {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
 	a.key = a.session.run.record.Key(a.task)
-	now := record.Task{
+	now := record.RunningTask{
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
 		Search: a.session.run.record.IsSearch(a.task),
 	}
@@ -146,27 +146,27 @@ func (a *attempt) resume(ctx context.Context) error {
 		}
 		lost = a.work.Deliveries // number of lost deliveries of the retry
 	}
-	if lost > suspectAfter || a.head.Trials > 0 {
-		return a.try(ctx, lost)
+	if lost > suspectAfter || a.head.StartsAlone > 0 {
+		return a.runAlone(ctx, lost)
 	}
 	return a.runTask(ctx)
 }
 
-// errAlone means that the worker runs no other task while one is on trial.
+// errAlone means that the worker runs no other task while a suspect task runs alone.
 var errAlone = errors.New("another task has to run alone")
 
-// try runs a task alone that workers have lost several times without storing a page, because it
-// may have killed them. The worker hands back its other tasks, which does not count as a delivery,
-// and fetches no tasks until this task has stored a page. Only workers lost in such trials count
-// towards setting the task aside: in all other cases another task may have been the cause.
-func (a *attempt) try(ctx context.Context, lost int) error {
-	trials := a.head.Trials
-	if lost <= 0 && trials > 0 { // the last trial was handed back or ended with its run
-		trials--
+// runAlone runs a task alone that workers have lost several times without storing a page,
+// because it may have killed them. The worker hands back its other tasks, which does not count as a
+// delivery, and fetches no tasks until this task has stored a page. Only workers lost while the
+// task ran alone count towards setting it aside: otherwise another task may have been the cause.
+func (a *attempt) runAlone(ctx context.Context, lost int) error {
+	starts := a.head.StartsAlone
+	if lost <= 0 && starts > 0 { // the task was handed back or ended with its run
+		starts--
 	}
-	if trials >= maxTrials {
+	if starts >= maxStartsAlone {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
-			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+trials),
+			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
 			Hint: "look for the cause where they ran, such as a lack of memory"}
 		return a.end(ctx, a.FailedTask(ctx, a.task, err))
 	}
@@ -175,10 +175,10 @@ func (a *attempt) try(ctx context.Context, lost int) error {
 	}
 	defer a.letOthers()
 	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
-		a.work.Run, a.task.ID, suspectAfter+trials),
+		a.work.Run, a.task.ID, suspectAfter+starts),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
 	head := a.next(a.Label(ctx, a.task), nil)
-	head.Trials = trials + 1
+	head.StartsAlone = starts + 1
 	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
 	if err != nil {
 		return err
@@ -209,7 +209,7 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	}
 	for a.slots < a.Slots-1 {
 		select {
-		case a.pool.slots <- struct{}{}:
+		case a.workerRun.slots <- struct{}{}:
 			a.slots++
 		case <-ctx.Done():
 			a.letOthers()
@@ -227,7 +227,7 @@ func (a *attempt) letOthers() {
 		}
 	})
 	for ; a.slots > 0; a.slots-- {
-		<-a.pool.slots
+		<-a.workerRun.slots
 	}
 }
 
@@ -348,7 +348,7 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
 	head.Page++
 	head.Children += len(children)
-	head.Parts, head.Count, head.Trials, head.Outcome, head.Reason = 0, 0, 0, "", ""
+	head.Parts, head.Count, head.StartsAlone, head.Outcome, head.Reason = 0, 0, 0, "", ""
 	a.countTasks(&head, children)
 	return head
 }

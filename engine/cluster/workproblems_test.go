@@ -15,7 +15,7 @@ import (
 
 func TestAProblemIsLoggedOnceAMinuteForAllTasksThatHaveIt(t *testing.T) {
 	var log bytes.Buffer
-	p := &pool{c: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, news: make(chan struct{}, 1)}
+	p := &workerRun{c: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, news: make(chan struct{}, 1)}
 	for _, task := range []string{"a", "b", "c"} {
 		p.complain("r", "auth 401", "task "+task+" was refused")
 	}

@@ -35,7 +35,7 @@ type session struct {
 	cancel context.CancelCauseFunc
 	proven atomic.Bool // set once the API has answered with a page, and so has accepted the credentials
 
-	// Guarded by the lock of the pool.
+	// Guarded by the lock of the worker.
 	users  int       // number of tasks
 	since  time.Time // time when the last user left
 	closed bool      // set if the last user must close the session
@@ -46,7 +46,7 @@ type sessionKey struct{ id, submission string }
 
 // enter makes a task a user of the session of its run. It reports whether the task must open the
 // session. It does not wait.
-func (p *pool) enter(origin string, key sessionKey) (s *session, first bool) {
+func (p *workerRun) enter(origin string, key sessionKey) (s *session, first bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if s = p.sessions[key]; s == nil {
@@ -60,7 +60,7 @@ func (p *pool) enter(origin string, key sessionKey) (s *session, first bool) {
 
 // await waits until a session is open; the first task opens it. After an error the task is no
 // longer a user.
-func (p *pool) await(ctx context.Context, s *session, first bool) (err error) {
+func (p *workerRun) await(ctx context.Context, s *session, first bool) (err error) {
 	if first {
 		s.err = p.open(ctx, s)
 		close(s.opened)
@@ -79,7 +79,7 @@ func (p *pool) await(ctx context.Context, s *session, first bool) (err error) {
 
 // leave ends the use of a session by a task. If the session could not be opened, the next task
 // opens a new one.
-func (p *pool) leave(s *session) {
+func (p *workerRun) leave(s *session) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.users--
@@ -90,7 +90,7 @@ func (p *pool) leave(s *session) {
 	s.close()
 }
 
-// retire lets the last user close a session that has left the pool. The lock of the pool must be
+// retire lets the last user close a session that has left the worker. The lock of the worker must be
 // held.
 func (s *session) retire() {
 	s.closed = true
@@ -106,7 +106,7 @@ func (s *session) close() {
 
 // isOpening reports whether a session of the origin is being opened. Further tasks of its run
 // would wait and occupy slots.
-func (p *pool) isOpening(origin string) bool {
+func (p *workerRun) isOpening(origin string) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.sessions {
@@ -138,7 +138,7 @@ func goesOn(stored *store.Record) bool {
 
 // end stops the tasks of a run and closes its sessions when they have ended, except the session of
 // the given submission. The lock must be held.
-func (p *pool) end(run, except string) {
+func (p *workerRun) end(run, except string) {
 	maps.DeleteFunc(p.sessions, func(key sessionKey, s *session) bool {
 		if key.id != run || key.submission == except {
 			return false
@@ -150,7 +150,7 @@ func (p *pool) end(run, except string) {
 }
 
 // open compiles a run with the secrets of this machine.
-func (p *pool) open(ctx context.Context, s *session) error {
+func (p *workerRun) open(ctx context.Context, s *session) error {
 	stored, err := p.c.store.Run(ctx, s.id)
 	if err != nil {
 		return err
@@ -193,7 +193,7 @@ func (p *pool) open(ctx context.Context, s *session) error {
 
 // inputs returns the inputs of a run: the submitted ones, and the secret ones, which this worker
 // holds.
-func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
+func (p *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
 	secret := e.Info().SecretInputs
 	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
@@ -213,7 +213,7 @@ func (p *pool) inputs(r *Run, e *engine.Engine) map[string]any {
 }
 
 // sayUnused logs once that a run does not use an input of this worker.
-func (p *pool) sayUnused(run, name string) {
+func (p *workerRun) sayUnused(run, name string) {
 	p.mu.Lock()
 	told := p.unused[name]
 	p.unused[name] = true
@@ -258,7 +258,7 @@ func (s *session) context(ctx context.Context) (context.Context, func()) {
 const sessionIdle = time.Minute
 
 // closeIdle closes the sessions that have had no tasks for a while.
-func (p *pool) closeIdle() {
+func (p *workerRun) closeIdle() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.sessions, func(_ sessionKey, s *session) bool {

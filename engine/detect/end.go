@@ -12,7 +12,7 @@ import (
 // item. The total must be the same on both pages, and more than the items before.
 func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	pages := t.decoded()
-	if len(pages) < 2 || t.kind.ends || t.flag != nil || strings.HasPrefix(t.needs, "pages") {
+	if len(pages) < 2 || t.statesEnd() || t.flag != nil {
 		return t
 	}
 	f, total, ok := d.page.hint(apinames.HintTotal, above(len(t.pages[0].items)))
@@ -44,8 +44,8 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	return with
 }
 
-// findEnd finds what ends the list. If the second page may be the last, but nothing says
-// so, it looks at the third one.
+// findEnd determines how the list ends. If the second page may be the last, but nothing says so, it
+// obtains the third one.
 func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	counts := t.kind == indexSign || t.kind == numberSign
 	if counts {
@@ -103,7 +103,7 @@ func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
 	return t
 }
 
-// rules returns the rules that ended a trial, without those of its options.
+// rules returns the rules that ended a trial, without the rules of the run's options.
 func (t *trial) rules() []string {
 	return slices.DeleteFunc(slices.Clone(t.StoppedBy), func(id string) bool { return strings.HasPrefix(id, "option.") })
 }
@@ -160,7 +160,7 @@ func (d *detection) nearEnd(t *trial) bool {
 	return last < first || next != nil && next == x.link("last")
 }
 
-// endOf says what ends the list, as far as it is known.
+// endOf states how the list ends, as far as it is known.
 func (d *detection) endOf(t *trial) string {
 	switch {
 	case t.flag != nil:

@@ -6,11 +6,10 @@ import (
 )
 
 // A hypothesis is one way in which an API shows how its lists are paged, and the
-// pagination that follows from it. The table is data: recognizing another API is
-// another row.
+// pagination that follows from it. To recognize another API, add a row to the table.
 //
-// Texts of pagination hold placeholders, which are replaced by what was found. A member
-// with a placeholder for which nothing was found is left out.
+// Texts of pagination hold placeholders, which are replaced by the values found. A member
+// with a placeholder that has no value is left out.
 //
 //	${at}          path of the sign in the response: paging.next.after
 //	${body}        the same as an expression: body.paging.next.after
@@ -22,9 +21,9 @@ import (
 //	${idKey}       path of the key in an item
 //	${pagesAt}, ${pagesHeader}  where the response has the number of pages
 //	${sendFirst}, ${fromJob}, ${shortEnds}  the settings of these names
-//	${counted}     set if the number of items of a page is not the one that was asked for
+//	${counted}     set if a page has another number of items than the request asks for
 //	${rest}        an expression for the body that a link has
-//	${before}, ${after}  what stands before and after a number within an address
+//	${before}, ${after}  the parts of an address before and after a number in it
 type hypothesis struct {
 	id     string
 	kind   *kind
@@ -34,11 +33,18 @@ type hypothesis struct {
 
 	pagination value.Object
 	needs      string       // placeholder without which the row does not apply
-	ends       value.Object // what is added to pagination if the sign stays after the last item, so that it does not end the list
+	ends       value.Object // added to pagination if the sign stays after the last item, so that it does not end the list
 
-	says string // what was found, as a sentence with placeholders
+	says string // a sentence with placeholders that describes the sign
 	weak bool   // it is a guess from names that many APIs use: nothing in the response names the parameter
+
+	textOnly   bool // a number is not the value
+	descending bool // the identifiers of the items descend
+	pagesKnown bool // the response has the number of pages, which ends the list
 }
+
+// statesEnd reports whether the pagination itself states which page is the last.
+func (h hypothesis) statesEnd() bool { return h.kind.ends || h.pagesKnown }
 
 // A kind says where a sign is looked for.
 type kind struct {
@@ -67,7 +73,7 @@ var (
 )
 
 // shortPages is the hypothesis of an index whose list does not end with a short page: the API
-// leaves out items after it has chosen those of a page.
+// chooses the items of a page first and leaves out some of them afterwards.
 var shortPages = hypothesis{
 	id: "item-index-short-pages", kind: indexSign, names: apinames.ItemIndexes(), params: []string{"offset"},
 	pagination: expression("count == 0", object("params", object("${param}", "${first} + page * ${limit}"))),
@@ -130,7 +136,7 @@ var hypotheses = []hypothesis{
 	several("route53", []string{"NextRecordName", "NextRecordType", "NextRecordIdentifier"}, []string{"name", "type", "identifier"}),
 	several("s3-versions", []string{"NextKeyMarker", "NextVersionIdMarker"}, []string{"key-marker", "version-id-marker"}),
 
-	// Tokens. A row is for the names of the key; the parameters are those of well-known APIs.
+	// Tokens. The names are keys of responses; the parameters are the names that well-known APIs use.
 	token([]string{"nextPageToken", "NextPageToken"}, "pageToken", "nextPageToken", "page_token"),
 	token([]string{"next_page_token"}, "page_token", "pageToken", "next_page_token"),
 	token([]string{"nextCursorMark"}, "cursorMark"),
@@ -185,12 +191,14 @@ var hypotheses = []hypothesis{
 		says:       "the address has the number of a page in its path",
 	},
 	{
-		id: "page-count", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"}, needs: "pagesAt",
+		id: "page-count", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
+		needs: "pagesAt", pagesKnown: true,
 		pagination: pageCountPagination("pagesField", "${pagesAt}"),
 		says:       "${param} is the number of a page, and ${pagesAt} says how many there are",
 	},
 	{
-		id: "page-count-header", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"}, needs: "pagesHeader",
+		id: "page-count-header", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
+		needs: "pagesHeader", pagesKnown: true,
 		pagination: pageCountPagination("pagesHeader", "${pagesHeader}"),
 		says:       "${param} is the number of a page, and the header ${pagesHeader} says how many there are",
 	},
@@ -228,7 +236,7 @@ var hypotheses = []hypothesis{
 		says: "there is more, but no link and no token: the next page may begin after the ${idKey} of the last item",
 	},
 	{
-		id: "last-key-descending", kind: keySign, params: []string{"before", "max_id"},
+		id: "last-key-descending", kind: keySign, params: []string{"before", "max_id"}, descending: true,
 		pagination: keysetPagination, says: "the identifiers descend: the next page may begin before the ${idKey} of the last item",
 		weak: true,
 	},
@@ -295,7 +303,7 @@ func token(names []string, params ...string) hypothesis {
 // textToken is the row of a token under a name that is often that of a number.
 func textToken(names []string, params ...string) hypothesis {
 	sign := token(names, params...)
-	sign.id = "text-token"
+	sign.id, sign.textOnly = "text-token", true
 	return sign
 }
 

@@ -37,7 +37,7 @@ func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
 	})
 	d.judge(fromZero)
 	switch {
-	case fromZero.verdict == proven:
+	case fromZero.proof == proven:
 		d.saw("Pages are counted from 0: page 1 has other items than the first page.")
 		return fromZero
 	case fromZero.repeats():
@@ -61,7 +61,7 @@ func (t *trial) repeats() bool {
 // addFlag adds the flag that says that there is more, unless the end of the list is
 // stated otherwise.
 func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
-	if d.flag == nil || t.kind.ends || strings.HasPrefix(t.needs, "pages") {
+	if d.flag == nil || t.statesEnd() {
 		return t
 	}
 	with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, d.flag) })

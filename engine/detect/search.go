@@ -31,7 +31,7 @@ func (d *detection) search(ctx context.Context) *trial {
 	var failed []*trial
 	for queue := d.candidates(); len(queue) > 0 && ctx.Err() == nil; queue = queue[1:] {
 		t := d.try(ctx, queue[0])
-		switch t.verdict {
+		switch t.proof {
 		case proven:
 			d.reportFailed(failed, t)
 			d.saw("%s.", d.describe(t))
@@ -46,18 +46,18 @@ func (d *detection) search(ctx context.Context) *trial {
 				queue = slices.Insert(queue, cmp.Or(at+1, len(queue)), v)
 			}
 		default:
-			if fallback == nil || t.verdict > fallback.verdict {
+			if fallback == nil || t.proof > fallback.proof {
 				fallback = t
 			}
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
 				d.advise("Try again later: %s.", t.why)
-				return d.settleFor(t)
+				return d.fallBack(t)
 			}
 		}
 	}
 	d.reportFailed(failed, nil)
-	return d.settleFor(fallback)
+	return d.fallBack(fallback)
 }
 
 // try runs a candidate and judges its second page. If that is empty, the third one
@@ -65,10 +65,10 @@ func (d *detection) search(ctx context.Context) *trial {
 func (d *detection) try(ctx context.Context, c candidate) *trial {
 	t := d.run(ctx, c, 2)
 	d.judge(t)
-	if t.verdict == emptyPage && !t.ended {
+	if t.proof == emptyPage && !t.ended {
 		longer := d.run(ctx, c, 3)
 		if len(longer.pages) == 3 && len(longer.pages[2].items) > 0 && overlap(longer.pages[0].items, longer.pages[2].items) == 0 {
-			longer.verdict = proven
+			longer.proof = proven
 			return longer
 		}
 	}
@@ -84,7 +84,7 @@ func (c candidate) sentence() string {
 	return strings.ToUpper(text[:1]) + text[1:]
 }
 
-// describe says what a sign is, and what the second page has shown.
+// describe describes the sign of a trial, and how the second page has proved it.
 func (d *detection) describe(t *trial) string {
 	text := t.sentence()
 	if t.guess != "" {
@@ -112,8 +112,8 @@ func (d *detection) reportFailed(failed []*trial, proved *trial) {
 	}
 }
 
-// shifted returns a candidate that counts items from 1, after one that counted them from 0
-// and got the last item of the first page again.
+// shifted returns a candidate that counts items from 1. It is tried after a candidate that counted
+// them from 0 and obtained the last item of the first page again.
 func (d *detection) shifted(t *trial) (candidate, bool) {
 	if t.kind != indexSign || len(t.pages) < 2 || t.values["first"] != 0 || overlap(t.pages[0].items, t.pages[1].items) != 1 {
 		return candidate{}, false
@@ -144,9 +144,10 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 	return c, ok
 }
 
-// settleFor returns what remains if nothing was proved, and says so.
-func (d *detection) settleFor(t *trial) *trial {
-	if t != nil && (t.score > tokenGuess-nextGuess || t.verdict == emptyPage && len(d.more) > 0) {
+// fallBack reports that no candidate was proved. It returns the trial whose pagination is written
+// nevertheless, or nil if none is likely enough.
+func (d *detection) fallBack(t *trial) *trial {
+	if t != nil && (t.score > tokenGuess-nextGuess || t.proof == emptyPage && len(d.more) > 0) {
 		d.saw("%s.", t.sentence())
 		d.doubt("The pagination is not proved: %s.", t.why)
 		d.adviseUnproved(t)
@@ -171,7 +172,7 @@ func (d *detection) settleFor(t *trial) *trial {
 		d.smaller(true)
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
-		if d.session.made > 1 { // what was tried is not what the API has
+		if d.session.made > 1 { // the parameters that were tried are not those of the API
 			d.advise(lookUp)
 		}
 		d.smaller(false)
@@ -179,7 +180,7 @@ func (d *detection) settleFor(t *trial) *trial {
 	return nil
 }
 
-// adviseUnproved says what would prove a pagination.
+// adviseUnproved advises how a pagination can be proved.
 func (d *detection) adviseUnproved(t *trial) {
 	switch {
 	case t.transient: // the advice is to try again later
@@ -188,7 +189,7 @@ func (d *detection) adviseUnproved(t *trial) {
 	case t.refused && !d.recorded:
 		d.advise(lookUp)
 	default:
-		d.smaller(t.verdict == onlyPage || t.verdict == emptyPage)
+		d.smaller(t.proof == onlyPage || t.proof == emptyPage)
 	}
 }
 

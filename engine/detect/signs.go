@@ -29,7 +29,7 @@ type candidate struct {
 	base       bool   // it is not known whether counting begins at 0 or 1
 }
 
-// The scores of candidates. What the API states comes first, guesses come last.
+// The scores of candidates. Statements of the API come first, guesses last.
 const (
 	stated     = 100
 	namedParam = 90 // the request or a link in the response names the parameter
@@ -42,7 +42,7 @@ const (
 	nextGuess  = 6  // penalty for each later name of a parameter
 )
 
-// candidates returns what may page through the list, the likeliest first.
+// candidates returns the paginations that may page through the list, the likeliest first.
 func (d *detection) candidates() []candidate {
 	var all []candidate
 	for _, h := range hypotheses {
@@ -177,7 +177,7 @@ func (d *detection) token(h hypothesis) []candidate {
 		text := textOf(f.value)
 		_, isFlag := f.value.(bool)
 		_, isNumber := number(f.value)
-		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.id == "text-token" {
+		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.textOnly {
 			continue
 		}
 		for _, c := range d.sent(h, at(f.path), f.name()) {
@@ -214,7 +214,7 @@ func (d *detection) headerToken(h hypothesis) []candidate {
 	return out
 }
 
-// sent returns a candidate for each parameter that may carry what was found under a name.
+// sent returns a candidate for each parameter that may carry the value found under a name.
 func (d *detection) sent(h hypothesis, values map[string]any, name string) []candidate {
 	var out []candidate
 	for _, param := range h.params {
@@ -379,8 +379,7 @@ func (d *detection) pathNumber(h hypothesis) []candidate {
 // key finds the identifiers of the items, whose last one may be the position.
 func (d *detection) key(h hypothesis) []candidate {
 	name, order := d.identifier()
-	descends := h.id == "last-key-descending"
-	if d.call.method != http.MethodGet || d.isComplete() || name == "" || descends && order >= 0 {
+	if d.call.method != http.MethodGet || d.isComplete() || name == "" || h.descending && order >= 0 {
 		return nil
 	}
 	// A flag says that there is more, but no total does: an API with a total usually counts.
@@ -392,9 +391,9 @@ func (d *detection) key(h hypothesis) []candidate {
 		switch {
 		case d.hasParam(param):
 			c.score, c.guess = typed, ""
-		case descends && !flagged:
+		case h.descending && !flagged:
 			c.score = blind - 1 - i*nextGuess
-		case !descends && flagged:
+		case !h.descending && flagged:
 			c.score = keyGuess - i*otherKey
 		}
 		out = append(out, c)

@@ -26,7 +26,7 @@ type trial struct {
 
 	transient bool // the API limits requests, or is out of order
 	flag      *flag
-	verdict   verdict
+	proof     proof
 	why       string // reason in words
 	beyond    string // why the page after the last one does not show the end
 }
@@ -37,14 +37,14 @@ type trialPage struct {
 	exchange *exchange
 }
 
-// A verdict says what a trial has shown.
-type verdict int
+// A proof says how far a trial has proved its candidate.
+type proof int
 
 const (
-	rejected  verdict = iota
-	untried           // the second page could not be requested
-	onlyPage          // the first page is the last one, by the candidate's own rules
-	emptyPage         // the second page has no items
+	rejected  proof = iota
+	untried         // the second page could not be requested
+	onlyPage        // the first page is the last one, by the candidate's own rules
+	emptyPage       // the second page has no items
 	proven
 )
 
@@ -86,7 +86,7 @@ func (d *detection) vary(ctx context.Context, t *trial, pages int, change func(*
 		change(&c)
 	}
 	with := d.run(ctx, c, pages)
-	with.verdict, with.flag = t.verdict, t.flag
+	with.proof, with.flag = t.proof, t.flag
 	return with
 }
 
@@ -102,24 +102,24 @@ func (d *detection) options(more ...engine.Option) []engine.Option {
 	}, more...)
 }
 
-// judge says what a trial has shown.
+// judge sets the proof of a trial, and the reason in words.
 func (d *detection) judge(t *trial) {
 	switch {
 	case t.differs:
-		t.verdict, t.why = rejected, "its first request would not be that of the address"
+		t.proof, t.why = rejected, "its first request would not be that of the address"
 	case len(t.pages) == 0:
-		t.verdict, t.why = rejected, fmt.Sprint(t.err)
+		t.proof, t.why = rejected, fmt.Sprint(t.err)
 	case len(t.pages) == 1 && t.ended:
-		t.verdict, t.why = onlyPage, "its rules say that the first page is the last"
+		t.proof, t.why = onlyPage, "its rules say that the first page is the last"
 	case len(t.pages) == 1 && errors.Is(t.err, engine.ErrTransient):
-		t.verdict, t.why, t.transient = untried, failureOf(t.err), true
+		t.proof, t.why, t.transient = untried, failureOf(t.err), true
 	case len(t.pages) == 1 && t.refused:
-		t.verdict, t.why = untried, "no request was left to try it"
+		t.proof, t.why = untried, "no request was left to try it"
 		if d.recorded {
 			t.why = "the recording does not have the second page"
 		}
 	case len(t.pages) == 1:
-		t.verdict, t.why = rejected, failureOf(t.err)
+		t.proof, t.why = rejected, failureOf(t.err)
 	default:
 		d.compare(t)
 	}
@@ -142,19 +142,19 @@ func (d *detection) compare(t *trial) {
 	again := overlap(first, second)
 	switch {
 	case t.pages[1].again:
-		t.verdict, t.why = rejected, "it brought the first page again"
+		t.proof, t.why = rejected, "it brought the first page again"
 	case len(second) == 0 && !d.hasList(t.pages[1]):
-		t.verdict, t.why = rejected, "the second response has no list at "+d.items.String()
+		t.proof, t.why = rejected, "the second response has no list at "+d.items.String()
 	case len(second) == 0:
-		t.verdict, t.why = emptyPage, "the second page is empty"
+		t.proof, t.why = emptyPage, "the second page is empty"
 	case again == len(second):
-		t.verdict, t.why = rejected, "it brought the items of the first page again"
+		t.proof, t.why = rejected, "it brought the items of the first page again"
 	case again > 0:
-		t.verdict, t.why = rejected, fmt.Sprintf("%d of %d items of the second page are those of the first", again, len(second))
+		t.proof, t.why = rejected, fmt.Sprintf("%d of %d items of the second page are those of the first", again, len(second))
 	case !similar(first, second):
-		t.verdict, t.why = rejected, "the items of the second page have other members"
+		t.proof, t.why = rejected, "the items of the second page have other members"
 	default:
-		t.verdict = proven
+		t.proof = proven
 	}
 }
 

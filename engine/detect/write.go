@@ -47,7 +47,7 @@ func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {
 	return &Result{
 		YAML: append([]byte(strings.ReplaceAll(head, "# \n", "#\n")+"\n\n"), written...), JSON: b.Bytes(),
 		Findings: d.Findings, Requests: d.session.made, Config: root, Inputs: d.call.inputs, unpaged: c.pagination == nil,
-		Name: jobID(d.call.endpoint), Env: slices.Sorted(maps.Keys(d.call.env)), Paged: t != nil && t.verdict == proven,
+		Name: jobID(d.call.endpoint), Env: slices.Sorted(maps.Keys(d.call.env)), Paged: t != nil && t.proof == proven,
 	}, err
 }
 

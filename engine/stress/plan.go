@@ -90,12 +90,12 @@ func (p *plan) usual() int {
 	return 2*p.pageSize + max(1, p.pageSize/2)
 }
 
-// maxTrials bounds how many plans are tried. After a doubtful plan was found, maxBetter bounds
-// the number of plans, and maxServed the number of rows that their models serve.
+// maxPlans is the maximum number of plans that are tried. Once a doubtful plan is found, fewer are
+// tried: at most maxDoubtfulPlans, whose models serve at most maxDoubtfulRows rows.
 const (
-	maxTrials = 3000
-	maxBetter = 300
-	maxServed = 500_000
+	maxPlans         = 3000
+	maxDoubtfulPlans = 300
+	maxDoubtfulRows  = 500_000
 )
 
 // planOf returns the first conceivable plan with which the job obtains a list of several pages,
@@ -108,7 +108,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	for p := range conceivable(job, surface) {
 		tried++
 		served += p.usual()
-		if tried > maxTrials || ctx.Err() != nil || doubtful != nil && (tried > maxBetter || served > maxServed) {
+		if tried > maxPlans || ctx.Err() != nil || doubtful != nil && (tried > maxDoubtfulPlans || served > maxDoubtfulRows) {
 			break
 		}
 		p.like, p.places = like, append(p.places, like.places(surface)...)

@@ -1,10 +1,8 @@
 package stress
 
 import (
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -109,8 +107,8 @@ func (a *api) capacity() int {
 		if c.Rule.Outcome != rules.Split {
 			continue
 		}
-		for _, v := range a.literals {
-			if n, ok := v.(int); ok && n > 1 && n <= maxPageSize && strings.Contains(c.Rule.Source, fmt.Sprint(n)) {
+		for _, v := range c.Literals() {
+			if n, ok := v.(int); ok && n > 1 && n <= maxPageSize {
 				most = n
 			}
 		}

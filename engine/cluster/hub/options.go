@@ -16,8 +16,8 @@ import (
 // Sizes that a configuration file may override. A page larger than a message is stored in several
 // messages; fewer messages are faster.
 const (
-	maxPayload = 8 << 20
-	maxPending = 16 * maxPayload // bytes that may wait for a slow client before it is disconnected
+	maxPayload      = 8 << 20
+	maxPendingBytes = 16 * maxPayload // bytes that may wait for a slow client before it is disconnected
 )
 
 // serverOptions returns the options of the server: the configuration file with defaults for
@@ -36,7 +36,7 @@ func (o *Options) serverOptions() (*server.Options, error) {
 		}
 	}
 	so.MaxPayload = cmp.Or(so.MaxPayload, maxPayload)
-	so.MaxPending = cmp.Or(so.MaxPending, max(maxPending, int64(so.MaxPayload)))
+	so.MaxPending = cmp.Or(so.MaxPending, max(maxPendingBytes, int64(so.MaxPayload)))
 	so.NoSigs = true // the program handles signals
 	return so, nil
 }

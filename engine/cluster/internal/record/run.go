@@ -85,11 +85,11 @@ func (r *Run) WorkerHint() string {
 
 // A Worker is the record of a worker on the server.
 type Worker struct {
-	Host    string    `json:"host"`
-	Started time.Time `json:"started"`
-	Slots   int       `json:"slots"`
-	Running []Task    `json:"running,omitempty"`
-	Done    int       `json:"done"` // number of tasks done
+	Host    string        `json:"host"`
+	Started time.Time     `json:"started"`
+	Slots   int           `json:"slots"`
+	Running []RunningTask `json:"running,omitempty"`
+	Done    int           `json:"done"` // number of tasks done
 
 	Problems map[string]string `json:"problems,omitempty"` // reasons why it cannot run a run, by the ID of the run
 	Full     []string          `json:"full,omitempty"`     // runs whose pages wait because the server has no room for them
@@ -106,8 +106,8 @@ func (w *Worker) Problem(run string) string {
 	return ""
 }
 
-// A Task is a task that a worker is running.
-type Task struct {
+// A RunningTask is a task that a worker is running.
+type RunningTask struct {
 	Run        string `json:"run"`
 	Submission string `json:"submission"`    // submission of the run
 	Job        string `json:"job,omitempty"` // empty if the task has not been read

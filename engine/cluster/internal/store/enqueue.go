@@ -11,8 +11,8 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// maxPending is the maximum number of tasks sent without a confirmation from the server.
-const maxPending = 256
+// maxUnconfirmed is the maximum number of tasks sent without a confirmation from the server.
+const maxUnconfirmed = 256
 
 // An Item is a task to be queued.
 type Item struct {
@@ -38,7 +38,7 @@ func (i Item) message(after uint64) *nats.Msg {
 func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 	waiting, end := s.await(ctx, workStream)
 	defer end()
-	for some := range slices.Chunk(items, maxPending) {
+	for some := range slices.Chunk(items, maxUnconfirmed) {
 		futures := make([]jetstream.PubAckFuture, len(some))
 		for i, item := range some {
 			futures[i], _ = s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again

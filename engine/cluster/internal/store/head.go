@@ -26,23 +26,23 @@ const (
 // A Head summarizes a page, and its task up to the page. It is stored as JSON in a header of the
 // message, so that it can be read without the page.
 type Head struct {
-	State    State  `json:"state"`
-	Attempt  string `json:"attempt"`            // identifies the delivery of the task that wrote the page; never reused
-	Page     int    `json:"page,omitempty"`     // number of the page in the task, from 1; 0 for a marker without a page
-	Parts    int    `json:"parts,omitempty"`    // number of messages that hold the page; 0 and 1 both mean one. Append sets it
-	Delivery int    `json:"delivery,omitempty"` // number of deliveries of the task so far, from 1
-	Pages    int    `json:"pages,omitempty"`    // number of pages of the task so far; the figures below are totals as well
-	Items    int    `json:"items,omitempty"`
-	Bytes    int64  `json:"bytes,omitempty"`    // size as counted by the caller
-	Children int    `json:"children,omitempty"` // number of tasks announced
-	Findings int    `json:"findings,omitempty"` // number of audit findings
-	Count    int    `json:"count,omitempty"`    // number of items of this page
-	Kind     Kind   `json:"kind,omitempty"`     // kind of the task
-	Outcome  string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
-	Reason   string `json:"reason,omitempty"`   // rule that ended the task
-	Reopens  bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
-	Trials   int    `json:"trials,omitempty"`   // number of times the task was started alone since its last page, this one included
-	Label    string `json:"label,omitempty"`    // label of the task for users, clipped to 2,000 bytes
+	State       State  `json:"state"`
+	Attempt     string `json:"attempt"`            // identifies the delivery of the task that wrote the page; never reused
+	Page        int    `json:"page,omitempty"`     // number of the page in the task, from 1; 0 for a marker without a page
+	Parts       int    `json:"parts,omitempty"`    // number of messages that hold the page; 0 and 1 both mean one. Append sets it
+	Delivery    int    `json:"delivery,omitempty"` // number of deliveries of the task so far, from 1
+	Pages       int    `json:"pages,omitempty"`    // number of pages of the task so far; the figures below are totals as well
+	Items       int    `json:"items,omitempty"`
+	Bytes       int64  `json:"bytes,omitempty"`    // size as counted by the caller
+	Children    int    `json:"children,omitempty"` // number of tasks announced
+	Findings    int    `json:"findings,omitempty"` // number of audit findings
+	Count       int    `json:"count,omitempty"`    // number of items of this page
+	Kind        Kind   `json:"kind,omitempty"`     // kind of the task
+	Outcome     string `json:"outcome,omitempty"`  // how a task with [Done] ended: an outcome of the rules, or [Skipped]
+	Reason      string `json:"reason,omitempty"`   // rule that ended the task
+	Reopens     bool   `json:"reopens,omitempty"`  // the page follows the marker of a failure
+	StartsAlone int    `json:"trials,omitempty"`   // number of times the task was started alone since its last page, this one included
+	Label       string `json:"label,omitempty"`    // label of the task for users, clipped to 2,000 bytes
 
 	// Partitions and Searches count the announced tasks of each kind, by job.
 	Partitions map[string]int `json:"partitions,omitempty"`

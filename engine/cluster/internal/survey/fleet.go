@@ -29,7 +29,7 @@ type submission struct{ run, token string }
 
 // A workerTask is a task of a worker that is not silent.
 type workerTask struct {
-	record.Task
+	record.RunningTask
 	worker string
 	heard  time.Time
 }

@@ -309,7 +309,7 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 			return nil
 		}
 		listed := h.Kind == store.Lists || h.Kind == store.ListsAll
-		if listed && h.State != store.Failed && h.Outcome != store.Skipped && h.Trials == 0 {
+		if listed && h.State != store.Failed && h.Outcome != store.Skipped && h.StartsAlone == 0 {
 			pages++
 		}
 		items += h.Count
