@@ -13,11 +13,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// Stress says how the jobs fare against what an API may do: a model of the API, derived
-// from the compiled rules, is played in memory with every behaviour of a table. It makes no
-// request, has no credentials, and ignores the engine's transport, clock, logger and
-// observer. An input that a run would have to set has a sample value. The error is that of
-// the context.
+// Stress reports how the jobs cope with the behaviours of APIs: every job runs in memory against
+// a model of its API, which is derived from the compiled rules, once for each behaviour of a
+// table. Stress makes no request, has no credentials, and ignores the engine's transport, clock,
+// logger and observer. An input that a run would have to set has a sample value. The error is
+// that of the context.
 func (e *Engine) Stress(ctx context.Context, o stress.Options) (*stress.Report, error) {
 	var best *stress.Report
 	for _, sampled := range e.withSamples() {
@@ -54,12 +54,12 @@ func (e *Engine) stressSuite() *stress.Suite {
 	}
 }
 
-// sampleTexts are the values that inputs get when they have none: a text suits most of them.
-// What is compared with a number or read as a time needs another one.
+// sampleTexts are the values of inputs that have no value. A text suits most inputs; inputs that
+// are compared with a number or parsed as a time need the others.
 var sampleTexts = []string{"sample", "10", "2026-01-01T00:00:00Z"}
 
-// withSamples returns the engines in which the inputs that the run must set, and has not, have
-// values: one engine for each text of sampleTexts, or the engine itself if it has all inputs.
+// withSamples returns an engine for each text of sampleTexts, in which that text is the value of
+// the missing inputs. If no input is missing, it returns only the engine itself.
 func (e *Engine) withSamples() []*Engine {
 	var missing []rules.Input
 	for _, in := range e.cfg.Inputs {
@@ -82,7 +82,8 @@ func (e *Engine) withSamples() []*Engine {
 	return engines
 }
 
-// sampleInput returns a value for an input: a text, or one that its pattern is made for.
+// sampleInput returns a value for an input: a text that matches its pattern if it has a pattern,
+// and the given text otherwise.
 func sampleInput(in rules.Input, text string) string {
 	if in.Pattern == "" {
 		return text
@@ -117,8 +118,8 @@ func matching(re *syntax.Regexp) string {
 	return b.String()
 }
 
-// likelyIn returns a character of a class, given as pairs of first and last: a letter or a
-// digit, if it has one.
+// likelyIn returns a character of a class, which is given as pairs of first and last characters:
+// a letter or a digit if possible.
 func likelyIn(ranges []rune) rune {
 	for _, c := range "a1A" {
 		for i := 0; i+1 < len(ranges); i += 2 {
@@ -130,9 +131,9 @@ func likelyIn(ranges []rune) rune {
 	return ranges[0]
 }
 
-// Simulate runs one job against a model of its API, like [Engine.Stress], and returns the
-// pages with their requests and what every rule said of them. The spec is the sizes of the
-// pages, as in "10,10,3", or the name of a behaviour, or two names joined by "+".
+// Simulate runs one job against a model of its API, like [Engine.Stress], and returns the pages
+// with their requests and the verdicts of all rules. The spec has the sizes of the pages, as in
+// "10,10,3", or the name of a behaviour, or two names joined by "+".
 func (e *Engine) Simulate(ctx context.Context, job, spec string) (*stress.Simulation, error) {
 	parsed, err := stress.ParseSpec(spec)
 	if err != nil {

@@ -62,7 +62,7 @@ import (
 //	func (*Page) Marks() []document.Mark
 type Page = runtime.Page
 
-// Record is what a trace records about a page: one JSON object per page.
+// Record is the record of a page in a trace: one JSON object per page.
 //
 //	Job  string // id of the job
 //	Page int    // page number, from 1

@@ -23,8 +23,8 @@ type Config struct {
 	Name        string // file name; its ending says whether a text in JSON is converted
 	Text        []byte
 	Explanation *explain.Explanation
-	Redact      func(string) string // replaces secrets in a text; nil: there are none
-	Catalog     *rules.Catalog      // nil: [rules.Builtin]
+	Redact      func(string) string // replaces secrets in a text; nil if there are no secrets
+	Catalog     *rules.Catalog      // if nil, [rules.Builtin]
 	Width       int                 // columns of the comments, from 40 to 120; 0 is 100
 }
 
@@ -104,8 +104,8 @@ func (a *annotation) head() []yaml.Comment {
 	return comments
 }
 
-// comments returns what is said about the parts of the configuration: what they do and, where
-// that says nothing, what they are for.
+// comments returns the comments on the parts of the configuration. They say what a part does or,
+// if nothing is known about that, what it is for.
 func (a *annotation) comments() []yaml.Comment {
 	var out []yaml.Comment
 	said := map[string]bool{}

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// JobCoverage says what the tests of one job show of its rules.
+// JobCoverage describes which rules of a job its tests cover.
 type JobCoverage struct {
 	Job   string         `json:"job"`
 	Tests int            `json:"tests"` // that test this job

@@ -134,7 +134,7 @@ type trial struct {
 	script *script
 
 	items  []json.RawMessage
-	last   *trace.Record // of the last page; nil if there is none
+	last   *trace.Record // of the last page, or nil
 	result runtime.Result
 	err    error
 }
@@ -214,7 +214,7 @@ type script struct {
 	transport.VirtualClock // the delays of pages advance it, too
 
 	requests []string // in order, without credentials
-	beyond   string   // the first request after the last page; "" if there is none
+	beyond   string   // the first request after the last page; may be empty
 }
 
 // scriptStart is the time at which every test begins.

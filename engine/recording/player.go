@@ -37,7 +37,7 @@ type Player struct {
 	samples map[string][]byte // the body of the first page of each job; nil if none are kept
 }
 
-// Played says what a [Player] was asked for.
+// Played describes the requests that a [Player] received.
 type Played struct {
 	Requests []string `json:"requests"`           // all requests made, in order
 	Unplayed []string `json:"unplayed,omitempty"` // recorded requests that were not made, in order

@@ -19,7 +19,7 @@ type Recording struct {
 type Exchange struct {
 	Method, URL string
 	Header      http.Header
-	Body        []byte // nil: none
+	Body        []byte // nil if there is no body
 
 	Status         int // 0: no response
 	ResponseHeader http.Header

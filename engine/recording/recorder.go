@@ -39,9 +39,9 @@ const MaxBodyBytes = 16 << 20
 
 // Options are the options of a [Recorder]. The zero value is valid.
 type Options struct {
-	Transport http.RoundTripper // makes the requests; nil: [transport.Default]
-	Clock     transport.Clock   // nil: [transport.SystemClock]
-	Redactor  *redact.Redactor  // hides secrets, also in bodies; nil: nothing is secret
+	Transport http.RoundTripper // makes the requests; if nil, [transport.Default]
+	Clock     transport.Clock   // if nil, [transport.SystemClock]
+	Redactor  *redact.Redactor  // hides secrets, also in bodies; nil if there are no secrets
 	Creator   string            // version of stopwhen that the archive names as its creator
 }
 
@@ -112,7 +112,7 @@ func (r *Recorder) request(req *http.Request) (request, error) {
 		Cookies: []pair{}, Headers: newPairs(header, r.redactor.Header), Query: []pair{}, HeadersSize: -1, BodySize: 0,
 	}
 	_, query, _ := strings.Cut(address, "?")
-	params, _ := url.ParseQuery(query) // what is malformed is in the address
+	params, _ := url.ParseQuery(query) // malformed parameters are in the address
 	for name, values := range params {
 		for _, v := range values {
 			shown := strings.TrimPrefix(r.redactor.URL("?"+name+"="+v), "?"+name+"=")
@@ -196,7 +196,7 @@ func (r *Recorder) Close() error {
 	return r.err
 }
 
-// tee is a response body that keeps a copy of what is read from it, unless it has more
+// tee is a response body that keeps a copy of the bytes that are read from it, unless it has more
 // than [MaxBodyBytes].
 type tee struct {
 	io.ReadCloser

@@ -97,7 +97,7 @@ type partitionRow struct {
 	*Partition
 	Class   string
 	Summary string
-	List    *listView // nil: its pages are not shown
+	List    *listView // nil if its pages are not shown
 }
 
 // listView shows the pages of a partition.

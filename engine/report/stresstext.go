@@ -21,7 +21,7 @@ var stressTXT string
 // TextOptions say how texts about stress are written.
 type TextOptions struct {
 	Width  int  // columns of a line, from 60 to 120; 0 is 100
-	All    bool // also describe the rows that are complete, and list what was left out
+	All    bool // also describe the rows that are complete, and list the omitted behaviours
 	Colour bool // mark the verdicts with the colours of a terminal
 }
 
@@ -166,7 +166,7 @@ type stressTable struct {
 	findings bool  // there is room for a column of findings
 }
 
-// headings are those of the columns after the verdict.
+// headings are the headings of the columns after the verdict.
 var headings = []string{"behaviour", "obtained", "missing", "duplicated", "requests", "exit"}
 
 func cellsOf(r stress.Row) []string {

@@ -96,7 +96,7 @@ var runText = sync.OnceValue(func() textTemplate { return newTextTemplate(runTXT
 // and then these tables for some of them.
 func (r *Run) Text(w io.Writer) error { return runText().write(w, "text", r.view()) }
 
-// truncatedText is what both forms of a report say of a truncated trace.
+// truncatedText is the note on a truncated trace, in text and in HTML.
 const truncatedText = "The trace ends in the middle of a line: the run that wrote it was killed."
 
 // String returns the totals as a phrase.
@@ -125,7 +125,7 @@ func statusText(page engine.Record) string {
 	return strconv.Itoa(page.Status)
 }
 
-// word says what a verdict meant for its page.
+// word returns the meaning of a verdict for its page.
 func word(page engine.Record, v engine.Verdict) string {
 	switch {
 	case v.Met && page.Decision == trace.Stop && v.Rule == reason(page):

@@ -29,12 +29,12 @@ type app struct {
 	redactor   *redact.Redactor   // hides the secrets of the loaded configuration
 	parsed     bool               // the command line is valid
 	discarded  string             // name of the data that a closed standard output loses; empty if there are none
-	waits      waits              // calls that may block when a signal arrives
-	renewals   waits              // exchanges of a refresh token, which a signal does not cut off
+	waits      waits              // calls that may block
+	renewals   waits              // exchanges of a refresh token, which a signal does not interrupt
 	sameServer string             // flags with which the next command reaches the same NATS server, for messages
 	remains    string             // effects of a command that remain when a signal ends it, for its message; may be empty
-	leave      chan struct{}      // closed when a run that a signal interrupted is left behind
-	threads    *threads           // nil if others decide how many threads the process uses
+	leave      chan struct{}      // closed when a run that does not notice a signal is abandoned
+	threads    *threads           // nil if the process uses all threads
 	onPage     func(*engine.Page) // called for every page before its items are written; may be nil
 }
 
@@ -145,13 +145,13 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// helpWidth is the number of columns that the descriptions of flags may use.
+// helpWidth returns the number of columns that the descriptions of flags may use.
 func (a *app) helpWidth() int {
 	const widest = 80
 	return min(cmp.Or(a.columns(), widest), widest)
 }
 
-// columns is the width of standard output in columns, or 0 if it is not a terminal.
+// columns returns the width of standard output in columns, or 0 if it is not a terminal.
 func (a *app) columns() int { return widthOf(a.stdout) }
 
 // widthOf returns the width of a terminal in columns, or 0 if the writer is not a terminal.

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Messages of libraries name the options and the calls of Go packages, since programs read them,
-// too. The command prints what its users type instead.
+// Messages of packages name options and calls of the Go API, since programs read them, too. The
+// command replaces these names by its flags and commands when it prints a message.
 
 // flagNames replaces the options that messages of libraries name by the flags that set them.
 var flagNames = strings.NewReplacer(

@@ -64,7 +64,7 @@ type checkedFlag struct {
 	check func() error
 }
 
-// flagValue is pflag.Value.
+// flagValue is the interface pflag.Value, whose package is not imported.
 type flagValue interface {
 	String() string
 	Set(text string) error
@@ -74,8 +74,8 @@ type flagValue interface {
 // Set sets the value and checks it.
 func (c checkedFlag) Set(text string) error { return cmp.Or(c.flagValue.Set(text), c.check()) }
 
-// checked adds a check of the value to a flag. The error is a [usageError], or says what the
-// value should be.
+// checked adds a check of the value to a flag. The error of check is a [usageError], or describes
+// the expected value.
 func checked(cmd *cobra.Command, name string, check func() error) {
 	flag := cmd.Flags().Lookup(name)
 	flag.DefValue = strings.TrimPrefix(flag.DefValue, "[]") // help shows no default of an empty list
@@ -112,7 +112,7 @@ func oneOf(words []string, values ...string) error {
 	return nil
 }
 
-// atLeast checks a number. The noun says what it is: "a number of pages above 0".
+// atLeast checks a number, which the noun describes: "a number of pages above 0".
 func atLeast(least, n int, noun string) error {
 	if n >= least {
 		return nil
@@ -142,7 +142,7 @@ func refuse(all []misuse) error {
 	return nil
 }
 
-// arguments accepts a number of arguments. The noun says what they are.
+// arguments accepts a number of arguments, which the noun describes.
 func arguments(least, most int, noun string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if least <= len(args) && len(args) <= most {

@@ -15,13 +15,13 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// logFlags say what is logged, and how.
+// logFlags are the flags for the content and the format of the log.
 type logFlags struct {
 	logFormat                  string
 	quiet, verbose, noProgress bool
 }
 
-// register adds the flags that say what is logged, and how.
+// register adds the flags to a command. The text verbose describes --verbose.
 func (l *logFlags) register(cmd *cobra.Command, verbose string) {
 	f := cmd.Flags()
 	choice(cmd, &l.logFormat, "log-format", "`FORMAT` of the log: text or json", formatText, formatJSON)

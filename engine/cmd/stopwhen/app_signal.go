@@ -54,8 +54,8 @@ func (a *app) logged(f func(ctx context.Context, logger *slog.Logger) error) err
 // the process and at once to its group.
 const repeatTime = time.Second
 
-// eachSignal calls f for each signal, until the channel is closed. It leaves out those that
-// repeat the first one within repeatTime.
+// eachSignal calls f for each signal, until the channel is closed. It ignores repetitions of
+// the first signal within repeatTime.
 func eachSignal(signals <-chan os.Signal, f func(s os.Signal, first bool)) {
 	s, open := <-signals
 	if !open {
@@ -78,16 +78,16 @@ func signalError(ctx context.Context, err error) error {
 	return err
 }
 
-// interrupted returns the error of a command that a signal ended; nil: none has arrived.
+// interrupted returns the error of a command that a signal ended, or nil if no signal has arrived.
 func interrupted(ctx context.Context) error { return signalError(ctx, context.Cause(ctx)) }
 
-// waits knows the calls that wait for somebody else: a write to a pipe that nobody reads
-// does not return, and neither does opening a named pipe. The zero waits is ready for use.
+// waits records the calls that may block: a write to a pipe that nobody reads does not return,
+// and neither does opening a named pipe. The zero value is ready to use.
 type waits struct {
 	began sync.Map // the keys are *time.Time: when each call began
 }
 
-// during makes a call that may wait.
+// during makes a call that may block.
 func (w *waits) during(call func() error) error {
 	began := new(time.Now())
 	w.began.Store(began, nil)
@@ -95,7 +95,7 @@ func (w *waits) during(call func() error) error {
 	return call()
 }
 
-// blocked reports whether a call has been waiting for a time.
+// blocked reports whether a call has been blocked for the given time.
 func (w *waits) blocked(since time.Duration) (blocked bool) {
 	for began := range w.began.Range {
 		blocked = blocked || time.Since(*began.(*time.Time)) >= since
@@ -103,7 +103,7 @@ func (w *waits) blocked(since time.Duration) (blocked bool) {
 	return blocked
 }
 
-// guard returns a writer whose writes are known to [app.endSoon].
+// guard returns a writer that records its writes for [app.endSoon].
 func (a *app) guard(w io.Writer) io.Writer { return &guardedWriter{w, &a.waits} }
 
 type guardedWriter struct {
@@ -125,9 +125,9 @@ const (
 	renewalTime = 10 * time.Second
 )
 
-// endSoon is called after a signal. It leaves a run behind that does not notice the
-// signal, so that what the run has written can be completed, and ends the process when
-// a write does not return. What was committed remains, as after a kill.
+// endSoon is called after a signal. It abandons a run that does not notice the signal, so that
+// the outputs of the run can be completed, and ends the process if a write does not return.
+// Committed pages remain, as after a kill.
 func (a *app) endSoon(status int, remains string) {
 	time.Sleep(noticeTime)
 	a.awaitRenewal()

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Texts of an API or of a configuration may hold characters that change what a
-// terminal shows. They are escaped where the command prints: in log lines by the
+// Texts of an API or of a configuration may hold characters that control a terminal.
+// They are escaped where the command prints: in log lines by the
 // handler of the log, in other texts by these functions. Items are written as the API
 // sent them.
 
@@ -71,7 +71,7 @@ func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	return safe
 }
 
-// reporting is how a command prints a report, and where.
+// reporting holds the format and the destination of a report.
 type reporting struct{ format, out string }
 
 // formatFlag adds the flag --format; the first format is the default.

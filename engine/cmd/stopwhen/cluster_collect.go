@@ -89,7 +89,7 @@ func (c *collectCommand) checkReleaseFlag() error {
 	})
 }
 
-// collectRun writes the pages of a run like those of a run on this machine.
+// collectRun writes the pages of a run, as if the run were on this machine.
 func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *progress) error {
 	e, err := run.Engine(engine.WithLogger(logger))
 	if err != nil {
@@ -119,8 +119,8 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 	return c.extract(l, logger, bar)
 }
 
-// logFailed says how many partitions have failed, what that keeps from being written, and
-// what to do about it.
+// logFailed logs the number of failed partitions, the number of pages that cannot be written
+// because of them, and a remedy.
 func (c *collectCommand) logFailed(run *cluster.Run, p cluster.Progress, logger *slog.Logger) {
 	if p.Failed == 0 {
 		return

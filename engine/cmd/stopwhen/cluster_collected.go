@@ -17,7 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 )
 
-// collects returns what a state has of a run, and of how it is collected.
+// collects returns the parts of a state's fingerprint that identify the run and the way in which
+// it is collected.
 func (c *collectCommand) collects(run *cluster.Run) map[string]string {
 	order := "stored"
 	if c.sorted {
@@ -63,9 +64,9 @@ func (x *extraction) outputPaths(l *loaded) []string {
 }
 
 // collected reports whether the state says that the run has been collected into the same
-// outputs, so that there is nothing to do. One that has been collected into other outputs, or
+// outputs, so that there is nothing to do. A run that has been collected into other outputs, or
 // in another order or format, is collected again, but its rows are not added to a file that
-// has them.
+// already has them.
 func (x *extraction) collected(l *loaded, s *state) (bool, error) {
 	earlier, follows := s.Follows()
 	switch {
@@ -84,7 +85,7 @@ func (x *extraction) collected(l *loaded, s *state) (bool, error) {
 	return false, nil
 }
 
-// logCollected says that there is nothing to do, and which files are not there any more.
+// logCollected logs that there is nothing to do, and the files that no longer exist.
 func (x *extraction) logCollected(l *loaded, s *state, earlier []string) {
 	restart, again := "--restart starts over", "--restart writes it again"
 	if l.released {
@@ -103,7 +104,7 @@ func (x *extraction) logCollected(l *loaded, s *state, earlier []string) {
 }
 
 // logUnwritten names the outputs that a state does not cover: the result, and a trace that is not
-// a file. The collection itself writes them.
+// a file. Only a collection writes them.
 func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	fix := "--restart collects the run again"
 	if l.released {
@@ -135,7 +136,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// requireOthers refuses to add the rows of a run to a file that has them.
+// requireOthers refuses to add the rows of a run to a file that already has them.
 func (x *extraction) requireOthers(l *loaded, earlier []string) error {
 	for _, file := range x.itemPaths(l) {
 		same := func(path string) bool { return absolute(path) == absolute(file) }
@@ -147,7 +148,7 @@ func (x *extraction) requireOthers(l *loaded, earlier []string) error {
 	return nil
 }
 
-// absolute returns the absolute path of a file, or the path if there is none.
+// absolute returns the absolute path of a file, or the path itself if that is not known.
 func absolute(path string) string {
 	if abs, err := filepath.Abs(path); err == nil {
 		return abs
@@ -155,8 +156,8 @@ func absolute(path string) string {
 	return path
 }
 
-// checkKept checks that the values which a run has begun with are those in the file of
-// --kept, in which those for the next run replace them.
+// checkKept checks that the file of --kept has the values with which the run began, because the
+// values for the next run will replace them.
 func (x *extraction) checkKept(l *loaded, s *state) error {
 	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.kept[job]) > 0 })
 	switch {

@@ -46,7 +46,7 @@ cancelled, or whose partitions have all ended, do not go on.`,
 	return cmd
 }
 
-// Run deletes a run, or those that ended long ago.
+// Run deletes a run, or all runs that ended long ago.
 func (c *deleteCommand) Run(_ *cobra.Command, args []string) error {
 	age, err := parseDuration("--older-than", c.olderThan)
 	if err != nil {

@@ -86,7 +86,7 @@ func (c *hubCommand) Run(*cobra.Command, []string) error {
 	})
 }
 
-// readyText says what to do next.
+// readyText returns the message of a hub that is ready, with the next command.
 func readyText(server *hub.Server) string {
 	next := "stopwhen submit CONFIG"
 	if server.URL() != "nats://"+hub.DefaultListen {

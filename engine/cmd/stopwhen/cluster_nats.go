@@ -68,7 +68,7 @@ func (c *natsConn) JetStream() (jetstream.JetStream, error) {
 type natsTarget struct {
 	urls       string
 	useContext bool
-	context    string // empty: the selected one, if there is one
+	context    string // if it is empty, the selected context, if any
 	options    []nats.Option
 	creds      string   // file of credentials
 	servers    []string // without credentials, for messages; known after the first attempt
@@ -287,7 +287,7 @@ func (n *natsClient) inspect(t *natsTarget) nats.Option {
 	}
 }
 
-// logConnection returns the options that log what becomes of a connection.
+// logConnection returns the options that log when a connection is lost and restored.
 func logConnection(log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {

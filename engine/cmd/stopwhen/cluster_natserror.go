@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// explain describes why a connection failed, and what to do. A server that cannot be
+// explain describes why a connection failed, with a remedy. A server that cannot be
 // reached is a transient failure; the rest is a mistake in how this command or the server
 // is set up, of class config.
 func (t *natsTarget) explain(err error) error {
@@ -97,7 +97,7 @@ func explainTLS(err error) (message, hint string) {
 	return "", ""
 }
 
-// loginErrors are what servers answer to wrong credentials.
+// loginErrors are the answers of servers to wrong credentials.
 var loginErrors = []error{
 	nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported,
 }
@@ -133,7 +133,7 @@ func credsExpired(path string) (time.Time, bool) {
 	return expires, expires.Before(time.Now())
 }
 
-// explainProtocol describes what a server that is no usable NATS server answers.
+// explainProtocol describes the answer of a server that is not a NATS server, or cannot be used.
 func explainProtocol(err error) (message, hint string) {
 	if errors.Is(err, nats.ErrNoInfoReceived) || strings.Contains(err.Error(), "parse") || errors.Is(err, nats.ErrJsonParse) {
 		return "this is not a NATS server", "name one with --nats URL; its port is usually 4222"

@@ -84,7 +84,7 @@ func (c *statusCommand) check(args []string) error {
 	})
 }
 
-// Run prints how far a run is, or all runs are.
+// Run prints how far one run is, or how far all runs are.
 func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 	if err := c.check(args); err != nil {
 		return err
@@ -144,17 +144,17 @@ func (c *statusCommand) follow(ctx context.Context, show func() (over bool, err 
 	}
 }
 
-// With --watch, looks at the server take at most a tenth of the time: each counts all
-// partitions.
+// With --watch, the status takes at most a tenth of the time of the server, because it counts
+// all partitions.
 const (
-	watchPause = 2 * time.Second // at least, between two looks
+	watchPause = 2 * time.Second // shortest pause
 	watchShare = 10
 )
 
-// clearScreen moves to the beginning of a terminal and deletes what it shows.
+// clearScreen moves to the beginning of a terminal and clears it.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// repeat writes a report. On a terminal that is watched, it replaces the one before.
+// repeat writes a report. With watch, it replaces the previous report on a terminal.
 func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
 	return c.writeReport(c.out, func(w io.Writer) error {
 		if watch && toStdout(c.out) && isTerminal(c.stdout) {
@@ -187,7 +187,7 @@ func (c *statusCommand) writeOverview(w io.Writer, o *status.Overview) error {
 	return report.OverviewText(w, o, c.statusColumns())
 }
 
-// statusColumns is the width of the text; 0 if it is not for a terminal.
+// statusColumns returns the width of the text, or 0 if it is not for a terminal.
 func (c *statusCommand) statusColumns() int {
 	if !toStdout(c.out) {
 		return 0

@@ -100,7 +100,7 @@ func (c *submitCommand) Run(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// mayNotSubmit explains the error of a user who may not create what the first run needs.
+// mayNotSubmit explains the error of a user who may not create the streams of the first run.
 func mayNotSubmit(err error) error {
 	if !errors.Is(err, cluster.ErrEmpty) {
 		return err
@@ -110,7 +110,7 @@ func mayNotSubmit(err error) error {
 		Hint:    "connect with a user who may, or give this one the permissions of a submitter"}
 }
 
-// submitted says what came of submitting a run, and how it goes on.
+// submitted returns the message about a submitted run, with the next commands.
 func (c *submitCommand) submitted(run *cluster.Run) string {
 	at, again := c.natsArgs(), run.Resubmission()
 	if again == nil {
@@ -203,7 +203,7 @@ func runID(name string, now time.Time) string {
 	return fmt.Sprintf("%s-%s-%s", name, now.UTC().Format("20060102"), strings.ToLower(rand.Text()[:letters]))
 }
 
-// parseSize reads a number of bytes, such as 20GB. It is 0 if the text is empty.
+// parseSize parses a number of bytes, such as 20GB. An empty text means 0.
 func parseSize(flag, text string) (int64, error) {
 	if text == "" {
 		return 0, nil

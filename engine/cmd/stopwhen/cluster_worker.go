@@ -89,8 +89,8 @@ func (c *workerCommand) Run(*cobra.Command, []string) error {
 // notice it, since they evaluate rules or decode a page.
 const handBackTime = 5 * time.Second
 
-// untilSignal waits for a worker, and leaves it behind if it does not end soon after a
-// signal. Others get its partitions when it has been silent for long enough.
+// untilSignal waits for a worker, and abandons it if it does not end soon after a signal. Other
+// workers get its partitions when it has been silent for long enough.
 func (c *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()
@@ -128,7 +128,7 @@ func (c *workerCommand) checkSlots() error {
 	return refuse([]misuse{{c.slots < 1 || c.slots > most, text}})
 }
 
-// checkEnv refuses what cannot be the name of an environment variable.
+// checkEnv refuses values of --env that cannot be names of environment variables.
 func (c *workerCommand) checkEnv() error {
 	for _, name := range c.env {
 		if name == "" || strings.ContainsAny(name, "= \t\r\n") {
@@ -170,7 +170,7 @@ func (c *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, err
 	return o, err
 }
 
-// parseDuration reads the duration of a flag; 0 if there is none.
+// parseDuration parses the duration of a flag. An empty text means 0.
 func parseDuration(flag, text string) (time.Duration, error) {
 	if text == "" {
 		return 0, nil

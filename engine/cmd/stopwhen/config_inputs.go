@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// inputs returns the values of --set-file and --set, by name. Those of --set
-// override those of the file.
+// inputs returns the values of --set-file and --set, by name. A value of --set overrides that of
+// the file.
 func (s *source) inputs() (map[string]any, error) {
 	if s.setFile == "" && len(s.set) == 0 {
 		return nil, nil
@@ -57,8 +57,8 @@ func (a *app) readText(path string) ([]byte, error) {
 	return rules.ReadConfigFile(path)
 }
 
-// shownPair returns what a message shows of a malformed pair: only a name, since
-// other texts may hold a secret.
+// shownPair describes a malformed pair for a message. It shows only a name, since other texts may
+// hold a secret.
 func shownPair(pair string) string {
 	if rules.IsIdentifier(pair) {
 		return fmt.Sprintf("%q", pair)
@@ -76,7 +76,7 @@ func withoutText(err error) error {
 	return err
 }
 
-// checkGiven reports what is wrong with the inputs and the jobs that were given. Inputs
+// checkGiven reports mistakes in the inputs and the jobs that the flags name. Inputs
 // that are missing are reported when the engine runs.
 func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
 	paths := map[string]bool{"WithJobs": true}
@@ -94,7 +94,7 @@ func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
 	return given.Err()
 }
 
-// readInput reads a file, or standard input. The noun says what it is.
+// readInput reads a file, or standard input. The noun describes the content in messages.
 func readInput[T any](a *app, noun, path string, read func(io.Reader) (T, error)) (T, error) {
 	var none T
 	file, err := a.open(path)

@@ -48,7 +48,7 @@ func (l *loaded) source() pageSource {
 	}
 }
 
-// readKept reads the values that an earlier run kept. The path "" stands for no file.
+// readKept reads the values that an earlier run kept. It does nothing if the path is empty.
 func (l *loaded) readKept(path string) (err error) {
 	if path != "" {
 		l.kept, err = output.ReadKept(path)
@@ -65,9 +65,9 @@ func (l *loaded) Close() {
 // stdinName is the name of a configuration from standard input in messages.
 const stdinName = "stdin"
 
-// parseByContent parses a configuration whose name has no ending, such as standard input:
-// as JSON and, if it is not, as YAML. The error of a text that begins like JSON is that
-// of JSON.
+// parseByContent parses a configuration whose name has no ending, such as standard input, as JSON
+// or, if it is not JSON, as YAML. If the text begins like JSON, the error is that of the JSON
+// parser.
 func parseByContent(source *diag.Source) (any, error) {
 	root, err := rules.ParseJSON(source)
 	if err == nil {

@@ -18,16 +18,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// source is where a command reads a configuration, and with which values.
+// source holds the flags for a configuration: its file, and the values with which it is read.
 type source struct {
 	*app
 	baseURL, dialect, fixture string
 	env, set                  []string
 	setFile                   string
-	jobs                      []string // ids of the jobs that run; empty: all
-	maxPages                  int      // 0: no limit
+	jobs                      []string // ids of the jobs that run; all jobs if it is empty
+	maxPages                  int      // 0 means no limit
 	keepGoing                 bool
-	placeholders              bool // environment variables that are not passed have placeholder values
+	placeholders              bool // whether environment variables that are not passed have placeholder values
 }
 
 // configFlags adds the flags of commands that read a configuration or a built-in
@@ -78,7 +78,7 @@ func (s *source) jobFlags(cmd *cobra.Command) {
 		"run the other jobs to their ends when one fails; the exit status is that of the first job that failed")
 }
 
-// oneConfig accepts one configuration, or none if a case has one.
+// oneConfig accepts one configuration. With --fixture, it may be left out.
 func (s *source) oneConfig(_ *cobra.Command, args []string) error {
 	return refuse([]misuse{
 		{len(args) > 1, fmt.Sprintf("want one configuration, got %d arguments", len(args))},
@@ -114,8 +114,8 @@ func (s *source) loadInto(l *loaded, args []string) error {
 	return s.compile(l)
 }
 
-// serveCase starts the API of a case, whose configuration is used unless another
-// one is given.
+// serveCase starts the API of a case. The configuration of the case is used unless an argument
+// names another configuration.
 func (s *source) serveCase(l *loaded) error {
 	find := fixtures.Find
 	if strings.HasSuffix(s.fixture, ".txtar") {
@@ -158,7 +158,7 @@ func (s *source) readConfig(l *loaded, path string) (err error) {
 	return nil
 }
 
-// compile compiles a configuration for a run with the inputs and the jobs that are given.
+// compile compiles a configuration for a run with the inputs and the jobs of the flags.
 func (s *source) compile(l *loaded) error {
 	inputs, err := s.inputs()
 	if err != nil {
@@ -170,7 +170,7 @@ func (s *source) compile(l *loaded) error {
 	return s.checkGiven(l.Engine, inputs)
 }
 
-// build compiles a configuration with the options that the flags give, and others.
+// build compiles a configuration with the options of the flags, and others.
 func (s *source) build(l *loaded, others ...engine.Option) (err error) {
 	env := environment{names: s.env, server: l.server}
 	options := append(env.options(),

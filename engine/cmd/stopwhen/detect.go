@@ -207,8 +207,8 @@ func (d *detectCommand) request(address string) (detect.Request, error) {
 	return r, nil
 }
 
-// shownHeader returns what a message shows of a malformed header: its name, if it has
-// one, since other texts may hold a secret.
+// shownHeader describes a malformed header for a message. It shows only the name, since other
+// texts may hold a secret.
 func shownHeader(name string, named bool) string {
 	if named && name != "" {
 		return fmt.Sprintf("the name %q", name)
@@ -216,7 +216,7 @@ func shownHeader(name string, named bool) string {
 	return "a text without a name"
 }
 
-// describe writes what was recognized, and what to do next, to standard error.
+// describe writes the findings and the next steps to standard error.
 func (d *detectCommand) describe(ctx context.Context, r *detect.Result) {
 	w := d.redactor.Writer(d.guard(d.stderr))
 	defer w.Close()

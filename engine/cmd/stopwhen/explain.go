@@ -82,8 +82,8 @@ func (c *explainCommand) explainArgs(cmd *cobra.Command, args []string) error {
 	return c.oneConfig(cmd, args)
 }
 
-// Run prints what the flags ask for: the difference of two configurations, or one
-// with comments, simulated, or as rules.
+// Run prints the rules of a configuration or, as the flags say, its text with comments, its
+// simulation, or the difference between two configurations.
 func (c *explainCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := c.checkExplainFlags(cmd); err != nil {
 		return err

@@ -110,10 +110,9 @@ func inNeither(what, name string, known []string) error {
 	return &usageError{fmt.Sprintf("neither configuration has %s %q; %s", what, name, hint)}
 }
 
-// simulatedDifference says how the verdicts of two configurations under stress differ, one
-// line for each change of verdicts in a job; nil: they are the same. Jobs are compared with
-// those that the difference of the rules has found to be theirs. Only the jobs of some ids are
-// compared; none means all.
+// simulatedDifference returns a line for each change of verdicts in a job under stress, or nil
+// if the verdicts are the same. The difference of the rules says which jobs correspond to each
+// other. If there are ids of jobs, only these jobs are compared.
 func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *explain.Difference, jobs []string) ([]string, error) {
 	if d.Same {
 		return nil, nil
@@ -151,8 +150,8 @@ func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *explain.Di
 	return lines, nil
 }
 
-// verdictChanges compares the verdicts of a job before and after a change, the worst of those
-// that it has now first.
+// verdictChanges compares the verdicts of a job before and after a change. The worst new verdict
+// comes first.
 func verdictChanges(before, after *stress.JobReport) []string {
 	switch {
 	case before.Unknown != "" && after.Unknown != "":
@@ -188,7 +187,7 @@ func verdictsOf(job *stress.JobReport) map[string]stress.Verdict {
 	return verdicts
 }
 
-// change describes how a verdict changes; "" is a behaviour that cannot happen.
+// change describes how a verdict changes. The verdict "" means that the behaviour cannot happen.
 func change(was, now stress.Verdict) string {
 	switch {
 	case was == "":

@@ -59,7 +59,7 @@ func (x *extraction) runFlags(cmd *cobra.Command) {
 	x.resultFlags(cmd)
 }
 
-// resultFlags adds the flags that say what becomes of the pages of a run.
+// resultFlags adds the flags for the outputs of a run.
 func (x *extraction) resultFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&x.trace, "trace", "", "`FILE` for the trace: one JSON object per page; - is standard output")
@@ -191,7 +191,7 @@ func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
 // pagesRemain describes the remains of a run that a signal ends.
 const pagesRemain = "the pages written so far are complete"
 
-// runJobs runs the jobs and completes what they write.
+// runJobs runs the jobs and completes their outputs.
 func (x *extraction) runJobs(l *loaded, out *output.Publisher, logger *slog.Logger, bar *progress) error {
 	x.remains = pagesRemain
 	ctx, stop := x.catchSignals()

@@ -10,9 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// runUntilSignal passes pages to a sink, but returns soon after a signal ([app.endSoon])
-// even if the source does not notice it, since it evaluates rules or decodes a page. Then
-// the result is that of the pages that the sink has received.
+// runUntilSignal passes pages to a sink. It returns soon after a signal (see [app.endSoon]), even
+// if the source does not notice the signal because it evaluates rules or decodes a page. Then the
+// result covers the pages that the sink has received.
 func (a *app) runUntilSignal(ctx context.Context, pages pageSource, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 	type ending struct {
 		result *engine.Result
@@ -42,7 +42,7 @@ type receivedPages struct {
 	result engine.Result // results of the jobs that have begun, in order
 }
 
-// page passes a page to the sink, unless the run has been left.
+// page passes a page to the sink, unless the run has been abandoned.
 func (r *receivedPages) page(ctx context.Context, page *engine.Page) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *receivedPages) Observe(_ context.Context, event engine.Event) {
 	}
 }
 
-// job returns the result of a job, which is that of a failed one until the job has ended.
+// job returns the result of a job. Until the job has ended, that is the result of a failed job.
 func (r *receivedPages) job(id string) *engine.JobResult {
 	i := slices.IndexFunc(r.result.Jobs, func(job engine.JobResult) bool { return job.Job == id })
 	if i < 0 {
@@ -83,8 +83,8 @@ func (r *receivedPages) job(id string) *engine.JobResult {
 	return &r.result.Jobs[i]
 }
 
-// close accepts no more pages, and returns the result of those that were received. It
-// waits for the page that is being written.
+// close stops accepting pages, and returns the result for the received pages. It waits for the
+// page that is being written.
 func (r *receivedPages) close() *engine.Result {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -12,8 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// lockSuffix ends the name of the file that a run locks as long as it writes to another
-// one.
+// lockSuffix is the additional ending of the file that a run locks while it writes to a file.
 const lockSuffix = ".lock"
 
 // maxLocks bounds the files that a run locks. Two runs of one configuration have their
@@ -41,8 +40,8 @@ func (x *extraction) lockItems(l *loaded, s *state) error {
 	return nil
 }
 
-// lock locks a file, which messages name, for this run. The flags are those that name another
-// one.
+// lock locks a file for this run. name and flags are for messages: the name of the file, and the
+// flags that choose another one.
 func (s *state) lock(path, name, flags string) error {
 	lock, err := tryLock(path + lockSuffix)
 	if err != nil {
@@ -58,8 +57,8 @@ func (s *state) lock(path, name, flags string) error {
 	return nil
 }
 
-// unlock releases the locks. The file of a state's lock remains; those of items are removed.
-// One that a killed run has left is not locked, and is used again.
+// unlock releases the locks. It removes the lock files of items, but not that of a state. A lock
+// file that a killed run has left behind is not locked, and is used again.
 func (s *state) unlock() {
 	for i, lock := range s.locks {
 		if i > 0 || s.path == "" {
@@ -69,8 +68,8 @@ func (s *state) unlock() {
 	}
 }
 
-// tryLock locks a file, which it creates if there is none. It returns nil if another
-// process holds the lock.
+// tryLock locks a file, which is created if it does not exist. It returns nil if another process
+// holds the lock.
 func tryLock(path string) (*flock.Flock, error) {
 	for {
 		lock := flock.New(path)

@@ -17,8 +17,8 @@ import (
 )
 
 // checkPaths checks the files that a run reads and writes, before it opens any of them
-// for writing and before the first request: that every file has one purpose, that
-// nothing good would be overwritten, and that what is to be written can be written.
+// for writing and before the first request: every file has one purpose, no configuration
+// would be overwritten, and every output can be written.
 func (x *extraction) checkPaths(l *loaded, args []string) error {
 	x.nameStandardStreams()
 	for _, check := range []func(*loaded, []string) error{
@@ -59,8 +59,8 @@ func (x *extraction) isStdout(path string) bool {
 	return err == nil && os.SameFile(named, own)
 }
 
-// checkStandardStreams checks that standard output has one purpose, and that what is
-// written to it arrives.
+// checkStandardStreams checks that standard output has one purpose, and that it is open for
+// writing.
 func (x *extraction) checkStandardStreams(*loaded, []string) error {
 	items := streamUse{"the items", x.out}
 	switch {
@@ -88,7 +88,7 @@ type streamUse struct{ name, path string }
 
 func (u streamUse) standard() bool { return u.path == "-" }
 
-// outputs are the flags that name files for one purpose each, besides those of the items.
+// outputs returns the flags that name the files of a run, except the files of the items.
 func (x *extraction) outputs() []streamUse {
 	return []streamUse{{"--trace", x.trace}, {"--result", x.result}, {"--record", x.record}}
 }
@@ -140,15 +140,15 @@ func (x *extraction) checkOut(*loaded, []string) error {
 		"use --out %s, or redirect standard output to %s", out, strings.TrimSuffix(out, filepath.Ext(out)), out)}
 }
 
-// A purpose is what a file is used for.
+// A purpose is the use of a file.
 type purpose struct {
 	flag string // "--trace", "the configuration"
 	path string
-	info os.FileInfo // nil: the file does not exist
+	info os.FileInfo // nil if the file does not exist
 }
 
-// checkPurposes checks that no file is used for two purposes, whatever its names, and
-// that no configuration is overwritten.
+// checkPurposes checks that no file has two purposes, even under different names, and that no
+// configuration is overwritten.
 func (x *extraction) checkPurposes(l *loaded, args []string) error {
 	all, err := x.purposes(l, args)
 	if err != nil {
@@ -234,7 +234,7 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	return all, nil
 }
 
-// linkTarget returns what a symbolic link points to.
+// linkTarget returns the path that a symbolic link points to.
 func linkTarget(path string) (string, bool) {
 	target, err := os.Readlink(path)
 	if err != nil {
@@ -306,8 +306,8 @@ func (x *extraction) checkWritable(l *loaded, _ []string) error {
 	return probe(x.kept + ".new")
 }
 
-// probe checks that a file can be written. One that does not exist is created and
-// removed again.
+// probe checks that a file can be written. If the file does not exist, it is created and removed
+// again.
 func probe(path string) error {
 	if path == "" || path == "-" || output.IsStream(path) {
 		return nil

@@ -26,11 +26,11 @@ type progress struct {
 	bar    *progressbar.ProgressBar
 	end    chan struct{}
 	shared bool // items are written to the same terminal
-	paused bool // a page is being written to it
+	paused bool // a page is being written to the terminal
 
 	last *engine.Page // nil before the first page
 	jobs map[string]*jobProgress
-	part string // how many partitions of a run have ended; "": unknown
+	part string // number of partitions that have ended; empty if unknown
 }
 
 // jobProgress is how far one job has come.
@@ -83,7 +83,7 @@ func (p *progress) line() string {
 	return p.lineFor(cmp.Or(widthOf(p.w), usual))
 }
 
-// lineFor returns the text of the line, with as many details as fit a width.
+// lineFor returns the text of the line, with the details that fit the width.
 func (p *progress) lineFor(width int) string {
 	if p.last == nil {
 		return "waiting for the first page"
@@ -130,7 +130,7 @@ func (p *progress) page(page *engine.Page) {
 	})
 }
 
-// locked calls f, which alone uses the line, unless p is nil.
+// locked calls f while the line is locked. It does nothing if p is nil.
 func (p *progress) locked(f func()) {
 	if p != nil {
 		p.mu.Lock()
@@ -139,7 +139,7 @@ func (p *progress) locked(f func()) {
 	}
 }
 
-// tasks notes how far a run is that many machines share.
+// tasks records how far a run on many machines is.
 func (p *progress) tasks(of cluster.Progress) {
 	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", of.Ended, value.Counted(of.Tasks, "partition")) })
 }

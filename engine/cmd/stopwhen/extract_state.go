@@ -16,10 +16,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A state is what a run writes to and, with --state, the file that it resumes from.
+// A state holds the outputs of a run and, with --state, the file from which it resumes.
 type state struct {
 	*checkpoint.Store
-	path  string // as the flag names it; "" without --state
+	path  string // value of --state; may be empty
 	log   *slog.Logger
 	locks []*flock.Flock
 }
@@ -68,7 +68,7 @@ func resolve(path string) (string, error) {
 	return filepath.Join(dir, filepath.Base(path)), nil
 }
 
-// logResume says how the run continues.
+// logResume logs how the run continues.
 func (s *state) logResume(l *loaded) {
 	switch {
 	case s.path == "":
@@ -86,7 +86,7 @@ func (s *state) logResume(l *loaded) {
 	}
 }
 
-// logChanges tells of an increment whose configuration is not that of the run before it.
+// logChanges logs how the configuration of an increment differs from that of the previous run.
 func (s *state) logChanges(l *loaded) {
 	if changed := s.Changed(); changed != "" && l.pages == nil {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),

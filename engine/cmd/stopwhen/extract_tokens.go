@@ -21,8 +21,8 @@ import (
 // tokensSuffix ends the name of the file of refresh tokens that belongs to a state.
 const tokensSuffix = ".tokens"
 
-// tokensPath returns the file of refresh tokens: that of --tokens or, without it, one next
-// to the state. It is "" if there is neither.
+// tokensPath returns the file of refresh tokens: the value of --tokens or, without that flag, a
+// file next to the state. It returns "" without --tokens and --state.
 func (x *extraction) tokensPath() string {
 	if x.tokens == "" && x.state != "" {
 		return x.state + tokensSuffix
@@ -34,10 +34,10 @@ func (x *extraction) tokensPath() string {
 // processes may use it.
 type tokenFile struct {
 	path     string
-	renewals *waits // updates that a signal must not cut off
+	renewals *waits // updates that a signal must not interrupt
 }
 
-// openTokens returns the store of refresh tokens in a file, or nil if there is none.
+// openTokens returns the store of refresh tokens in a file, or nil if the path is empty.
 func (a *app) openTokens(path string) (credential.Store, error) {
 	if path == "" {
 		return nil, nil
@@ -57,7 +57,7 @@ func (a *app) openTokens(path string) (credential.Store, error) {
 // savedTokens is the content of the file.
 type savedTokens struct {
 	Version int               `json:"version"`
-	Tokens  map[string]string `json:"tokens"` // refresh tokens by what they are for
+	Tokens  map[string]string `json:"tokens"` // refresh tokens, by the key of the credentials
 }
 
 const (
@@ -94,7 +94,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	return outputError(err)
 }
 
-// read returns the tokens in the file. A file that is missing or empty has none.
+// read returns the tokens in the file. A missing or empty file has no tokens.
 func (f tokenFile) read() (savedTokens, error) {
 	saved := savedTokens{Version: tokensVersion, Tokens: map[string]string{}}
 	text, err := os.ReadFile(f.path)

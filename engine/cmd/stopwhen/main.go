@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// memoryTarget is how large the heap should be at most: the garbage collector works
-// harder when it is near. Honest pages need a fraction of it. The environment variable
+// memoryTarget limits the size of the heap: the garbage collector works harder when the heap is
+// nearly as large. Ordinary pages need a fraction of it. The environment variable
 // GOMEMLIMIT overrides it.
 const memoryTarget = 384 << 20
 
@@ -24,10 +24,10 @@ func main() {
 // threads decides how many threads of the process run Go code at the same time. A run that
 // reads one small page after another has no work for a second one. But Go wakes it up whenever
 // net/http hands a request from one goroutine to the next, and with such pages that takes a
-// third of the CPU time. The nil threads decides nothing.
+// third of the CPU time. A nil *threads does nothing.
 type threads struct{ one atomic.Bool }
 
-// useOne uses one thread from now on, unless the environment says how many there are.
+// useOne uses one thread from now on, unless GOMAXPROCS is set in the environment.
 func (t *threads) useOne() {
 	if t != nil && os.Getenv("GOMAXPROCS") == "" {
 		t.one.Store(true)
@@ -35,7 +35,7 @@ func (t *threads) useOne() {
 	}
 }
 
-// useAll uses as many threads as there are processors from now on.
+// useAll uses one thread per processor from now on.
 func (t *threads) useAll() {
 	if t != nil && t.one.Swap(false) {
 		goruntime.SetDefaultGOMAXPROCS()

@@ -28,8 +28,8 @@ var schemas = []struct {
 	{"status", schemaOf[status.Run]("status of a stopwhen run")},
 }
 
-// resultFile has another name than the result of a job, since a schema names its
-// definitions by the names of types.
+// resultFile gives the result of a run a name of its own in the schema, whose definitions have the
+// names of types, since the result of a job is a Result, too.
 type resultFile engine.Result
 
 func schemaOf[T any](title string) func() rules.Object {

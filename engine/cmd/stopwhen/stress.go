@@ -90,7 +90,7 @@ func failOnVerdicts() []string {
 	return names
 }
 
-// Run puts the jobs of a configuration under stress.
+// Run plays the jobs of a configuration against their models.
 func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 	if err := c.checkReportFile(append(slices.Clone(args), c.like)); err != nil {
 		return err
@@ -160,7 +160,7 @@ func (c *stressCommand) writeStress(w io.Writer, name string, r *stress.Report) 
 	return report.StressText(w, r, o)
 }
 
-// judge returns an error if a row has a verdict of --fail-on, or if nothing is known of a job.
+// judge returns an error if a row has a verdict of --fail-on, or if a job has no model.
 func (c *stressCommand) judge(r *stress.Report) error {
 	if len(c.failOn) == 0 {
 		return nil

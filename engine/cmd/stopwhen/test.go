@@ -69,7 +69,7 @@ func (c *testCommand) Run(_ *cobra.Command, args []string) error {
 	return c.judgeTests(report)
 }
 
-// testReport is what the template shows.
+// testReport is the data of the template.
 type testReport struct {
 	*configtest.Report
 	testTotals
