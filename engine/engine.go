@@ -208,7 +208,7 @@ func (e *Engine) roots() []*compile.Job {
 // makes no requests and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	for _, job := range e.roots() {
-		if !runtime.Ended(e.settings.run.Resume[job.ID()]) {
+		if !runtime.Checkpoint(e.settings.run.Resume[job.ID()]).Ended() {
 			return false
 		}
 	}
@@ -260,8 +260,8 @@ func (e *Engine) Check() error {
 	for _, root := range e.roots() {
 		job := root.ID()
 		if token := e.settings.run.Resume[job]; token != nil {
-			if err := runtime.CheckVersion(token); err != nil {
-				return runtime.Unusable(job, err)
+			if err := runtime.Checkpoint(token).CheckVersion(); err != nil {
+				return runtime.UnusableError(job, err)
 			}
 		}
 	}

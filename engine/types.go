@@ -51,7 +51,7 @@ import (
 //	Items Items
 //	// Lists are the items by type, in the order of dataField. There is one list for each path of
 //	// dataField.
-//	Lists []document.List
+//	Lists []document.TypedItems
 //	Kept  map[string]any // values for the next run, on the last page of a job
 //	// Root is the id of the root of the tree of jobs, whose checkpoint Checkpoint returns. It is
 //	// Job for a job without a parent.

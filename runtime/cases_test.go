@@ -82,7 +82,7 @@ func TestTheLoopPlaysTheCasesOfLists(t *testing.T) {
 				token, err := page.Checkpoint()
 				require.NoError(t, err)
 				if page.Outcome != rules.Failed {
-					require.NoError(t, CheckVersion(token))
+					require.NoError(t, Checkpoint(token).CheckVersion())
 				}
 				return nil
 			})

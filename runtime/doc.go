@@ -20,12 +20,12 @@
 //
 //	Loop       all lists of a run: the settings, which do not change
 //	tools      many lists, one after another: the buffers and the reader; see Toolbox
-//	run        one list: what follows from its job, and caches of the state
-//	run.state  one list, from page to page and beyond a resume: it is the checkpoint
+//	listRun    one list: what follows from its job, and caches of the state
+//	state      one list, from page to page and beyond a resume: it is the checkpoint
 //	step       one page
 //
-// A method of run that changes something from page to page changes the state, so a checkpoint
-// cannot miss it.
+// Values that rules count or remember from page to page are only in the state, so a checkpoint
+// cannot miss them.
 //
 // [Result] and [Event] are declared here and not in package trace, because a Result also carries
 // facts for the loop and for package partition that are not part of a trace.

@@ -48,7 +48,7 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 
 // fetch makes the exchange for one page, with its retries, or takes the exchange that was made
 // ahead. The onError rules decide about error responses.
-func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, error) {
+func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
 	call, withheld, err := r.sender.encode(request)
 	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
@@ -68,9 +68,9 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 		return out, err
 	}
 	out.sent = r.Clock.Now()
-	decide := func(response *transport.Response) transport.Decision {
+	decide := func(response *transport.Response) transport.ErrorDecision {
 		out.action = r.onError(request, out.sent, response)
-		return transport.Decision{Action: transportActions[out.action.Do], Message: out.action.text}
+		return transport.ErrorDecision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
 	bodies := &r.tools.bodies
 	if f := r.ahead.Take(call, bodies[1]); f != nil {
@@ -105,7 +105,7 @@ func (r *run) fetch(ctx context.Context, request requests.Request) (fetched, err
 }
 
 // onError evaluates the onError rules on an error response. The first rule that matches decides.
-func (r *run) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
+func (r *listRun) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
 	}
@@ -136,7 +136,7 @@ func (r *run) onError(request requests.Request, sent time.Time, response *transp
 
 // errorBody returns the body of an error response, converted to JSON if the job reads another
 // format and the conversion succeeds.
-func (r *run) errorBody(response *transport.Response) []byte {
+func (r *listRun) errorBody(response *transport.Response) []byte {
 	const most = 8 << 20 // rules do not see a larger body
 	if r.converter == nil || len(response.Body) > most {
 		return response.Body
@@ -155,7 +155,7 @@ func (r *run) errorBody(response *transport.Response) []byte {
 }
 
 // message returns the message of a condition that was met on a page.
-func (r *run) message(c *compile.Condition, page *rules.Context) string {
+func (r *listRun) message(c *compile.Condition, page *rules.Context) string {
 	if text := c.Message.Text(&r.tools.machine, page); text != "" {
 		return text
 	}
@@ -164,7 +164,7 @@ func (r *run) message(c *compile.Condition, page *rules.Context) string {
 
 // stopOnError ends the job on an error response. The sink receives it as a last
 // page without items, so that the trace shows what ended the list.
-func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
+func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
 	page := &Page{Record: r.record(request, f)}
 	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
@@ -183,7 +183,7 @@ func (r *run) stopOnError(ctx context.Context, request requests.Request, f fetch
 }
 
 // prefetch starts to request pages ahead of their turn, if several requests may be in flight.
-func (r *run) prefetch(ctx context.Context) {
+func (r *listRun) prefetch(ctx context.Context) {
 	if r.Ahead.Window < 2 {
 		return
 	}
@@ -197,7 +197,7 @@ func (r *run) prefetch(ctx context.Context) {
 
 // arrived notes that a response has just arrived. If it is large, another page may be requested
 // while this one is processed.
-func (r *run) arrived(ctx context.Context, response *transport.Response) {
+func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
 	if large := r.Ahead.Large; r.ahead == nil && large > 0 && len(response.Body) >= large {
 		r.ahead = r.newQueue(ctx)
 	}
@@ -205,8 +205,8 @@ func (r *run) arrived(ctx context.Context, response *transport.Response) {
 }
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
-func (r *run) newQueue(ctx context.Context) *ahead.Queue {
-	list := ahead.List{
+func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
+	list := ahead.Source{
 		Job: r.job, Binding: r.binding, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.tools.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
@@ -219,7 +219,7 @@ func (r *run) newQueue(ctx context.Context) *ahead.Queue {
 // mayFollow reports whether the page after a page with the given number may be requested before
 // its turn. No page is requested before the first was read, since it may state the length of the
 // list.
-func (r *run) mayFollow(page int) bool {
+func (r *listRun) mayFollow(page int) bool {
 	if r.lastPage == 0 && r.context().Page > 0 {
 		r.lastPage = r.knownEnd()
 	}
@@ -228,7 +228,7 @@ func (r *run) mayFollow(page int) bool {
 
 // knownEnd returns the number of the last page, if the rules and the total of the first page
 // determine it.
-func (r *run) knownEnd() int {
+func (r *listRun) knownEnd() int {
 	end := r.job.MaxPages()
 	if end == 0 {
 		end = math.MaxInt
@@ -245,7 +245,7 @@ const SourceAfter = "nextRequest.after"
 
 // pause waits until a request may be made, if the rules ask for a wait (nextRequest.after). A
 // resumed run waits only for the remaining time.
-func (r *run) pause(ctx context.Context, request requests.Request, call transport.Call) error {
+func (r *listRun) pause(ctx context.Context, request requests.Request, call transport.Call) error {
 	now := r.Clock.Now()
 	wait := min(r.state.Due.Sub(now), request.After) // the clock of another machine may differ
 	if wait <= 0 {

@@ -87,7 +87,7 @@ func randomItems(r *rand.Rand) []string {
 }
 
 // evaluated returns the value of the only value that a job keeps for the next run, or the error.
-func evaluated(r *run, page *rules.Context) (value any, err error) {
+func evaluated(r *listRun, page *rules.Context) (value any, err error) {
 	r.tools.machine.Observe = nil
 	for _, keep := range r.job.Keeps {
 		value, err = keep.Value(&r.tools.machine, page, language.MaxValueBytes)

@@ -17,7 +17,7 @@ import (
 
 // judge evaluates every rule on the page. The first rule that is met is the reason to stop; the
 // page lists all rules that are met. The error names the rule that failed.
-func (r *run) judge(page *Page) error {
+func (r *listRun) judge(page *Page) error {
 	var first *compile.Condition
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
@@ -54,7 +54,7 @@ func (r *run) judge(page *Page) error {
 
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered
 // items.
-func (r *run) audit(ctx context.Context, items int) []trace.Finding {
+func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	r.tools.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.watcher.HasSiblings = r.list.Siblings
 	findings := r.watcher.Audit(&r.tools.machine, evidence.End{

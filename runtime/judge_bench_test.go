@@ -11,7 +11,7 @@ import (
 )
 
 // judged returns the run of a job with ten rules, on a page that meets none of them.
-func judged(tb testing.TB, items int) *run {
+func judged(tb testing.TB, items int) *listRun {
 	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,
 		"nextPageFlag": {"field": "isLast", "stopOn": true, "ifNotSet": false},
@@ -20,7 +20,7 @@ func judged(tb testing.TB, items int) *run {
 		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
 	require.Len(tb, jobs[0].Stops, 11)
-	r := newRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
+	r := newListRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
 	c := r.context()

@@ -73,7 +73,7 @@ func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, err
 // unless it is the sink's own. The result describes the list up to its end or failure, even if the
 // error is not nil.
 func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
-	r := newRun(ctx, l, list, sink)
+	r := newListRun(ctx, l, list, sink)
 	defer r.close()
 	ctx = context.WithValue(ctx, partitionKey{}, r.list.Partition)
 	request, more, err := r.begin(ctx)
@@ -92,7 +92,7 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 	return r.end(ctx, err), err
 }
 
-// A step is the work on one page. A run makes a new one for each request.
+// A step is the work on one page. A listRun makes a new one for each request.
 type step struct {
 	request  requests.Request
 	fetched  fetched
@@ -103,7 +103,7 @@ type step struct {
 
 // step fetches a page, reads it, decides about it, offers the next request to be made ahead, and
 // delivers the page. It returns the next request, and reports whether there is one.
-func (r *run) step(ctx context.Context, request requests.Request) (next requests.Request, more bool, err error) {
+func (r *listRun) step(ctx context.Context, request requests.Request) (next requests.Request, more bool, err error) {
 	r.current = step{request: request, unread: true, restarts: r.current.restarts}
 	s := &r.current
 	if s.fetched, err = r.fetch(ctx, request); err != nil {
@@ -140,7 +140,7 @@ func (r *run) step(ctx context.Context, request requests.Request) (next requests
 // decide judges a page, shapes its items and, if the list continues, makes the next request.
 // Otherwise it audits the list. If the error is not nil, the run fails with it after the page was
 // delivered.
-func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
+func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
 	failed = r.judge(page)
 	if !page.Dropped {
 		r.watcher.NoticeWritten()
@@ -174,7 +174,7 @@ func (r *run) decide(ctx context.Context, page *Page) (next requests.Request, fa
 const LimitPartitions = "limits.partitions"
 
 // endsEarly ends the list if nobody needs the rest of it. It reports whether it did.
-func (r *run) endsEarly() bool {
+func (r *listRun) endsEarly() bool {
 	result := &r.state.Result
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
@@ -204,7 +204,7 @@ func (l Loop) WithDefaults() Loop {
 
 // advance changes the variables and makes the next request. If there is no next request, the page
 // is the last.
-func (r *run) advance(page *Page) (requests.Request, error) {
+func (r *listRun) advance(page *Page) (requests.Request, error) {
 	if !r.job.Paged() {
 		r.stop(page, []string{reasonEnd}, rules.Complete, "one request made: no pagination is configured")
 		return requests.Request{}, nil
@@ -223,7 +223,7 @@ func (r *run) advance(page *Page) (requests.Request, error) {
 
 // noAddress returns the verdict that the next request has no address, with the values of the parts
 // that could have given it one.
-func (r *run) noAddress() trace.Verdict {
+func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
@@ -237,7 +237,7 @@ func (r *run) noAddress() trace.Verdict {
 }
 
 // stop makes a page the last one, and sets the reason why the job ended.
-func (r *run) stop(page *Page, by []string, outcome rules.Outcome, message string) {
+func (r *listRun) stop(page *Page, by []string, outcome rules.Outcome, message string) {
 	page.Decision, page.StoppedBy, page.Outcome, page.Reason = trace.Stop, by, outcome, by[0]
 	result := &r.state.Result
 	result.Outcome, result.StoppedBy, result.Reason, result.Message = outcome, by, by[0], r.Redactor.String(message)

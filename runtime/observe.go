@@ -52,7 +52,7 @@ const (
 )
 
 // observe passes an event to the observer.
-func (r *run) observe(ctx context.Context, e Event) {
+func (r *listRun) observe(ctx context.Context, e Event) {
 	if !r.observes(e.Kind) {
 		return
 	}
@@ -70,7 +70,7 @@ func (l *Loop) observes(kind EventKind) bool {
 }
 
 // observePage passes a page, its verdicts and its findings to the observer as events.
-func (r *run) observePage(ctx context.Context, page *Page) {
+func (r *listRun) observePage(ctx context.Context, page *Page) {
 	r.observe(ctx, Event{Kind: EventPage, Page: page.Page, Record: &page.Record})
 	if !r.observes(EventVerdict) {
 		return

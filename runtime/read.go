@@ -17,7 +17,7 @@ import (
 
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
-func (r *run) read(request requests.Request, f fetched) (*Page, error) {
+func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	r.tools.head = append(r.tools.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
@@ -65,7 +65,7 @@ func (r *run) read(request requests.Request, f fetched) (*Page, error) {
 }
 
 // typed sets the type of the items of each list.
-func (r *run) typed(lists []document.List) []document.List {
+func (r *listRun) typed(lists []document.TypedItems) []document.TypedItems {
 	for i := range lists {
 		lists[i].DataType = cmp.Or(lists[i].DataType, r.job.Spec().DataType)
 	}
@@ -73,7 +73,7 @@ func (r *run) typed(lists []document.List) []document.List {
 }
 
 // record returns the beginning of a page's trace.
-func (r *run) record(request requests.Request, f fetched) trace.Record {
+func (r *listRun) record(request requests.Request, f fetched) trace.Record {
 	return trace.Record{
 		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
@@ -84,7 +84,7 @@ func (r *run) record(request requests.Request, f fetched) trace.Record {
 
 // shownBinding returns a copy of the values of the variables without secrets, or nil if the
 // partition has no variables.
-func (r *run) shownBinding() map[string]any {
+func (r *listRun) shownBinding() map[string]any {
 	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
@@ -93,7 +93,7 @@ func (r *run) shownBinding() map[string]any {
 }
 
 // convert replaces a body in another format by its conversion to JSON.
-func (r *run) convert(f fetched) error {
+func (r *listRun) convert(f fetched) error {
 	if r.converter == nil {
 		return nil
 	}
@@ -117,7 +117,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 }
 
 // unacceptable returns the error for a response of size bytes that is not a page.
-func (r *run) unacceptable(f fetched, size int, err error) error {
+func (r *listRun) unacceptable(f fetched, size int, err error) error {
 	e := &failure.Error{
 		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
 		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,
@@ -147,7 +147,7 @@ func (r *run) unacceptable(f fetched, size int, err error) error {
 
 // compare compares this response and its items with earlier ones. It returns the number of an
 // earlier page with the same request and response, or 0.
-func (r *run) compare(reading document.Reading, request document.Digest) (repeats int) {
+func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.context()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.moves(request)
@@ -182,7 +182,7 @@ func digestOf(sent trace.Sent) document.Digest {
 }
 
 // moves reports whether the next request will differ from the request that was sent.
-func (r *run) moves(sent document.Digest) bool {
+func (r *listRun) moves(sent document.Digest) bool {
 	c := r.state.Context.Value
 	_, parts, more, err := r.job.Advance(&r.tools.machine, &c)
 	if err != nil || !more {
@@ -193,7 +193,7 @@ func (r *run) moves(sent document.Digest) bool {
 }
 
 // reportOverridden warns if the job's own parameters override parameters of a link.
-func (r *run) reportOverridden(next requests.Request) {
+func (r *listRun) reportOverridden(next requests.Request) {
 	if !r.job.Set.IncludeParams {
 		return
 	}

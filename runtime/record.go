@@ -22,7 +22,7 @@ type Page struct {
 	Items document.Items
 	// Lists are the items by type, in the order of dataField. There is one list for each path of
 	// dataField.
-	Lists []document.List
+	Lists []document.TypedItems
 	Kept  map[string]any // values for the next run, on the last page of a job
 
 	// Root is the id of the root of the tree of jobs, whose checkpoint Checkpoint returns. It is
@@ -105,13 +105,6 @@ const (
 // ReasonError is the reason of a [Result] of a job that failed with an error.
 const ReasonError = "error"
 
-// StoredPage returns a page of a stored step, for a sink. checkpoint returns its checkpoint.
-func StoredPage(record trace.Record, root string, items document.Items, lists []document.List, final bool,
-	checkpoint func() (json.RawMessage, error),
-) *Page {
-	return &Page{Record: record, Root: root, Items: items, Lists: lists, Final: final, delivery: Delivery{Checkpoint: checkpoint}}
-}
-
 // Marks returns the ends of the page's lists within its items. [document.Lists] restores the lists
 // from them.
 func (p *Page) Marks() []document.Mark {
@@ -143,7 +136,7 @@ type PartitionFailure struct {
 
 // failedPage returns the record of the page that was being requested when the job failed, or nil if
 // the request was not the cause.
-func (r *run) failedPage(fault *trace.Fault, err error) *trace.Record {
+func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 	if !r.current.unread {
 		return nil
 	}

@@ -25,8 +25,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A run is the extraction of one list. Its fields are grouped by how long they last.
-type run struct {
+// A listRun extracts one list. Its fields are grouped by how long they last.
+type listRun struct {
 	tools tools // longer than the run; see [Toolbox]
 
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
@@ -55,11 +55,11 @@ type run struct {
 	current step // the work on the page that was requested last
 }
 
-func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
+func newListRun(ctx context.Context, l Loop, list List, sink Sink) *listRun {
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Tools.get(&l, job)
-	*r = run{Loop: l, list: list, job: job, tools: r.tools, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect)}
+	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect)}
 	r.watcher = evidence.Watcher{
 		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
@@ -77,11 +77,11 @@ func newRun(ctx context.Context, l Loop, list List, sink Sink) *run {
 }
 
 // context returns the context of rules.
-func (r *run) context() *rules.Context { return &r.state.Context.Value }
+func (r *listRun) context() *rules.Context { return &r.state.Context.Value }
 
 // reset discards the state of all pages: the next request is the first one, and the totals of the
 // list start at zero. The running time and the number of restarts remain.
-func (r *run) reset() {
+func (r *listRun) reset() {
 	job, last := r.job.Spec(), r.state
 	r.state = state{
 		Result: last.Result, Restarts: last.Restarts, LargestPage: last.LargestPage, FirstContent: last.FirstContent,
@@ -99,7 +99,7 @@ func (r *run) reset() {
 
 // bind computes the values of the job's own request. A value that the checkpoint holds stays as it
 // is; the checkpoint holds every value that is not secret.
-func (r *run) bind() error {
+func (r *listRun) bind() error {
 	values, err := r.job.Compute(&r.tools.machine, r.context())
 	if err != nil {
 		return err
@@ -125,14 +125,14 @@ func (r *run) bind() error {
 }
 
 // bound sets the part of the context that describes the job's own request.
-func (r *run) bound() {
+func (r *listRun) bound() {
 	c := r.context()
 	c.Limit = r.binding.Limit
 	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.sender.public(r.binding.First.Params)
 }
 
 // close cancels the requests made ahead and returns the tools.
-func (r *run) close() {
+func (r *listRun) close() {
 	r.ahead.Close()
 	if r.shaper != nil {
 		r.shaper.out.Release()
@@ -142,7 +142,7 @@ func (r *run) close() {
 
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
-func (r *run) begin(ctx context.Context) (request requests.Request, more bool, err error) {
+func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
 	if r.kept, err = r.RevealKept(ctx, r.job.ID()); err != nil {
 		return request, false, err
 	}
@@ -156,7 +156,7 @@ func (r *run) begin(ctx context.Context) (request requests.Request, more bool, e
 
 // firstRequest returns the first request of the list, and computes the values of the job's own
 // request if they are not known yet.
-func (r *run) firstRequest() (request requests.Request, err error) {
+func (r *listRun) firstRequest() (request requests.Request, err error) {
 	c := r.context()
 	if r.binding == nil {
 		if err := r.bind(); err != nil {
@@ -175,7 +175,7 @@ func (r *run) firstRequest() (request requests.Request, err error) {
 
 // nextRequest changes the variables and makes the request for the next page. It reports false if
 // the rules give no address.
-func (r *run) nextRequest() (request requests.Request, more bool, err error) {
+func (r *listRun) nextRequest() (request requests.Request, more bool, err error) {
 	c := r.context()
 	variables, parts, more, err := r.job.Advance(&r.tools.machine, c)
 	if err == nil && more {
@@ -195,8 +195,8 @@ func (r *run) nextRequest() (request requests.Request, more bool, err error) {
 	return request, more, nil
 }
 
-// end completes the result. A run that ended with an error has failed.
-func (r *run) end(ctx context.Context, err error) Result {
+// end completes the result. A listRun that ended with an error has failed.
+func (r *listRun) end(ctx context.Context, err error) Result {
 	r.state.Result = r.concluded(r.state.Result, err)
 	result := r.withSeen(r.state.Result)
 	if r.observes(EventEnd) {
@@ -206,8 +206,8 @@ func (r *run) end(ctx context.Context, err error) Result {
 	return result
 }
 
-// concluded returns the result of a run that has ended, with its error if there is one.
-func (r *run) concluded(result Result, err error) Result {
+// concluded returns the result of a listRun that has ended, with its error if there is one.
+func (r *listRun) concluded(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
 		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, ReasonError, []string{}
@@ -222,14 +222,14 @@ func (r *run) concluded(result Result, err error) Result {
 
 // after returns the result of the list after a page. failed is the error of the run on that page,
 // or nil.
-func (r *run) after(page *Page, failed error) Result {
+func (r *listRun) after(page *Page, failed error) Result {
 	result := r.state.Result
 	result.Items, result.Filtered = result.Items+page.delivery.Items, result.Filtered+page.delivery.Filtered
 	return r.withSeen(r.concluded(result, r.placed(failed)))
 }
 
 // withSeen returns a result with the paths that the list had and lacked.
-func (r *run) withSeen(result Result) Result {
+func (r *listRun) withSeen(result Result) Result {
 	result.seen.Had = r.state.Noticed.Seen()
 	if result.Outcome != rules.Failed {
 		result.seen.Lacked = r.state.Noticed.Lacked
@@ -238,7 +238,7 @@ func (r *run) withSeen(result Result) Result {
 }
 
 // placed adds the partition to an error of this job.
-func (r *run) placed(err error) error {
+func (r *listRun) placed(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if ok && known.Job == r.job.ID() && known.Partition == "" {
 		known.Partition = r.shownLabel()
@@ -247,7 +247,7 @@ func (r *run) placed(err error) error {
 }
 
 // shownLabel returns the label of the partition, without secrets; see [Partition.Label].
-func (r *run) shownLabel() string {
+func (r *listRun) shownLabel() string {
 	if r.label == "" {
 		r.label = r.list.Partition.Label()
 	}
@@ -255,11 +255,11 @@ func (r *run) shownLabel() string {
 }
 
 // name returns the name of the job for the log, with its partition and without secrets.
-func (r *run) name() string { return r.Redactor.String(r.list.Partition.Name()) }
+func (r *listRun) name() string { return r.Redactor.String(r.list.Partition.Name()) }
 
 // restart starts again from the first request, after an error response which says that the position
 // was lost. The record of the next page lists the restart.
-func (r *run) restart(request requests.Request, f fetched) (requests.Request, error) {
+func (r *listRun) restart(request requests.Request, f fetched) (requests.Request, error) {
 	r.current.restarts = append(r.current.restarts, trace.Restart{
 		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1, Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),
@@ -284,10 +284,10 @@ func (r *run) restart(request requests.Request, f fetched) (requests.Request, er
 
 // obtained returns the number of items on the delivered pages, including the items that the filter
 // left out.
-func (r *run) obtained() int { return r.state.Result.Items + r.state.Result.Filtered }
+func (r *listRun) obtained() int { return r.state.Result.Items + r.state.Result.Filtered }
 
 // deliver passes a page to the sink. failed is the error of the run on that page, or nil.
-func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
+func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
 		page.Kept = r.state.Result.Kept
 	}
@@ -312,7 +312,7 @@ func (r *run) deliver(ctx context.Context, page *Page, failed error) error {
 }
 
 // logPage logs a page and, if it is the last, why the job ended.
-func (r *run) logPage(page *Page) {
+func (r *listRun) logPage(page *Page) {
 	if r.logs(slog.LevelDebug) {
 		r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
 			"event", "page_ok", "job", page.Job, "page", page.Page,
@@ -325,10 +325,10 @@ func (r *run) logPage(page *Page) {
 
 // logs reports whether records of a level are logged. Building messages that nobody reads would
 // take a large part of the time of a short list.
-func (r *run) logs(level slog.Level) bool { return r.Log.Enabled(context.Background(), level) }
+func (r *listRun) logs(level slog.Level) bool { return r.Log.Enabled(context.Background(), level) }
 
 // logEnd logs why the job ended.
-func (r *run) logEnd() {
+func (r *listRun) logEnd() {
 	if r.logs(stopLevel(r.job)) {
 		LogStop(r.Log, r.job, r.name(), r.context().Page, r.state.Result)
 	}
@@ -354,7 +354,7 @@ func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 }
 
 // carryOver computes the values for the next run when the list is complete.
-func (r *run) carryOver() error {
+func (r *listRun) carryOver() error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
@@ -397,7 +397,7 @@ func (p *Page) fail(err error) {
 }
 
 // stopFailure returns the error of a job that a rule ended as failed.
-func (r *run) stopFailure(page *Page) error {
+func (r *listRun) stopFailure(page *Page) error {
 	if page.Decision != trace.Stop || page.Outcome != rules.Failed {
 		return nil
 	}
@@ -420,7 +420,7 @@ func reasonOf(job *compile.Job, result Result) rules.Rule {
 }
 
 // fault adds job and page to an error of a rule or of a response.
-func (r *run) fault(class failure.Class, err error) error {
+func (r *listRun) fault(class failure.Class, err error) error {
 	e := &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Message: r.Redactor.String(err.Error()), Err: err}
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
@@ -442,7 +442,7 @@ func (r *run) fault(class failure.Class, err error) error {
 }
 
 // warn logs a warning, once per run for each code.
-func (r *run) warn(code, message string) {
+func (r *listRun) warn(code, message string) {
 	if r.reported[code] {
 		return
 	}
@@ -456,19 +456,19 @@ func (r *run) warn(code, message string) {
 
 // note records a remark on the values that an expression read for its verdict, and logs the first
 // remark on each expression.
-func (r *run) note(e *language.Expression, text string) {
+func (r *listRun) note(e *language.Expression, text string) {
 	text = r.Redactor.String(text)
 	r.current.notes = append(r.current.notes, text)
 	r.warn("note "+e.Rule.ID, fmt.Sprintf("%s: %s", e.Rule.ID, text))
 }
 
 // seconds returns the running time in seconds, rounded to milliseconds.
-func (r *run) seconds() float64 {
+func (r *listRun) seconds() float64 {
 	return r.Clock.Now().Sub(r.started).Round(time.Millisecond).Seconds()
 }
 
 // elapsed returns the running time in seconds, as the dialect counts them.
-func (r *run) elapsed() float64 {
+func (r *listRun) elapsed() float64 {
 	now := r.Clock.Now()
 	if r.switches.WholeSeconds {
 		return float64(now.Unix() - r.started.Unix())

@@ -20,7 +20,7 @@ import (
 // A shaper filters and changes the items of a job's pages, according to filter and fields of the
 // configuration. The rules see the page before that, unchanged.
 type shaper struct {
-	run    *run
+	run    *listRun
 	shape  *compile.Shape
 	paths  *document.Paths // paths of an item that the rules read
 	editor *document.Editor
@@ -33,7 +33,7 @@ type shaper struct {
 }
 
 // newShaper returns the shaper of a job, or nil if the job passes items on unchanged.
-func newShaper(r *run) *shaper {
+func newShaper(r *listRun) *shaper {
 	shape := &r.job.Shape
 	if shape.Empty() {
 		return nil
@@ -54,7 +54,7 @@ func newShaper(r *run) *shaper {
 // shape filters and changes the items of a page that was judged. failed is the error of the page so
 // far, or nil. shape returns it, unless there is none or the job is being cancelled: then it
 // returns its own error.
-func (r *run) shape(ctx context.Context, page *Page, failed error) error {
+func (r *listRun) shape(ctx context.Context, page *Page, failed error) error {
 	if r.shaper == nil || page.Items.Len() == 0 {
 		return failed
 	}
@@ -85,7 +85,7 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 
 // lists returns the items that pass the filter, with their changes: all of them together, and
 // separately for each list.
-func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lists []document.List, err error) {
+func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lists []document.TypedItems, err error) {
 	s.out.Reset(int64(len(page.Items.Bytes())))
 	var marks []document.Mark
 	read, written := 0, 0

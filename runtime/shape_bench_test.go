@@ -15,15 +15,15 @@ import (
 )
 
 // shaped returns the run of a job with more keys than an endpoint.
-func shaped(tb testing.TB, keys string) *run { return runOf(tb, "", keys) }
+func shaped(tb testing.TB, keys string) *listRun { return runOf(tb, "", keys) }
 
 // runOf returns the run of a job, with more keys of the API and of the job.
-func runOf(tb testing.TB, api, keys string) *run {
+func runOf(tb testing.TB, api, keys string) *listRun {
 	if !strings.Contains(keys, "dataField") {
 		keys += `, "dataField": "data"`
 	}
 	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/"`+api+`}, "config": {"jobs": [{"endpoint": "users"`+keys+`}]}}`)
-	r := newRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
+	r := newListRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	tb.Cleanup(r.close)
 	return r
 }
@@ -46,7 +46,7 @@ func BenchmarkShape(b *testing.B) {
 	variants := []struct {
 		name, keys string
 		written    int
-		run        *run
+		run        *listRun
 		spent      time.Duration
 	}{
 		{name: "none", written: items},

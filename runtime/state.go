@@ -57,7 +57,7 @@ type state struct {
 
 // checkpoint returns the checkpoint after the page that is being delivered, or nil for a page on
 // which the run fails, since that page must be requested again.
-func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
+func (r *listRun) checkpoint(page *Page) (json.RawMessage, error) {
 	if page.Outcome == rules.Failed {
 		return nil, nil
 	}
@@ -89,10 +89,10 @@ func (r *run) checkpoint(page *Page) (json.RawMessage, error) {
 
 // resume continues a job after the page of a checkpoint. It reports false if the job had already
 // ended.
-func (r *run) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
-	from, err := readState(r.Concealer(ctx), r.job.ID(), token)
+func (r *listRun) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
+	from, err := Checkpoint(token).state(r.Concealer(ctx), r.job.ID())
 	if err != nil {
-		return request, false, Unusable(r.job.ID(), err)
+		return request, false, UnusableError(r.job.ID(), err)
 	}
 	if from.Done {
 		r.state = from
@@ -100,7 +100,7 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	}
 	r.state.Computed = from.Computed
 	if err := r.bind(); err != nil {
-		return request, false, Unusable(r.job.ID(), err)
+		return request, false, UnusableError(r.job.ID(), err)
 	}
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
@@ -111,31 +111,35 @@ func (r *run) resume(ctx context.Context, token json.RawMessage) (request reques
 	context.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
-		return request, false, Unusable(r.job.ID(), err)
+		return request, false, UnusableError(r.job.ID(), err)
 	}
 	return request, true, nil
 }
 
-// Unusable returns the error for a checkpoint of a job that cannot be used.
-func Unusable(job string, err error) error {
+// UnusableError returns the error for a checkpoint of a job that cannot be used because of err.
+func UnusableError(job string, err error) error {
 	return &failure.Error{Class: failure.State, Job: job, Op: "resume", Err: err,
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
-// Ended reports whether a checkpoint follows the last page of a job.
-func Ended(token json.RawMessage) bool {
+// A Checkpoint is the position of a job, or of one of its lists, as JSON. It is converted from a
+// [json.RawMessage] to be read, and is not encoded itself.
+type Checkpoint json.RawMessage
+
+// Ended reports whether the checkpoint follows the last page of its job.
+func (c Checkpoint) Ended() bool {
 	var s struct {
 		Version int
 		Done    bool
 	}
-	return json.Unmarshal(token, &s) == nil && s.Version == CheckpointVersion && s.Done
+	return json.Unmarshal(c, &s) == nil && s.Version == CheckpointVersion && s.Done
 }
 
-// CheckVersion returns an error for a checkpoint that is damaged, or that another version of the
-// program wrote.
-func CheckVersion(token json.RawMessage) error {
+// CheckVersion returns an error if the checkpoint is not JSON, or if another version of the program
+// wrote it.
+func (c Checkpoint) CheckVersion() error {
 	var s struct{ Version int }
-	err := json.Unmarshal(token, &s)
+	err := json.Unmarshal(c, &s)
 	if err == nil && s.Version != CheckpointVersion {
 		err = fmt.Errorf("it has version %d, this program reads version %d", s.Version, CheckpointVersion)
 	}
@@ -155,7 +159,7 @@ func withoutQuery(address string) string {
 
 // past returns the current page as the rules of later pages see it, under the name prev or first.
 // It includes the body and the items only if a rule reads them.
-func (r *run) past(name string) *rules.Past {
+func (r *listRun) past(name string) *rules.Past {
 	c := r.context()
 	p := &rules.Past{Page: c.Page, Count: c.Count, Bytes: c.Bytes, Status: c.Status, Total: c.Total}
 	if r.job.Reads(name) {
@@ -231,24 +235,24 @@ func (s *state) check(job string) error {
 		count{"pages", c.Total.Pages}, count{"items", c.Total.Items}, count{"bytes", c.Total.Bytes})
 }
 
-// readState decodes and checks the state of a job, with the current values of its secrets.
-func readState(c *saved.Concealer, job string, token json.RawMessage) (saved state, err error) {
-	if err := CheckVersion(token); err != nil {
-		return saved, err
+// state decodes and checks the state of a job, with the current values of its secrets.
+func (c Checkpoint) state(secrets *saved.Concealer, job string) (s state, err error) {
+	if err := c.CheckVersion(); err != nil {
+		return s, err
 	}
-	revealed, err := c.Reveal(token)
+	revealed, err := secrets.Reveal(json.RawMessage(c))
 	if err != nil {
-		return saved, err
+		return s, err
 	}
-	if err := value.Unmarshal(revealed, &saved); err != nil {
-		return saved, err
+	if err := value.Unmarshal(revealed, &s); err != nil {
+		return s, err
 	}
-	return saved, saved.check(job)
+	return s, s.check(job)
 }
 
-// CheckPosition checks the state of a list within a checkpoint of its job. It reports whether the
-// list had ended.
-func CheckPosition(c *saved.Concealer, job string, token json.RawMessage) (done bool, err error) {
-	s, err := readState(c, job, token)
+// CheckList checks the checkpoint of a list of a job, whose secrets secrets reveals. It reports
+// whether the list had ended.
+func (c Checkpoint) CheckList(secrets *saved.Concealer, job string) (ended bool, err error) {
+	s, err := c.state(secrets, job)
 	return s.Done, err
 }

@@ -26,7 +26,7 @@ type tools struct {
 
 // newTools returns tools that a run uses for the responses of a job. They pass their warnings and
 // notes to that run.
-func newTools(r *run, reading document.Options) tools {
+func newTools(r *listRun, reading document.Options) tools {
 	reading.Warn = r.warn
 	return tools{
 		reader: document.NewReader(reading), machine: language.Machine{Note: r.note},
@@ -47,7 +47,7 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 // tools. It is safe for concurrent use. The zero Toolbox is empty.
 type Toolbox struct {
 	mu   sync.Mutex
-	free []*run // least recently used first; only their tools are set
+	free []*listRun // least recently used first; only their tools are set
 }
 
 const (
@@ -56,14 +56,14 @@ const (
 )
 
 // get returns a run with nothing but tools for a job, preferably those that the job used before.
-func (b *Toolbox) get(l *Loop, job *compile.Job) *run {
+func (b *Toolbox) get(l *Loop, job *compile.Job) *listRun {
 	reading := l.readingOf(job)
 	r := b.remove(func(t *tools) bool { return t.job == job && t.reader.Reads(reading) })
 	if r == nil {
 		r = b.remove(func(t *tools) bool { return t.reader.Reads(reading) })
 	}
 	if r == nil {
-		r = &run{}
+		r = &listRun{}
 		r.tools = newTools(r, reading)
 	}
 	if r.tools.job != job {
@@ -74,7 +74,7 @@ func (b *Toolbox) get(l *Loop, job *compile.Job) *run {
 
 // remove removes the run that was used last among those with suitable tools. It returns nil if
 // there is no such run.
-func (b *Toolbox) remove(suitable func(*tools) bool) *run {
+func (b *Toolbox) remove(suitable func(*tools) bool) *listRun {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for i, r := range slices.Backward(b.free) {
@@ -87,7 +87,7 @@ func (b *Toolbox) remove(suitable func(*tools) bool) *run {
 }
 
 // put returns a run to the toolbox. It invalidates everything that the run has read.
-func (b *Toolbox) put(r *run) {
+func (b *Toolbox) put(r *listRun) {
 	t := &r.tools
 	t.reader.Close()
 	for i := range t.bodies {
@@ -95,7 +95,7 @@ func (b *Toolbox) put(r *run) {
 		t.converted[i].Trim(keptBytes)
 	}
 	t.machine.Observe, t.machine.Context = nil, nil
-	*r = run{tools: r.tools}
+	*r = listRun{tools: r.tools}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.free = append(b.free, r); len(b.free) > keptRuns {

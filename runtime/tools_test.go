@@ -29,7 +29,7 @@ func TestJobsThatReadTheSameUseTheSameTools(t *testing.T) {
 func TestAToolboxHoldsABoundedNumberOfTools(t *testing.T) {
 	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
 	loop, box := Loop{}.WithDefaults(), &Toolbox{}
-	var used []*run
+	var used []*listRun
 	for range 2 * keptRuns {
 		used = append(used, box.get(&loop, job))
 	}

@@ -11,7 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -72,7 +71,7 @@ func (c *collection) passSkipped(entry *store.Entry, e *record.Envelope) {
 		skipped = append(skipped, *e.Ending.Failed)
 	}
 	for _, page := range skipped {
-		c.options.Skipped(runtime.StoredPage(page, e.Root, engine.Items{}, nil, false, nil))
+		c.options.Skipped(&engine.Page{Record: page, Root: e.Root})
 	}
 }
 

@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A List is a list whose pages are requested ahead.
-type List struct {
+// A Source is a list whose pages are requested ahead of their turn.
+type Source struct {
 	Job     *compile.Job
 	Binding *compile.Binding
 	Context *rules.Context // context after the last page that was read
@@ -37,7 +37,7 @@ type List struct {
 // A Queue holds the exchanges of a list that have begun ahead of their turn. Its methods are for
 // one goroutine. A nil Queue is empty.
 type Queue struct {
-	list        List
+	list        Source
 	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
 	grows       bool
 	large       int
@@ -58,7 +58,7 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
+func NewQueue(ctx context.Context, list Source, policy Policy) *Queue {
 	independent := list.Job.Sequential() == ""
 	q := &Queue{list: list, large: policy.Large, independent: independent, parent: ctx}
 	q.machine.Context = ctx
@@ -70,7 +70,7 @@ func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
 
 // Arrived notes a page that has just arrived. It requests the next page if the request reads no
 // response and the page is large. It does not if the page may be the last: it is much smaller than
-// others, or [List.MayFollow] allows no further page.
+// others, or [Source.MayFollow] allows no further page.
 func (q *Queue) Arrived(response *transport.Response) {
 	bytes := len(response.Body)
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {

@@ -113,11 +113,11 @@ func (l *login) encode(request requests.Request) (transport.Call, error) {
 // obtain logs in.
 func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	sent := l.Clock.Now()
-	response, err := l.client.Do(transport.WithoutRecording(ctx), l.call, func(r *transport.Response) transport.Decision {
+	response, err := l.client.Do(transport.WithoutRecording(ctx), l.call, func(r *transport.Response) transport.ErrorDecision {
 		if r.Status < http.StatusInternalServerError && !l.Retry.Retries(r.Status) {
-			return transport.Decision{Action: transport.Fail, Message: "check api.authentication.loginRequest"}
+			return transport.ErrorDecision{Action: transport.Fail, Message: "check api.authentication.loginRequest"}
 		}
-		return transport.Decision{}
+		return transport.ErrorDecision{}
 	})
 	if err != nil {
 		return nil, asAuthentication("cannot log in: ", err)

@@ -180,9 +180,9 @@ func asAuthentication(what string, err error) error {
 }
 
 // decide adds the remedy to an error response of the token endpoint (RFC 6749, section 5.2).
-func (o *oauth) decide(r *transport.Response) transport.Decision {
+func (o *oauth) decide(r *transport.Response) transport.ErrorDecision {
 	if r.Status != http.StatusBadRequest && r.Status != http.StatusUnauthorized {
-		return transport.Decision{}
+		return transport.ErrorDecision{}
 	}
 	hint := "check api.authentication"
 	switch parseFields(r)["error"] {
@@ -196,7 +196,7 @@ func (o *oauth) decide(r *transport.Response) transport.Decision {
 	case "invalid_scope":
 		hint = "check scopes"
 	}
-	return transport.Decision{Action: transport.Fail, Message: hint}
+	return transport.ErrorDecision{Action: transport.Fail, Message: hint}
 }
 
 // A tokenSet is a token response of the token endpoint.

@@ -9,8 +9,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A List is the items at one path of a page.
-type List struct {
+// TypedItems are the items at one path of a page.
+type TypedItems struct {
 	DataType string // type of the items; "" means the type of the job
 	Items    Items
 }
@@ -62,12 +62,12 @@ type Mark struct {
 }
 
 // Lists returns all items of a block, and the items of each of its lists.
-func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists []List) {
+func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists []TypedItems) {
 	end, count := 0, 0
 	for _, m := range marks {
 		items := NewItems(block[end:m.End:m.End], m.Count-count, window)
 		items.at = end
-		lists = append(lists, List{m.DataType, items})
+		lists = append(lists, TypedItems{m.DataType, items})
 		end, count = m.End, m.Count
 	}
 	return NewItems(block[:end:end], count, window), lists

@@ -54,15 +54,15 @@ type Scan struct {
 // A Reading is the result of reading one response.
 type Reading struct {
 	Items    Items
-	Lists    []List   // items by path
-	Members  []any    // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
-	Values   *Values  // items as rules read them, valid until the next response is read; nil without content
-	Decoded  []any    // decoded items, if [Options.Decode] is set
-	Body     any      // values at [Options.Paths]
-	Bytes    int      // volume: length as minified JSON (specification 2.3)
-	Content  Digest   // digest of the body without the ignored paths
-	List     Digest   // digest of the items
-	Spelling Spelling // valid until the response after the next is read
+	Lists    []TypedItems // items by path
+	Members  []any        // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
+	Values   *Values      // items as rules read them, valid until the next response is read; nil without content
+	Decoded  []any        // decoded items, if [Options.Decode] is set
+	Body     any          // values at [Options.Paths]
+	Bytes    int          // volume: length as minified JSON (specification 2.3)
+	Content  Digest       // digest of the body without the ignored paths
+	List     Digest       // digest of the items
+	Spelling Spelling     // valid until the response after the next is read
 
 	Missing   []string // paths of items at which the response has nothing
 	HasField  bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
@@ -244,7 +244,7 @@ func (r *Reader) readItems(out *Reading, status int) error {
 	case list.Present():
 		out.Items = doc.elements(list)
 	}
-	out.Lists = []List{{Items: out.Items}}
+	out.Lists = []TypedItems{{Items: out.Items}}
 	return nil
 }
 

@@ -235,7 +235,7 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 
 // nextAhead waits for a task that has not begun, other than the task whose turn it is, and returns
 // the first. It returns nil if there will be no such task.
-func (f *frame) nextAhead(ctx context.Context) *task {
+func (f *frame) nextAhead(ctx context.Context) *walkTask {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for ; ctx.Err() == nil; f.changed.Wait() {
@@ -256,7 +256,7 @@ func (f *frame) nextAhead(ctx context.Context) *task {
 
 // takeSlot waits for a slot and begins a task in it. It reports false if the turn of the task has
 // come in the meantime.
-func (f *frame) takeSlot(ctx context.Context, child *task) bool {
+func (f *frame) takeSlot(ctx context.Context, child *walkTask) bool {
 	select {
 	case f.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -275,7 +275,7 @@ func (f *frame) takeSlot(ctx context.Context, child *task) bool {
 
 // beginInTurn marks a task whose turn has come as begun. It reports false if the task already runs
 // ahead.
-func (f *frame) beginInTurn(child *task) bool {
+func (f *frame) beginInTurn(child *walkTask) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	ahead := child.begun
@@ -284,7 +284,7 @@ func (f *frame) beginInTurn(child *task) bool {
 }
 
 // releaseSlot releases the slot of a task.
-func (f *frame) releaseSlot(child *task) {
+func (f *frame) releaseSlot(child *walkTask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if child.slot {

@@ -26,7 +26,7 @@ type stack []stackEntry
 // A stackEntry is a task on the stack with its progress. The remaining tasks do not include the
 // task of the previous entry.
 type stackEntry struct {
-	task *task
+	task *walkTask
 	progress
 }
 
@@ -138,7 +138,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 			if active == nil {
 				job = l.todo[0].job
 			}
-			n := slices.IndexFunc(l.todo, func(other *task) bool { return other.job != job })
+			n := slices.IndexFunc(l.todo, func(other *walkTask) bool { return other.job != job })
 			if n < 0 {
 				n = len(l.todo)
 			}
@@ -151,7 +151,7 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 }
 
 // tasks returns the remaining tasks of a job, and writes their values.
-func (w *stackWriter) tasks(job *compile.Job, tasks []*task) *savedTasks {
+func (w *stackWriter) tasks(job *compile.Job, tasks []*walkTask) *savedTasks {
 	saved := &savedTasks{Job: job.ID()}
 	if len(tasks) == 0 {
 		return saved
@@ -196,13 +196,13 @@ func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) 
 // resume returns the root task, with the stack of an earlier run if there is one. A checkpoint
 // comes from a file that may be damaged or written by hand, so all of it is checked before the
 // first request: a run must be able to save its jobs and types.
-func (t *treeRun) resume(ctx context.Context) (*task, error) {
+func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 	id := t.root.ID()
 	token := t.Resume[id]
 	if token == nil {
-		return &task{job: t.root}, nil
+		return &walkTask{job: t.root}, nil
 	}
-	c, state, err := t.Concealer(ctx), treeState{}, runtime.CheckVersion(token)
+	c, state, err := t.Concealer(ctx), treeState{}, runtime.Checkpoint(token).CheckVersion()
 	if err == nil {
 		token, err = c.Reveal(token)
 	}
@@ -213,12 +213,12 @@ func (t *treeRun) resume(ctx context.Context) (*task, error) {
 		err = t.check(state.tallyState)
 	}
 	r := stackReader{tree: t, concealer: c, rests: state.Rests}
-	var root *task
+	var root *walkTask
 	if err == nil {
 		root, err = r.read(state.Tree)
 	}
 	if err != nil {
-		return nil, runtime.Unusable(id, err)
+		return nil, runtime.UnusableError(id, err)
 	}
 	if !state.Started.IsZero() {
 		t.started = state.Started
@@ -239,7 +239,7 @@ type stackReader struct {
 	rests     [][]saved.Value[any] // an entry is nil after it was taken
 }
 
-func (r *stackReader) read(from savedRoot) (root *task, err error) {
+func (r *stackReader) read(from savedRoot) (root *walkTask, err error) {
 	job := r.tree.root
 	switch variables := len(job.For) > 0; {
 	case variables && from.Search != nil && from.Partition == nil:
@@ -256,9 +256,9 @@ func (r *stackReader) read(from savedRoot) (root *task, err error) {
 }
 
 // task decodes a task on the stack.
-func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task, error) {
+func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*walkTask, error) {
 	id, at := job.ID(), &progress{position: from.Position}
-	one := &task{job: job, level: level, value: from.Value.Value, from: at}
+	one := &walkTask{job: job, level: level, value: from.Value.Value, from: at}
 	if one.searches() {
 		if from.Position != nil || from.Children != nil {
 			return nil, fmt.Errorf("it has a position of job %q, but not the values of all its variables", id)
@@ -271,7 +271,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 	if from.Search != nil {
 		return nil, fmt.Errorf("it has values of a variable that job %q does not have", id)
 	}
-	done, err := runtime.CheckPosition(r.concealer, id, from.Position)
+	done, err := runtime.Checkpoint(from.Position).CheckList(r.concealer, id)
 	if err != nil {
 		return nil, fmt.Errorf("the position of job %q: %w", id, err)
 	}
@@ -294,7 +294,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*task,
 }
 
 // tasks decodes the tasks with values of a variable of a job.
-func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*task, *windows, error) {
+func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*walkTask, *windows, error) {
 	id := job.ID()
 	if from == nil || from.Job != id || from.Level != level {
 		return nil, nil, fmt.Errorf("it has no values of variable %d of job %q, or those of another one", level+1, id)
@@ -311,7 +311,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 			return nil, nil, fmt.Errorf("the windows of %s: %w", variable.Name, err)
 		}
 	}
-	var todo []*task
+	var todo []*walkTask
 	if from.Active != nil {
 		one, err := r.task(job, level+1, from.Active)
 		if err != nil {
@@ -321,7 +321,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*t
 	}
 	rest, err := r.rest(from)
 	for _, v := range rest {
-		todo = append(todo, &task{job: job, level: level + 1, value: v.Value})
+		todo = append(todo, &walkTask{job: job, level: level + 1, value: v.Value})
 	}
 	for _, one := range todo {
 		if err == nil {

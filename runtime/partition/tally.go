@@ -295,7 +295,7 @@ func (t *Tally) Restore(saved json.RawMessage) error {
 		err = t.check(s)
 	}
 	if err != nil {
-		return runtime.Unusable(t.root.ID(), err)
+		return runtime.UnusableError(t.root.ID(), err)
 	}
 	t.takeUp(s)
 	return nil

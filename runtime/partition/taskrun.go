@@ -143,12 +143,12 @@ type foundState struct {
 func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 	at := foundState{Version: runtime.CheckpointVersion}
 	if r.position != nil {
-		err := runtime.CheckVersion(r.position)
+		err := runtime.Checkpoint(r.position).CheckVersion()
 		if err == nil {
 			err = json.Unmarshal(r.position, &at)
 		}
 		if err != nil {
-			return nil, runtime.Unusable(r.task.Job, err)
+			return nil, runtime.UnusableError(r.task.Job, err)
 		}
 	}
 	ended, err := r.storeValues(ctx, at)

@@ -15,11 +15,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A task is a job with values for the first of its variables. A task with a value for every
-// variable is a partition, whose steps are the pages of its list. Any other task searches for the
-// values of the next variable. Each value, and each item of a page that a child runs for, becomes a
-// task that runs after the step that found it.
-type task struct {
+// A walkTask is a task of a [Walk]: a job with values for the first of its variables. A task with a
+// value for every variable is a partition, whose steps are the pages of its list. Any other task
+// searches for the values of the next variable. Each value, and each item of a page that a child
+// runs for, becomes a task that runs after the step that found it. A [Task] is the form of a task
+// that machines exchange.
+type walkTask struct {
 	job   *compile.Job
 	level int       // number of variables of the job that have values
 	value any       // value of the last of these variables
@@ -33,15 +34,15 @@ type task struct {
 }
 
 // searches reports whether the task searches for values of a variable.
-func (t *task) searches() bool { return t.level < len(t.job.For) }
+func (t *walkTask) searches() bool { return t.level < len(t.job.For) }
 
 // A progress is the state of a task after a step: its position and the remaining tasks before the
 // next step.
 type progress struct {
-	position position // position in the list, after the last page
-	last     bool     // whether the step was the last
-	todo     []*task  // remaining tasks; the first may be running, the others may run ahead
-	windows  *windows // further tasks, or nil
+	position position    // position in the list, after the last page
+	last     bool        // whether the step was the last
+	todo     []*walkTask // remaining tasks; the first may be running, the others may run ahead
+	windows  *windows    // further tasks, or nil
 }
 
 // A frame is a running task on the stack of the walk. Its parent is the frame of the task that
@@ -49,19 +50,19 @@ type progress struct {
 type frame struct {
 	*treeRun
 	parent    *frame // nil for the root
-	task      *task
+	task      *walkTask
 	partition runtime.Partition
 	token     func() (position, error) // returns the position after the page that is being delivered; nil between pages
 	err       error                    // error of the sink, or of a task for an item
 
 	mu      sync.Mutex
-	changed sync.Cond // signals changes of todo to the task that begins others ahead
-	ahead   []*task   // tasks that began ahead of their turn and still have pages to forward
+	changed sync.Cond   // signals changes of todo to the task that begins others ahead
+	ahead   []*walkTask // tasks that began ahead of their turn and still have pages to forward
 	progress
 }
 
 // push returns the frame of a task.
-func (t *treeRun) push(parent *frame, child *task) *frame {
+func (t *treeRun) push(parent *frame, child *walkTask) *frame {
 	f := &frame{treeRun: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
 	f.changed.L = &f.mu
 	if parent != nil {
@@ -112,8 +113,8 @@ func (f *frame) search(ctx context.Context) error {
 }
 
 // taskFor returns the task for a value of the next variable.
-func (f *frame) taskFor(v any) *task {
-	return &task{job: f.task.job, level: f.task.level + 1, value: v}
+func (f *frame) taskFor(v any) *walkTask {
+	return &walkTask{job: f.task.job, level: f.task.level + 1, value: v}
 }
 
 // runPage forwards a page of the list, and runs the tasks for its items.
@@ -121,7 +122,7 @@ func (f *frame) runPage(ctx context.Context, page *runtime.Page) (err error) {
 	defer func() { f.err = err }()
 	f.token, f.last, f.todo = runtime.DeliveryOf(page).Checkpoint, page.Decision == trace.Stop, nil
 	err = f.eachChildItem(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
-		f.todo = append(f.todo, &task{job: job, level: 1, value: v})
+		f.todo = append(f.todo, &walkTask{job: job, level: 1, value: v})
 		return nil
 	})
 	if err != nil {
@@ -161,7 +162,7 @@ func (f *frame) runChildren(ctx context.Context) error {
 
 // runChild runs a task in its turn. If the task already runs ahead, runChild forwards its pages so
 // far, and lets the task forward the rest itself.
-func (f *frame) runChild(ctx context.Context, child *task) error {
+func (f *frame) runChild(ctx context.Context, child *walkTask) error {
 	if f.beginInTurn(child) {
 		return f.push(f, child).run(ctx)
 	}
@@ -171,13 +172,13 @@ func (f *frame) runChild(ctx context.Context, child *task) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ahead = slices.DeleteFunc(f.ahead, func(t *task) bool { return t == child })
+	f.ahead = slices.DeleteFunc(f.ahead, func(t *walkTask) bool { return t == child })
 	child.backlog.discard()
 	return nil
 }
 
 // currentChild returns the task whose turn it is, or nil after the last one.
-func (f *frame) currentChild() *task {
+func (f *frame) currentChild() *walkTask {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.todo) == 0 && !f.pullWindow() {
@@ -201,18 +202,18 @@ func (f *frame) pullWindow() bool {
 // popChild removes a task that has ended. If its window must be split, the tasks for its halves
 // come next. If the limit on partitions left out a task, popChild removes the other tasks of the
 // same job.
-func (f *frame) popChild(child *task) {
+func (f *frame) popChild(child *walkTask) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.todo[0] = nil // free what it holds
 	f.todo = f.todo[1:]
 	if child.split {
 		first, second, _ := divide(child.job, child.value)
-		f.todo = slices.Concat([]*task{f.taskFor(first), f.taskFor(second)}, f.todo)
+		f.todo = slices.Concat([]*walkTask{f.taskFor(first), f.taskFor(second)}, f.todo)
 	}
 	if f.limited[child.job] {
 		f.windows = nil
-		f.todo = slices.DeleteFunc(f.todo, func(other *task) bool { return other.job == child.job })
+		f.todo = slices.DeleteFunc(f.todo, func(other *walkTask) bool { return other.job == child.job })
 	}
 	f.changed.Broadcast()
 }

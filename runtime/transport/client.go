@@ -113,7 +113,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Do returns a response with a status below 400 if it can be a page. decide judges any other
 // response. If decide is nil or makes no decision, transient errors are retried, and all others are
 // returned.
-func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decision) (*Response, error) {
+func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) ErrorDecision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)
 	return c.Complete(ctx, call, response, err, decide)
 }
@@ -121,7 +121,7 @@ func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) Decis
 // Complete continues [Client.Do] for a call whose first attempt was made: response and err are the
 // results of [Client.Exchange].
 func (c *Client) Complete(
-	ctx context.Context, call Call, response *Response, err error, decide func(*Response) Decision,
+	ctx context.Context, call Call, response *Response, err error, decide func(*Response) ErrorDecision,
 ) (*Response, error) {
 	requests := 0
 	for attempt := 1; ; attempt++ {

@@ -17,9 +17,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// A Decision determines the treatment of a response whose status is not that of a page, such as
+// An ErrorDecision determines the treatment of a response whose status is not that of a page, such as
 // 202, 304, or 400 and above.
-type Decision struct {
+type ErrorDecision struct {
 	Action  Action
 	Message string // hint of the error, for [Fail]
 }
@@ -37,14 +37,16 @@ const (
 
 // judge returns the error of an attempt, which is nil if it succeeded, and reports whether to
 // retry it.
-func (c *Client) judge(ctx context.Context, call Call, r *Response, err error, decide func(*Response) Decision) (*failure.Error, bool) {
+func (c *Client) judge(
+	ctx context.Context, call Call, r *Response, err error, decide func(*Response) ErrorDecision,
+) (*failure.Error, bool) {
 	switch {
 	case err != nil:
 		return c.judgeError(ctx, call, err)
 	case IsPage(r.Status):
 		return c.judgePage(call, r)
 	}
-	var decision Decision
+	var decision ErrorDecision
 	if decide != nil {
 		decision = decide(r)
 	}
@@ -146,7 +148,7 @@ func (r *Response) Head() []byte {
 // KeepHead saves the result of Head, for a body that is about to be changed.
 func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
-// IsPage reports whether a response with the status is a page. A [Decision] may accept others.
+// IsPage reports whether a response with the status is a page. An [ErrorDecision] may accept others.
 func IsPage(status int) bool { return statusFault(status) == "" }
 
 // statusFault describes why a response with a status below 400 cannot be a page. It returns "" if

@@ -59,17 +59,17 @@ func TestAnErrorResponseNamesStatusAddressBodyAndFix(t *testing.T) {
 func TestADecisionAboutAnErrorResponseIsFollowed(t *testing.T) {
 	s, n := serve(t, status(400), status(200))
 	c, _ := clientFor(t, s.URL)
-	do := func(d Decision) (*Response, error) {
+	do := func(d ErrorDecision) (*Response, error) {
 		n.Store(0)
-		return c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return d })
+		return c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) ErrorDecision { return d })
 	}
-	r, err := do(Decision{Action: Accept})
+	r, err := do(ErrorDecision{Action: Accept})
 	require.NoError(t, err)
 	require.Equal(t, 400, r.Status)
-	r, err = do(Decision{Action: Retry})
+	r, err = do(ErrorDecision{Action: Retry})
 	require.NoError(t, err)
 	require.Equal(t, 200, r.Status)
-	_, err = do(Decision{Action: Fail, Message: "no such page"})
+	_, err = do(ErrorDecision{Action: Fail, Message: "no such page"})
 	require.ErrorIs(t, err, failure.ErrAPI)
 	require.ErrorContains(t, err, "no such page")
 }
@@ -78,11 +78,11 @@ func TestADecisionAboutAStatusThatIsNotThatOfAPageIsFollowed(t *testing.T) {
 	for _, code := range []int{202, 304} {
 		s, n := serve(t, status(code), status(200))
 		c, _ := clientFor(t, s.URL)
-		r, err := c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return Decision{Action: Accept} })
+		r, err := c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) ErrorDecision { return ErrorDecision{Action: Accept} })
 		require.NoError(t, err)
 		require.Equal(t, code, r.Status)
 		n.Store(0)
-		r, err = c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) Decision { return Decision{Action: Retry} })
+		r, err = c.Do(t.Context(), Call{Method: "GET", URL: s.URL}, func(*Response) ErrorDecision { return ErrorDecision{Action: Retry} })
 		require.NoError(t, err)
 		require.Equal(t, 200, r.Status)
 	}

@@ -91,7 +91,7 @@ func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.
 	}
 	marks := value.Map(e.Lists, func(l List) document.Mark { return document.Mark(l) })
 	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
-	page := runtime.StoredPage(*e.Record, e.Root, items, lists, final, checkpoint)
-	page.Kept = e.Kept
+	page := &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
+	runtime.DeliveryOf(page).Checkpoint = checkpoint
 	return page
 }
