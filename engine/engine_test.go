@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -124,4 +126,58 @@ func TestDiagnosticsDoNotShowSecrets(t *testing.T) {
 		"authentication": {"type": "bearer", "#token": "SECRET-7f3a"}, "nme": 1}, "config": {"jobs": [{"endpoint": "x"}]}}`))
 	require.ErrorContains(t, err, "***")
 	require.NotContains(t, err.Error(), "SECRET-7f3a")
+}
+
+// TestCancellingEndsARuleAndThePageIsRequestedAgain cancels a run during a rule that
+// would run for a second, and then fail.
+func TestCancellingEndsARuleAndThePageIsRequestedAgain(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		time.AfterFunc(100*time.Millisecond, cancel)
+		_, _ = w.Write([]byte("[" + strings.Repeat("1, ", 3000) + "2]"))
+	}))
+	defer server.Close()
+	e, err := engine.Load("config.json", []byte(`{"api": {"baseUrl": "`+server.URL+`", "pagination": {"method": "pagenum", "stopRules": [
+		"all(1..400000, items == body)"]}}, "config": {"jobs": [{"endpoint": "x"}]}}`))
+	require.NoError(t, err)
+	pages := 0
+	_, err = e.Run(ctx, func(context.Context, *engine.Page) error {
+		pages++
+		return nil
+	})
+	require.ErrorIs(t, err, engine.ErrCancelled)
+	require.Zero(t, pages, "the page was not judged, so a resumed run requests it again")
+}
+
+// committed notes the jobs that are complete.
+type committed struct {
+	jobs []string
+	err  error
+}
+
+func (c *committed) Page(context.Context, *engine.Page) error { return nil }
+
+func (c *committed) Commit(ctx context.Context, job engine.JobResult) error {
+	c.jobs = append(c.jobs, job.Job)
+	return errors.Join(ctx.Err(), c.err)
+}
+
+func TestASinkLearnsWhichJobsAreComplete(t *testing.T) {
+	e := load(t, []byte(`{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+		{"id": "good", "endpoint": "good"}, {"id": "bad", "endpoint": "bad"}, {"id": "late", "endpoint": "late"}]}}`),
+		engine.WithClock(instant{}), engine.WithKeepGoing(), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+			response, err := respond(r, "[1]")
+			if r.URL.Path == "/bad" {
+				response.StatusCode = http.StatusForbidden
+			}
+			return response, err
+		})))
+	sink := &committed{err: errors.New("disk full")}
+	_, err := e.RunTo(t.Context(), sink)
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.ErrorIs(t, err, sink.err)
+	require.Equal(t, []string{"good", "late"}, sink.jobs)
+
+	_, err = e.RunTo(t.Context(), nil)
+	require.ErrorIs(t, err, engine.ErrConfig)
 }
