@@ -38,9 +38,15 @@ func paged(pagination string) string {
 
 func TestEveryMistakeIsReportedWithItsPlaceAndFix(t *testing.T) {
 	const offset = `"method": "offset", "limit": 2`
+	var methods []string
+	for _, m := range rules.Builtin().Methods() {
+		if !m.KeboolaOnly {
+			methods = append(methods, m.Name)
+		}
+	}
 	for _, c := range []struct{ name, config, path, message, hint string }{
 		{"no method", paged(`{}`), "api.pagination", "method is missing",
-			"one of offset, pagenum, cursor, response.url, response.param, response.params, header.link, header.param, pagecount, keyset, graphql.relay, expression, multiple"},
+			"one of " + strings.Join(methods, ", ")},
 		{"unknown method", paged(`{"method": "ofset"}`), "api.pagination.method", `unknown method "ofset"`, `did you mean "offset"?`},
 		{"misspelt option", paged(`{` + offset + `, "offsetParm": "o"}`), "api.pagination.offsetParm", `unknown key "offsetParm"`,
 			`did you mean "offsetParam"?`},

@@ -49,11 +49,19 @@ func TestAGuardInAScrollerOverridesTheOneBesideIt(t *testing.T) {
 }
 
 func TestRulesAreOrdered(t *testing.T) {
-	require.Equal(t, []string{
-		"samePage complete", "repeatedExchange failed", "sameItems failed", "repeatedItems failed", "maxPages failed",
+	var want []string
+	for _, g := range rules.Builtin().Guards() {
+		switch g.Policy {
+		case rules.PolicyStop:
+			want = append(want, g.ID+" "+string(g.Outcome))
+		case rules.PolicyFail:
+			want = append(want, g.ID+" failed")
+		}
+	}
+	require.Equal(t, append(want,
 		"limitStop.count limited", "forceStop.pages limited", "stopRules[0] complete",
 		"a.forceStop.pages limited", "pagenum.empty complete", "a.stopRules[0] complete", "own guarded",
-	}, stops(t, `{"method": "multiple", "default": "a", "forceStop": {"pages": 9}, "limitStop": {"count": 5}, "stopRules": ["count == 1"],
+	), stops(t, `{"method": "multiple", "default": "a", "forceStop": {"pages": 9}, "limitStop": {"count": 5}, "stopRules": ["count == 1"],
 		"scrollers": {"a": {"method": "pagenum", "forceStop": {"pages": 8}, "stopRules": ["count == 2", {"name": "own", "when": "count == 3", "outcome": "guarded"}]}}}`),
 		"guards, then what is next to the scroller, then the scroller's: shared rules, the method's, the user's")
 }
@@ -248,14 +256,22 @@ func TestJobsDoNotShareTheRulesThatAreAddedToOne(t *testing.T) {
 		_, lowered, found := load(t, `{"api": {"baseUrl": "https://api.test/"`+http+`}, "config": {"jobs": [{"endpoint": "a"},
 			{"endpoint": "b", "for": {"n": {"values": [1, 2]}}, "params": {"n": {"expr": "n"}}}, {"endpoint": "c"}]}}`, rules.Options{})
 		require.NoError(t, found.Err())
-		for _, set := range lowered.Jobs {
-			var own []string
+		var first []string
+		for i, set := range lowered.Jobs {
+			var own, audit []string
 			for _, r := range set.Rules {
-				if r.Role != rules.Audit {
+				if r.Role == rules.Audit {
+					audit = append(audit, r.ID)
+				} else {
 					own = append(own, r.ID)
 				}
 			}
-			require.Len(t, set.Rules, len(own)+19, "the audit, without the rule for windows that are split")
+			if i == 0 {
+				first = audit
+			}
+			require.Equal(t, first, audit)
+			require.Contains(t, audit, "audit.total")
+			require.NotContains(t, audit, "audit.window", "no job splits windows")
 			all = append(all, own)
 		}
 		return all

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// judged returns the run of a job with ten rules, on a page that meets none of them.
+// judged returns the run of a job with eleven rules or more, on a page that meets none of them.
 func judged(tb testing.TB, items int) *listRun {
 	jobs := compiled(tb, `{"api": {"baseUrl": "https://api.test/", "pagination": {
 		"method": "offset", "limit": 1000,
@@ -19,7 +19,7 @@ func judged(tb testing.TB, items int) *listRun {
 		"limitStop": {"count": 1099511627776},
 		"guards": {"maxPages": 100000, "samePage": "stop", "repeatedExchange": "fail", "sameItems": "ignore"}}},
 		"config": {"jobs": [{"endpoint": "users"}]}}`)
-	require.Len(tb, jobs[0].Stops, 11)
+	require.GreaterOrEqual(tb, len(jobs[0].Stops), 11)
 	r := newListRun(tb.Context(), Loop{}, List{Partition: Partition{Job: jobs[0]}}, nil)
 	_, err := r.firstRequest()
 	require.NoError(tb, err)
@@ -29,7 +29,7 @@ func judged(tb testing.TB, items int) *listRun {
 	return r
 }
 
-// BenchmarkJudge measures the verdicts of ten rules on a page.
+// BenchmarkJudge measures the verdicts of a job's rules on a page.
 func BenchmarkJudge(b *testing.B) {
 	for _, items := range []int{10, 100_000} {
 		b.Run(fmt.Sprintf("items=%d", items), func(b *testing.B) {
