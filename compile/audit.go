@@ -14,15 +14,15 @@ import (
 type auditor struct {
 	mu     sync.Mutex
 	shared *shared
-	known  map[string]*Condition // conditions by the ID of the rule
+	known  map[string]*Trigger // by the ID of the rule
 }
 
 var sharedAuditor = sync.OnceValue(func() *auditor {
-	return &auditor{shared: newShared(nil), known: map[string]*Condition{}}
+	return &auditor{shared: newShared(nil), known: map[string]*Trigger{}}
 })
 
-// condition returns a rule, compiled.
-func (a *auditor) condition(rule *rules.Rule) *Condition {
+// trigger returns a compiled rule.
+func (a *auditor) trigger(rule *rules.Rule) *Trigger {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.known[rule.ID]
@@ -33,25 +33,25 @@ func (a *auditor) condition(rule *rules.Rule) *Condition {
 	return known
 }
 
-func (a *auditor) compile(rule rules.Rule) *Condition {
+func (a *auditor) compile(rule rules.Rule) *Trigger {
 	c := compilation{shared: a.shared, set: &rules.Ruleset{}}
 	e, err := c.expression(rule, rules.ScopeAudit)
 	if err != nil {
 		panic("rule " + rule.ID + ": " + err.Error()) // TestEveryRuleOfTheAuditIsCompiled
 	}
-	return &Condition{Expression: e, Message: c.message(rule)}
+	return &Trigger{Expression: e, Message: c.message(rule)}
 }
 
 // Audit returns the rules of the audit, for the last page of a list.
-func (j *Job) Audit() []*Condition {
-	var all []*Condition
+func (j *Job) Audit() []*Trigger {
+	var all []*Trigger
 	for i := range j.Set.Rules {
 		if rule := &j.Set.Rules[i]; rule.Role == rules.Audit {
-			all = append(all, sharedAuditor().condition(rule))
+			all = append(all, sharedAuditor().trigger(rule))
 		}
 	}
 	return all
 }
 
 // AuditRule returns one of the rules of [Job.Audit], those of Set.Rules with that role.
-func (j *Job) AuditRule(rule *rules.Rule) *Condition { return sharedAuditor().condition(rule) }
+func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditor().trigger(rule) }

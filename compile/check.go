@@ -21,7 +21,7 @@ func (c *compilation) checkJob(j *Job) {
 	if len(j.Stops) == 0 {
 		return
 	}
-	c.constantConditions(j)
+	c.constantTriggers(j)
 	if c.pairs += len(j.Stops) * len(j.Stops); c.pairs <= maxPairs {
 		c.shadowedRules(j)
 		c.contradictions(j)
@@ -59,8 +59,8 @@ func askedFor(r rules.Rule) rules.Rule {
 	return r
 }
 
-// constantConditions finds conditions that are the same on every page.
-func (c *compilation) constantConditions(j *Job) {
+// constantTriggers finds triggers that are the same on every page.
+func (c *compilation) constantTriggers(j *Job) {
 	p := j.Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		r, stops := askedFor(s.Rule), s.Rule.Role == rules.Stop
@@ -128,8 +128,8 @@ func (c *compilation) contradictions(j *Job) {
 	}
 }
 
-// onlyPath returns the path of the body that is all that two conditions read.
-func onlyPath(a, b *Condition) ([]string, bool) {
+// onlyPath returns the path of the body that is all that two triggers read.
+func onlyPath(a, b *Trigger) ([]string, bool) {
 	var path []string
 	for _, reads := range [][]language.Read{a.Reads, b.Reads} {
 		for _, r := range reads {
@@ -142,9 +142,9 @@ func onlyPath(a, b *Condition) ([]string, bool) {
 	return path, len(a.Reads) > 0 && len(b.Reads) > 0
 }
 
-// contradict reports whether one of two conditions is met whatever the body has at
+// contradict reports whether one of two triggers is met whatever the body has at
 // a path, but not always the same one.
-func contradict(a, b *Condition, path []string) bool {
+func contradict(a, b *Trigger, path []string) bool {
 	bodies := []rules.Object{{}}
 	for _, v := range samples {
 		bodies = append(bodies, rules.Object{}.WithPath(path, v))
@@ -160,8 +160,8 @@ func contradict(a, b *Condition, path []string) bool {
 	return differ
 }
 
-func (c *Condition) meets(body rules.Object) bool {
-	met, err := c.EvalBool(&language.Machine{}, &rules.Context{Page: 1, Body: body})
+func (t *Trigger) meets(body rules.Object) bool {
+	met, err := t.EvalBool(&language.Machine{}, &rules.Context{Page: 1, Body: body})
 	return err == nil && met
 }
 
@@ -294,8 +294,8 @@ func (j *Job) variableVaries(name string, seen []string) bool {
 // Prover returns what proves facts about the expressions of the job.
 func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Set} }
 
-// WhyNever says why a condition can never be true; empty: it can.
-func (j *Job) WhyNever(c *Condition) string {
+// WhyNever says why a trigger can never be met. It returns "" if it can.
+func (j *Job) WhyNever(c *Trigger) string {
 	if j.Prover().Condition(c.Expression) != language.Never {
 		return ""
 	}
@@ -305,16 +305,16 @@ func (j *Job) WhyNever(c *Condition) string {
 	return "it is never true"
 }
 
-// comparesAbsentLimit reports whether a condition reads the page size, although there is none.
-func (j *Job) comparesAbsentLimit(c *Condition) bool {
+// comparesAbsentLimit reports whether a trigger reads the page size, although none is set.
+func (j *Job) comparesAbsentLimit(c *Trigger) bool {
 	none := j.Set.Limit == nil && j.Set.LimitBy == ""
 	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })
 }
 
 // Unreached says of each rule that is never the reason to stop why not.
-func (j *Job) Unreached() map[*Condition]string {
-	why, best := map[*Condition]string{}, map[string]*Condition{}
-	bounds := map[*Condition]language.Bound{}
+func (j *Job) Unreached() map[*Trigger]string {
+	why, best := map[*Trigger]string{}, map[string]*Trigger{}
+	bounds := map[*Trigger]language.Bound{}
 	for _, s := range j.Stops {
 		if why[s] = j.WhyNever(s); why[s] != "" {
 			continue

@@ -17,10 +17,10 @@ type Job struct {
 	Set      *rules.Ruleset
 	Binds    []*language.Expression // computed values of the job's own request, for each partition
 	Init     []*language.Expression // initial values of the state's variables
-	Stops    []*Condition           // conditions in the order in which they give the reason
+	Stops    []*Trigger             // stopping rules in the order in which they give the reason
 	Next     []*language.Expression // values of the state's variables after a page
 	Parts    []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
-	OnErrors []*Condition           // conditions for error responses; the first that is met decides
+	OnErrors []*Trigger             // rules for error responses; the first that is met decides
 	Keeps    []*language.Expression // values for the next run
 	Shape    Shape
 	Needs    Needs
@@ -44,8 +44,9 @@ type Job struct {
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
 }
 
-// Condition is a compiled condition with its message.
-type Condition struct {
+// A Trigger is a compiled rule that is met if its expression is true: a stopping rule, an onError rule
+// or a rule of the audit.
+type Trigger struct {
 	*language.Expression
 	Message *Message
 }
@@ -130,9 +131,9 @@ func (c *compilation) job() *Job {
 		case rules.Next:
 			job.Next = append(job.Next, e)
 		case rules.Stop:
-			job.Stops = append(job.Stops, c.condition(job, e))
+			job.Stops = append(job.Stops, c.trigger(job, e))
 		case rules.OnError:
-			job.OnErrors = append(job.OnErrors, c.condition(job, e))
+			job.OnErrors = append(job.OnErrors, c.trigger(job, e))
 		case rules.Keep:
 			job.Keeps = append(job.Keeps, e)
 		case rules.Filter, rules.Set, rules.Remove:
@@ -182,13 +183,13 @@ func (c *compilation) report(rule rules.Rule, err error) {
 	c.found.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
 }
 
-// condition compiles the message of a condition.
-func (c *compilation) condition(job *Job, e *language.Expression) *Condition {
+// trigger compiles the message of a rule.
+func (c *compilation) trigger(job *Job, e *language.Expression) *Trigger {
 	m := c.message(e.Rule)
 	for _, hole := range m.holes {
 		job.add(hole)
 	}
-	return &Condition{Expression: e, Message: m}
+	return &Trigger{Expression: e, Message: m}
 }
 
 // add records the values that an expression needs of the responses, and the
@@ -249,9 +250,9 @@ func anyReads(list []*language.Expression, f func(language.Read) bool) bool {
 	return slices.ContainsFunc(list, func(e *language.Expression) bool { return slices.ContainsFunc(e.Reads, f) })
 }
 
-// Expressions returns conditions as expressions.
-func Expressions(conditions []*Condition) []*language.Expression {
-	return value.Map(conditions, func(c *Condition) *language.Expression { return c.Expression })
+// Expressions returns the expressions of triggers.
+func Expressions(triggers []*Trigger) []*language.Expression {
+	return value.Map(triggers, func(t *Trigger) *language.Expression { return t.Expression })
 }
 
 // ID returns the id of the job.

@@ -57,7 +57,7 @@ func (j *Job) MaxPages() int {
 }
 
 // OnlyPage returns the rule that stops after the first page whatever the response.
-func (j *Job) OnlyPage() (*Condition, bool) {
+func (j *Job) OnlyPage() (*Trigger, bool) {
 	for _, s := range j.Stops {
 		if j.stopsFirst(s) {
 			return s, true
@@ -66,7 +66,7 @@ func (j *Job) OnlyPage() (*Condition, bool) {
 	return nil, false
 }
 
-func (j *Job) stopsFirst(s *Condition) bool {
+func (j *Job) stopsFirst(s *Trigger) bool {
 	p := j.Prover()
 	if p.Condition(s.Expression) == language.Always {
 		return true

@@ -302,7 +302,7 @@ func (e *Engine) checkJobs() error {
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // missing inputs are nil
-	return explain.Explain(e.cfg, e.selected(), explain.Facts{
+	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
 		Inputs: inputs, Kept: e.settings.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 	})
 }

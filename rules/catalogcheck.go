@@ -86,43 +86,43 @@ type addition struct {
 	all    []error
 }
 
-func (e *addition) wrong(format string, args ...any) {
-	e.all = append(e.all, fmt.Errorf("%s: %w", e.name, fmt.Errorf(format, args...)))
+func (a *addition) wrong(format string, args ...any) {
+	a.all = append(a.all, fmt.Errorf("%s: %w", a.name, fmt.Errorf(format, args...)))
 }
 
-func (e *addition) err() error { return errors.Join(e.all...) }
+func (a *addition) err() error { return errors.Join(a.all...) }
 
 // identifier checks a name, which must not hold any of some characters.
-func (e *addition) identifier(what, name, forbidden string) {
+func (a *addition) identifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
-		e.wrong("%s must not be empty or contain spaces, braces or any of %q: %q", what, forbidden, name)
+		a.wrong("%s must not be empty or contain spaces, braces or any of %q: %q", what, forbidden, name)
 	}
 }
 
 // table checks a table of fields, whose settings have prefix before their names.
-func (e *addition) table(prefix string, fields []Field) {
+func (a *addition) table(prefix string, fields []Field) {
 	for i, f := range fields {
 		name := prefix + f.Name
-		e.identifier("the name of a setting", f.Name, ".")
+		a.identifier("the name of a setting", f.Name, ".")
 		if _, twice := find(fields[:i], f.Name); twice {
-			e.wrong("setting %s: declared twice", name)
+			a.wrong("setting %s: declared twice", name)
 		}
 		for _, other := range []string{f.DefaultOf, f.Delimiter} {
 			if _, ok := find(fields, other); other != "" && !ok {
-				e.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
+				a.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
 			}
 		}
 		for _, dialect := range dialects {
-			e.fallback(name, dialect, f)
+			a.fallback(name, dialect, f)
 		}
 		if f.Kind == Block {
-			e.table(name+".", f.Fields)
+			a.table(name+".", f.Fields)
 		}
 	}
 }
 
 // fallback checks that the default of a field is a value that it accepts.
-func (e *addition) fallback(name, dialect string, f Field) {
+func (a *addition) fallback(name, dialect string, f Field) {
 	kind, fallback := f.in(dialect)
 	if fallback == nil {
 		return
@@ -132,16 +132,16 @@ func (e *addition) fallback(name, dialect string, f Field) {
 		_, err = f.oneOf(text)
 	}
 	if err != nil {
-		e.wrong("setting %s: the default: %v", name, err)
+		a.wrong("setting %s: the default: %v", name, err)
 	}
 }
 
 // setting checks that a setting exists, and returns its field.
-func (e *addition) setting(at, name string) Field {
-	fields, f, ok := e.fields, Field{}, false
+func (a *addition) setting(at, name string) Field {
+	fields, f, ok := a.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
 		if f, ok = find(fields, part); !ok {
-			e.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(names(fields), ", "))
+			a.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(names(fields), ", "))
 			return Field{}
 		}
 		fields = f.Fields
@@ -151,52 +151,52 @@ func (e *addition) setting(at, name string) Field {
 
 // row checks the names in a row of a table: the settings of its conditions, the setting whose
 // members it is for, and the names in its texts, which are settings or names in more.
-func (e *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
+func (a *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
 	for _, c := range only {
-		e.setting(at, c.Setting)
+		a.setting(at, c.Setting)
 	}
 	if each != "" {
 		more = append(slices.Clone(more), "each")
-		if f := e.setting(at, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-			e.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
+		if f := a.setting(at, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+			a.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
 		}
 	}
 	for _, text := range texts {
 		if strings.Count(text, "${") > strings.Count(text, "}") {
-			e.wrong("%s: ${ without }: %s", at, text)
+			a.wrong("%s: ${ without }: %s", at, text)
 			continue
 		}
 		expand(text, func(name string) string {
 			name, _, _ = strings.Cut(name, " ") // without the noun
 			if !slices.Contains(more, name) {
-				e.setting(at, name)
+				a.setting(at, name)
 			}
 			return ""
 		})
 	}
 }
 
-func (e *addition) overlay(o Overlay) {
-	e.row("IncludeParams", o.IncludeParams, "", nil)
-	e.row("ApplyToFirst", o.ApplyToFirst, "", nil)
+func (a *addition) overlay(o Overlay) {
+	a.row("IncludeParams", o.IncludeParams, "", nil)
+	a.row("ApplyToFirst", o.ApplyToFirst, "", nil)
 	parts := append([]Part{o.URL, o.Endpoint, o.Method}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		at := strings.TrimSpace("part " + p.Name)
-		e.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Keboola, p.Says)
+		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Keboola, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
-			e.wrong("%s: Value must be an expression", at)
+			a.wrong("%s: Value must be an expression", at)
 		}
 	}
 }
 
-func (e *addition) stopRule(at string, t StopRule) {
-	e.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
-	e.row(at, nil, "", nil, t.Message)
-	e.row(at, nil, "", phraseNames, t.Clause)
+func (a *addition) stopRule(at string, t StopRule) {
+	a.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
+	a.row(at, nil, "", nil, t.Message)
+	a.row(at, nil, "", phraseNames, t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
-		e.wrong("%s: When, Clause and Message must not be empty", at)
+		a.wrong("%s: When, Clause and Message must not be empty", at)
 	}
 	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
-		e.wrong("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
+		a.wrong("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
 	}
 }

@@ -28,10 +28,10 @@ type Config struct {
 	Inputs         []Input
 	Tests          []Test
 
-	Facts   []Fact
-	Source  *diag.Source // the text; nil when built in Go
-	Secrets []string     // values that must never be printed
-	Env     []string     // names of the environment variables that {"env": "NAME"} names
+	Properties []Property
+	Source     *diag.Source // the text; nil when built in Go
+	Secrets    []string     // values that must never be printed
+	Env        []string     // names of the environment variables that {"env": "NAME"} names
 
 	pages      int             // Options.Pages
 	pagination *pagination     // nil for one request per job
@@ -83,7 +83,7 @@ var apiFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
-	{Name: "allowedOrigins", Kind: List, Fact: "base address", Each: &Field{Kind: Text},
+	{Name: "allowedOrigins", Kind: List, Subject: "base address", Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Idle: Off, Doc: "retries, as the reference implementation configures them"},
@@ -99,7 +99,7 @@ var configFields = []Field{
 	{Name: "limits", Kind: Block, Doc: "limits of the run as a whole", Fields: limitsFields},
 	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
-	{Name: "debug", Kind: Flag, Fact: "detailed log", Default: false, Doc: "log in detail"},
+	{Name: "debug", Kind: Flag, Subject: "detailed log", Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
 		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override those of `api.http.headers`"},
 	}},
@@ -160,7 +160,7 @@ func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
 func (c *Config) FirstRequest(job Job) requests.Request {
 	r := requests.Request{
 		Method: job.Method, Base: c.base, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers,
-		Encoding: SwitchesOf(c.Dialect).encoding,
+		Encoding: SwitchesOf(c.Dialect).Encoding,
 	}
 	if len(job.Headers) > 0 {
 		r.Headers = r.Headers.Merge(job.Headers)

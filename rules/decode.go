@@ -122,7 +122,7 @@ func (d *decoder) root(root any) {
 			c.Jobs = append(c.Jobs, job)
 		}
 	}
-	c.Facts = facts(s, "", rootFields)
+	c.Properties = properties(s, "", rootFields)
 	d.checkTables(api)
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
@@ -134,29 +134,29 @@ func (d *decoder) root(root any) {
 	}
 }
 
-// A Fact is a value of the configuration that becomes no rule.
-type Fact struct {
-	Part  string // [Field].Fact
-	Path  string // without "parameters"
-	Value any
+// A Property is a value of a configuration that is not in a rule.
+type Property struct {
+	Subject string // see [Field].Subject
+	Path    string // without "parameters"
+	Value   any
 }
 
-// facts returns the facts among the settings of an object, or of the objects in it.
-func facts(s settings, path string, fields []Field) []Fact {
-	var all []Fact
+// properties returns the properties among the settings of an object, or of the objects in it.
+func properties(s settings, path string, fields []Field) []Property {
+	var all []Property
 	for i := range fields {
 		f := &fields[i]
-		if f.Fact == "" && f.Kind != Block {
+		if f.Subject == "" && f.Kind != Block {
 			continue
 		}
 		switch at := diag.Join(path, f.Name); f.Kind {
 		case Block:
-			all = append(all, facts(s, at, f.Fields)...)
+			all = append(all, properties(s, at, f.Fields)...)
 		case List:
 			texts := slices.Sorted(slices.Values(s.get(at).texts())) // their order does not matter
-			all = append(all, Fact{f.Fact, at, strings.Join(texts, ", ")})
+			all = append(all, Property{f.Subject, at, strings.Join(texts, ", ")})
 		default:
-			all = append(all, Fact{f.Fact, at, s.get(at).Value})
+			all = append(all, Property{f.Subject, at, s.get(at).Value})
 		}
 	}
 	return all

@@ -32,13 +32,13 @@ type Switches struct {
 	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
 	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
 
-	encoding requests.Encoding // the encoding of queries and bodies
+	Encoding requests.Encoding // the encoding of queries and bodies
 
-	optionalMethod bool // pagination without a method is no pagination, instead of an error
-	ignoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
-	mergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
-	nestedMultiple bool // a scroller of method multiple may have that method itself
-	loginAlone     bool // the request of a login has none of the parameters of all requests
+	OptionalMethod bool // pagination without a method is no pagination, instead of an error
+	IgnoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
+	MergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
+	NestedMultiple bool // a scroller of method multiple may have that method itself
+	LoginAlone     bool // the request of a login has none of the parameters of all requests
 }
 
 // SwitchesOf returns the switches of a dialect.
@@ -47,8 +47,8 @@ func SwitchesOf(dialect string) Switches {
 		return Switches{}
 	}
 	return Switches{
-		encoding: requests.PHP, optionalMethod: true, ignoreUnknown: true, RelativeToBase: true, loginAlone: true, PHPVolume: true,
-		mergeScroll: true, nestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
+		Encoding: requests.PHP, OptionalMethod: true, IgnoreUnknown: true, RelativeToBase: true, LoginAlone: true, PHPVolume: true,
+		MergeScroll: true, NestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
 		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
 	}
 }

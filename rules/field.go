@@ -59,9 +59,9 @@ type Field struct {
 	// the values in it. Kinds of a single value allow it anyway.
 	Env bool
 
-	// Fact says what the comparison of two configurations calls the value, if that becomes no
-	// rule: "limits". Its name there is the path of the key.
-	Fact string
+	// Subject is the heading in a comparison of two configurations under which the value is, if it
+	// is not in a rule: "limits". Its name there is the path of the key.
+	Subject string
 
 	// Unsupported says what a known key of the reference would change: a key
 	// that is not supported yet is never silently ignored.

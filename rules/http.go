@@ -56,9 +56,10 @@ var httpFields = []Field{
 	retryCodesField,
 	retryHeaderField,
 	{Name: "rateLimit", Kind: Block, Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
-		{Name: "remaining", Kind: Text, Fact: "rate limit", Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
-			"without it the next request waits after every response with `reset`"},
-		{Name: "reset", Kind: Text, Fact: "rate limit", Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
+		{Name: "remaining", Kind: Text, Subject: "rate limit",
+			Doc: "header with the number of requests that are left: `X-RateLimit-Remaining`; " +
+				"without it the next request waits after every response with `reset`"},
+		{Name: "reset", Kind: Text, Subject: "rate limit", Required: true, Doc: "header that says when there are more: `X-RateLimit-Reset`, " +
 			"in seconds from now or as a time in seconds or milliseconds since 1970"},
 	}},
 	{Name: "timeout", Kind: Seconds, Doc: "how long a request may take, from sending it to the last byte of its response; " +
@@ -70,11 +71,11 @@ var httpFields = []Field{
 		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
 	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},
-	{Name: "maxBodyBytes", Kind: Count, Fact: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
-	{Name: "maxItemsPerPage", Kind: Count, Fact: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
-	{Name: "maxValueBytes", Kind: Count, Fact: "limits", Default: 256 << 20,
+	{Name: "maxBodyBytes", Kind: Count, Subject: "limits", Default: 1 << 30, Doc: "maximum size of a response, decompressed, in bytes"},
+	{Name: "maxItemsPerPage", Kind: Count, Subject: "limits", Default: 1_000_000, Doc: "maximum number of items in a response"},
+	{Name: "maxValueBytes", Kind: Count, Subject: "limits", Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
-	{Name: "maxDepth", Kind: Count, Fact: "limits", Default: 512, Doc: "maximum nesting of a response"},
+	{Name: "maxDepth", Kind: Count, Subject: "limits", Default: 512, Doc: "maximum nesting of a response"},
 	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Unsupported: OnSpec,
 		Doc: "names of headers that `config.http.headers` must have"},
 }

@@ -186,16 +186,16 @@ func (f functions) source(path string, v any) (source string, hidden bool) {
 	}
 	parts := make([]string, len(object))
 	for i, m := range object {
-		part, secret := f.source(diag.Join(path, m.Name), m.Value)
-		parts[i], hidden = strconv.Quote(m.Name)+": "+part, hidden || secret
+		part, hides := f.source(diag.Join(path, m.Name), m.Value)
+		parts[i], hidden = strconv.Quote(m.Name)+": "+part, hidden || hides
 	}
 	return "{" + strings.Join(parts, ", ") + "}", hidden
 }
 
 func (f functions) sources(path string, list []any) (sources []string, hidden bool) {
 	for i, v := range list {
-		source, secret := f.source(diag.Index(path, i), v)
-		sources, hidden = append(sources, source), hidden || secret
+		source, hides := f.source(diag.Index(path, i), v)
+		sources, hidden = append(sources, source), hidden || hides
 	}
 	return sources, hidden
 }

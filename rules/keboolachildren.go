@@ -228,8 +228,8 @@ func (k *keboolaConfig) comparison(path, text, item string) string {
 		return "true"
 	}
 	operator := text[at[0]:at[1]]
-	value, _, _ := strings.Cut(text[at[1]:], operator)
-	left, right := FormatPath(item, k.split(text[:at[0]], ".")), strconv.Quote(value)
+	operand, _, _ := strings.Cut(text[at[1]:], operator)
+	left, right := FormatPath(item, k.split(text[:at[0]], ".")), strconv.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

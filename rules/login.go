@@ -30,7 +30,7 @@ var apiRequestFields = []Field{
 
 // LoginParams returns the parameters of all requests that a login has, too.
 func (c *Config) LoginParams() Object {
-	if SwitchesOf(c.Dialect).loginAlone {
+	if SwitchesOf(c.Dialect).LoginAlone {
 		return nil
 	}
 	return c.HTTP.Params

@@ -147,7 +147,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 // be used.
 func (l *lowerer) scroller(s setting) *pagination {
 	p, _ := s.Value.(*pagination)
-	if p == nil || p.method.Name != Multiple || l.switches.nestedMultiple {
+	if p == nil || p.method.Name != Multiple || l.switches.NestedMultiple {
 		return p
 	}
 	l.diags.Errorf(diag.Value(diag.Join(s.path(), "method")), "a scroller cannot have method %s itself", Multiple).

@@ -10,20 +10,20 @@ import (
 
 // nextRequest adds the parts of the next request: the method's, to which the
 // user's are applied.
-func (s *pager) nextRequest() {
-	parts := s.methodParts()
-	own := s.userParts()
+func (p *pager) nextRequest() {
+	parts := p.methodParts()
+	own := p.userParts()
 	if own.has(URL) || own.has(Endpoint) {
 		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == URL || r.Role == Endpoint })
 	}
 	for _, r := range own {
 		parts.put(r)
 	}
-	if len(parts) == 0 && s.method.Next.empty() {
-		s.diags.Errorf(diag.Value(s.path), "method %s needs nextRequest, which makes the next request", s.method.Name).
+	if len(parts) == 0 && p.method.Next.empty() {
+		p.diags.Errorf(diag.Value(p.path), "method %s needs nextRequest, which makes the next request", p.method.Name).
 			WithHint(`for instance "nextRequest": {"params": {"page": "page + 1"}}`)
 	}
-	s.set.Rules = append(s.set.Rules, parts...)
+	p.set.Rules = append(p.set.Rules, parts...)
 }
 
 // requestParts are parts of the next request, in order.
@@ -70,15 +70,15 @@ func (o Overlay) empty() bool {
 }
 
 // methodParts returns the parts of the method.
-func (s *pager) methodParts() requestParts {
-	o := s.method.Next
+func (p *pager) methodParts() requestParts {
+	o := p.method.Next
 	if o.IncludeParams != nil {
-		s.set.IncludeParams = s.settings.hold(o.IncludeParams)
+		p.set.IncludeParams = p.settings.hold(o.IncludeParams)
 	}
 	var parts requestParts
 	add := func(role Role, list ...Part) {
-		for _, p := range list {
-			for _, r := range s.methodPart(role, p) {
+		for _, one := range list {
+			for _, r := range p.methodPart(role, one) {
 				parts.put(r)
 			}
 		}
@@ -88,16 +88,16 @@ func (s *pager) methodParts() requestParts {
 	add(HTTPVerb, o.Method)
 	add(Param, o.Params...)
 	add(Body, o.Body...)
-	s.first(parts, o.ApplyToFirst)
+	p.first(parts, o.ApplyToFirst)
 	return parts
 }
 
 // first sets whether parts are in the first request, as settings say.
-func (s *pager) first(parts requestParts, when Conditions) {
+func (p *pager) first(parts requestParts, when Conditions) {
 	for i := range parts {
-		parts[i].First = when != nil && s.settings.hold(when)
+		parts[i].First = when != nil && p.settings.hold(when)
 		for _, c := range when {
-			if use, known := s.use(c.Setting); known {
+			if use, known := p.use(c.Setting); known {
 				parts[i].FirstBy = &use
 			}
 		}
@@ -105,55 +105,55 @@ func (s *pager) first(parts requestParts, when Conditions) {
 }
 
 // methodPart returns what one part of a method's overlay adds.
-func (s *pager) methodPart(role Role, p Part) []Rule {
-	if p.Value == "" || !s.settings.hold(p.Only) {
+func (p *pager) methodPart(role Role, row Part) []Rule {
+	if row.Value == "" || !p.settings.hold(row.Only) {
 		return nil
 	}
-	source := s.source(p.Value, p.Keboola)
-	if p.Each == "" {
-		r := part(role, s.settings.say(p.Name, nil), s.settings.bind(source), s.fromMethod())
-		r.Says, r.Uses = s.settings.say(p.Says, nil), s.uses(p.Only, p.Name, source)
-		r.Hint = p.Hint
+	source := p.source(row.Value, row.Keboola)
+	if row.Each == "" {
+		r := part(role, p.settings.say(row.Name, nil), p.settings.bind(source), p.fromMethod())
+		r.Says, r.Uses = p.settings.say(row.Says, nil), p.uses(row.Only, row.Name, source)
+		r.Hint = row.Hint
 		return []Rule{r}
 	}
 	var out []Rule
-	for _, m := range s.settings.get(p.Each).object() {
+	for _, m := range p.settings.get(row.Each).object() {
 		v := m.Value
-		if had, ok := s.set.Job.Params.Get(m.Name); ok && s.switches.mergeScroll && s.set.IncludeParams {
+		if had, ok := p.set.Job.Params.Get(m.Name); ok && p.switches.MergeScroll && p.set.IncludeParams {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
-		settings := s.settings.with("each", setting{Value: v})
-		r := part(role, m.Name, settings.bind(source), s.origin(Author{}, diag.Join(s.settings.get(p.Each).path(), m.Name)))
-		r.Says = settings.say(p.Says, nil)
+		settings := p.settings.with("each", setting{Value: v})
+		r := part(role, m.Name, settings.bind(source), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
+		r.Says = settings.say(row.Says, nil)
 		out = append(out, r)
 	}
 	return out
 }
 
 // userParts returns the parts that the user wrote in nextRequest.
-func (s *pager) userParts() requestParts {
+func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
-		if one := s.settings.get("nextRequest." + string(role)); one.Value != nil {
-			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), s.origin(Author{}, one.path())))
+		if one := p.settings.get("nextRequest." + string(role)); one.Value != nil {
+			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), p.origin(Author{}, one.path())))
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {
-		s.diags.Errorf(diag.Value(s.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
+		p.diags.Errorf(diag.Value(p.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{Param, Header, Body} {
-		parts = append(parts, s.named(role)...)
+		parts = append(parts, p.named(role)...)
 	}
-	switch include := s.settings.get("nextRequest.includeParams"); {
+	switch include := p.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
-		s.set.IncludeParams = include.flag()
+		p.set.IncludeParams = include.flag()
 	case parts.has(URL):
-		s.set.IncludeParams = false
+		p.set.IncludeParams = false
 	}
-	s.first(parts, Conditions{With("nextRequest.applyToFirst")})
-	if wait := s.settings.get("nextRequest.after"); wait.Value != nil {
-		parts = append(parts, part(After, "", wait.text(), s.origin(Author{}, wait.path())))
+	p.first(parts, Conditions{With("nextRequest.applyToFirst")})
+	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
+		parts = append(parts, part(After, "", wait.text(), p.origin(Author{}, wait.path())))
 	}
 	return parts
 }
@@ -169,30 +169,30 @@ func addressOrVerb(role Role, source string) string {
 
 // named returns params, headers or body: one expression for each name, or one for
 // all.
-func (s *pager) named(role Role) []Rule {
-	one := s.settings.get("nextRequest." + string(role))
+func (p *pager) named(role Role) []Rule {
+	one := p.settings.get("nextRequest." + string(role))
 	if one.text() != "" {
-		return []Rule{part(role, "", one.text(), s.origin(Author{}, one.path()))}
+		return []Rule{part(role, "", one.text(), p.origin(Author{}, one.path()))}
 	}
 	object, ok := value.Members(one.Value)
 	if one.Value != nil && !ok {
-		s.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", found(one.Value))
+		p.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", found(one.Value))
 	}
-	if !s.mayHave(&one, Any) {
+	if !p.mayHave(&one, Any) {
 		return nil
 	}
 	var out []Rule
 	for _, m := range object {
 		path := diag.Join(one.path(), m.Name)
 		if strings.HasPrefix(m.Name, "#") {
-			s.diags.Errorf(diag.Key(path), "# marks a secret, but this is an expression").
+			p.diags.Errorf(diag.Key(path), "# marks a secret, but this is an expression").
 				WithHint(`write the name without #; declare the secret as an input with "secret": true and read it as input.NAME`)
 		}
 		switch m.Value.(type) {
 		case string, bool, int, int64, float64, nil:
-			out = append(out, part(role, m.Name, sourceOf(m.Value), s.origin(Author{}, path)))
+			out = append(out, part(role, m.Name, sourceOf(m.Value), p.origin(Author{}, path)))
 		default:
-			s.diags.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
+			p.diags.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
 				WithHint(`write an object as an expression, too: "{a: 1}"`)
 		}
 	}

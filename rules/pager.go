@@ -19,66 +19,66 @@ type pager struct {
 }
 
 // build adds all rules. Those of each role are in the order of evaluation.
-func (s *pager) build() {
-	s.set.Method, s.set.Path = s.method.Name, s.path
-	s.limit()
-	s.variables(Init)
-	s.guards()
-	s.failures()
-	s.conditions()
-	s.pageLimit()
-	s.variables(Next)
-	s.nextRequest()
-	s.keep()
+func (p *pager) build() {
+	p.set.Method, p.set.Path = p.method.Name, p.path
+	p.limit()
+	p.variables(Init)
+	p.guards()
+	p.failures()
+	p.conditions()
+	p.pageLimit()
+	p.variables(Next)
+	p.nextRequest()
+	p.keep()
 }
 
 // failures adds the stopping rules of the configuration whose outcome is failed: first those
 // next to the scroller. They come before all other rules but the guards, so that an invalid
 // page never ends a list.
-func (s *pager) failures() {
-	if s.outer != nil {
-		s.outer.failures()
+func (p *pager) failures() {
+	if p.outer != nil {
+		p.outer.failures()
 	}
-	s.stopRules(func(o Outcome) bool { return o == Failed })
+	p.stopRules(func(o Outcome) bool { return o == Failed })
 }
 
 // conditions adds the other rules that end the list or handle error responses: first
 // those next to the scroller.
-func (s *pager) conditions() {
-	if s.outer != nil {
-		s.outer.conditions()
+func (p *pager) conditions() {
+	if p.outer != nil {
+		p.outer.conditions()
 	}
 	for _, t := range sharedStops {
-		s.stop(t, s.origin(Author{}, s.settings.get(t.Only[0].Setting).path()))
+		p.stop(t, p.origin(Author{}, p.settings.get(t.Only[0].Setting).path()))
 	}
-	for _, t := range s.method.Stops {
-		s.stop(t, s.fromMethod())
+	for _, t := range p.method.Stops {
+		p.stop(t, p.fromMethod())
 	}
-	s.stopRules(func(o Outcome) bool { return o != Failed })
-	s.onError()
-	s.set.IgnoredFindings = append(s.set.IgnoredFindings, s.settings.get("audit.ignore").texts()...)
+	p.stopRules(func(o Outcome) bool { return o != Failed })
+	p.onError()
+	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
 }
 
 // pageLimit adds the rule of the option that limits the pages of every job.
-func (s *pager) pageLimit() {
-	if s.cfg.pages > 0 {
-		settings := s.settings.with(optionPages.Only[0].Setting, setting{Value: s.cfg.pages})
-		if rule, ok := s.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
-			s.add(rule)
+func (p *pager) pageLimit() {
+	if p.cfg.pages > 0 {
+		settings := p.settings.with(optionPages.Only[0].Setting, setting{Value: p.cfg.pages})
+		if rule, ok := p.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
+			p.add(rule)
 		}
 	}
 }
 
 // stop adds a rule of a table if it is in force.
-func (s *pager) stop(t StopRule, origin Origin) {
-	if rule, ok := s.rule(t, s.settings, origin); ok {
-		s.add(rule)
+func (p *pager) stop(t StopRule, origin Origin) {
+	if rule, ok := p.rule(t, p.settings, origin); ok {
+		p.add(rule)
 	}
 }
 
 // rule makes the rule of a row of a table. It reports false if the rule is not in force.
-func (s *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
-	source := s.source(t.When, t.Keboola)
+func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
+	source := p.source(t.When, t.Keboola)
 	if source == Off || !settings.hold(t.Only) {
 		return Rule{}, false
 	}
@@ -98,110 +98,110 @@ func (s *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 		outcome = Complete
 	}
 	r := Rule{
-		ID: s.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
+		ID: p.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
 		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
-		Clause: settings.say(t.Clause, s.phrases()), Origin: origin,
+		Clause: settings.say(t.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
 		only := t.Only
 		if t.Each != "" {
 			only = append(slices.Clone(only), With(t.Each))
 		}
-		r.Uses = s.uses(only, source)
+		r.Uses = p.uses(only, source)
 	}
 	return r, true
 }
 
-func (s *pager) add(r Rule) {
-	r.Shared = s.method.Name == Multiple
-	s.set.Rules = append(s.set.Rules, r)
+func (p *pager) add(r Rule) {
+	r.Shared = p.method.Name == Multiple
+	p.set.Rules = append(p.set.Rules, r)
 }
 
 // taken reports whether a rule has the id.
-func (s *pager) taken(id string) bool {
-	return slices.ContainsFunc(s.set.Rules, func(had Rule) bool { return had.ID == id })
+func (p *pager) taken(id string) bool {
+	return slices.ContainsFunc(p.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
 // id returns an id, with the name of the scroller before it if a rule next to the
 // scroller has the same.
-func (s *pager) id(id string) string {
-	if s.taken(id) {
-		return s.set.Scroller + "." + id
+func (p *pager) id(id string) string {
+	if p.taken(id) {
+		return p.set.Scroller + "." + id
 	}
 	return id
 }
 
 // fromMethod is the origin of the method's rules.
-func (s *pager) fromMethod() Origin {
-	return s.origin(Author{Kind: AuthorMethod, Method: s.method.Name}, s.path)
+func (p *pager) fromMethod() Origin {
+	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
 }
 
 // source picks the dialect's source.
-func (s *pager) source(spec, keboola string) string {
-	if s.dialect == Keboola && keboola != "" {
+func (p *pager) source(spec, keboola string) string {
+	if p.dialect == Keboola && keboola != "" {
 		return keboola
 	}
 	return spec
 }
 
 // limit sets the page size in force: the job's own parameter or the setting.
-func (s *pager) limit() {
-	limit := s.settings.get("limit")
-	name := s.settings.get("limitParam").text()
-	if own, ok := s.set.Job.Params.Get(name); ok && !value.Empty(own) && !(s.dialect == Keboola && php.Empty(own)) {
-		path := diag.Join(diag.Join(s.set.Job.path, "params"), name)
-		converted, err := convert(limitKind(s.dialect), own)
+func (p *pager) limit() {
+	limit := p.settings.get("limit")
+	name := p.settings.get("limitParam").text()
+	if own, ok := p.set.Job.Params.Get(name); ok && !value.Empty(own) && !(p.dialect == Keboola && php.Empty(own)) {
+		path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
+		converted, err := convert(limitKind(p.dialect), own)
 		if computedIn(own) != nil {
-			s.set.LimitBy, limit = name, setting{}
-			s.set.LimitFrom = s.origin(Author{}, path)
+			p.set.LimitBy, limit = name, setting{}
+			p.set.LimitFrom = p.origin(Author{}, path)
 		} else if err == nil {
 			limit = setting{Value: converted, at: path}
-		} else if _, needed := find(s.method.Fields, "limit"); needed {
-			s.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
+		} else if _, needed := find(p.method.Fields, "limit"); needed {
+			p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
-	s.set.Limit = limit.Value
+	p.set.Limit = limit.Value
 	if limit.Value != nil {
-		s.set.LimitFrom = s.origin(Author{}, limit.path())
+		p.set.LimitFrom = p.origin(Author{}, limit.path())
 	}
 }
 
 // variables adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
-func (s *pager) variables(role Role) {
-	own := s.settings.get("state").list()
-	for _, v := range s.method.State {
-		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !s.settings.hold(v.Only) {
+func (p *pager) variables(role Role) {
+	own := p.settings.get("state").list()
+	for _, v := range p.method.State {
+		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.hold(v.Only) {
 			continue
 		}
-		source := s.source(v.Init, v.KeboolaInit)
+		source := p.source(v.Init, v.KeboolaInit)
 		if role == Next {
-			source = s.source(v.Next, v.KeboolaNext)
+			source = p.source(v.Next, v.KeboolaNext)
 		}
-		r := variable(role, v.Name, s.settings.bind(source), s.fromMethod())
-		r.Uses = s.uses(v.Only, source)
+		r := variable(role, v.Name, p.settings.bind(source), p.fromMethod())
+		r.Uses = p.uses(v.Only, source)
 		if role == Next {
-			r.Says = s.settings.say(v.Says, nil)
+			r.Says = p.settings.say(v.Says, nil)
 		}
-		s.add(r)
-		s.declare(v.Name)
+		p.add(r)
+		p.declare(v.Name)
 	}
 	for _, o := range own {
 		one := o.Value.(settings).get(string(role))
 		switch {
 		case one.Value != nil:
-			s.add(variable(role, o.Name, sourceOf(one.Value), s.origin(Author{}, one.path())))
+			p.add(variable(role, o.Name, sourceOf(one.Value), p.origin(Author{}, one.path())))
 		case role == Init:
-			s.add(variable(role, o.Name, "nil", s.origin(Author{}, o.path())))
+			p.add(variable(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
-		s.declare(o.Name)
+		p.declare(o.Name)
 	}
 }
 
 // declare notes the name of a variable.
-func (s *pager) declare(name string) {
-	if !slices.Contains(s.set.Variables, name) {
-		s.set.Variables = append(s.set.Variables, name)
+func (p *pager) declare(name string) {
+	if !slices.Contains(p.set.Variables, name) {
+		p.set.Variables = append(p.set.Variables, name)
 	}
 }
 
@@ -224,62 +224,62 @@ func sourceOf(v any) string {
 
 // guards adds the guards under their policies. A guard that is configured in a
 // scroller overrides the one that is configured next to it.
-func (s *pager) guards() {
-	for b := s; b != nil; b = b.outer {
+func (p *pager) guards() {
+	for b := p; b != nil; b = b.outer {
 		b.ignoredPaths()
 	}
-	for _, g := range s.catalog.guards {
-		if s.settings.get("nextRequest.after").given() {
+	for _, g := range p.catalog.guards {
+		if p.settings.get("nextRequest.after").given() {
 			g = g.polling()
 		}
 		name := "guards." + g.ID
-		own := s.settings.get(name)
-		for b := s.outer; b != nil && !own.given(); b = b.outer {
+		own := p.settings.get(name)
+		for b := p.outer; b != nil && !own.given(); b = b.outer {
 			own = b.settings.get(name)
 		}
-		policy := g.policy(own, s.dialect)
+		policy := g.policy(own, p.dialect)
 		origin := Origin{By: Author{Kind: AuthorDefault}}
 		if own.given() {
-			origin = s.origin(Author{}, own.path())
+			origin = p.origin(Author{}, own.path())
 		}
 		if policy == PolicyIgnore || own.Invalid {
-			s.unused(g.ID, name+" is ignore", origin)
+			p.unused(g.ID, name+" is ignore", origin)
 			continue
 		}
-		settings := s.settings
+		settings := p.settings
 		if settings.get(name).path() != own.path() { // it is configured next to the scroller
 			settings = settings.with(name, own)
 		}
-		rule, ok := s.rule(g.stopRule(), settings, origin)
+		rule, ok := p.rule(g.stopRule(), settings, origin)
 		if !ok {
-			s.unused(g.ID, name+" is not set", origin)
+			p.unused(g.ID, name+" is not set", origin)
 			continue
 		}
 		rule.Guard, rule.Hint = true, g.Hint
 		if policy == PolicyFail {
 			rule.Outcome = Failed
 		}
-		s.add(rule)
+		p.add(rule)
 	}
 }
 
 // unused notes a rule of a table that is not in force.
-func (s *pager) unused(id, why string, origin Origin) {
+func (p *pager) unused(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
-		why += ", the default in dialect " + s.dialect
+		why += ", the default in dialect " + p.dialect
 	}
-	s.set.Unused = append(s.set.Unused, Unused{ID: id, Why: why, Origin: origin})
+	p.set.Unused = append(p.set.Unused, Unused{ID: id, Why: why, Origin: origin})
 }
 
 // ignoredPaths reads the paths that the same-page check ignores.
-func (s *pager) ignoredPaths() {
-	for _, p := range s.settings.get("guards.ignore").list() {
-		keys := SplitPath(p.text())
+func (p *pager) ignoredPaths() {
+	for _, one := range p.settings.get("guards.ignore").list() {
+		keys := SplitPath(one.text())
 		if len(keys) == 0 {
-			s.diags.Errorf(diag.Value(p.path()), "want a path in the response, got %s", found(p.Value))
+			p.diags.Errorf(diag.Value(one.path()), "want a path in the response, got %s", found(one.Value))
 			continue
 		}
-		s.set.Ignore = append(s.set.Ignore, keys)
+		p.set.Ignore = append(p.set.Ignore, keys)
 	}
 }
 
@@ -296,21 +296,21 @@ var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
 
 // phrases returns the phrases by name. A phrase depends on more than one setting; it is
 // empty if it does not apply.
-func (s *pager) phrases() map[string]string {
+func (p *pager) phrases() map[string]string {
 	out := map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
-	if paths := value.Map(s.set.Ignore, func(keys []string) string { return PathOf(keys...) }); len(paths) > 0 {
+	if paths := value.Map(p.set.Ignore, func(keys []string) string { return PathOf(keys...) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
-	if s.set.LimitBy != "" {
-		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", s.set.LimitBy)
+	if p.set.LimitBy != "" {
+		out["theLimit"] = fmt.Sprintf("the limit that the job's parameter %s sets", p.set.LimitBy)
 	}
-	if s.set.Limit != nil {
-		out["theLimit"] = "the limit of " + textOf(s.set.Limit)
-		if strings.HasPrefix(s.set.LimitFrom.Path, s.set.Job.path+".") { // a parameter of the job
-			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", s.settings.get("limitParam").text())
+	if p.set.Limit != nil {
+		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
+		if strings.HasPrefix(p.set.LimitFrom.Path, p.set.Job.path+".") { // a parameter of the job
+			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", p.settings.get("limitParam").text())
 		}
 	}
-	if s.settings.get("nextPageFlag.ifNotSet").Value == s.settings.get("nextPageFlag.stopOn").Value {
+	if p.settings.get("nextPageFlag.ifNotSet").Value == p.settings.get("nextPageFlag.stopOn").Value {
 		out["orMissing"] = " or missing"
 	}
 	return out
@@ -341,14 +341,14 @@ var onErrorFields = []Field{
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
 // stopRules adds the user's stopping rules whose outcome is wanted.
-func (s *pager) stopRules(which func(Outcome) bool) {
-	all, _ := s.settings.get("stopRules").Value.([]setting)
+func (p *pager) stopRules(which func(Outcome) bool) {
+	all, _ := p.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {
-		r := Rule{ID: s.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
-			Source: one.text(), Origin: s.origin(Author{}, one.path())}
+		r := Rule{ID: p.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
+			Source: one.text(), Origin: p.origin(Author{}, one.path())}
 		if object, ok := one.Value.(settings); ok {
-			r.Source, r.Origin = object.get("when").text(), s.origin(Author{}, object.get("when").path())
-			r.Message, r.Outcome = s.message(object.get("message")), Outcome(object.get("outcome").text())
+			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())
+			r.Message, r.Outcome = p.message(object.get("message")), Outcome(object.get("outcome").text())
 			if name := object.get("name").text(); name != "" {
 				r.ID = name
 			}
@@ -356,8 +356,8 @@ func (s *pager) stopRules(which func(Outcome) bool) {
 		if !which(r.Outcome) {
 			continue
 		}
-		if s.taken(r.ID) {
-			s.diags.Errorf(diag.Value(one.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
+		if p.taken(r.ID) {
+			p.diags.Errorf(diag.Value(one.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		r.Told = r.Message != ""
@@ -365,7 +365,7 @@ func (s *pager) stopRules(which func(Outcome) bool) {
 			r.Message = matched(r)
 		}
 		if r.Source != "" {
-			s.add(r)
+			p.add(r)
 		}
 	}
 }
@@ -377,10 +377,10 @@ const (
 )
 
 // message returns the message of a rule that the user wrote.
-func (s *pager) message(one setting) string {
+func (p *pager) message(one setting) string {
 	text := one.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
-		s.diags.Errorf(diag.Value(one.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
+		p.diags.Errorf(diag.Value(one.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
 			MaxMessage, MaxHoles, len(text), n)
 		return ""
 	}
@@ -396,29 +396,29 @@ func matched(r Rule) string {
 	return r.ID + " matched: " + r.Source
 }
 
-func (s *pager) onError() {
-	all, _ := s.settings.get("onError").Value.([]setting)
+func (p *pager) onError() {
+	all, _ := p.settings.get("onError").Value.([]setting)
 	for i, one := range all {
 		object, _ := one.Value.(settings)
 		when := object.get("when")
 		if when.Value == nil {
 			continue
 		}
-		s.add(Rule{
-			ID: s.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
-			Message: s.message(object.get("message")), Told: object.get("message").text() != "",
-			Clause: when.text(), Origin: s.origin(Author{}, when.path()),
+		p.add(Rule{
+			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
+			Message: p.message(object.get("message")), Told: object.get("message").text() != "",
+			Clause: when.text(), Origin: p.origin(Author{}, when.path()),
 		})
 	}
 }
 
 // keep adds the values that are saved for the next run.
-func (s *pager) keep() {
-	for _, one := range s.settings.get("keep").list() {
-		s.set.Kept = append(s.set.Kept, one.Name)
-		s.add(Rule{
+func (p *pager) keep() {
+	for _, one := range p.settings.get("keep").list() {
+		p.set.Kept = append(p.set.Kept, one.Name)
+		p.add(Rule{
 			ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is",
-			Origin: s.origin(Author{}, one.path()),
+			Origin: p.origin(Author{}, one.path()),
 		})
 	}
 }

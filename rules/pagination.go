@@ -82,12 +82,12 @@ type pagination struct {
 func (r *reader) pagination(path string, v any) *pagination {
 	switches, own := SwitchesOf(r.dialect), *r
 	r = &own
-	if r.diags = cmp.Or(r.paging, r.diags); switches.ignoreUnknown {
+	if r.diags = cmp.Or(r.paging, r.diags); switches.IgnoreUnknown {
 		r.unknown = diag.SeverityWarning
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		if !switches.optionalMethod {
+		if !switches.OptionalMethod {
 			r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
 		}
 		return nil
@@ -105,7 +105,7 @@ func (r *reader) pagination(path string, v any) *pagination {
 // method finds the method of a pagination object.
 func (r *reader) method(path string, object Object) (Method, bool) {
 	written, _ := object.Get("method")
-	if SwitchesOf(r.dialect).optionalMethod && php.EmptyConfig(written) {
+	if SwitchesOf(r.dialect).OptionalMethod && php.EmptyConfig(written) {
 		return Method{}, false
 	}
 	name, _ := written.(string)
@@ -173,7 +173,7 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 // perScroller checks that keys which belong in a scroller are not next to it.
 func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
-		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.ignoreUnknown {
+		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.IgnoreUnknown {
 			diags.Errorf(diag.Key(s.path()), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
 		}
 	}
@@ -198,22 +198,22 @@ func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
 // for one in the root.
 func (p *pagination) nestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
-	value := FormatPath("body", SplitPath(path))
-	if strings.Contains(value, `"`) {
-		value = fmt.Sprintf("at('%s')", path)
+	source := FormatPath("body", SplitPath(path))
+	if strings.Contains(source, `"`) {
+		source = fmt.Sprintf("at('%s')", path)
 	}
 	var rule string
 	switch {
 	case switches.EmptyIsAbsent: // PHP's booleans, in which null counts as absent
-		rule = fmt.Sprintf("phpTruthy(%s ?? %t) == %t", value, ifNotSet, stopOn)
+		rule = fmt.Sprintf("phpTruthy(%s ?? %t) == %t", source, ifNotSet, stopOn)
 	case !stopOn && !ifNotSet:
 		return fmt.Sprintf("\"hasMore\": %q instead of nextPageFlag", path)
 	case stopOn && !ifNotSet:
-		rule = fmt.Sprintf("truthy(%s)", value)
+		rule = fmt.Sprintf("truthy(%s)", source)
 	case stopOn:
-		rule = fmt.Sprintf("not has('%s') or truthy(%s)", path, value)
+		rule = fmt.Sprintf("not has('%s') or truthy(%s)", path, source)
 	default:
-		rule = fmt.Sprintf("has('%s') and not truthy(%s)", path, value)
+		rule = fmt.Sprintf("has('%s') and not truthy(%s)", path, source)
 	}
 	return fmt.Sprintf("\"stopRules\": [%q] instead of nextPageFlag", rule)
 }

@@ -57,7 +57,7 @@ var forFields = []Field{
 }
 
 var limitsFields = []Field{
-	{Name: "partitions", Kind: Count, Fact: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
+	{Name: "partitions", Kind: Count, Subject: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
 // variables reads the variables of a job.

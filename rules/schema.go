@@ -79,7 +79,7 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		methods = append(methods, objectOf("const", m.Name, "description", m.Doc))
 		body := objectSchema(castBlocks(c.fieldsOf(m), dialect), dialect)
 		shareCommon(body, m, dialect)
-		if SwitchesOf(dialect).ignoreUnknown {
+		if SwitchesOf(dialect).IgnoreUnknown {
 			body = body.Without("additionalProperties")
 		}
 		if len(m.OneOf) > 0 {
@@ -88,7 +88,7 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		out = append(out, Member{Name: name, Value: body.With("description", m.Doc)})
 	}
 	pagination := func(method Object) Object { return typed("object").With("properties", objectOf("method", method)) }
-	if SwitchesOf(dialect).optionalMethod {
+	if SwitchesOf(dialect).OptionalMethod {
 		either := pagination(anyOf(append(methods, Object{})...)).With("allOf", choices)
 		return append(out, Member{Name: dialect + ".pagination", Value: anyOf(either, typed("array"), typed("null"))})
 	}

@@ -13,10 +13,10 @@ type Use struct {
 
 // uses returns the settings that conditions and texts of a table name, in the order in which
 // they are named.
-func (s *pager) uses(conditions Conditions, texts ...string) []Use {
+func (p *pager) uses(conditions Conditions, texts ...string) []Use {
 	var out []Use
 	add := func(name string, isSwitch bool) {
-		use, ok := s.use(name)
+		use, ok := p.use(name)
 		use.Switch = isSwitch
 		if ok && !slices.ContainsFunc(out, func(had Use) bool { return had.Setting == name }) {
 			out = append(out, use)
@@ -32,16 +32,16 @@ func (s *pager) uses(conditions Conditions, texts ...string) []Use {
 }
 
 // use returns the use of a setting. It reports false for a setting without a value.
-func (s *pager) use(name string) (Use, bool) {
-	one := s.settings.get(name)
+func (p *pager) use(name string) (Use, bool) {
+	one := p.settings.get(name)
 	if one.Value == nil || name == "each" {
 		return Use{}, false
 	}
-	u := Use{Setting: name, Origin: s.origin(Author{}, one.path())}
+	u := Use{Setting: name, Origin: p.origin(Author{}, one.path())}
 	if one.Default {
 		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.path()}
 	}
-	if f, ok := find(s.method.Fields, name); ok {
+	if f, ok := find(p.method.Fields, name); ok {
 		u.Required = f.Required
 	}
 	return u, true

@@ -155,7 +155,7 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 }
 
 // message returns the message of a condition that was met on a page.
-func (r *listRun) message(c *compile.Condition, page *rules.Context) string {
+func (r *listRun) message(c *compile.Trigger, page *rules.Context) string {
 	if text := c.Message.Text(&r.tools.machine, page); text != "" {
 		return text
 	}

@@ -18,7 +18,7 @@ import (
 // judge evaluates every rule on the page. The first rule that is met is the reason to stop; the
 // page lists all rules that are met. The error names the rule that failed.
 func (r *listRun) judge(page *Page) error {
-	var first *compile.Condition
+	var first *compile.Trigger
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil

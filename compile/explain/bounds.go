@@ -51,7 +51,7 @@ func (j explainer) bounds() BoundsExplanation {
 	}
 	enough := func(l LimitedByRules) bool { return l.Of != "items" || j.endsOnEmptyPages() }
 	restarts := ""
-	if slices.ContainsFunc(j.OnErrors, func(c *compile.Condition) bool { return c.Rule.Do == rules.ErrorRestart }) {
+	if slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
 		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
 			"and then every limit but that of the seconds counts anew", compile.MaxRestarts)
 	}
@@ -84,7 +84,7 @@ func (j explainer) waits() string {
 // unbounded says when a job without bounds never ends.
 func (j explainer) unbounded(limits []LimitedByRules) string {
 	const cure = "to limit it, set forceStop or guards.maxPages"
-	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Condition) bool { return s.Rule.Guard && j.WhyNever(s) == "" })
+	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return s.Rule.Guard && j.WhyNever(s) == "" })
 	switch {
 	case len(limits) > 0:
 		return fmt.Sprintf("UNBOUNDED if pages without items keep coming, which %s does not count; %s", limits[0].Rule, cure)
@@ -117,7 +117,7 @@ func (j explainer) limits() []LimitedByRules {
 func (j explainer) endsOnEmptyPages() bool {
 	p := j.Prover()
 	p.Empty = true
-	return slices.ContainsFunc(j.Stops, func(s *compile.Condition) bool { return p.Condition(s.Expression) == language.Always })
+	return slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
 }
 
 // explainPace says what limits the pace of all requests. It is nil if nothing does.

@@ -74,7 +74,7 @@ func DifferenceSchema() rules.Object {
 // endpoints.
 func Diff(a, b *Explanation) *Difference {
 	d := &Difference{Version: DifferenceVersion, A: a.Config, B: b.Config}
-	d.Changes = append(diffFacts(a.facts, b.facts), diffRules("credentials", "", a.Auth.rules(), b.Auth.rules())...)
+	d.Changes = append(diffProperties(a.properties, b.properties), diffRules("credentials", "", a.Auth.rules(), b.Auth.rules())...)
 	pairs, removed := match(a.Jobs, b.Jobs,
 		func(x *JobExplanation) string { return x.Job }, func(x *JobExplanation) string { return x.endpoint })
 	for i := range b.Jobs {
@@ -171,35 +171,35 @@ func jobIDs(jobs []JobExplanation) []string {
 	return value.Map(jobs, func(x JobExplanation) string { return x.Job })
 }
 
-// diffFacts compares facts by part and name. Those that the requests show are left out if the
+// diffProperties compares properties by subject and name. Those that the requests show are left out if the
 // requests differ.
-func diffFacts(a, b []fact) []Change {
+func diffProperties(a, b []property) []Change {
 	var out []Change
 	shown := false
-	add := func(was, is *fact) {
-		c := diffFact(was, is)
+	add := func(was, is *property) {
+		c := diffProperty(was, is)
 		switch one := cmp.Or(is, was); {
-		case was != nil && is != nil && was.mark == is.mark, shown && !c.Hidden && slices.Contains(requestParts, one.part):
+		case was != nil && is != nil && was.mark == is.mark, shown && !c.Hidden && slices.Contains(requestSubjects, one.subject):
 			return
-		case one.part == firstRequest, one.part == secondRequest:
+		case one.subject == firstRequest, one.subject == secondRequest:
 			shown = true
 		}
 		out = append(out, c)
 	}
-	pairs, removed := match(a, b, func(f *fact) string { return f.part + "\x00" + f.name })
+	pairs, removed := match(a, b, func(p *property) string { return p.subject + "\x00" + p.name })
 	for i := range b {
 		add(pairs[i], &b[i])
 	}
-	for _, f := range removed {
-		add(f, nil)
+	for _, p := range removed {
+		add(p, nil)
 	}
 	return out
 }
 
-// diffFact returns the change of a fact. A fact that a side does not have is nil.
-func diffFact(a, b *fact) Change {
+// diffProperty returns the change of a property. A property that a side does not have is nil.
+func diffProperty(a, b *property) Change {
 	one := cmp.Or(b, a)
-	c := newChange(one.part, one.name, a.side(), b.side())
+	c := newChange(one.subject, one.name, a.side(), b.side())
 	if c.Change == Changed {
 		c.Hidden = a.text == b.text
 	} else {
@@ -208,12 +208,12 @@ func diffFact(a, b *fact) Change {
 	return c
 }
 
-// side returns the side of a change that has the fact, or nil for the nil fact.
-func (f *fact) side() *Side {
-	if f == nil {
+// side returns the side of a change that has the property, or nil for the nil property.
+func (p *property) side() *Side {
+	if p == nil {
 		return nil
 	}
-	return &Side{Text: f.text}
+	return &Side{Text: p.text}
 }
 
 // newChange returns a change; a side is nil if it has nothing.

@@ -15,7 +15,7 @@ func diffJobs(a, b *JobExplanation) []Change {
 	slices.SortStableFunc(ends, func(x, y Change) int { // what is about no group is first
 		return cmp.Compare(slices.Index(endGroups, x.Part), slices.Index(endGroups, y.Part))
 	})
-	out := slices.Concat(diffFacts(a.facts, b.facts), ends, diffRules("next request", "", a.Next, b.Next))
+	out := slices.Concat(diffProperties(a.properties, b.properties), ends, diffRules("next request", "", a.Next, b.Next))
 	if a.IncludeParams != b.IncludeParams {
 		sent := map[bool]*Side{true: {Text: "are sent with every request"}, false: {Text: "are sent with the first request only"}}
 		out = append(out, newChange("the job's parameters", "", sent[a.IncludeParams], sent[b.IncludeParams]))

@@ -132,85 +132,85 @@ func (d *Difference) counts() string {
 type diffWriter struct{ layout }
 
 // side writes a text after its sign. Further lines are indented as the first one.
-func (t *diffWriter) side(indent int, sign, text string) {
-	for i, line := range value.Wrap(text, t.width-indent-2) {
+func (w *diffWriter) side(indent int, sign, text string) {
+	for i, line := range value.Wrap(text, w.width-indent-2) {
 		if i > 0 {
 			sign = " "
 		}
-		t.line(indent, strings.TrimRight(sign+" "+line, " "))
+		w.line(indent, strings.TrimRight(sign+" "+line, " "))
 	}
 }
 
-func (t *diffWriter) job(x JobDifference) {
+func (w *diffWriter) job(x JobDifference) {
 	switch x.Change {
 	case Added:
-		t.paragraph(0, "job "+x.Job+"   new")
-		t.side(2, "+", x.Summary)
+		w.paragraph(0, "job "+x.Job+"   new")
+		w.side(2, "+", x.Summary)
 		return
 	case Removed:
-		t.paragraph(0, "job "+x.Job+"   removed")
-		t.side(2, "-", x.Summary)
+		w.paragraph(0, "job "+x.Job+"   removed")
+		w.side(2, "-", x.Summary)
 		return
 	}
-	t.paragraph(0, "job "+x.Job)
+	w.paragraph(0, "job "+x.Job)
 	if x.Was != "" {
-		t.line(2, "id")
-		t.side(4, "-", x.Was)
-		t.side(4, "+", x.Job)
+		w.line(2, "id")
+		w.side(4, "-", x.Was)
+		w.side(4, "+", x.Job)
 	}
-	t.changes(x.Changes)
+	w.changes(x.Changes)
 }
 
 // changes writes changes under the headings of their parts. Those of one part are together.
-func (t *diffWriter) changes(all []Change) {
+func (w *diffWriter) changes(all []Change) {
 	for i, c := range all {
 		of := func(other Change) bool { return other.Part == c.Part }
 		if slices.ContainsFunc(all[:i], of) {
 			continue
 		}
-		t.paragraph(2, c.Part)
+		w.paragraph(2, c.Part)
 		for _, c := range all[i:] {
 			if of(c) {
-				t.change(c)
+				w.change(c)
 			}
 		}
 	}
 }
 
-func (t *diffWriter) change(c Change) {
+func (w *diffWriter) change(c Change) {
 	switch {
 	case c.Change == Renamed:
-		t.side(4, "=", fmt.Sprintf("%s is now called %s, and is the same", c.A.ID, c.B.ID))
+		w.side(4, "=", fmt.Sprintf("%s is now called %s, and is the same", c.A.ID, c.B.ID))
 	case c.Hidden && c.Change == Changed:
-		t.side(4, "~", cmp.Or(c.Name, c.Part)+": another value, which is not printed")
+		w.side(4, "~", cmp.Or(c.Name, c.Part)+": another value, which is not printed")
 	case c.Hidden:
-		t.side(4, map[ChangeKind]string{Added: "+", Removed: "-"}[c.Change], cmp.Or(c.Name, c.Part)+": a value that is not printed")
+		w.side(4, map[ChangeKind]string{Added: "+", Removed: "-"}[c.Change], cmp.Or(c.Name, c.Part)+": a value that is not printed")
 	case c.A != nil && c.B != nil && c.A.Text == c.B.Text && c.A.ID == c.B.ID:
-		t.side(4, "~", c.B.ID+": "+c.B.Text)
+		w.side(4, "~", c.B.ID+": "+c.B.Text)
 		for _, says := range c.B.Says {
 			if slices.Contains(c.A.Says, says) {
-				t.paragraph(8, says)
+				w.paragraph(8, says)
 			}
 		}
-		t.says("-", c.A, c.B)
-		t.says("+", c.B, c.A)
+		w.says("-", c.A, c.B)
+		w.says("+", c.B, c.A)
 	default:
-		t.rule("-", c.Name, c.A)
-		t.rule("+", c.Name, c.B)
+		w.rule("-", c.Name, c.A)
+		w.rule("+", c.Name, c.B)
 	}
 }
 
 // says writes what only one side of a rule says.
-func (t *diffWriter) says(sign string, of, other *Side) {
+func (w *diffWriter) says(sign string, of, other *Side) {
 	for _, says := range of.Says {
 		if !slices.Contains(other.Says, says) {
-			t.side(6, sign, says)
+			w.side(6, sign, says)
 		}
 	}
 }
 
 // rule writes what one configuration has; nil is nothing.
-func (t *diffWriter) rule(sign, name string, s *Side) {
+func (w *diffWriter) rule(sign, name string, s *Side) {
 	if s == nil {
 		return
 	}
@@ -218,8 +218,8 @@ func (t *diffWriter) rule(sign, name string, s *Side) {
 	if name = cmp.Or(s.ID, name); name != "" {
 		text = strings.TrimSuffix(name+": "+text, ": ")
 	}
-	t.side(4, sign, text)
+	w.side(4, sign, text)
 	for _, says := range s.Says {
-		t.paragraph(8, says)
+		w.paragraph(8, says)
 	}
 }

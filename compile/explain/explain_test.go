@@ -30,7 +30,7 @@ func explainedIn(t *testing.T, pagination string, l *language.Language) JobExpla
 	require.NoError(t, found.Err())
 	jobs, found := compile.Rulesets(cfg, low, l)
 	require.NoError(t, found.Err())
-	return Explain(cfg, jobs, Facts{Redact: func(s string) string { return s }}).Jobs[0]
+	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }}).Jobs[0]
 }
 
 func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {

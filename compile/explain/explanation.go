@@ -30,8 +30,8 @@ type Explanation struct {
 	Trees    []TreeExplanation    `json:"trees,omitempty" doc:"which jobs are for the items of others, or run more than once; absent: none"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
 
-	facts  []fact
-	redact func(string) string
+	properties []property
+	redact     func(string) string
 }
 
 // WarningExplanation is a warning about the configuration.
@@ -99,10 +99,10 @@ type JobExplanation struct {
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
 
-	endpoint string // endpoint as written in the configuration
-	path     string // config path of the job
-	paging   string // config path of its pagination; empty if it has no pagination
-	facts    []fact
+	endpoint   string // endpoint as written in the configuration
+	path       string // config path of the job
+	paging     string // config path of its pagination; empty if it has no pagination
+	properties []property
 }
 
 // RequestExplanation is one request, without the values of its headers. What only a
@@ -156,8 +156,8 @@ type FunctionExplanation struct {
 	Signature string `json:"signature"`
 }
 
-// Facts is what an explanation knows about a run besides its configuration.
-type Facts struct {
+// RunDetails are the values that an explanation has of a run besides its configuration.
+type RunDetails struct {
 	MaxPartitions int // limit of a run; 0 means no limit
 
 	Inputs   map[string]any            // inputs by name
@@ -168,27 +168,27 @@ type Facts struct {
 }
 
 // Explain describes compiled jobs. It redacts all text.
-func Explain(cfg *rules.Config, jobs []*compile.Job, facts Facts) *Explanation {
+func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanation {
 	e := &Explanation{
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
 		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
-		Pace:    explainPace(cfg.HTTP.Pace), redact: facts.Redact,
+		Pace:    explainPace(cfg.HTTP.Pace), redact: run.Redact,
 	}
-	e.Trees = trees(jobs, facts.Redact)
-	facts.MaxPartitions = cfg.MaxPartitions
-	e.Auth = explainAuth(facts.Auth, cfg.Auth, facts.Redact)
+	e.Trees = trees(jobs, run.Redact)
+	run.MaxPartitions = cfg.MaxPartitions
+	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
 	}
-	for _, w := range facts.Warnings {
+	for _, w := range run.Warnings {
 		e.Warnings = append(e.Warnings, WarningExplanation{
-			Message: facts.Redact(w.Message), Hint: facts.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: facts.Redact(w.Error()),
+			Message: run.Redact(w.Message), Hint: run.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: run.Redact(w.Error()),
 		})
 	}
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, explainer{job, facts.Redact}.explain(facts))
+		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(run))
 	}
-	e.facts = factsOf(cfg, e, facts.Redact)
+	e.properties = propertiesOf(cfg, e, run.Redact)
 	return e
 }
 

@@ -19,7 +19,7 @@ type explainer struct {
 }
 
 // explain describes the job.
-func (j explainer) explain(facts Facts) JobExplanation {
+func (j explainer) explain(run RunDetails) JobExplanation {
 	set := j.Set
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
@@ -32,19 +32,19 @@ func (j explainer) explain(facts Facts) JobExplanation {
 		from := set.LimitFrom
 		x.LimitFrom = &from
 	}
-	x.requests(j, facts)
+	x.requests(j, run)
 	x.rules(j)
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {
-		x.Partitions.Bounds = j.ofPartitions(facts.MaxPartitions)
+		x.Partitions.Bounds = j.ofPartitions(run.MaxPartitions)
 	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
 	}
 	x.Summary = j.summary(&x)
 	x.path, x.paging = set.Job.Path(), set.Path
-	x.endpoint, x.facts = set.Job.Method+" "+set.Job.Endpoint, j.facts(&x)
+	x.endpoint, x.properties = set.Job.Method+" "+set.Job.Endpoint, j.properties(&x)
 	return x
 }
 

@@ -14,7 +14,7 @@ const (
 	maxWidth      = 120
 	twoColumns    = 72 // minimum width for sources next to IDs
 	sourceColumn  = 32 // column of sources
-	factColumn    = 20 // column of facts
+	valueColumn   = 20 // column of the values of the overview
 	narrowColumn  = 6  // column of both in a narrow layout
 	sectionIndent = 4
 )
@@ -34,69 +34,69 @@ func newLayout(width int) layout {
 	return layout{width: min(max(width, minWidth), maxWidth)}
 }
 
-func (s *layout) blank() { s.WriteString("\n") }
+func (l *layout) blank() { l.WriteString("\n") }
 
 // line writes one line as it is.
-func (s *layout) line(indent int, text string) {
-	s.WriteString(strings.Repeat(" ", indent) + text + "\n")
+func (l *layout) line(indent int, text string) {
+	l.WriteString(strings.Repeat(" ", indent) + text + "\n")
 }
 
 // paragraph writes a text, wrapped.
-func (s *layout) paragraph(indent int, text string) {
-	for _, line := range value.Wrap(text, s.width-indent) {
-		s.line(indent, line)
+func (l *layout) paragraph(indent int, text string) {
+	for _, line := range value.Wrap(text, l.width-indent) {
+		l.line(indent, line)
 	}
 }
 
 // heading writes the title of a section.
-func (s *layout) heading(title string) {
-	s.blank()
-	s.paragraph(2, title)
+func (l *layout) heading(title string) {
+	l.blank()
+	l.paragraph(2, title)
 }
 
 // row writes a name and a text next to it, or below it if the layout is narrow.
-func (s *layout) row(name, text string) {
-	column := factColumn
-	if s.width < twoColumns {
+func (l *layout) row(name, text string) {
+	column := valueColumn
+	if l.width < twoColumns {
 		if name != "" {
-			s.line(2, name)
+			l.line(2, name)
 		}
-		s.paragraph(narrowColumn, text)
+		l.paragraph(narrowColumn, text)
 		return
 	}
-	s.columns(2, name, column, text)
+	l.columns(2, name, column, text)
 }
 
 // definition writes a rule: its id, next to it its source, and below the source further texts,
 // unless they are empty.
-func (s *layout) definition(id, source string, texts ...string) {
+func (l *layout) definition(id, source string, texts ...string) {
 	column := sourceColumn
-	if s.width < twoColumns {
-		s.line(sectionIndent, id)
-		s.paragraph(narrowColumn, source)
+	if l.width < twoColumns {
+		l.line(sectionIndent, id)
+		l.paragraph(narrowColumn, source)
 		column = narrowColumn
 	} else {
-		s.columns(sectionIndent, id, column, source)
+		l.columns(sectionIndent, id, column, source)
 	}
 	for _, text := range texts {
 		if text != "" {
-			s.paragraph(column, text)
+			l.paragraph(column, text)
 		}
 	}
 }
 
 // columns writes a name and, from a column on, a text. A name that reaches beyond the column
 // is on a line of its own if the text does not fit after it.
-func (s *layout) columns(indent int, name string, column int, text string) {
-	lines := value.Wrap(text, s.width-column)
+func (l *layout) columns(indent int, name string, column int, text string) {
+	lines := value.Wrap(text, l.width-column)
 	left := strings.Repeat(" ", indent) + name
 	used := max(column, utf8.RuneCountInString(left)+2)
-	if used > column && used+utf8.RuneCountInString(lines[0]) > s.width {
-		s.line(0, left)
+	if used > column && used+utf8.RuneCountInString(lines[0]) > l.width {
+		l.line(0, left)
 		left = ""
 	}
 	for _, line := range lines {
-		s.WriteString(left + strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2)) + line + "\n")
+		l.WriteString(left + strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2)) + line + "\n")
 		left = ""
 	}
 }

@@ -17,8 +17,8 @@ import (
 )
 
 // requests describes the first two requests of the job, which are made without an API.
-func (x *JobExplanation) requests(j explainer, facts Facts) {
-	s := &simulation{explainer: j, inputs: facts.Inputs, kept: facts.Kept[j.ID()]}
+func (x *JobExplanation) requests(j explainer, run RunDetails) {
+	s := &simulation{explainer: j, inputs: run.Inputs, kept: run.Kept[j.ID()]}
 	first, err := s.first()
 	x.First = s.written(first, err)
 	if err != nil {

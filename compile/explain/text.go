@@ -113,7 +113,7 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	t.paragraph(0, title+"   dialect "+t.explanation.Dialect)
 	t.blank()
 	t.paragraph(2, x.Summary)
-	t.facts(x)
+	t.overview(x)
 	t.partitions(x)
 	t.ends(x)
 	base := "the job's endpoint and params, with"
@@ -140,8 +140,8 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	}
 }
 
-// facts writes requests, items, page size and bounds, one row each.
-func (t *textWriter) facts(x *JobExplanation) {
+// overview writes requests, items, page size and bounds, one row each.
+func (t *textWriter) overview(x *JobExplanation) {
 	t.blank()
 	t.request("first request", &x.First)
 	t.request("with kept values", x.FirstKept)

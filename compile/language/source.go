@@ -68,8 +68,8 @@ func NewCompiler(l *Language) *Compiler {
 
 // Expression compiles a rule of a ruleset, which may read what all rules may read, and the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
-func (s *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
-	code, err := s.compile(rule.Source, set.Bound)
+func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
+	code, err := c.compile(rule.Source, set.Bound)
 	if err != nil {
 		return nil, err
 	}
@@ -84,69 +84,69 @@ func (s *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 
 // compile returns the code of a source, in which the variables of for have names of their
 // own. The error is a fault, or one of the expression language.
-func (s *Compiler) compile(source string, variables []string) (*code, error) {
+func (c *Compiler) compile(source string, variables []string) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source), "\x00")
-	c, done := s.compiled[key]
-	if !done {
-		c.code, c.err = s.translate(source, variables)
+	entry, known := c.compiled[key]
+	if !known {
+		entry.code, entry.err = c.translate(source, variables)
 		if found, _ := findMistake(source, false); found != nil {
-			c.code, c.err = nil, found
-		} else if c.err != nil {
-			c.err = mistakeIn(source, c.err)
+			entry.code, entry.err = nil, found
+		} else if entry.err != nil {
+			entry.err = mistakeIn(source, entry.err)
 		}
-		s.compiled[key] = c
+		c.compiled[key] = entry
 	}
-	return c.code, c.err
+	return entry.code, entry.err
 }
 
 // translate takes a source from text to a program.
-func (s *Compiler) translate(source string, variables []string) (*code, error) {
+func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	if len(source) > maxSource {
 		return nil, &Fault{Message: fmt.Sprintf("the expression has %d bytes; the limit is %d", len(source), maxSource)}
 	}
-	tree, err := s.language.parse(source)
+	tree, err := c.language.parse(source)
 	if err != nil {
 		return nil, err
 	}
 	expandNames(&tree.Node, variables)
-	names, err := s.language.checkNames(tree.Node)
+	names, err := c.language.checkNames(tree.Node)
 	if err != nil {
 		return nil, err
 	}
 	if err := checkCalls(tree.Node); err != nil {
 		return nil, err
 	}
-	result, err := checker.Check(tree, s.config)
+	result, err := checker.Check(tree, c.config)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.language.checkArguments(tree.Node); err != nil {
+	if err := c.language.checkArguments(tree.Node); err != nil {
 		return nil, err
 	}
 	if err := checkBounds(tree.Node, 0); err != nil {
 		return nil, err
 	}
 	syntax := tree.Node
-	c := &code{syntax: syntax, result: result, names: names}
-	c.because = sync.OnceValue(func() template { return s.language.templateOf(clone(syntax)) }) // few rules are ever met
-	s.language.accesses(&syntax, func(a access) { c.accesses = append(c.accesses, a) })
-	c.places = sync.OnceValue(func() []Read {
-		return firsts(c.accesses, func(a access) Read { return a.read })
+	code := &code{syntax: syntax, result: result, names: names}
+	code.because = sync.OnceValue(func() template { return c.language.templateOf(clone(syntax)) }) // few rules are ever met
+	c.language.accesses(&syntax, func(a access) { code.accesses = append(code.accesses, a) })
+	code.places = sync.OnceValue(func() []Read {
+		return firsts(code.accesses, func(a access) Read { return a.read })
 	})
-	c.reads = firsts(c.accesses, access.needed)
-	c.flags = firsts(slices.DeleteFunc(slices.Clone(c.accesses), func(a access) bool { return !a.flag }), access.needed)
+	code.reads = firsts(code.accesses, access.needed)
+	code.flags = firsts(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.flag }), access.needed)
 	tree.Node = clone(syntax)
-	s.language.exposeDigests(&tree.Node)
-	c.items = lowerItems(&tree.Node)
-	if err := s.language.makeSafe(&tree.Node); err != nil {
+	c.language.exposeDigests(&tree.Node)
+	code.items = lowerItems(&tree.Node)
+	if err := c.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}
-	if _, err := checker.Check(tree, s.config); err != nil { // for the types of what makeSafe changed
+	if _, err := checker.Check(tree, c.config); err != nil { // for the types of what makeSafe changed
 		return nil, err
 	}
-	c.program, err = compiler.Compile(tree, s.config)
-	return c, err
+	code.program, err = compiler.Compile(tree, c.config)
+	return code, err
 }
 
 // wantKind checks the static type of a rule's value. The kind of a value of the

@@ -103,7 +103,7 @@ func listed(job *compile.Job, unlimited bool) *compile.Job {
 }
 
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
-func isLimit(c *compile.Condition) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
+func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
 
 // A Spec says what an API does in a [Simulation]: it serves pages of certain sizes, or has
 // one or two behaviours.

@@ -193,7 +193,7 @@ func readsLink(read language.Read) bool { return read.Root == "link" }
 
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
-	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Condition) bool {
+	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
 		return slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
 	})
 }

@@ -69,7 +69,7 @@ func (w *Watcher) WarnOfRules(m *language.Machine) {
 
 // warnOfTextFlags logs a flag that is the text "false": as a boolean it is true (specification
 // 2.2), which is seldom the intention of the API.
-func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Condition) {
+func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
 	for _, flag := range stop.Flags() {
 		if flag.Has || !flag.OfBody() {
 			continue

@@ -12,66 +12,66 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A fact is something that a configuration says about its runs, besides its rules. Facts are
-// compared by their values, and printed by a text that hides secrets.
-type fact struct {
-	part string // subject, such as "page size" or "headers of all requests"
-	name string // name of a header or a setting, if there are several
-	text string // the value, without secrets
-	mark string // the value as JSON, secrets included; it is compared and never printed
+// A property is a value of a configuration that is not in a rule. Properties are compared by their
+// values, and printed by a text that hides secrets.
+type property struct {
+	subject string // such as "page size" or "headers of all requests"
+	name    string // name of a header or a setting, if there are several
+	text    string // the value, without secrets
+	mark    string // the value as JSON, secrets included; it is compared and never printed
 }
 
-// The parts that are about requests.
+// The subjects of the properties of requests.
 const (
 	firstRequest  = "first request"
 	secondRequest = "second request"
 )
 
-// requestParts are the parts that the first two requests show.
-var requestParts = []string{"parameters of all requests", "endpoint", "HTTP method", "parameters"}
+// requestSubjects are the subjects that the first two requests show.
+var requestSubjects = []string{"parameters of all requests", "endpoint", "HTTP method", "parameters"}
 
-// factCollector collects facts.
-type factCollector struct {
+// propertyCollector collects properties.
+type propertyCollector struct {
 	redact func(string) string
-	all    []fact
+	all    []property
 }
 
-// add adds a fact: the value decides whether it is the same, the text is printed.
-func (f *factCollector) add(part, name string, v any, text string) {
-	f.all = append(f.all, fact{part: part, name: name, text: f.redact(text), mark: plainJSON(v)})
+// add adds a property: the value decides whether it is the same, the text is printed.
+func (p *propertyCollector) add(subject, name string, v any, text string) {
+	p.all = append(p.all, property{subject: subject, name: name, text: p.redact(text), mark: plainJSON(v)})
 }
 
-// given adds a fact whose value is printed, unless it is missing: nil, false, 0, or empty.
-func (f *factCollector) given(part, name string, v any) {
+// given adds a property whose value is printed, unless it is missing: nil, false, 0, or empty.
+func (p *propertyCollector) given(subject, name string, v any) {
 	if text, _ := value.Text(v); text != "" && text != "0" && v != false {
-		f.add(part, name, v, text)
+		p.add(subject, name, v, text)
 	}
 }
 
-// settings adds the facts that the tables of fields say are of a part.
-func (f *factCollector) settings(cfg *rules.Config, part string) {
-	for _, one := range cfg.Facts {
-		if one.Part == part {
-			f.given(part, one.Path, one.Value)
+// settings adds the properties that the tables of fields say are of a subject.
+func (p *propertyCollector) settings(cfg *rules.Config, subject string) {
+	for _, one := range cfg.Properties {
+		if one.Subject == subject {
+			p.given(subject, one.Path, one.Value)
 		}
 	}
 }
 
-// hidden adds a fact whose value is never printed, unless it is empty.
-func (f *factCollector) hidden(part, name, v string) {
+// hidden adds a property whose value is never printed, unless it is empty.
+func (p *propertyCollector) hidden(subject, name, v string) {
 	if v != "" {
-		f.add(part, name, v, "")
+		p.add(subject, name, v, "")
 	}
 }
 
-// members adds a fact for each member of an object. What expressions compute is left out,
+// members adds a property for each member of an object. What expressions compute is left out,
 // since rules say it.
-func (f *factCollector) members(part string, object rules.Object) {
+func (p *propertyCollector) members(subject string, object rules.Object) {
 	for _, m := range object {
 		if _, computed := m.Value.(rules.Computed); computed {
 			continue
 		}
-		f.add(part, m.Name, m.Value, memberText(m.Value))
+		p.add(subject, m.Name, m.Value, memberText(m.Value))
 	}
 }
 
@@ -94,9 +94,9 @@ func plainJSON(v any) string {
 	return string(text)
 }
 
-// factsOf returns what a configuration says about all jobs together.
-func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fact {
-	f := &factCollector{redact: redact}
+// propertiesOf returns what a configuration says about all jobs together.
+func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string) []property {
+	f := &propertyCollector{redact: redact}
 	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
 	f.add("base address", "", cfg.BaseURL, cfg.BaseURL)
 	if cfg.User != nil {
@@ -124,27 +124,27 @@ func factsOf(cfg *rules.Config, x *Explanation, redact func(string) string) []fa
 }
 
 // credentials adds what requests are sent with. Of its values only the names are printed.
-func (f *factCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
+func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 	if auth := cfg.Auth; auth != nil {
-		f.add("credentials", "type", auth.Type, auth.Type)
-		f.add("credentials", "", x.Says, x.Says)
+		p.add("credentials", "type", auth.Type, auth.Type)
+		p.add("credentials", "", x.Says, x.Says)
 		for _, key := range slices.Sorted(maps.Keys(auth.Values)) {
-			f.hidden("credentials", key, auth.Values[key])
+			p.hidden("credentials", key, auth.Values[key])
 		}
-		f.given("credentials", "scopes", auth.Scopes)
-		f.members("parameters of the token request", auth.Params)
-		f.given("credentials", "allowHttp", auth.AllowHTTP)
+		p.given("credentials", "scopes", auth.Scopes)
+		p.members("parameters of the token request", auth.Params)
+		p.given("credentials", "allowHttp", auth.AllowHTTP)
 		if login := auth.Login; login != nil {
-			f.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
-			f.members("parameters of the login", login.Params)
-			f.members("headers of the login", login.Headers)
+			p.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
+			p.members("parameters of the login", login.Params)
+			p.members("headers of the login", login.Headers)
 		}
 	}
-	f.hidden("certificates", "", cfg.Certificates)
+	p.hidden("certificates", "", cfg.Certificates)
 }
 
 // input adds an input.
-func (f *factCollector) input(in rules.Input) {
+func (p *propertyCollector) input(in rules.Input) {
 	text := "set by each run"
 	switch shown, _ := value.Text(in.Default); {
 	case in.Default != nil && in.Secret:
@@ -158,12 +158,12 @@ func (f *factCollector) input(in rules.Input) {
 	if in.Pattern != "" {
 		text += "; matches " + in.Pattern
 	}
-	f.add("inputs", in.Name, []any{in.Default, in.Secret, in.Pattern}, text)
+	p.add("inputs", in.Name, []any{in.Default, in.Secret, in.Pattern}, text)
 }
 
-// facts returns what the configuration says about the job.
-func (j explainer) facts(x *JobExplanation) []fact {
-	f := &factCollector{redact: j.redact}
+// properties returns what the configuration says about the job.
+func (j explainer) properties(x *JobExplanation) []property {
+	f := &propertyCollector{redact: j.redact}
 	job := j.Spec()
 	paging := "none"
 	if j.Paged() {
@@ -195,7 +195,7 @@ func (j explainer) facts(x *JobExplanation) []fact {
 }
 
 // requests adds the first two requests.
-func (f *factCollector) requests(x *JobExplanation) {
+func (p *propertyCollector) requests(x *JobExplanation) {
 	for _, one := range []struct {
 		name string
 		of   *RequestExplanation
@@ -207,7 +207,7 @@ func (f *factCollector) requests(x *JobExplanation) {
 		if strings.HasPrefix(one.of.URL, unknownRequest) { // the reason names places in the text
 			sent = unknownRequest
 		}
-		f.add(one.name, "", sent, one.of.String())
+		p.add(one.name, "", sent, one.of.String())
 	}
 }
 
@@ -221,7 +221,7 @@ func (r RequestExplanation) String() string {
 }
 
 // items adds where the items are and where they go.
-func (f *factCollector) items(j *compile.Job, x *JobExplanation) {
+func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
 	job := j.Spec()
 	where := []any{job.Response, job.DataField != nil}
 	if job.DataField != nil {
@@ -230,17 +230,17 @@ func (f *factCollector) items(j *compile.Job, x *JobExplanation) {
 			where = append(where, l.Steps, l.DataType)
 		}
 	}
-	f.add("items", "", where, x.Items.Where)
-	f.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
+	p.add("items", "", where, x.Items.Where)
+	p.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
 	written := "yes"
 	if job.Silent {
 		written = "no: the items are for other jobs only"
 	}
-	f.add("written", "", !job.Silent, written)
+	p.add("written", "", !job.Silent, written)
 }
 
 // partitions adds for what the job is run.
-func (f *factCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
+func (p *propertyCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
 	if x == nil {
 		return
 	}
@@ -251,9 +251,9 @@ func (f *factCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
 			each = append(each, fmt.Sprintf("%+v", *s.Window))
 		}
 		if s.Constants != nil {
-			f.add("partitions", "values of "+s.Name, s.Constants, plainJSON(s.Constants))
+			p.add("partitions", "values of "+s.Name, s.Constants, plainJSON(s.Constants))
 		}
 	}
-	f.add("partitions", "", each, x.Says)
-	f.add("partitions", "when one fails", x.OnError, x.OnError)
+	p.add("partitions", "", each, x.Says)
+	p.add("partitions", "when one fails", x.OnError, x.OnError)
 }
