@@ -15,11 +15,11 @@ import (
 // an expression; an error or a panic fails the rule.
 func WithFunction(name string, fn any) Option {
 	return loadOption(func(s *settings) error {
-		language, err := s.language.WithFunction(language.Function{Name: name, Func: fn})
+		extended, err := s.language.WithFunction(language.Function{Name: name, Func: fn})
 		if err != nil {
 			return refused("WithFunction", err)
 		}
-		s.language = language
+		s.language = extended
 		return nil
 	})
 }

@@ -50,7 +50,7 @@ type Store struct {
 	files     fileSystem
 	path      string      // path of the state; "" without a state
 	mode      os.FileMode // mode of new outputs
-	state     state
+	state     stateFile
 	resumed   bool
 	follows   bool     // whether the state is from a run that has ended
 	earlier   []string // outputs of that run
@@ -63,8 +63,8 @@ type Store struct {
 	discarded int64 // number of bytes discarded from the outputs
 }
 
-// state is the content of a state file.
-type state struct {
+// stateFile is the content of a stateFile file.
+type stateFile struct {
 	Version     int                        `json:"version"`
 	Program     string                     `json:"program"`
 	Fingerprint map[string]string          `json:"fingerprint"` // fingerprint of the configuration, by part
@@ -109,7 +109,7 @@ func newStore(files fileSystem, path, program string, fingerprint map[string]str
 	return &Store{
 		files: files, path: path, mode: private,
 		outputs: map[string]*Output{}, pending: map[string]json.RawMessage{}, idle: map[Compression][]FrameWriter{},
-		state: state{
+		state: stateFile{
 			Version: version, Program: program, Fingerprint: fingerprint,
 			Outputs: map[string]extent{}, Jobs: map[string]json.RawMessage{},
 		},
@@ -128,7 +128,7 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	if err != nil {
 		return nil, ioError("read the state", err)
 	}
-	var found state
+	var found stateFile
 	if err := parse(text, &found); err != nil {
 		return nil, s.refuse("%v", err)
 	}
@@ -166,7 +166,7 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 }
 
 // parse parses a state file. It accepts only text written by encode.
-func parse(text []byte, into *state) error {
+func parse(text []byte, into *stateFile) error {
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
@@ -186,7 +186,7 @@ func parse(text []byte, into *state) error {
 }
 
 // encode returns the text of a state file, including its checksum.
-func (s state) encode() ([]byte, error) {
+func (s stateFile) encode() ([]byte, error) {
 	s.Sum = ""
 	text, err := json.Marshal(s)
 	if err != nil {

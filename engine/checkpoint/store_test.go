@@ -275,7 +275,7 @@ func TestWriteFileKeepsTheOldContentOnAnError(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"version":1,"program":"x","fingerprint":{},"outputs":{},"jobs":{},"sum":""}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var s state
+		var s stateFile
 		if parse(text, &s) != nil {
 			return
 		}

@@ -125,7 +125,7 @@ type row struct {
 // of a long run. Pages on which something happened show them everywhere.
 const detailed = 100
 
-func newJobView(anchor string, j *Job, trace string) jobView {
+func newJobView(anchor string, j *Job, traceName string) jobView {
 	v := jobView{Job: j, Anchor: anchor, Class: j.Outcome()}
 	if j.suspect() && v.Class != string(rules.Failed) {
 		v.Class = classSuspect
@@ -134,7 +134,7 @@ func newJobView(anchor string, j *Job, trace string) jobView {
 		v.List = newListView(anchor, j.Partitions[0])
 		return v
 	}
-	v.Omitted, v.Undrawn = j.omitted(trace), j.undrawn(trace)
+	v.Omitted, v.Undrawn = j.omitted(traceName), j.undrawn(traceName)
 	for i, p := range j.Partitions {
 		r := partitionRow{Partition: p, Class: p.class(), Summary: p.summary()}
 		if p.Pages != nil {

@@ -163,7 +163,7 @@ func (j *Job) suspect() bool {
 }
 
 // omitted says which partitions have no row, and where they are. It is empty if all have one.
-func (j *Job) omitted(trace string) string {
+func (j *Job) omitted(traceName string) string {
 	var parts []string
 	for _, e := range j.Ends {
 		if e.Omitted > 0 {
@@ -174,12 +174,12 @@ func (j *Job) omitted(trace string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s without a row here (%s); the trace (%s) has all pages",
-		value.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), trace)
+		value.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), traceName)
 }
 
 // undrawn says how many of the partitions with a row are without their pages. It is empty if
 // all have them.
-func (j *Job) undrawn(trace string) string {
+func (j *Job) undrawn(traceName string) string {
 	drawn := 0
 	for _, p := range j.Partitions {
 		if p.Pages != nil {
@@ -190,7 +190,7 @@ func (j *Job) undrawn(trace string) string {
 		return ""
 	}
 	return fmt.Sprintf("The pages of %s are shown, first of those that are not complete; the trace (%s) has those of all.",
-		value.Counted(drawn, "partition"), trace)
+		value.Counted(drawn, "partition"), traceName)
 }
 
 // setLabels names the partitions of all jobs. Variables of a parent come before those of

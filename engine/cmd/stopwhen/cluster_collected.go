@@ -33,7 +33,7 @@ func (c *collectCommand) collects(run *cluster.Run) map[string]string {
 
 // checkSource checks that the pages are available before any file is created. A finished
 // collection is not checked.
-func (x *extraction) checkSource(l *loaded, s *state) error {
+func (x *extraction) checkSource(l *loaded, s *runState) error {
 	if l.check == nil || s.Repeats(x.outputPaths(l)) {
 		return nil
 	}
@@ -67,7 +67,7 @@ func (x *extraction) outputPaths(l *loaded) []string {
 // outputs, so that there is nothing to do. A run that has been collected into other outputs, or
 // in another order or format, is collected again, but its rows are not added to a file that
 // already has them.
-func (x *extraction) collected(l *loaded, s *state) (bool, error) {
+func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
 	earlier, follows := s.Follows()
 	switch {
 	case l.pages == nil || !follows:
@@ -86,7 +86,7 @@ func (x *extraction) collected(l *loaded, s *state) (bool, error) {
 }
 
 // logCollected logs that there is nothing to do, and the files that no longer exist.
-func (x *extraction) logCollected(l *loaded, s *state, earlier []string) {
+func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
 	restart, again := "--restart starts over", "--restart writes it again"
 	if l.released {
 		restart = "its pages are no longer on the server"
@@ -158,7 +158,7 @@ func absolute(path string) string {
 
 // checkKept checks that the file of --kept has the values with which the run began, because the
 // values for the next run will replace them.
-func (x *extraction) checkKept(l *loaded, s *state) error {
+func (x *extraction) checkKept(l *loaded, s *runState) error {
 	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.kept[job]) > 0 })
 	switch {
 	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows:

@@ -117,7 +117,7 @@ func TestAConnectionThatFailsSaysWhatToDo(t *testing.T) {
 	dir := clearNATS(t)
 	token := startTestHub(t, hub.Options{Token: "token-1"})
 	creds := write(t, filepath.Join(dir, "old.creds"), expiredCreds(t))
-	pem := write(t, filepath.Join(dir, "not.pem"), "no certificate")
+	notPEM := write(t, filepath.Join(dir, "not.pem"), "no certificate")
 	write(t, filepath.Join(dir, "wrong.json"), fmt.Sprintf(`{"url": %q, "token": "wrong-token-7"}`, token))
 	write(t, filepath.Join(dir, "broken.json"), `{"url": `)
 	address := strings.TrimPrefix(token, "nats://")
@@ -141,9 +141,9 @@ func TestAConnectionThatFailsSaysWhatToDo(t *testing.T) {
 		{"broken context", natsFlags{context: "broken"}, 2, "--nats-context: unexpected end of JSON input"},
 		{"two servers", natsFlags{urls: token, context: "wrong"}, 2, "--nats and --nats-context cannot be used together"},
 		{"a context with credentials", natsFlags{context: "wrong", creds: creds}, 2, "a context has its own credentials"},
-		{"no file of credentials", natsFlags{urls: token, creds: pem + "x"}, 2, "--nats-creds: open " + pem + "x: no such file"},
-		{"no certificate", natsFlags{urls: token, tlsCA: pem}, 2, "--nats-tls-ca: want a PEM file with certificates"},
-		{"half of a certificate", natsFlags{urls: token, tlsCert: pem}, 2, "--nats-tls-cert and --nats-tls-key require each other"},
+		{"no file of credentials", natsFlags{urls: token, creds: notPEM + "x"}, 2, "--nats-creds: open " + notPEM + "x: no such file"},
+		{"no certificate", natsFlags{urls: token, tlsCA: notPEM}, 2, "--nats-tls-ca: want a PEM file with certificates"},
+		{"half of a certificate", natsFlags{urls: token, tlsCert: notPEM}, 2, "--nats-tls-cert and --nats-tls-key require each other"},
 		{"another protocol", natsFlags{urls: "http://u:password-7@" + address}, 2, "--nats: address 1 is invalid; want nats://HOST:PORT"},
 		{"no address", natsFlags{urls: token + ",nats://u:password-7@"}, 2, "--nats: address 2 is invalid"},
 		{"no NATS server", natsFlags{urls: speaks(t, "HTTP/1.1 400 Bad Request\r\n\r\n")}, 2, "this is not a NATS server (name one with --nats URL"},

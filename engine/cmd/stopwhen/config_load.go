@@ -126,7 +126,7 @@ func warnForgotten(logger *slog.Logger, result *engine.Result) {
 }
 
 // continueFrom returns the values from which a run continues, or nil to use the file of --kept.
-func (x *extraction) continueFrom(l *loaded, s *state) (keptValues, error) {
+func (x *extraction) continueFrom(l *loaded, s *runState) (keptValues, error) {
 	values := keptValues{}
 	maps.Copy(values, l.kept)
 	switch {

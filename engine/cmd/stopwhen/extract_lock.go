@@ -20,7 +20,7 @@ const lockSuffix = ".lock"
 const maxLocks = 16
 
 // lockItems creates the directory of the items, and locks its first files for this run.
-func (x *extraction) lockItems(l *loaded, s *state) error {
+func (x *extraction) lockItems(l *loaded, s *runState) error {
 	if err := os.MkdirAll(x.out, 0o777); err != nil {
 		return outputError(err)
 	}
@@ -42,7 +42,7 @@ func (x *extraction) lockItems(l *loaded, s *state) error {
 
 // lock locks a file for this run. name and flags are for messages: the name of the file, and the
 // flags that choose another one.
-func (s *state) lock(path, name, flags string) error {
+func (s *runState) lock(path, name, flags string) error {
 	lock, err := tryLock(path + lockSuffix)
 	if err != nil {
 		return outputError(err)
@@ -59,7 +59,7 @@ func (s *state) lock(path, name, flags string) error {
 
 // unlock releases the locks. It removes the lock files of items, but not that of a state. A lock
 // file that a killed run has left behind is not locked, and is used again.
-func (s *state) unlock() {
+func (s *runState) unlock() {
 	for i, lock := range s.locks {
 		if i > 0 || s.path == "" {
 			_ = os.Remove(lock.Path()) // some systems cannot remove an open file

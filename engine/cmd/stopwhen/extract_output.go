@@ -18,7 +18,7 @@ import (
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
 // earlier runs and, with --state, after the last page that was saved.
-func (x *extraction) openOutput(l *loaded, state *state) (*output.Publisher, error) {
+func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, error) {
 	kept, err := x.continueFrom(l, state)
 	if err != nil {
 		return nil, err

@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A state holds the outputs of a run and, with --state, the file from which it resumes.
-type state struct {
+// A runState holds the outputs of a run and, with --runState, the file from which it resumes.
+type runState struct {
 	*checkpoint.Store
 	path  string // value of --state; may be empty
 	log   *slog.Logger
@@ -25,8 +25,8 @@ type state struct {
 }
 
 // openState locks and reads the state, if there is one.
-func (x *extraction) openState(l *loaded, logger *slog.Logger) (*state, error) {
-	s := &state{path: x.state, log: logger}
+func (x *extraction) openState(l *loaded, logger *slog.Logger) (*runState, error) {
+	s := &runState{path: x.state, log: logger}
 	if s.path == "" {
 		s.Store = checkpoint.Stateless()
 		return s, nil
@@ -69,7 +69,7 @@ func resolve(path string) (string, error) {
 }
 
 // logResume logs how the run continues.
-func (s *state) logResume(l *loaded) {
+func (s *runState) logResume(l *loaded) {
 	switch {
 	case s.path == "":
 	case !s.Resumed():
@@ -87,7 +87,7 @@ func (s *state) logResume(l *loaded) {
 }
 
 // logChanges logs how the configuration of an increment differs from that of the previous run.
-func (s *state) logChanges(l *loaded) {
+func (s *runState) logChanges(l *loaded) {
 	if changed := s.Changed(); changed != "" && l.pages == nil {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),
 			"event", "increment", "changed", changed)
@@ -103,7 +103,7 @@ func (s *state) logChanges(l *loaded) {
 }
 
 // Close closes the files and releases the locks.
-func (s *state) Close() {
+func (s *runState) Close() {
 	_ = s.Store.Close()
 	s.unlock()
 }
