@@ -16,11 +16,11 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/format"
 )
 
-// hiddenText is what recordings have in the place of a secret.
+// hiddenText replaces a secret in recordings.
 const hiddenText = "***"
 
-// isSecret reports whether a parameter is probably a credential. A long value under a name
-// that credentials have is taken for one.
+// isSecret reports whether a parameter is probably a credential. A long value under a
+// usual name of credentials is assumed to be a credential.
 func isSecret(name, text string) bool {
 	const shortest, long = 4, 16
 	if text == hiddenText && secret.Name(name) { // in a recording
@@ -121,7 +121,7 @@ func hidesHeader(name string) bool {
 	})
 }
 
-// isOwnType reports whether a content type is one that the engine sends by itself.
+// isOwnType reports whether the engine sends a content type by itself.
 func isOwnType(text string) bool {
 	media, _, _ := strings.Cut(text, ";")
 	return slices.Contains([]string{"application/json", "application/x-www-form-urlencoded"}, strings.TrimSpace(media))

@@ -28,7 +28,7 @@ type Options struct {
 	UserAgent string            // User-Agent header; empty for the engine's
 }
 
-// A Result is what was recognized.
+// A Result is the configuration that was written, with the reasons for it.
 type Result struct {
 	YAML     []byte // configuration, with the findings as comments; nil if there is nothing to write
 	JSON     []byte // the same without comments
@@ -44,7 +44,7 @@ type Result struct {
 	unpaged bool // the configuration requests one page only
 }
 
-// Findings say what a configuration is based on.
+// Findings are the reasons for a configuration.
 type Findings struct {
 	Evidence []string // observed facts
 	Doubts   []string // unproved assumptions
@@ -86,7 +86,7 @@ func Detect(ctx context.Context, r Request, o Options) (*Result, error) {
 	return d.detect(ctx)
 }
 
-// detect fetches the first page, finds what pages through its list, and writes it.
+// detect fetches the first page, determines how its list is paged, and writes the configuration.
 func (d *detection) detect(ctx context.Context) (*Result, error) {
 	err := d.fetch(ctx)
 	if err == nil {
@@ -149,12 +149,12 @@ func (d *detection) fetch(ctx context.Context) error {
 	return nil
 }
 
-// passwordField is what a login page has.
+// passwordField matches the password field of a login page.
 var passwordField = regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`)
 
 const needsCredentials = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
 
-// explain adds to an error what would help.
+// explain adds a hint to an error.
 func (d *detection) explain(err error) error {
 	var failed *engine.Error
 	if !errors.As(err, &failed) {

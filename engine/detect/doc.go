@@ -1,11 +1,14 @@
 // Package detect writes a configuration for an API, given only the address of a list.
 //
-// It makes at most [MaxRequests] requests, or none if it reads a recording. The first
-// brings a page. From the page and its request it concludes which configurations may
-// page through the list (hypotheses.go), and it lets the engine run them, the
-// likeliest first, until one obtains a second page with other items. So every setting
-// that it writes was used by the engine on a response of the API. What no response has
-// shown is stated as a doubt.
+// It makes at most [MaxRequests] requests, or none if it reads a recording. The first request
+// fetches a page. A table of signs (hypotheses.go) gives the paginations that fit the page and its
+// request. The engine runs them, the likeliest first, until one obtains a second page with other
+// items. So the engine has used every setting of the configuration on a response of the API. An
+// assumption that no response has confirmed is reported as a doubt.
+//
+// Read detect.go first, then page.go (the first page), hypotheses.go and signs.go (the candidates),
+// search.go and trial.go (running them), end.go and refine.go (the end of the list, and doubts), and
+// write.go. session.go makes each request only once.
 //
 // # Decisions
 //

@@ -18,8 +18,8 @@ type flag struct {
 // says describes the flag on the first page.
 func (f fact) says() string { return f.String() + " is " + value.Preview(f.value) }
 
-// flagOf returns the first value of a page that says that there is more, if its meaning is
-// clear; nil: there is none.
+// flagOf returns the first value of a page that says whether there is more, or nil if the page has
+// no value with a clear meaning.
 func flagOf(p *page) *flag {
 	rule := func(f fact, end string) *flag {
 		return &flag{f, "stopRules", rules.FormatPath("body", f.path) + end}

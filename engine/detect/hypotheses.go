@@ -320,6 +320,6 @@ func several(id string, names, params []string) hypothesis {
 }
 
 // scroll continues with a token for an API that refuses other parameters next to it.
-// ${endpoint} and ${params} are those of the requests after the first.
+// ${endpoint} and ${params} apply to the requests after the first.
 var scroll = method("response.param", "responseParam", "${at}", "queryParam", "${param}",
 	"scrollRequest", object("endpoint", "${endpoint}", "params", "${params}"))

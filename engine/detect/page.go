@@ -72,7 +72,7 @@ type list struct {
 	score int
 }
 
-// first returns the first item; nil: there is none.
+// first returns the first item, or nil if the list is empty.
 func (l list) first() any {
 	if len(l.items) == 0 {
 		return nil
@@ -280,7 +280,7 @@ func number(v any) (int, bool) {
 	return n, err == nil && strconv.Itoa(n) == text
 }
 
-// A check says whether a number is one that is looked for.
+// A check reports whether a number satisfies a condition.
 type check func(n int) bool
 
 func above(limit int) check { return func(n int) bool { return n > limit } }

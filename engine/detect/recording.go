@@ -19,10 +19,9 @@ import (
 // cacheBuster is the parameter with which browsers' libraries defeat caches.
 const cacheBuster = "_"
 
-// FromRecording writes a configuration from exchanges that were recorded: by a browser or
-// by package recording. It makes no request. Of several lists it takes the one with the
-// most pages; address selects one by the beginning of its address. The errors are those of
-// [Detect].
+// FromRecording writes a configuration from exchanges that a browser or package recording has
+// recorded. It makes no request. It reads the list with the most pages among those whose address
+// begins with address; an empty address matches every list. It returns the same errors as [Detect].
 func FromRecording(ctx context.Context, r *recording.Recording, address string) (*Result, error) {
 	series := seriesOf(r, address)
 	if len(series) == 0 {

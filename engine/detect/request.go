@@ -66,7 +66,7 @@ func (r Request) Secrets() []string {
 	return slices.Concat(slices.Collect(maps.Values(r.Header))...) // every value of a request that is not understood may be one
 }
 
-// A RequestError says what is wrong with a [Request]. No request was made.
+// A RequestError describes an invalid [Request]. No request was made.
 type RequestError struct {
 	Message string
 	Hint    string // how to fix it; may be empty
@@ -84,8 +84,8 @@ func invalid(hint, format string, args ...any) error {
 	return &RequestError{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// A call is a request as a configuration writes it: split into what a job has, what the
-// API has, and credentials.
+// A call is a request as a configuration writes it: split into the keys of the job, those of the
+// API, and credentials.
 type call struct {
 	base, endpoint string // addresses with {input.name} for inputs
 	address        *url.URL

@@ -45,7 +45,7 @@ func readAll(r io.Reader) ([]byte, error) {
 }
 
 // link returns the target of a link in the Link header of the response, or the value of a
-// parameter of it; nil: there is none.
+// parameter of it. It returns nil if there is no such link or parameter.
 func (x *exchange) link(rel string, param ...string) any {
 	response := &transport.Response{Header: x.ResponseHeader, URL: x.address.String()}
 	return response.Link(rel, param...)
@@ -62,11 +62,11 @@ type session struct {
 	replay        // replay of the current run
 }
 
-// A replay is what one run has requested.
+// A replay describes the requests of one run.
 type replay struct {
-	extra   []string // parameters that its first request may have besides those of the address
+	extra   []string // parameters of its first request that the address need not have
 	started bool
-	differs bool      // its first request was not that for the first page
+	differs bool      // its first request was not the request for the first page
 	refused bool      // whether a request was refused, because the budget is used up
 	last    *exchange // latest exchange that was served
 	second  *url.URL  // address of the latest request after the first, or nil
@@ -136,8 +136,8 @@ func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 	return transport.NewResponse(r, x.Status, x.ResponseHeader.Clone(), x.ResponseBody)
 }
 
-// isFor reports whether the response of an exchange answers a request, whatever the order of its
-// parameters and the values of some of them.
+// isFor reports whether the response of an exchange answers a request. The order of parameters and
+// the values of ignored parameters may differ.
 func (x *exchange) isFor(asked *exchange, ignored ...string) bool {
 	return x.Method == asked.Method && transport.OriginOf(x.address) == transport.OriginOf(asked.address) &&
 		pathOf(x.address) == pathOf(asked.address) && sameParams(x.address.Query(), asked.address.Query(), ignored) &&

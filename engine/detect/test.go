@@ -52,8 +52,8 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 	return nil
 }
 
-// passing runs a test and returns it with what it expects, or nil if the run does not
-// request all of its pages and no more.
+// passing runs a test and returns it with its expectations. It returns nil unless the run requests
+// exactly the pages of the test.
 func (d *detection) passing(ctx context.Context, root value.Object, answers []any, items int, made bool) value.Object {
 	if slices.ContainsFunc(answers, func(a any) bool { return a == nil }) {
 		return nil

@@ -90,7 +90,7 @@ func (d *detection) vary(ctx context.Context, t *trial, pages int, change func(*
 	return with
 }
 
-// options are those of all runs of the engine.
+// options returns the options of a run of the engine: the common options, and more.
 func (d *detection) options(more ...engine.Option) []engine.Option {
 	inputs := map[string]any{}
 	for name, text := range d.call.values {

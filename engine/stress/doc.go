@@ -4,16 +4,22 @@
 // clock, once for each [Behaviour] of a table, and each run has a [Verdict]: does the job obtain
 // the list and, if not, does it say so? Package engine offers this as Engine.Stress.
 //
+// Read suite.go first, which judges every behaviour of every job, then behaviour.go and effect.go
+// (the behaviours), plan.go, meaning.go and locate.go (how a model is found), model.go and run.go (a
+// run against a model) and fix.go (remedies). tree.go and treebehaviour.go do the same for
+// partitions. like.go gives a model the shape of a response, and simulate.go runs a single
+// behaviour. report.go and text.go have the results.
+//
 // # Decisions
 //
 //   - The model is found by trying. Each value that a rule reads may have several meanings
 //     (meaning.go), and a list may end in several ways. The model is the first combination
 //     with which the job obtains a list of several pages. No method is special: a user's rule
 //     is modelled like a rule of a method.
-//   - What an API may do is a row of a table (behaviour.go): its name, its sentence, what a
-//     configuration must have for it to matter, and its effect on the answers (effect.go).
-//     What must happen is the same for all rows: the job obtains every item once, or says
-//     that it did not.
+//   - A behaviour of an API is a row of a table (behaviour.go): its name, its sentence, the
+//     configurations that it concerns, and its effect on the answers (effect.go). The
+//     expectation is the same for all rows: the job obtains every item once, or reports that
+//     it did not.
 //   - Fixes are a table, too (fix.go). A fix is reported only after the changed configuration
 //     was tried, on the list that was lost and on an ordinary one.
 //   - A fix removes only the rule that ended the list too early. Limits, guards, rules that

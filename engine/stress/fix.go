@@ -213,8 +213,8 @@ func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
 	return p.Without("stopRules"), ofMethod
 }
 
-// asExpression returns a pagination of method expression that does what the method of the job does. It
-// is nil if that cannot be written, or if no variable advances by the limit.
+// asExpression returns a pagination of method expression that is equivalent to the method of the job.
+// It returns nil if there is no such pagination, or if no variable advances by the limit.
 func (l *loss) asExpression(p value.Object, advance bool) value.Object {
 	var state, request value.Object
 	advanced := !advance
@@ -276,7 +276,7 @@ func keysOf(path string) []string {
 	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
 }
 
-// says fills in what a remedy is about.
+// says replaces the placeholders in the sentence of a remedy.
 func (l *loss) says(text string) string {
 	list := "list of items"
 	if len(l.list) > 0 {

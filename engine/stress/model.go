@@ -290,7 +290,7 @@ func (a *api) header(r *reply) http.Header {
 	return h
 }
 
-// value returns what a place of a response has.
+// value returns the value at a place of a response.
 func (a *api) value(p *meant, r *reply) any {
 	if v, ok := r.said[p.meaning.name]; ok {
 		return v

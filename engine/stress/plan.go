@@ -168,7 +168,7 @@ func (p *plan) doubt(t *run) (doubt int) {
 }
 
 // located reports whether a request says which page it is for. A number that counts the pages from 1
-// in responses and from 0 in requests is more likely a token that happens to be one.
+// in responses and from 0 in requests is more likely a token that happens to be a number.
 func (p *plan) located() bool {
 	counts := slices.ContainsFunc(p.places, func(m *meant) bool { return m.Sent && m.meaning.name == "page" })
 	return p.locator.kind != unknown && p.locator.kind != byOrder && (p.locator.kind != byZeroPage || !counts)
@@ -378,7 +378,7 @@ func sampleValue(job *compile.Job, s compile.ForVariable) any {
 	return "sample"
 }
 
-// keys says what the keys of items are: what a list is sorted by, and what requests name.
+// keys describes the keys of items. A list is sorted by its keys, and requests may name them.
 type keys struct {
 	name       string
 	descending bool
@@ -391,7 +391,7 @@ const firstKey = 4001
 
 var keyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// keyKinds is the table of what keys may be.
+// keyKinds is the table of kinds of keys.
 var keyKinds = []keys{
 	{"numbers", false, func(n int) any { return firstKey + n }, func(text string) (int, bool) {
 		n, err := strconv.Atoi(text)

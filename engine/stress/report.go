@@ -165,7 +165,7 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 	return s.try(ctx, job, binding, a)
 }
 
-// PartitionBehaviours returns the table of what an API may do to partitions, in its order.
+// PartitionBehaviours returns the table of behaviours that concern partitions.
 func PartitionBehaviours() []Behaviour { return slices.Clone(treeBehaviours) }
 
 // Behaviours returns the table of behaviours of a list, in its order.

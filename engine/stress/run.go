@@ -96,8 +96,8 @@ func (p *plan) rowOf(item any) int {
 	return n + 1
 }
 
-// treeRowOf does what rowOf does for the lists of a tree of jobs, whose items may be what other
-// jobs read.
+// treeRowOf is rowOf for the lists of a tree of jobs, whose items may be values that other jobs
+// read.
 func treeRowOf(item any) int {
 	if n := identityOf(item); n > 0 {
 		return n
@@ -112,8 +112,8 @@ func identityOf(item any) int {
 	return n
 }
 
-// tally counts the rows that were there during all of the run, those of them that were not
-// obtained, and how often rows, also those that were inserted later, were obtained again.
+// tally counts the rows that the list had during all of the run, how many of these were not obtained,
+// and how often any row, including rows that were inserted later, was obtained again.
 func (r *run) tally() (served, missing, duplicated int) {
 	for _, a := range r.apis {
 		served += len(a.truth)

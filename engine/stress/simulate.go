@@ -22,7 +22,7 @@ const simulationVersion = 1
 type Simulation struct {
 	Version int            `json:"version"` // version of the JSON; keys may be added to a version
 	Job     string         `json:"job"`
-	Spec    string         `json:"spec"`              // what was simulated, as given
+	Spec    string         `json:"spec"`              // the simulated behaviour, as given
 	Model   []string       `json:"model,omitempty"`   // sentences that describe the API
 	Unknown string         `json:"unknown,omitempty"` // reason why nothing was simulated
 	Pages   []trace.Record `json:"pages"`             // records of the pages, including the page on which the job failed

@@ -105,7 +105,7 @@ func listed(job *compile.Job, unlimited bool) *compile.Job {
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
 func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
 
-// A Spec says what an API does in a [Simulation]: it serves pages of certain sizes, or has
+// A Spec describes the API of a [Simulation]: it serves pages of certain sizes, or has
 // one or two behaviours.
 type Spec struct {
 	text string
@@ -119,7 +119,7 @@ const (
 )
 
 // ParseSpec reads the sizes of pages, as in "10,10,3", the name of a behaviour, or two names
-// joined by "+". The error names what is unknown, and the nearest name.
+// joined by "+". The error quotes the unknown name and suggests the nearest one.
 func ParseSpec(text string) (Spec, error) {
 	spec := Spec{text: text}
 	if first := strings.TrimSpace(text); first == "" || strings.ContainsAny(first[:1], "0123456789-,") {
@@ -182,8 +182,8 @@ func find(name string) (*Behaviour, error) {
 	return nil, errors.New(text + "the behaviours are " + strings.Join(names, ", "))
 }
 
-// ofSizes is the behaviour of an API that answers the requests, whatever they say, with pages
-// of these sizes, one after the other, and then with empty ones. A page that is smaller than
+// ofSizes is the behaviour of an API that ignores the parameters of requests and answers with pages
+// of these sizes, one after the other, and then with empty pages. A page that is smaller than
 // the largest one was filtered by the API, unless it is the last.
 func ofSizes(name string, sizes []int) *Behaviour {
 	largest := max(1, slices.Max(sizes))

@@ -106,7 +106,7 @@ type Reason struct {
 	Behaviours []string
 }
 
-// Reasons returns what was left out, by reason.
+// Reasons returns the behaviours that were left out, by reason.
 func (j *JobReport) Reasons() []Reason {
 	var reasons []Reason
 	for _, left := range j.Left {

@@ -13,7 +13,7 @@ const partitions = "partitions"
 // windowOverflows is the behaviour that splitting windows can fix.
 const windowOverflows = "windowOverflows"
 
-// treeBehaviours is the table of what an API may do to partitions.
+// treeBehaviours is the table of behaviours that concern partitions.
 var treeBehaviours = []Behaviour{
 	{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."},
 	{Group: partitions, Name: "noPartitions", trees: (*tree).branches, Says: "The list of the parent is empty.",
@@ -74,8 +74,8 @@ func second(change func(*api)) func(*treeRun, *api, int) {
 	}
 }
 
-// overflow gives the second window three times as many items as the API returns for a
-// window, wherever it is split.
+// overflow gives the second window, and the windows that it is split into, three times as many items
+// as the API returns for a window.
 func overflow(t *treeRun, a *api, nth int) {
 	if a.window == nil {
 		return

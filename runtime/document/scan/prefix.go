@@ -16,17 +16,17 @@ type prefix struct {
 	blanks                       int    // bytes of whitespace
 	text, compact                string // compact is without the whitespace
 
-	next [2]*prefix // that have followed it, the last first
+	next [2]*prefix // prefixes that have followed it, the latest first
 
 	key        string // without its quotes
-	parent, to *Node  // where child met the key, and what it returned; nil: nowhere yet
+	parent, to *Node  // node of the last call of child, and its result; both may be nil
 }
 
 // noPrefix matches nothing.
 var noPrefix = &prefix{low: 1}
 
-// begins reports whether 16 bytes begin with the prefix, if it is short: has at most 16
-// bytes, and no whitespace.
+// begins reports whether 16 bytes begin with the prefix. The prefix must be short: at most 16 bytes,
+// without whitespace.
 func (p *prefix) begins(data *[16]byte) bool {
 	low, high := binary.LittleEndian.Uint64(data[:8]), binary.LittleEndian.Uint64(data[8:])
 	return low&p.lowMask == p.low && high&p.highMask == p.high
@@ -41,31 +41,31 @@ func (p *prefix) child(at *Node) *Node {
 }
 
 const (
-	maxPrefixBytes = 64   // of a prefix that is remembered
-	maxPrefixes    = 1024 // that are remembered
+	maxPrefixBytes = 64   // longest prefix that is remembered
+	maxPrefixes    = 1024 // number of prefixes that are remembered
 )
 
 // prefixes are the prefixes that a scanner has met. The zero prefixes are empty.
 type prefixes struct {
 	levels [8]prefixLevel // by the depth of the objects
 	count  int
-	other  prefix // that of a member whose prefix is not remembered
+	other  prefix // prefix of a member whose prefix is not remembered
 }
 
-// A prefixLevel has the prefixes of the objects at a depth. Those at another depth are kept
-// apart, since something else may follow the same key.
+// A prefixLevel has the prefixes of the objects at a depth. Each depth has its own prefixes, because
+// the same key may be followed by other keys at another depth.
 type prefixLevel struct {
-	start *prefix // what the first prefixes of objects follow; nil: the level is new
+	start *prefix // precedes the first prefixes of objects; nil if the level is new
 	known map[string]*prefix
 }
 
 func (p *prefixes) level(depth int) *prefixLevel { return &p.levels[uint(depth)%uint(len(p.levels))] }
 
-// rootStart is what the first key of the root object follows. No key is expected in that
-// object: there is only one, and its keys may be data.
+// rootStart precedes the first key of the root object. No key is expected in that object: there is
+// only one such object, and its keys may be data.
 var rootStart = newPrefix("", 0)
 
-// start returns what the first prefixes of objects at a depth follow.
+// start returns the prefix that precedes the first prefixes of objects at a depth.
 func (p *prefixes) start(depth int) *prefix {
 	if depth == 1 {
 		return rootStart

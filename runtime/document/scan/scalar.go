@@ -39,7 +39,7 @@ func (s *Scanner) badText(i int) int {
 	return s.unexpected(i, `in a \u escape`)
 }
 
-// escape reports whether the escape at i is valid, and notes what its spelling costs.
+// escape reports whether the escape at i is valid. It sets Respelt and Surplus for its spelling.
 func (s *Scanner) escape(i int) bool {
 	data := s.data
 	if i+1 >= len(data) {
@@ -117,7 +117,7 @@ func Unescape(s []byte) (r rune, size int) {
 }
 
 // Character reads one character of a valid document, escaped or not. An escaped
-// quote differs from one that ends a string, and every byte that is not UTF-8
+// quote differs from a quote that ends a string, and every byte that is not UTF-8
 // differs from all characters.
 func Character(s []byte) (r rune, size int) {
 	if s[0] == '\\' {

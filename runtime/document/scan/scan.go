@@ -51,7 +51,7 @@ type Scanner struct {
 
 	// With Compact, the scan removes whitespace in place: data[:writePos] is
 	// compacted, and the bytes from readPos on are still to be moved to writePos.
-	// In the end, what is read at offset i is shift bytes lower.
+	// At the end of the scan, the byte that was at offset i is at i-shift.
 	writePos, readPos, shift int
 	spaces                   int // bytes of insignificant whitespace
 
@@ -74,8 +74,8 @@ func New(m Marks) *Scanner {
 	return &Scanner{Marks: m, Found: Found{Row: make([]Span, m.Body.Width)}}
 }
 
-// Scan scans data, and sets what is found. A document in a file has a window. The error is
-// a [*SyntaxError], a [*DepthError] or an [*ItemsError].
+// Scan scans data and sets the fields of [Found]. window is nil unless the document is in a file. The
+// error is a [*SyntaxError], a [*DepthError] or an [*ItemsError].
 func (s *Scanner) Scan(data []byte, window *spool.Window) error {
 	s.data, s.window, s.err = data, window, nil
 	s.writePos, s.readPos, s.shift, s.spaces = 0, 0, 0, 0
