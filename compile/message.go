@@ -38,7 +38,8 @@ func (c *compilation) newMessage(rule rules.Rule) *Message {
 	for range rules.MaxHoles {
 		before, after, found := strings.Cut(rest, "{")
 		text += before
-		if rest = after; !found {
+		rest = after
+		if !found {
 			break
 		}
 		hole, tail := c.hole(rule, after)

@@ -82,7 +82,8 @@ type pagination struct {
 func (r *reader) pagination(path string, v any) *pagination {
 	switches, own := SwitchesOf(r.dialect), *r
 	r = &own
-	if r.diags = cmp.Or(r.paging, r.diags); switches.IgnoreUnknown {
+	r.diags = cmp.Or(r.paging, r.diags)
+	if switches.IgnoreUnknown {
 		r.unknown = diag.SeverityWarning
 	}
 	object, ok := value.Members(v)

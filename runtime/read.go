@@ -153,7 +153,8 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.moves(request)
 	exchange := request.With(reading.Content)
 	had, known := r.state.Exchanges.Get(exchange)
-	if repeats, c.RepeatedExchange = int(had), known; !known {
+	repeats, c.RepeatedExchange = int(had), known
+	if !known {
 		r.state.Exchanges.Put(exchange, uint64(c.Page))
 	}
 	switch {

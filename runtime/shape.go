@@ -42,11 +42,7 @@ func newShaper(r *listRun) *shaper {
 		run: r, shape: shape, paths: document.NewPaths(shape.Reads), values: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
 	if len(shape.Fields) > 0 {
-		var paths [][]string
-		for _, f := range shape.Fields {
-			paths = append(paths, f.Path)
-		}
-		s.editor = document.NewEditor(paths)
+		s.editor = document.NewEditor(value.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }))
 	}
 	return s
 }

@@ -105,10 +105,10 @@ func (r *listRun) resume(ctx context.Context, token json.RawMessage) (request re
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
 	r.watcher.Resumed = from.Hints.Value
-	context := r.context()
-	saved.RestoreUnsaved(context, fresh)
-	context.Header = func(string) any { return nil }
-	context.Link = func(string, ...string) any { return nil }
+	c := r.context()
+	saved.RestoreUnsaved(c, fresh)
+	c.Header = func(string) any { return nil }
+	c.Link = func(string, ...string) any { return nil }
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
 		return request, false, UnusableError(r.job.ID(), err)

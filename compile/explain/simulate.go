@@ -209,7 +209,8 @@ func (s *simulation) phrased(text string, isJSON bool) string {
 			quoted, _ := value.Marshal(phrase) // text is always encoded
 			phrase = string(quoted[1 : len(quoted)-1])
 		}
-		if phrase = "{" + phrase + "}"; groups[2] == "/?" {
+		phrase = "{" + phrase + "}"
+		if groups[2] == "/?" {
 			phrase += " and "
 		}
 		return phrase

@@ -94,7 +94,8 @@ func (d *detection) detect(ctx context.Context) (*Result, error) {
 	}
 	var best *trial
 	if err == nil {
-		if best = d.search(ctx); ctx.Err() != nil {
+		best = d.search(ctx)
+		if ctx.Err() != nil {
 			err = &engine.Error{Class: failure.Cancelled, Op: "detect", Err: ctx.Err()}
 		}
 	}
@@ -137,7 +138,8 @@ func (d *detection) fetch(ctx context.Context) error {
 		!sameParams(d.call.typed.Query(), first.address.Query(), []string{d.session.buster}) {
 		d.doubt("The request that was made is not exactly the address: it was %s.", d.hide(first.address.RequestURI()))
 	}
-	if to := d.session.last.address; d.session.redirects() {
+	if d.session.redirects() {
+		to := d.session.last.address
 		d.doubt("The address redirects to %s. Use that address: every request pays for the redirect.",
 			d.hide(to.Scheme+"://"+to.Host+to.Path))
 	}

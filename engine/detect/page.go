@@ -156,7 +156,8 @@ func nextValue(dec *json.Decoder, levels int) (any, error) {
 			list = append(list, v)
 		}
 	}
-	if _, err = dec.Token(); delim == '{' {
+	_, err = dec.Token()
+	if delim == '{' {
 		return object, err
 	}
 	return list, err

@@ -337,7 +337,8 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 	case h.kind.pages && score < typed: // the first request is that of the address
 		c.values["sendFirst"] = false
 	case !h.post: // the job keeps its body, in which the next value replaces the first
-		if c.moved = []string{param}; d.size.param != "" {
+		c.moved = []string{param}
+		if d.size.param != "" {
 			c.moved = append(c.moved, d.size.param)
 		}
 		if !h.kind.pages && first != 0 {

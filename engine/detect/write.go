@@ -121,7 +121,8 @@ func restyle(node *yaml.Node, key string) {
 		if node.Kind == yaml.MappingNode && i%2 == 1 {
 			name = node.Content[i-1].Value
 		}
-		if restyle(child, name); key == "pages" && node.Kind == yaml.SequenceNode {
+		restyle(child, name)
+		if key == "pages" && node.Kind == yaml.SequenceNode {
 			child.Style |= yaml.FlowStyle
 		}
 	}

@@ -207,7 +207,8 @@ func (a *api) body(r *reply) ([]byte, error) {
 	}
 	items := make([]any, len(r.rows))
 	for i, row := range r.rows {
-		if items[i] = a.item(row); row.number == a.bare && a.bare > 0 {
+		items[i] = a.item(row)
+		if row.number == a.bare && a.bare > 0 {
 			items[i] = value.Object{{Name: identity, Value: row.number}}
 		}
 	}

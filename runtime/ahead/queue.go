@@ -215,7 +215,8 @@ func (q *Queue) enqueue(call transport.Call, after int) {
 	f := &Flight{Call: call, after: after}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.flights = append(q.flights, f); after == 0 {
+	q.flights = append(q.flights, f)
+	if after == 0 {
 		q.begin(f)
 	} else {
 		q.beginNext()

@@ -19,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -74,12 +75,12 @@ func requestFacts(r *http.Request, body []byte) rules.Object {
 	for name := range r.Header {
 		headers[name] = r.Header.Get(name)
 	}
-	path := r.URL.EscapedPath()
-	if path == "" {
-		path = "/"
+	escaped := r.URL.EscapedPath()
+	if escaped == "" {
+		escaped = "/"
 	}
 	return rules.Object{
-		{Name: "method", Value: r.Method}, {Name: "url", Value: r.URL.String()}, {Name: "path", Value: path},
+		{Name: "method", Value: r.Method}, {Name: "url", Value: r.URL.String()}, {Name: "path", Value: escaped},
 		{Name: "query", Value: r.URL.RawQuery}, {Name: "headers", Value: headers}, {Name: "body", Value: string(body)},
 	}
 }
@@ -172,11 +173,8 @@ func (s *awsSigner) signedHeaders(r *http.Request) map[string]string {
 	headers := map[string]string{"host": hostOf(r)}
 	for name, values := range r.Header {
 		if lower := strings.ToLower(name); lower == "content-type" || strings.HasPrefix(lower, "x-amz-") {
-			trimmed := make([]string, len(values))
-			for i, v := range values {
-				trimmed[i] = strings.Join(strings.Fields(v), " ")
-			}
-			headers[lower] = strings.Join(trimmed, ",")
+			trim := func(v string) string { return strings.Join(strings.Fields(v), " ") }
+			headers[lower] = strings.Join(value.Map(values, trim), ",")
 		}
 	}
 	return headers
@@ -211,15 +209,11 @@ func canonicalQuery(query string) string {
 		}
 	}
 	slices.SortFunc(pairs, func(a, b [2]string) int { return slices.Compare(a[:], b[:]) })
-	parts := make([]string, len(pairs))
-	for i, p := range pairs {
-		parts[i] = p[0] + "=" + p[1]
-	}
-	return strings.Join(parts, "&")
+	return strings.Join(value.Map(pairs, func(p [2]string) string { return p[0] + "=" + p[1] }), "&")
 }
 
 // awsEscape percent-encodes everything but the unreserved characters (RFC 3986, 2.3).
 func awsEscape(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
 // awsEscapePath is [awsEscape] for a path, whose slashes remain.
-func awsEscapePath(path string) string { return strings.ReplaceAll(awsEscape(path), "%2F", "/") }
+func awsEscapePath(text string) string { return strings.ReplaceAll(awsEscape(text), "%2F", "/") }

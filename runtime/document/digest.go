@@ -171,17 +171,17 @@ func Identity(item []byte) []byte {
 	if len(item) == 0 || item[0] != '{' {
 		return nil
 	}
-	for key, value := range scan.Members(item) {
+	for key, span := range scan.Members(item) {
 		if key.Start >= maxIdentityBytes {
 			break
 		}
 		switch name := string(item[key.Start+1 : key.End-1]); {
 		case apinames.IsIdentifier(name):
-			if v := value.Of(item); identifies(v) {
+			if v := span.Of(item); identifies(v) {
 				return v
 			}
 		case name == "node":
-			return Identity(value.Of(item))
+			return Identity(span.Of(item))
 		}
 	}
 	return nil

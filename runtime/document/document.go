@@ -89,7 +89,8 @@ func (d *document) visit(
 	for key, at := range d.newWalk(d.items).Members(i) {
 		m := member{path: append(slices.Clip(path), string(scan.Unquote(key.Of(d.raw)))), at: at}
 		value, members := want(m.path)
-		if m.whole = value; !value && !members {
+		m.whole = value
+		if !value && !members {
 			continue
 		}
 		found = slices.DeleteFunc(found, func(earlier member) bool { return slices.Equal(earlier.path, m.path) })

@@ -100,8 +100,8 @@ func (w *itemWriter) object(i int, at *memberEdit) int {
 	w.out = append(w.out, '{')
 	empty := len(w.out)
 	for i++; w.raw[i] != '}'; i = scan.Next(w.raw, i) {
-		key, value := scan.Key(w.raw, i)
-		i = w.member(key.Of(w.raw), value, at.member(scan.Unquote(key.Of(w.raw))), empty)
+		key, span := scan.Key(w.raw, i)
+		i = w.member(key.Of(w.raw), span, at.member(scan.Unquote(key.Of(w.raw))), empty)
 	}
 	for _, c := range at.children {
 		if !c.seen && c.sets {
@@ -194,9 +194,9 @@ func Find(raw []byte, path []string) []byte {
 			return nil
 		}
 		var found []byte // of duplicate keys the last counts
-		for name, value := range scan.Members(raw) {
+		for name, span := range scan.Members(raw) {
 			if string(scan.Unquote(name.Of(raw))) == key {
-				found = value.Of(raw)
+				found = span.Of(raw)
 			}
 		}
 		if raw = found; raw == nil {

@@ -86,7 +86,8 @@ func (items Items) WriteTo(w io.Writer) (int64, error) {
 	written := int64(0)
 	for part := range windows(items.block, items.at, items.window) {
 		n, err := w.Write(part)
-		if written += int64(n); err != nil {
+		written += int64(n)
+		if err != nil {
 			return written, err
 		}
 	}

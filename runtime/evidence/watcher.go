@@ -106,8 +106,9 @@ func (w *Watcher) warnOfMissing() {
 		if slices.Contains(w.Had, watch.String()) {
 			continue
 		}
-		if hint := document.Suggest(w.page.Names, watch.Path); w.misspelt(watch.Path) || !watch.Link && !watch.Optional {
-			w.Warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s", watch.Rule.ID, watch, hint))
+		if w.misspelt(watch.Path) || !watch.Link && !watch.Optional {
+			w.Warn("missing "+watch.String(), fmt.Sprintf("%s reads %s, which the response does not have%s",
+				watch.Rule.ID, watch, document.Suggest(w.page.Names, watch.Path)))
 		}
 	}
 }

@@ -152,9 +152,9 @@ func (w *stackWriter) write(s stack) (one *savedTask) {
 
 // tasks returns the remaining tasks of a job, and writes their values.
 func (w *stackWriter) tasks(job *compile.Job, tasks []*walkTask) *savedTasks {
-	saved := &savedTasks{Job: job.ID()}
+	out := &savedTasks{Job: job.ID()}
 	if len(tasks) == 0 {
-		return saved
+		return out
 	}
 	if w.lists > 0 {
 		w.rests = append(w.rests, ',')
@@ -170,8 +170,8 @@ func (w *stackWriter) tasks(job *compile.Job, tasks []*walkTask) *savedTasks {
 	}
 	w.rests = append(w.rests, ']')
 	w.lists++
-	saved.RestAt = w.lists
-	return saved
+	out.RestAt = w.lists
+	return out
 }
 
 // A savedValue caches the encoding of a value for checkpoints. A value is encoded again only if the
@@ -271,11 +271,11 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*walkT
 	if from.Search != nil {
 		return nil, fmt.Errorf("it has values of a variable that job %q does not have", id)
 	}
-	done, err := runtime.Checkpoint(from.Position).CheckList(r.concealer, id)
-	if err != nil {
+	var err error
+	if at.last, err = runtime.Checkpoint(from.Position).CheckList(r.concealer, id); err != nil {
 		return nil, fmt.Errorf("the position of job %q: %w", id, err)
 	}
-	if at.last = done; level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
+	if level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
 		r.tree.left.spend(1)
 	}
 	children := r.tree.children(job)

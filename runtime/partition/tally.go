@@ -90,11 +90,7 @@ func (t *Tally) addPartition(job *compile.Job, names func() (label, name string)
 func (t *Tally) Results(err error) []runtime.Result { return resultsOf(t.ends(err)) }
 
 func resultsOf(ends []EndedResult) []runtime.Result {
-	results := make([]runtime.Result, len(ends))
-	for i, one := range ends {
-		results[i] = one.Result
-	}
-	return results
+	return value.Map(ends, func(one EndedResult) runtime.Result { return one.Result })
 }
 
 // ends returns the results of all jobs with their details, and logs them; see Results.

@@ -306,7 +306,8 @@ func (f *frame) leaveOut() {
 func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 	page := d.page
 	page.Root, page.Final = t.root.ID(), d.last
-	if items, lists := page.Items, page.Lists; d.silent {
+	if d.silent {
+		items, lists := page.Items, page.Lists
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()
 	}

@@ -9,6 +9,8 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Handler returns a log handler that applies change to every text before it passes a record to
@@ -34,11 +36,7 @@ func (h handler) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs returns a handler that adds attributes to its records.
 func (h handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	changed := make([]slog.Attr, len(attrs))
-	for i, a := range attrs {
-		changed[i] = h.attr(a)
-	}
-	return handler{h.Handler.WithAttrs(changed), h.change}
+	return handler{h.Handler.WithAttrs(value.Map(attrs, h.attr)), h.change}
 }
 
 // WithGroup returns a handler that puts its attributes into a group.
@@ -70,11 +68,7 @@ func (h handler) any(v any) any {
 	case fmt.Stringer:
 		return h.change(v.String())
 	case []string:
-		changed := make([]string, len(v))
-		for i, text := range v {
-			changed[i] = h.change(text)
-		}
-		return changed
+		return value.Map(v, h.change)
 	}
 	if text := fmt.Sprint(v); h.change(text) != text {
 		return h.change(text)

@@ -199,7 +199,8 @@ func (w *partWriter) sendPart() error {
 func (w *partWriter) commit() (uint64, error) {
 	m := w.message()
 	head := w.page.head
-	if head.Parts = 0; w.batch != "" {
+	head.Parts = 0
+	if w.batch != "" {
 		head.Parts = w.part
 		m.Header.Set(headerBatchCommit, "1")
 	}

@@ -296,7 +296,8 @@ func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (r
 			return err
 		}
 		message, err := stream.GetLastMsgForSubject(ctx, workOf(origin, failed.Key))
-		if retried = err == nil && retryOf(message.Header) == failed.Sequence; errors.Is(err, jetstream.ErrMsgNotFound) {
+		retried = err == nil && retryOf(message.Header) == failed.Sequence
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}
 		return err
