@@ -41,7 +41,7 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 // A rule whose evidence is missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Set.Rules)
-	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Evidence: rules.OfList}
+	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Evidence: rules.OfList}}
 	for _, rule := range append(list, split) {
 		if rule.Role != rules.Audit || rule.Evidence == 0 {
 			continue

@@ -99,43 +99,43 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.capped", Evidence: OfLimit,
+	{ID: "audit.capped", Auditing: Auditing{Evidence: OfLimit},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.overfull", Evidence: OfLimit,
+	{ID: "audit.overfull", Auditing: Auditing{Evidence: OfLimit},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Evidence: OfTotal,
+	{ID: "audit.total", Auditing: Auditing{Evidence: OfTotal},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Evidence: OfPages,
+	{ID: "audit.pages", Auditing: Auditing{Evidence: OfPages},
 		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
-	{ID: "audit.surplus", Evidence: OfTotal,
+	{ID: "audit.surplus", Auditing: Auditing{Evidence: OfTotal},
 		Source:  `hints.total < total.items`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Evidence: OfMore,
+	{ID: "audit.more", Auditing: Auditing{Evidence: OfMore},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Evidence: OfNext,
+	{ID: "audit.token", Auditing: Auditing{Evidence: OfNext},
 		Source:  `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
-	{ID: "audit.ceiling", Evidence: OfMany,
+	{ID: "audit.ceiling", Auditing: Auditing{Evidence: OfMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Evidence: OfList, Also: always,
+	{ID: "audit.repeated", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -143,58 +143,58 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Evidence: OfList, Also: always,
+	{ID: "audit.ignoredParam", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Evidence: OfList, Also: always,
+	{ID: "audit.cycle", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Evidence: OfList, Also: always,
+	{ID: "audit.shift", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.shrunk", Evidence: OfList,
+	{ID: "audit.shrunk", Auditing: Auditing{Evidence: OfList},
 		Source: `list.shrunk > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Evidence: OfList, Also: unlessFailed,
+	{ID: "audit.missing", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Evidence: OfList, Also: unlessFailed,
+	{ID: "audit.moved", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			"items there are not read: compare the responses"},
-	{ID: "audit.noList", Evidence: OfList, Also: unlessFailed,
+	{ID: "audit.noList", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
 		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
-	{ID: "audit.noPages", Evidence: OfPages,
+	{ID: "audit.noPages", Auditing: Auditing{Evidence: OfPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Evidence: OfList, Also: unlessFailed,
+	{ID: "audit.errorBody", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: windowAudit, Evidence: OfList, Also: always,
+	{ID: windowAudit, Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Evidence: OfList, Also: always,
+	{ID: "audit.restart", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: "the list was restarted after {list.rewritten} items, which are written again; " +

@@ -111,7 +111,7 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 // boundAddress adds the rule that gives an address, and says it in words.
 func (l *lowerer) boundAddress(set *Ruleset, role Role, source, says, path string) {
 	set.Rules = append(set.Rules, Rule{
-		ID: string(role), Role: role, Source: source, Bound: true, Clause: "is", Says: says, Origin: l.origin(Author{}, path),
+		ID: string(role), Role: role, Source: source, Placement: Placement{Bound: true}, Clause: "is", Says: says, Origin: l.origin(Author{}, path),
 	})
 }
 
@@ -125,8 +125,8 @@ func (l *lowerer) values(set *Ruleset, prefix string, role Role, object Object, 
 		}
 		hidden := slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
-			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value), Bound: true, Common: common,
-			Secret: hidden, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
+			Placement: Placement{Bound: true, Common: common, Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
 		})
 	}
 }

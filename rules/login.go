@@ -137,7 +137,8 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
 	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
 	return Rule{
-		ID: id, Role: cmp.Or(p.Role, Param), Target: p.Name, Source: p.Source, Secret: hidden, Clause: "is", Origin: l.origin(Author{}, p.Path),
+		ID: id, Role: cmp.Or(p.Role, Param), Target: p.Name, Source: p.Source,
+		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, p.Path),
 	}
 }
 

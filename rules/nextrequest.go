@@ -50,7 +50,7 @@ func (p *requestParts) put(r Rule) {
 
 // part is a part of the requests after the first.
 func part(role Role, target, source string, origin Origin) Rule {
-	r := Rule{Role: role, Target: target, Source: source, Subsequent: true, Clause: "is", Origin: origin}
+	r := Rule{Role: role, Target: target, Source: source, Placement: Placement{Subsequent: true}, Clause: "is", Origin: origin}
 	r.ID = "nextRequest." + r.PartName()
 	return r
 }

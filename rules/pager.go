@@ -98,8 +98,8 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 		outcome = Complete
 	}
 	r := Rule{
-		ID: p.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Drop: t.Drop,
-		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob, Expects: t.Expects,
+		ID: p.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Ending: Ending{Drop: t.Drop, Expects: t.Expects},
+		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob,
 		Clause: settings.say(t.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {

@@ -275,7 +275,7 @@ func (l *lowerer) variableRules(set *Ruleset) {
 					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
-				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Drop: true,
+				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Ending: Ending{Drop: true},
 				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), Variable: i,
 			})
 		}

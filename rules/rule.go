@@ -10,33 +10,50 @@ import (
 // it is compiled. Lowering turns every configuration into a list of rules, and
 // nothing else: the loop knows no method, guard or limit.
 type Rule struct {
-	ID         string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role       Role        // the use of its value
-	Target     string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
-	Source     string      // the expression
-	Outcome    Outcome     // the outcome of a Stop
-	Guard      bool        // Stop: it is a guard; if it fails the run, the class is policy
-	Drop       bool        // Stop: the page's items are not emitted
-	First      bool        // part of the request: the first request has it
-	Subsequent bool        // part of the request: the requests after the first have it
-	Do         ErrorAction // the action of an OnError
-	Message    string      // text of the log when a Stop or OnError matches; {…} holds an expression
-	NamesJob   bool        // Message names the job
-	Expects    bool        // Stop: responses have what it reads, even if the rule allows for its absence
-	Shared     bool        // the rule stands beside method multiple, and applies to each of its scrollers
-	Hint       string      // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
-	Variable   int         // For, or a Stop that splits windows: the position of the variable in for
-	Also       []Outcome   // Audit: outcomes after which it is evaluated, besides Complete
-	Evidence   Evidence    // Audit: without it, it is not met
-	Clause     string      // completes "stops when …" or "starts at …"
-	Says       string      // Next, or a part: its value in words, if it reads the response; may be empty
-	Told       bool        // the user wrote Message
-	Origin     Origin
-	Uses       []Use // the settings that a rule of a method depends on
-	Bound      bool  // part: it is evaluated once, before the first request of a partition, and belongs to the job's own request
-	Common     bool  // bound part: every request has it, also if the job's own parameters are left out
-	Secret     bool  // bound part: its value must never be printed
-	FirstBy    *Use  // part: the setting that says whether the first request has it; may be nil
+	ID       string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role     Role        // the use of its value
+	Target   string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
+	Source   string      // the expression
+	Outcome  Outcome     // the outcome of a Stop, or of an OnError that ends the list
+	Do       ErrorAction // the action of an OnError
+	Variable int         // For, or a Stop that splits windows: the position of the variable in for
+	Shared   bool        // the rule stands beside method multiple, and applies to each of its scrollers
+
+	Ending
+	Placement
+	Auditing
+
+	Clause   string // completes "stops when …" or "starts at …"
+	Says     string // Next, or a part: its value in words, if it reads the response; may be empty
+	Message  string // text of the log when a Stop or OnError matches; {…} holds an expression
+	Told     bool   // the user wrote Message
+	NamesJob bool   // Message names the job
+	Hint     string // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
+	Origin   Origin
+	Uses     []Use // the settings that a rule of a method depends on
+}
+
+// Ending holds the fields of rules with role [Stop].
+type Ending struct {
+	Guard   bool // it is a guard; if it fails the run, the class is policy
+	Drop    bool // the page's items are not emitted
+	Expects bool // responses have the values that it reads, even if the rule allows for their absence
+}
+
+// Placement holds the fields of rules that are parts of requests: see [Role.Builds].
+type Placement struct {
+	First      bool // the first request has it
+	Subsequent bool // the requests after the first have it
+	FirstBy    *Use // the setting that says whether the first request has it; may be nil
+	Bound      bool // it is evaluated once, before the first request of a partition, and belongs to the job's own request
+	Common     bool // if it is bound: every request has it, even if the job's own parameters are left out
+	Secret     bool // its value must never be printed
+}
+
+// Auditing holds the fields of rules with role [Audit].
+type Auditing struct {
+	Evidence Evidence  // without it, the rule is not met
+	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
 }
 
 // Role says what the value of a rule is for.
@@ -80,8 +97,17 @@ func (r Role) Scope() Scope {
 // empty ends the list.
 func (r Role) Addresses() bool { return r == URL || r == Endpoint }
 
-// ErrorAction is what an onError rule does about an error response. The zero
-// value is no decision.
+// Builds reports whether the rule is part of the next request.
+func (r Role) Builds() bool {
+	switch r {
+	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body, After:
+		return true
+	}
+	return false
+}
+
+// ErrorAction is the action of an onError rule on an error response. The zero value is no
+// decision.
 type ErrorAction string
 
 // The actions.
@@ -92,15 +118,6 @@ const (
 	ErrorFail     ErrorAction = "fail"     // fails the run
 	ErrorContinue ErrorAction = "continue" // takes the body of the error as a page
 )
-
-// Builds reports whether the rule is part of the next request.
-func (r Role) Builds() bool {
-	switch r {
-	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body, After:
-		return true
-	}
-	return false
-}
 
 // Origin says who wrote a rule, and where.
 type Origin struct {
