@@ -36,7 +36,7 @@ func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
 	return values, nil
 }
 
-// Bind returns the job with computed values: those of [Job.Compute], of this process or of
+// Bind returns the job with computed values, which [Job.Compute] returned in this process or in
 // an earlier one.
 func (j *Job) Bind(values Parts) (*Binding, error) {
 	if len(values) != len(j.Binds) {

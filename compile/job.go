@@ -56,7 +56,7 @@ type Trigger struct {
 type Needs struct {
 	Body  [][]string // paths of the body; an empty path is all of it
 	Items [][]string // paths of every item of a page; an empty path is all of it
-	Past  bool       // the items of a page are read after the next one, too
+	Past  bool       // the items of a page are also read after the next page
 }
 
 // Rulesets compiles a lowered configuration, and the scrollers that no job uses, in

@@ -95,8 +95,8 @@ func (j *Job) resolvesAgainstResponse() bool {
 	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
-// Keep returns the values for the next run: those of the previous run, replaced
-// by those of the keep expressions that are not nil.
+// Keep returns the values for the next run: the values of the previous run, replaced
+// by the values of keep expressions that are not nil.
 func (j *Job) Keep(m *language.Machine, page *rules.Context) (map[string]any, error) {
 	if len(j.Keeps) == 0 {
 		return nil, nil
@@ -275,7 +275,7 @@ const (
 const maxWait = 24 * time.Hour
 
 // waitOf reads how long to wait before a request: a duration, or a number of seconds.
-// Either may be text, as headers have it. Nil is no wait.
+// Either may be text, as headers have it. Nil means no wait.
 func waitOf(v any) (time.Duration, error) {
 	if v == nil {
 		return 0, nil

@@ -10,7 +10,7 @@ import (
 // that goes unnoticed is the worst one, so every sign is a warning with its
 // evidence, in the log, the trace and the result.
 
-// Hints are what a response says about its list, under names that many APIs use.
+// Hints holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `hints`.
 type Hints struct {
 	Total       any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
@@ -24,7 +24,7 @@ type Hints struct {
 	LargestPage int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
-// ListFacts is what a job noticed of its list as a whole. Audit rules see it as
+// ListFacts holds the observations that a job made of its list as a whole. Audit rules see it as
 // `list`. Pages and items are those since the latest restart.
 type ListFacts struct {
 	Repeats       int    `expr:"repeats" doc:"pages with the same items as an earlier page, although another request was made"`
@@ -57,8 +57,8 @@ type ListFacts struct {
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
-// Evidence is what audit rules need to be met. Most lists have none, so most rules need not be
-// evaluated. A rule with the zero Evidence may be met in any list.
+// Evidence is a set of signs in a list. An audit rule is met only if the list has the evidence of
+// the rule. Most lists have no evidence, so most rules need not be evaluated. A rule with the zero Evidence may be met in any list.
 type Evidence uint8
 
 // The kinds of evidence, which can be combined.
@@ -72,7 +72,8 @@ const (
 	OfMany                       // a thousand items or more were read
 )
 
-// EvidenceIn returns the evidence in the page context of the audit.
+// EvidenceIn returns the evidence in the page context of the audit. It is next to the table
+// because the two must agree: a rule is met only with its evidence.
 func EvidenceIn(c *Context) Evidence {
 	of := func(evidence Evidence, found bool) Evidence {
 		if !found {

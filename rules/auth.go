@@ -13,7 +13,7 @@ import (
 
 // Auth is one kind of authentication.
 type Auth struct {
-	Type   string            // one of the types below
+	Type   string            // the name of an [AuthType], such as [AuthBasic]
 	Path   string            // config path
 	Values map[string]string // the values of its keys, by their names without #: username, clientSecret
 	Scopes string            // oauth2: separated by spaces
@@ -21,16 +21,16 @@ type Auth struct {
 
 	Computed map[string]Computed // values that expressions give, by the keys of Values
 	Login    *Job                // login: the request
-	Parts    []AuthPart          // login and sign: what requests get
-	Expires  *AuthPart           // login: when the response says that it ends; nil: it does not say
-	Format   string              // login: what the body of the response is, [LoginJSON] or [LoginText]; empty: either
+	Parts    []AuthPart          // login and sign: headers and parameters of requests
+	Expires  *AuthPart           // login: when the login ends; nil if the response does not say
+	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty if it may be either
 	AtOnce   bool                // sign: no expression sees what those before it add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
 }
 
-// The types of authentication, as their table says.
+// The names of the types of authentication.
 const (
 	AuthBasic  = "basic"
 	AuthBearer = "bearer"

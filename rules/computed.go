@@ -111,7 +111,8 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 // boundAddress adds the rule that gives an address, and says it in words.
 func (l *lowerer) boundAddress(set *Ruleset, role Role, source, says, path string) {
 	set.Rules = append(set.Rules, Rule{
-		ID: string(role), Role: role, Source: source, Placement: Placement{Bound: true}, Clause: "is", Says: says, Origin: l.origin(Author{}, path),
+		ID: string(role), Role: role, Source: source, Placement: Placement{Bound: true},
+		Clause: "is", Says: says, Origin: l.origin(Author{}, path),
 	})
 }
 

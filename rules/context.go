@@ -123,11 +123,11 @@ type ContextField struct {
 	Type     reflect.Type
 	Index    int    // position in its struct
 	Known    Known  // when its value is known
-	Range    *Range // nil: it may be nil, or is not a number
-	Counts   string // "pages", "items", "bytes" or "seconds"; empty: it counts nothing
+	Range    *Range // range of its values; nil if it is not a number, or may be nil
+	Counts   string // "pages", "items", "bytes" or "seconds"; empty for a field that counts nothing
 	Declared string // configuration key that declares its names; may be empty
 	Saved    bool   // a checkpoint holds it
-	Scope    Scope  // only rules of this scope may read it; empty: all rules
+	Scope    Scope  // only rules of this scope may read it; if it is empty, all rules may
 
 	Fields []ContextField // the fields of an object with fixed names
 }

@@ -10,7 +10,7 @@ import (
 
 // DataField says where the items of a response are.
 type DataField struct {
-	Keys []string // the keys of the first path, up to its first star; empty: the root
+	Keys []string // the keys of the first path, up to its first star; empty for the root
 	Text string   // its spelling in the configuration
 
 	// Lists are the paths, if there are several or one has a star. nil is the path Keys.

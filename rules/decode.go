@@ -44,7 +44,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 // decoder fills a Config from settings.
 type decoder struct {
 	*reader
-	keboola *keboolaConfig // nil: another dialect
+	keboola *keboolaConfig // nil in another dialect
 
 	authorized any // authorization, next to parameters
 }

@@ -34,11 +34,11 @@ type Switches struct {
 
 	Encoding requests.Encoding // the encoding of queries and bodies
 
-	OptionalMethod bool // pagination without a method is no pagination, instead of an error
+	OptionalMethod bool // pagination without a method is ignored, instead of an error
 	IgnoreUnknown  bool // unknown keys of pagination are warnings, instead of errors
 	MergeScroll    bool // scrollRequest is merged into the job's request, instead of replacing it
 	NestedMultiple bool // a scroller of method multiple may have that method itself
-	LoginAlone     bool // the request of a login has none of the parameters of all requests
+	LoginAlone     bool // the request of a login lacks the parameters of all requests
 }
 
 // SwitchesOf returns the switches of a dialect.

@@ -93,7 +93,7 @@ func readDuration(text string) time.Duration {
 type Span struct {
 	Months, Days int
 	Duration     time.Duration
-	Number       any // an int or a float64 above 0; nil: a span of time
+	Number       any // an int or a float64 above 0; nil for a span of time
 }
 
 var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)

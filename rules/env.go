@@ -25,7 +25,7 @@ type environment struct {
 // A readVariable is an environment variable that was read.
 type readVariable struct {
 	name string
-	at   int // offset of the value that it is for
+	at   int // offset of the value in the configuration that names it
 }
 
 // names returns the names of the variables that were read, in the order of the file.
@@ -50,8 +50,8 @@ func envReference(v any) (string, bool) {
 	return name, isText
 }
 
-// lookUp returns the value of a variable. It reports a variable that has none, unless
-// there are placeholders. The path is that of the value.
+// lookUp returns the value of a variable. It reports a variable without a value, unless
+// there are placeholders. The path is the path of the value.
 func (r *reader) lookUp(name, path string) (text string, found bool) {
 	r.env.read = append(r.env.read, readVariable{name, r.diags.Source().ValueAt(path)})
 	if r.env.lookup != nil {

@@ -18,9 +18,9 @@ import (
 type Input struct {
 	Name    string
 	Doc     string
-	Default any    // a scalar; nil: the run must set it
+	Default any    // a scalar; if it is nil, each run must set the input
 	Secret  bool   // it is never printed
-	Pattern string // a regular expression that the whole value matches; empty: any value
+	Pattern string // a regular expression that the whole value must match; empty for any value
 }
 
 var inputFields = []Field{

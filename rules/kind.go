@@ -57,11 +57,11 @@ const (
 // A kindRow is a row of the table of kinds.
 type kindRow struct {
 	name   string                 // its name in messages and in the reference
-	read   func(any) (any, error) // nil: any value. A nil result counts as missing
-	schema Object                 // nil: other columns of the field decide, see [Field.kindSchema]
+	read   func(any) (any, error) // converts a value; nil accepts any value. A nil result counts as missing
+	schema Object                 // if it is nil, [Field.kindSchema] derives it from other columns of the field
 	sample any                    // a value of the kind
 	env    bool                   // {"env": "NAME"} may stand for a value
-	goType string                 // the type of a field in Go for it; empty: other columns of the field decide
+	goType string                 // the Go type of a field; if it is empty, other columns of the field decide
 }
 
 // kinds is the table of kinds.

@@ -87,7 +87,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 type AuthRules struct {
 	Scope Scope
 	Set   *Ruleset // the names that its rules may read
-	Login *Ruleset // the request of a login; nil: there is none
+	Login *Ruleset // the request of a login, or nil
 
 	Values  []Rule // values of keys, which are their targets; evaluated when a run begins
 	Params  []Rule // oauth2: computed parameters of the token request, evaluated then too

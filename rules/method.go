@@ -13,14 +13,14 @@ type Method struct {
 	State  []Variable
 	Next   Overlay
 	Stops  []StopRule
-	OneOf  []string // settings of which exactly one must be configured
+	OneOf  []string // exactly one of these settings must be configured
 
 	Example Object // settings that the reference prints the method with; nil to print no example
 
 	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
-// Variable is one variable of a method's state.
+// Variable is a variable of a method's state.
 type Variable struct {
 	Name string
 	Init string // its value before the first request
@@ -34,7 +34,7 @@ type Variable struct {
 // A Condition is about a setting: it must have a value, other than false.
 type Condition struct {
 	Setting string
-	Not     bool // it must have none
+	Not     bool // the setting must have no value
 	Nonzero bool // the number 0 counts as no value
 }
 
@@ -44,7 +44,7 @@ func With(setting string) Condition { return Condition{Setting: setting} }
 // Without is the condition that a setting has no value.
 func Without(setting string) Condition { return Condition{Setting: setting, Not: true} }
 
-// Conditions are conditions that must all hold. An empty list always holds.
+// Conditions are met if all of them hold. An empty list is always met.
 type Conditions []Condition
 
 // Overlay is what a method changes in the job's request to make the next one.
@@ -55,14 +55,14 @@ type Overlay struct {
 	Params   []Part
 	Body     []Part // named by their path in the JSON body
 
-	IncludeParams Conditions // when the job's params are sent with every request; nil: always
-	ApplyToFirst  Conditions // when the parts apply to the first request, too; nil: never
+	IncludeParams Conditions // when the job's params are sent with every request; nil means always
+	ApplyToFirst  Conditions // when the parts also apply to the first request; nil means never
 }
 
 // Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name    string // the name of a parameter; empty: the value is an object, whose members are merged
+	Name    string // the name of a parameter; if it is empty, the value is an object whose members are merged
 	Each    string // one part for every member of this setting, with its name; ${each} is its value
 	Value   string
 	Keboola string // the reference's reading, where it differs
@@ -76,9 +76,9 @@ type StopRule struct {
 	ID      string
 	When    string // expression, boolean
 	Keboola string // the reference's reading, where it differs; [Off]: not in dialect keboola
-	Each    string // true if it is for every member of this setting; ${each} is its value
+	Each    string // if it is set, When must hold for every member of this setting, as ${each}
 	Only    Conditions
-	Outcome Outcome // empty: [Complete]
+	Outcome Outcome // empty means [Complete]
 	Drop    bool    // the items of the page that matches are not emitted
 	Clause  string  // completes "stops when …"
 	Message string  // text of the log, with {expressions}

@@ -316,8 +316,8 @@ func (p *pager) phrases() map[string]string {
 	return out
 }
 
-// What users write in the rule language: stopRules, onError and keep. Their
-// variables are read in variables.
+// The fields of the rules that a configuration has in the rule language. Its variables are read by
+// [pager.variables].
 
 var stopRuleFields = []Field{
 	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
@@ -387,7 +387,7 @@ func (p *pager) message(one setting) string {
 	return text
 }
 
-// matched is the message of a rule that has none. Its source is left out if the
+// matched returns the message of a rule without a message. Its source is left out if the
 // braces in it would be read as expressions of the message.
 func matched(r Rule) string {
 	if strings.ContainsAny(r.Source, "{}") {

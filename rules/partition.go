@@ -195,7 +195,7 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 	}
 }
 
-// parent finds the parent of a job: the job whose items it is for.
+// parent finds the parent of a job, whose items the job is run for.
 func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 	for i, s := range set.Job.For {
 		if s.Items == "" {
@@ -236,7 +236,7 @@ func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// variables says which variables a job can read: those of its parents, then its own.
+// variables determines the variables that a job can read: its parents', then its own.
 func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
 	set.Bound = nil
 	var chain []*Ruleset

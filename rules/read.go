@@ -19,7 +19,7 @@ type reader struct {
 	catalog *Catalog        // the methods of pagination objects
 	env     *environment    // values for {"env": "NAME"}
 	cfg     *Config         // the configuration so far, with its secrets
-	paging  *diag.Collector // collects the mistakes in pagination objects; nil: diags does
+	paging  *diag.Collector // collects the mistakes in pagination objects; if it is nil, diags does
 
 	visit func(Setting) // called for every key; may be nil
 }

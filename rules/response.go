@@ -26,9 +26,9 @@ type Response struct {
 	Format    string   // one of [JSON], [NDJSON], [CSV], [XML] and [Auto]
 	Header    bool     // CSV: the first row has the names of the columns
 	Delimiter rune     // CSV: the character between fields; 0 is a comma, or a tab where the content type says so
-	Columns   []string // CSV: the names of the columns instead of those of the header; may be nil
+	Columns   []string // CSV: the names of the columns, which replace the header; may be nil
 
-	path string // config path of Format; empty: it is the default
+	path string // config path of Format; empty for the default
 }
 
 var responseFields = []Field{

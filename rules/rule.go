@@ -205,8 +205,8 @@ type Ruleset struct {
 	Limit     any    // page size in force: an int, or nil
 	LimitFrom Origin // where it was set
 	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
-	ItemsFrom Origin // where the path of the items was set; zero: nowhere
-	Rules     []Rule // those of each role are in the order of evaluation
+	ItemsFrom Origin // where the path of the items was set; zero if it was not set
+	Rules     []Rule // in the order of evaluation, for each role
 
 	IncludeParams   bool       // the job's params are sent with every request
 	Ignore          [][]string // paths that the same-page check ignores
@@ -214,6 +214,6 @@ type Ruleset struct {
 	Kept            []string   // names of the values that are saved for the next run
 	Unused          []Unused   // rules of the tables that are not in force
 	Inputs          []string   // names of the values that the run sets
-	Bound           []string   // names of the variables of for, those of the job's parents first
+	Bound           []string   // names of the variables of for, of the job's parents first
 	IgnoredFindings []string   // ids of the audit rules that are left out
 }

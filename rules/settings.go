@@ -15,7 +15,7 @@ import (
 // []setting for a List or a Map whose elements have a field, settings for an object or a
 // Block, a *pagination for a pagination object, and otherwise the converted value.
 type setting struct {
-	Value   any    // nil: missing or invalid
+	Value   any    // nil if it is missing or invalid
 	Name    string // its key, or its name in settings; empty for the elements of a list
 	Written string // a path or key as the configuration spells it; Value has its canonical spelling
 	Default bool   // the configuration does not have it

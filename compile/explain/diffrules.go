@@ -68,9 +68,9 @@ func (r *RuleExplanation) identity() string {
 	})
 }
 
-// diffRules compares the rules of a part; "" is that of their groups. A rule is matched with one
+// diffRules compares the rules of a part; if the part is empty, it is the group of each rule. A rule is matched with one
 // that does the same, then with one of its id, then with one that has its expression. order says
-// what the order of the rules decides; "": nothing.
+// what the order of the rules decides; it is empty if the order decides nothing.
 func diffRules(part, order string, a, b []RuleExplanation) []Change {
 	pairs, removed := match(a, b,
 		func(r *RuleExplanation) string { return r.ID + "\x00" + r.identity() }, (*RuleExplanation).identity,
@@ -106,7 +106,7 @@ func diffRules(part, order string, a, b []RuleExplanation) []Change {
 	return out
 }
 
-// diffOrder returns the change of the order of names that both sides have; nil: there is none.
+// diffOrder returns the change of the order of names that both sides have, or nil if the order is the same.
 func diffOrder(part string, a, b []string) *Change {
 	common := func(list, other []string) *Side {
 		has := map[string]bool{}

@@ -58,7 +58,7 @@ func (c chart) job(x JobExplanation) {
 	c.keep(x)
 }
 
-// partitions writes for what the job is run, with the rules that say so.
+// partitions writes what each partition of the job is run for, with the rules that say so.
 func (c chart) partitions(x JobExplanation) {
 	if x.Partitions == nil {
 		return

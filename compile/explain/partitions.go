@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// PartitionsExplanation says for what a job is run more than once.
+// PartitionsExplanation describes the partitions of a job that is run more than once.
 type PartitionsExplanation struct {
 	Says      string                `json:"says" doc:"in words: once for each item of orders"`
 	Parent    string                `json:"parent,omitempty" doc:"id of the job whose items they are for; absent: none"`
@@ -28,7 +28,7 @@ type VariableExplanation struct {
 	Rules []RuleExplanation `json:"rules,omitempty" doc:"expressions that give its values, or decide about them"`
 }
 
-// partitions describes the partitions of the job; nil: there is only one.
+// partitions describes the partitions of the job. It returns nil if there is only one.
 func (j explainer) partitions() *PartitionsExplanation {
 	if len(j.For) == 0 {
 		return nil

@@ -239,7 +239,7 @@ func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
 	p.add("written", "", !job.Silent, written)
 }
 
-// partitions adds for what the job is run.
+// partitions adds the properties of the job's partitions.
 func (p *propertyCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
 	if x == nil {
 		return

@@ -187,7 +187,7 @@ func origin(o rules.Origin) string {
 	return " [" + o.String() + "]"
 }
 
-// partitions writes for what the job is run.
+// partitions writes what each partition of the job is run for.
 func (t *textWriter) partitions(x *JobExplanation) {
 	p := x.Partitions
 	if p == nil {

@@ -142,7 +142,7 @@ func (t *fieldTest) results(m *meter, other any, to direction) iter.Seq2[int, bo
 }
 
 // find returns the index of the first item in a direction that meets the test, or does not
-// meet it; -1 if there is no such item.
+// meet it. It returns -1 if there is no such item.
 func (t *fieldTest) find(m *meter, other any, want bool, to direction) int {
 	for i, met := range t.results(m, other, to) {
 		if met == want {

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// What one evaluation may spend. An expression may come from somebody who is not
+// The limits of one evaluation. An expression may come from somebody who is not
 // trusted, and the expression language itself limits neither time nor strings.
 const (
 	maxSteps   = 1_000_000   // elements that predicates are applied to, and calls of an embedder's functions

@@ -8,7 +8,7 @@ import (
 )
 
 // Missing lists the paths and headers that the expression reads and the response
-// does not have. What an empty list would have is not missing.
+// does not have. A value below an element of an empty list is not missing.
 func (e *Expression) Missing(page *rules.Context) []string {
 	var missing []string
 	for _, r := range e.Places() {
@@ -42,8 +42,8 @@ func (r Read) missing(page *rules.Context) bool {
 	return !ok
 }
 
-// countItems returns the number of items of the page that the read is about, of which it
-// decodes none.
+// countItems returns the number of items of the page that the read is about. It decodes
+// no item.
 func (r Read) countItems(page *rules.Context) int {
 	if r.Of == "" && page.Values != nil {
 		return page.Values.Len()

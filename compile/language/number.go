@@ -13,8 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// What limits arithmetic with long integers: they have at most maxDigits digits, and so
-// have the results of two that have at most maxBits bits together.
+// The limits of arithmetic with long integers. They have at most maxDigits digits, and so does the
+// result of an operation on two integers that have at most maxBits bits together.
 const (
 	maxDigits = value.MaxDigits
 	maxBits   = 3321

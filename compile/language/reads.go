@@ -9,13 +9,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Read is one value that an expression reads: a field of the context and a path
+// A Read is a value that an expression reads: a field of the context and a path
 // in it. The page reader decodes only what is read.
 type Read struct {
 	Root string   // field of the context: "count", "body", "state", "header"
-	Path []string // keys below the field; none: all of it
+	Path []string // keys below the field; if it is empty, the whole field is read
 	Has  bool     // only whether it exists
-	Of   string   // "prev" or "first": a field of that page; empty: of this one
+	Of   string   // "prev" or "first" for a field of that page; empty for the current page
 	Args []string // of the call of a field such as header, if they are constant
 	Open bool     // what is read depends on other values
 
@@ -90,7 +90,7 @@ type access struct {
 
 	ofElement bool     // it reads a path of the elements of the list
 	element   []string // the path
-	call      string   // the function that reads it, as greatest(items, "id") does; empty: a predicate
+	call      string   // the function that reads it, as greatest(items, "id") does; empty for a predicate
 }
 
 func (a access) needed() Read { return a.read.needed() }

@@ -179,11 +179,10 @@ func (c *Collector) Diagnostics() Diagnostics {
 	return out
 }
 
-// A Place is what a diagnostic points at: a config path, and where in the
-// source it is found.
+// A Place is a config path that a diagnostic points at, and its offset in the source.
 type Place struct {
 	path   string
-	offset func(*Source) int // a byte offset, or -1 if unknown; nil: not in the source
+	offset func(*Source) int // a byte offset, or -1 if unknown; nil if it is not in the source
 }
 
 // Value is the place of the value at a config path.

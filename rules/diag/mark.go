@@ -11,13 +11,13 @@ type Mark struct {
 	Value int    // byte offset of the value
 	Key   int    // byte offset of the key; -1 for the root and in a list
 
-	inner *marks // nil: it is neither a list nor an object, or empty
+	inner *marks // nil if it is neither a list nor an object, or empty
 }
 
-// marks are those of the values in a list or an object.
+// marks are the marks of the values in a list or an object.
 type marks struct {
 	list  []Mark
-	index map[string]int // the positions in list, by name; nil: it is a list, or not large
+	index map[string]int // the positions in list, by name; nil for a list or a small object
 }
 
 // largeObject is the number of members from which on an index finds them faster.

@@ -14,7 +14,7 @@ type Source struct {
 	Text string
 
 	waypoints []waypoint
-	root      *Mark // nil: the text has not been read
+	root      *Mark // nil until the text is read
 
 	masked func() (text string, secrets []string) // Text without its secrets, which are as long
 }

@@ -235,7 +235,7 @@ func CheckURLLength(address string) error {
 // all addresses of a run are resolved against the same one.
 type Base struct {
 	text string
-	url  *url.URL // nil: text is not an address, or empty
+	url  *url.URL // nil if text is empty or not an address
 }
 
 // NewBase returns the base with a text, which need not be an address.

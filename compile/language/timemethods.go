@@ -12,10 +12,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The methods that expressions may call: those of times and durations.
-
-// methodNames lists the methods whose results are values of the language. The others encode
-// a time, as bytes.
+// methodNames lists the methods of times and durations that expressions may call. Their results
+// are values of the language. The other methods encode a time as bytes.
 var methodNames = sync.OnceValue(func() []string {
 	var names []string
 	for _, t := range []reflect.Type{timeType, durationType} {
