@@ -117,7 +117,8 @@ func TestADamagedCheckpointOfATreeIsRefused(t *testing.T) {
 				if err != nil && !isAny(err, engine.ErrState, engine.ErrCancelled, engine.ErrResponse, engine.ErrConfig) {
 					t.Errorf("%s = %v: %v", path, other, err)
 				}
-				if tried++; err != nil {
+				tried++
+				if err != nil {
 					refused++
 				}
 				if mustHold.MatchString(path) {

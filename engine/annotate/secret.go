@@ -21,7 +21,7 @@ type hiddenValue struct {
 	by   any
 }
 
-// hide returns a value without its secrets, and notes what it replaced.
+// hide returns a value without its secrets, and records the replacements.
 func (a *annotation) hide(path string, v any) any {
 	if members, ok := value.Members(v); ok {
 		out := rules.Object{}

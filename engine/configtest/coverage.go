@@ -91,14 +91,15 @@ func (r RuleCoverage) gap() Gap {
 	return ""
 }
 
-// Both counts the conditions that are not guards, and those of them that were
-// true on one page and false on another.
+// Both returns how many of the conditions that are not guards were true on one page and false on
+// another, and how many there are.
 func (c JobCoverage) Both() (both, all int) {
 	for _, r := range c.Rules {
 		if !r.Condition || r.Guard {
 			continue
 		}
-		if all++; r.Gap == "" {
+		all++
+		if r.Gap == "" {
 			both++
 		}
 	}

@@ -260,8 +260,8 @@ func (p *Player) Played() Played {
 const maxSample = 1 << 20
 
 // Samples runs a configuration against a recording and returns, by job, the body of the first
-// page that the recording has for it. A job for which it has none, or one of more than
-// 1 MiB, has no sample. How the run ends makes no difference.
+// page that the recording has for it. A job without a recorded page, or whose first
+// page has more than 1 MiB, has no sample. It does not matter how the run ends.
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]byte {
 	player := r.NewPlayer(e.Redactor())
 	player.samples = map[string][]byte{}

@@ -92,7 +92,7 @@ type jobView struct {
 	Undrawn string // says which of them do not show their pages
 }
 
-// partitionRow is a partition in the table of those of its job.
+// partitionRow is a row in the table of the partitions of a job.
 type partitionRow struct {
 	*Partition
 	Class   string

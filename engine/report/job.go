@@ -17,20 +17,20 @@ type Job struct {
 	Totals
 	Ends []Ends // how its partitions ended
 
-	// Partitions has the one list of a job without variables. Of a job with variables, it has
-	// at most 500 partitions: those that failed or may be incomplete, and then the others, in
-	// the order of the trace. The first ten at most have their pages.
+	// Partitions has one element for a job without variables. For a job with variables, it has at
+	// most 500 partitions, in the order of the trace: first the partitions that failed or may be
+	// incomplete, then the others. At most the first ten have their pages.
 	Partitions []*Partition
 
-	open *Partition // that is being read
+	open *Partition // partition that is being read
 	of   map[string]*ended
 }
 
-// Ends says how many partitions ended in one way, see [Partition.End].
+// Ends counts the partitions that ended in one way: see [Partition.End].
 type Ends struct {
 	End     string
 	Count   int
-	Omitted int // of them, those that are not among the partitions of the [Job]
+	Omitted int // number that are not among the partitions of the [Job]
 }
 
 // ended are the partitions that ended in one way.
@@ -40,8 +40,8 @@ type ended struct {
 	drawn  budget
 }
 
-// The limits of what a report has of a job with variables, whatever the number of its
-// partitions is.
+// The limits of a report on a job with variables, which do not depend on the number of its
+// partitions.
 const (
 	maxListed     = 500    // partitions, each with a row
 	maxDrawn      = 10     // of these, with their pages
@@ -84,7 +84,8 @@ func (j *Job) close() {
 		e = &ended{}
 		j.of[p.End()] = e
 	}
-	if e.count++; len(e.listed) < maxListed {
+	e.count++
+	if len(e.listed) < maxListed {
 		e.drawn.spend(p)
 		e.listed = append(e.listed, p)
 	}
@@ -140,7 +141,7 @@ func (j *Job) Ending() string {
 	return text + ": " + strings.Join(parts, ", ")
 }
 
-// Outcome returns the outcome of the job, the worst of those of its partitions, or
+// Outcome returns the outcome of the job, which is the worst outcome of its partitions, or
 // "unfinished" if the trace does not have it.
 func (j *Job) Outcome() string {
 	if !j.Partitioned() {
@@ -162,7 +163,8 @@ func (j *Job) suspect() bool {
 	return slices.ContainsFunc(j.Partitions, func(p *Partition) bool { return len(p.Last.Findings) > 0 })
 }
 
-// omitted says which partitions have no row, and where they are. It is empty if all have one.
+// omitted describes the partitions without a row, and names the trace that has them. It is empty if
+// all partitions have a row.
 func (j *Job) omitted(traceName string) string {
 	var parts []string
 	for _, e := range j.Ends {
@@ -177,8 +179,8 @@ func (j *Job) omitted(traceName string) string {
 		value.Counted(j.Count()-len(j.Partitions), "more partition"), strings.Join(parts, ", "), traceName)
 }
 
-// undrawn says how many of the partitions with a row are without their pages. It is empty if
-// all have them.
+// undrawn describes how many partitions have a row but not their pages. It is empty if all have
+// their pages.
 func (j *Job) undrawn(traceName string) string {
 	drawn := 0
 	for _, p := range j.Partitions {

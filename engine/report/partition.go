@@ -65,8 +65,8 @@ func (p *Partition) add(page engine.Record) {
 	p.Totals.add(page)
 }
 
-// has reports whether a page belongs to the partition, of which earlier pages were read. A
-// page that follows an error is the same page in a run that was resumed.
+// has reports whether a page belongs to the partition, whose earlier pages were read. A page that
+// follows an error is the same page in a run that was resumed.
 func (p *Partition) has(page engine.Record) bool {
 	if len(p.Values) == 0 && len(page.Partition) == 0 {
 		return true
@@ -75,7 +75,7 @@ func (p *Partition) has(page engine.Record) bool {
 	return again && reflect.DeepEqual(p.Values, page.Partition)
 }
 
-// An end says how a partition ended.
+// An end is the way in which a partition ended.
 type end string
 
 // The ends that are not outcomes.
@@ -85,11 +85,11 @@ const (
 	suspect    end = "may be incomplete" // it is complete according to its rules, but the audit has a finding
 )
 
-// ends are all ends in the order in which a report lists them: what needs attention first.
+// ends are all ends in the order of a report: the ends that need attention come first.
 var ends = []end{end(rules.Failed), unfinished, skipped, end(rules.Guarded), end(rules.Limited), suspect, end(rules.Complete)}
 
-// End says how the partition ended: by its outcome, or because it was skipped, is
-// unfinished, or may be incomplete.
+// End returns how the partition ended: its outcome, or that it was skipped, is unfinished, or may
+// be incomplete.
 func (p *Partition) End() string {
 	switch {
 	case !p.Ended():
@@ -119,7 +119,7 @@ func (p *Partition) Outcome() string {
 }
 
 // label names a partition by its values. The names of variables are in the order of rank,
-// which has the variables of a parent before those of its children.
+// in which the variables of a parent precede those of its children.
 func label(values map[string]any, rank func(name string) int) string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))

@@ -35,7 +35,7 @@ type Rule struct {
 	Because    string   // its expression with the values of the last page that has them
 	Missing    []string // paths that it reads and that page does not have
 
-	places []int // of the pages of BecameTrue in those of the partition
+	places []int // indexes of the pages of BecameTrue among the pages of the partition
 }
 
 // Read reads a trace of `stopwhen run --trace`: one JSON object per page.

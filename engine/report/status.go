@@ -34,9 +34,9 @@ var statusFuncs = template.FuncMap{
 
 var statusPage = page(statusHTML, statusFuncs)
 
-// StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like
-// that of [Run.HTML] it loads nothing and runs no script. Its size is limited, whatever the
-// number of partitions is.
+// StatusHTML writes how far a run on many machines is as a self-contained HTML page. Like the page
+// of [Run.HTML], it loads nothing and runs no script. Its size does not depend on the number of
+// partitions.
 func StatusHTML(w io.Writer, s *status.Run) error { return statusPage().Execute(w, s) }
 
 // StatusText writes how far a run on many machines is, for people. Lines have at most width
@@ -76,7 +76,7 @@ func rateText(perSecond float64) string {
 	return "0"
 }
 
-// leftText says how long the rest of a run will take; "" if nobody can know.
+// leftText returns how long the rest of a run will take, or "" if that cannot be estimated.
 func leftText(s *status.Run) string {
 	if s.Rates.SecondsLeft == nil {
 		return ""
@@ -125,7 +125,7 @@ func percent(part, whole int) int {
 	return 100 * part / whole
 }
 
-// ago says how long before the status of a run a time was.
+// ago returns the time between a given time and the status of a run.
 func ago(s *status.Run, t time.Time) string {
 	d := s.At.Sub(t)
 	if d < time.Second {
@@ -134,7 +134,7 @@ func ago(s *status.Run, t time.Time) string {
 	return d.Round(time.Second).String() + " ago"
 }
 
-// endText says how partitions ended, and how many of them may be incomplete nevertheless.
+// endText returns how partitions ended, and how many of them may be incomplete nevertheless.
 func endText(e status.End) string {
 	switch e.Suspect {
 	case 0:
@@ -145,7 +145,7 @@ func endText(e status.End) string {
 	return fmt.Sprintf("%s, %d may be incomplete", e.Outcome, e.Suspect)
 }
 
-// othersText says how many other partitions have a finding.
+// othersText returns how many other partitions have a finding.
 func othersText(f status.Finding) string {
 	if f.Partitions < 2 {
 		return ""

@@ -47,7 +47,7 @@ type stressJob struct {
 	Left     []stress.Reason
 }
 
-// verdictCount says how many rows have a verdict.
+// verdictCount is the number of rows that have a verdict.
 type verdictCount struct {
 	Verdict stress.Verdict
 	N       int

@@ -25,8 +25,9 @@ type TextOptions struct {
 	Colour bool // mark the verdicts with the colours of a terminal
 }
 
-// StressText writes how a configuration fares, for people: for each job what the model
-// assumes, then the rows that are not complete, the worst first, then how many are.
+// StressText writes how a configuration copes with stress, for people: for each job the assumptions
+// of the model, then the rows that are not complete, the worst first, then the number of rows
+// that are.
 func StressText(w io.Writer, r *stress.Report, o TextOptions) error {
 	o = o.bounded()
 	view := struct {
@@ -45,8 +46,8 @@ func StressBrief(r *stress.Report, width int) string {
 	return TextOptions{Width: width}.text("brief", r)
 }
 
-// SimulationText returns a simulation for people: each page with its request and what the
-// rules said of it. Guards that are not met are left out, unless all rules are wanted.
+// SimulationText returns a simulation for people: each page with its request and the verdicts of
+// the rules. Guards that are not met are left out, unless all rules are wanted.
 func SimulationText(s *stress.Simulation, o TextOptions) string { return o.text("simulation", s) }
 
 // text returns the text of a template, which is complete.
@@ -211,8 +212,8 @@ func (t stressTable) line(cells []string, findings string) string {
 	return b.String()
 }
 
-// rules writes what the rules said of a page: next to the id of a rule or, if that is long,
-// below it.
+// rules writes the verdicts of the rules on a page: next to the id of a rule or, if the id is
+// long, below it.
 func (o TextOptions) rules(s *stress.Simulation, p trace.Record) string {
 	const indent, column = "        ", 17 // of the ids
 	shown := slices.DeleteFunc(slices.Clone(p.Verdicts), func(v trace.Verdict) bool {

@@ -175,7 +175,7 @@ func (n *natsClient) natsTarget() (*natsTarget, error) {
 	return t, nil
 }
 
-// explicit reports whether a flag says how to connect.
+// explicit reports whether any flag is set.
 func (n natsFlags) explicit() bool { return n != natsFlags{} }
 
 // check checks the flags together, and that their files can be read.

@@ -52,7 +52,7 @@ func isSilent(err error) bool {
 	return ok && op.Op == "read" && op.Timeout()
 }
 
-// setting names what says how to connect.
+// setting names the flag or the context that says how to connect.
 func (t *natsTarget) setting() string {
 	switch {
 	case !t.useContext:
