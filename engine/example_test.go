@@ -114,15 +114,12 @@ func ExampleEngine_Explain() {
 	job := e.Explain().Jobs[0]
 	fmt.Println(job.First.Method, job.First.URL)
 	for _, rule := range job.Stops {
-		fmt.Println(rule.ID, "|", rule.Source)
+		if !rule.Guard {
+			fmt.Println(rule.ID, "|", rule.Source)
+		}
 	}
 	// Output:
 	// GET https://api.example.com/v1/users?limit=2&offset=0
-	// samePage | samePage and not emptyWindow
-	// repeatedExchange | repeatedExchange
-	// sameItems | sameItems >= 3
-	// repeatedItems | repeatedItems >= 10
-	// maxPages | total.pages >= 100000
 	// forceStop.pages | total.pages >= 20
 	// offset.empty | count == 0
 	// offset.short | count < limit

@@ -51,7 +51,7 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched, error) {
 	out := fetched{sent: r.Clock.Now()}
 	call, withheld, err := r.sender.encode(request)
-	if refused := (*failure.Error)(nil); errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		refused.Job, refused.Page = r.job.ID(), r.context().Page+1
 		return out, err
 	}
@@ -87,7 +87,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 		out.Response, err = r.Client.Do(ctx, call, decide)
 	}
 	out.call, out.waits = call, *call.Waits
-	if e := (*failure.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
 		e.Job, e.Page = call.Job, call.Page
 	}
 	if err != nil {

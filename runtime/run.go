@@ -302,7 +302,7 @@ func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 		r.state.Result.Filtered += d.Filtered
 	}
 	if err != nil {
-		if known := (*failure.Error)(nil); errors.As(err, &known) {
+		if errors.As(err, new(*failure.Error)) {
 			return err
 		}
 		return fmt.Errorf("job %s, page %d: %w", r.job.ID(), page.Page, err)
@@ -391,7 +391,7 @@ func (l *Loop) RevealKept(ctx context.Context, job string) (map[string]any, erro
 // fail makes a page the last one because a rule failed on it.
 func (p *Page) fail(err error) {
 	p.Decision, p.Outcome, p.Reason = trace.Stop, rules.Failed, ReasonError
-	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
 	}
 }
@@ -428,7 +428,7 @@ func (r *listRun) fault(class failure.Class, err error) error {
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Op = "rule " + failed.Rule.ID
 		switch ctx := r.tools.machine.Context; {
 		case errors.Is(err, language.ErrBudget):

@@ -76,7 +76,7 @@ func (r *listRun) checkpoint(page *Page) (json.RawMessage, error) {
 	}
 	token, err := json.Marshal(s)
 	if err != nil {
-		if e := (*saved.Error)(nil); errors.As(err, &e) {
+		if e, ok := errors.AsType[*saved.Error](err); ok {
 			err = e
 		}
 		return nil, r.fault(failure.Config, err)

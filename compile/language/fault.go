@@ -36,10 +36,10 @@ func (f *Fault) withHint(hint string) *Fault {
 // AsFault converts an error to a fault: a fault, or an error of the expression
 // language, whose message and position it takes.
 func AsFault(err error) *Fault {
-	if f := (*Fault)(nil); errors.As(err, &f) {
+	if f, ok := errors.AsType[*Fault](err); ok {
 		return f
 	}
-	if e := (*file.Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*file.Error](err); ok {
 		f := &Fault{Message: strings.TrimSpace(e.Message), at: e.From}
 		return f.withHint(cureOf(f.Message))
 	}

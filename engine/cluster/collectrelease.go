@@ -76,8 +76,7 @@ func (c *collection) requirePermission(ctx context.Context) error {
 		run := *c.run // a copy, because the collection reads the run
 		err = run.update(ctx, func(*record.Run) {})
 	}
-	var failed *engine.Error
-	if errors.As(err, &failed) && failed.Class == failure.Config {
+	if failed, ok := errors.AsType[*engine.Error](err); ok && failed.Class == failure.Config {
 		return &engine.Error{Class: failure.Config, Op: "collect", Err: err,
 			Message: "pages cannot be released: " + failed.Message,
 			Hint:    "give the NATS user the permission, or collect without CollectOptions.Release"}

@@ -135,7 +135,7 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 	w.Name = cmp.Or(w.Name, cmp.Or(strings.Split(host, ".")[0], "worker")+"-"+nuid.Next()[16:])
 	w.Slots = cmp.Or(w.Slots, defaultSlots)
 	shared, err := pace.Open(ctx, c.store.Pace(), c.log)
-	if denied := (*engine.Error)(nil); errors.As(err, &denied) {
+	if denied, ok := errors.AsType[*engine.Error](err); ok {
 		return nil, denied
 	}
 	if err != nil {

@@ -158,8 +158,8 @@ const needsCredentials = "add credentials, as with detect.Request.Header 'Author
 
 // explain adds a hint to an error.
 func (d *detection) explain(err error) error {
-	var failed *engine.Error
-	if !errors.As(err, &failed) {
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok {
 		return cmp.Or(err, error(fault(failure.Internal, "there is no response", "")))
 	}
 	if d.session.differs {

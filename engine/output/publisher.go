@@ -163,7 +163,7 @@ func (p *Publisher) checkResume() error {
 		return nil
 	}
 	err := p.engine.With(engine.WithResume(p.store.Jobs())).Check()
-	if failed := (*engine.Error)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
 		failed.Hint = "checkpoint.Restart starts over and replaces the output"
 	}
 	return err

@@ -112,7 +112,7 @@ func (o *Options) page() *rules.Context {
 // fault returns the error of an expression, with its place. The message begins with what.
 func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
 	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
-	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Message = o.Redactor.String(what + failed.Placed())
 	}
 	return e

@@ -153,7 +153,7 @@ func (t *treeRun) fault(p runtime.Partition, err error) error {
 		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for",
 		Message: t.Redactor.String(err.Error()), Err: err,
 	}
-	if failed := (*language.RuleError)(nil); errors.As(err, &failed) {
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Op = "rule " + failed.Rule.ID
 		e.Message = t.Redactor.String(failed.Placed())
 	}

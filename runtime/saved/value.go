@@ -315,7 +315,7 @@ func (e *Error) Error() string { return strings.TrimPrefix(e.path, ".") + " " + 
 
 // withKey adds a key or an index to the path of an error.
 func withKey(key string, err error) error {
-	if e := (*Error)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*Error](err); ok {
 		return &Error{key + e.path, e.message}
 	}
 	return err

@@ -78,7 +78,7 @@ func (c *Client) addToken(ctx context.Context, request *http.Request) error {
 	}
 	token, err := fetchToken(ctx, auth.Token)
 	if err != nil {
-		if known := (*failure.Error)(nil); errors.As(err, &known) {
+		if errors.As(err, new(*failure.Error)) {
 			return err
 		}
 		return &failure.Error{Class: failure.API, Op: "authenticate", Message: fmt.Sprintf("cannot fetch a token: %v", err), Err: err}

@@ -176,7 +176,7 @@ func (w *watchdog) stop() {
 
 // cause returns the reason why the watchdog cancelled the exchange, or err if it did not.
 func (w *watchdog) cause(err error) error {
-	if known := (*failure.Error)(nil); errors.As(context.Cause(w.ctx), &known) {
+	if known, ok := errors.AsType[*failure.Error](context.Cause(w.ctx)); ok {
 		return known
 	}
 	return err

@@ -73,7 +73,7 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure
 		e.Class, e.Message, e.Err = failure.Cancelled, Interruption(ctx), errors.Join(ctx.Err(), context.Cause(ctx))
 		return e, false
 	}
-	if known := (*failure.Error)(nil); errors.As(err, &known) {
+	if known, ok := errors.AsType[*failure.Error](err); ok {
 		if known.URL == "" {
 			known.Method, known.URL = e.Method, e.URL
 		}
@@ -233,7 +233,7 @@ func (c *Client) fault(class failure.Class, call Call, status int, message strin
 
 // withoutURL unwraps a [url.Error], whose URL may hold credentials.
 func withoutURL(err error) error {
-	if wrapped := (*url.Error)(nil); errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		return wrapped.Err
 	}
 	return err
@@ -241,7 +241,7 @@ func withoutURL(err error) error {
 
 // permanent reports whether a retry cannot fix an error.
 func permanent(err error) bool {
-	if certificate := (*tls.CertificateVerificationError)(nil); errors.As(err, &certificate) {
+	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return true
 	}
 	text := err.Error() // net/http has no types for these errors

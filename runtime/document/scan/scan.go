@@ -377,10 +377,10 @@ func (e *ItemsError) Error() string { return fmt.Sprintf("more than %d items", e
 
 // AddOffset returns an error of a document that begins n bytes into a body.
 func AddOffset(err error, n int) error {
-	if syntax := (*SyntaxError)(nil); errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
 		return &SyntaxError{Offset: syntax.Offset + n, Message: syntax.Message}
 	}
-	if depth := (*DepthError)(nil); errors.As(err, &depth) {
+	if depth, ok := errors.AsType[*DepthError](err); ok {
 		return &DepthError{offset: depth.offset + n, limit: depth.limit}
 	}
 	return err
