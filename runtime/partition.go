@@ -11,7 +11,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -138,13 +137,4 @@ type List struct {
 
 	Splits  bool // whether rules may split its window, with the outcome [rules.Split]
 	Unsplit bool // whether its window could be split, had no pages of it been delivered
-}
-
-// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if there
-// are none.
-func SeenBy(r *Result) *evidence.Seen {
-	if r.seen.Empty() {
-		return nil
-	}
-	return new(r.seen)
 }

@@ -24,7 +24,7 @@ type Options struct {
 	Store       Store             // keeps refresh tokens; nil means that only the run keeps them
 	Offline     bool              // whether requests have placeholders and nothing is obtained
 
-	// Options are those of the client of the run, without its origins, credentials and limits. The
+	// Options are the options of the run's client, without its origins, credentials and limits. The
 	// requests that obtain credentials share them.
 	transport.Options
 }

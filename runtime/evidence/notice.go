@@ -138,7 +138,7 @@ func shortText(v any) string {
 // noticeItems compares the items of a page with those of earlier pages. It reports whether items
 // have identifiers and all of them are known, and whether these items are also unchanged. If the
 // next request reads items, it may ask for the last of them again: then a page that begins with
-// items of the previous page is no sign of a changed list.
+// items of the previous page is not a sign of a changed list.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n, page := w.Noticed, uint64(w.Context.Page)&0xffff
 	identified, known, same := 0, 0, 0

@@ -116,7 +116,7 @@ type unescaped struct {
 type escape struct{ at, length, from, size int }
 
 // unescape replaces the escapes of a text once. The result may contain escapes again. It reports
-// false if the text has none.
+// false if the text has no escapes.
 func unescape(text string) (unescaped, bool) {
 	first := strings.IndexAny(text, `%\&`)
 	if first < 0 {

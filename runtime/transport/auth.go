@@ -32,7 +32,7 @@ type Auth struct {
 
 	// Sign adds a signature to the headers or the address of a request that is otherwise complete;
 	// nil means no signature. It is called for every attempt, from several goroutines. body is nil
-	// if the request has none.
+	// if the request has no body.
 	Sign func(request *http.Request, body []byte) error
 
 	Computed []string // names of the headers and parameters that Sign adds

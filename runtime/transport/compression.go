@@ -109,7 +109,8 @@ func hasBody(method string, r *http.Response) bool {
 }
 
 // encodingsOf returns the encodings of a body in the order in which they were applied, and whether
-// all are known. A body that is plain or already decompressed has none.
+// all are known. A body that is plain or already decompressed
+// has no encodings.
 func encodingsOf(r *http.Response) (encodings []*encoding, known bool) {
 	if r.Uncompressed {
 		return nil, true

@@ -1,0 +1,77 @@
+package runtime
+
+import (
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Result says how one job ended.
+type Result struct {
+	Job       string        `json:"job"`            // id of the job
+	Root      string        `json:"root,omitempty"` // root of the tree of jobs, if the job has a parent or children
+	Outcome   rules.Outcome `json:"outcome"`
+	Reason    string        `json:"reason"`             // id of the first rule that was met, or "end", "nextRequest" or "error"
+	StoppedBy []string      `json:"stoppedBy"`          // ids of all rules that were met
+	Message   string        `json:"message"`            // one sentence
+	Pages     int           `json:"pages"`              // number of pages fetched
+	Items     int           `json:"items"`              // number of items passed to the sink
+	Filtered  int           `json:"filtered,omitempty"` // number of items that the filter left out
+	Bytes     int           `json:"bytes"`              // size of the fetched pages as minified JSON
+	Seconds   float64       `json:"seconds"`            // running time
+
+	// Kept holds the values for the next run. After a complete list they are new; otherwise they
+	// are the values of the previous run.
+	Kept map[string]any `json:"kept,omitempty"`
+
+	// Repeats reports whether the next run begins where this one did, because the job, its parent
+	// or one of its children is not complete: then none of them has new kept values.
+	Repeats bool `json:"-"`
+
+	Findings []trace.Finding `json:"findings,omitempty"` // findings of the audit
+	Error    *trace.Fault    `json:"error,omitempty"`    // why the job failed
+
+	Partitions *Partitions `json:"partitions,omitempty"` // set for a job with variables; the other fields cover all partitions
+
+	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
+	// page because its request failed or its response is not a page. Otherwise it is nil.
+	FailedPage *trace.Record `json:"-"`
+
+	seen evidence.Seen // paths that the list had and lacked
+}
+
+// The reasons of a [Result] that are not ids of rules.
+const (
+	reasonEnd         = compile.ReasonEnd
+	reasonNextRequest = compile.ReasonNextRequest
+)
+
+// ReasonError is the reason of a [Result] of a job that failed with an error.
+const ReasonError = "error"
+
+// Partitions counts how the partitions of a job ended.
+type Partitions struct {
+	Count    int                `json:"count"`              // partitions that ran, including failed ones
+	Complete int                `json:"complete"`           // partitions that ended by rule
+	Suspect  int                `json:"suspect,omitempty"`  // partitions with findings, regardless of their outcomes
+	Failed   int                `json:"failed,omitempty"`   // partitions that failed and ended the run
+	Skipped  int                `json:"skipped,omitempty"`  // partitions that failed, with onPartitionError skip
+	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred partitions that failed or were skipped
+	Limited  int                `json:"limited,omitempty"`  // partitions that a limit or a guard ended, or that limits.partitions left out
+}
+
+// A PartitionFailure says why a partition failed.
+type PartitionFailure struct {
+	Partition string       `json:"partition"`
+	Error     *trace.Fault `json:"error,omitempty"`
+}
+
+// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if there
+// are none.
+func SeenBy(r *Result) *evidence.Seen {
+	if r.seen.Empty() {
+		return nil
+	}
+	return new(r.seen)
+}
