@@ -48,8 +48,8 @@ func (c *compilation) filterOfNoItem(j *Job) {
 // written reports whether a rule was written by the user, not by a table.
 func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
-// askedFor returns a rule of a method that a setting switches on with the place of that setting,
-// as if the user had written it. It returns any other rule as it is.
+// askedFor returns a rule as if the user had written it, with the place of the setting that switches
+// it on. It returns a rule that no setting switches on as it is.
 func askedFor(r rules.Rule) rules.Rule {
 	for _, u := range r.Uses {
 		if u.Switch && u.Origin.By.Kind == rules.AuthorConfig {

@@ -63,8 +63,8 @@ func (c *compilation) checkVariables() {
 	}
 }
 
-// link connects the jobs with those whose items they are for, and says what has to be
-// decoded of the items.
+// link connects parents and children, and determines which values of items have to be decoded for
+// the children.
 func link(jobs []*Job) {
 	if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Set.Parent != "" }) {
 		return

@@ -58,10 +58,8 @@ func (j *Job) MaxPages() int {
 
 // OnlyPage returns the rule that stops after the first page whatever the response.
 func (j *Job) OnlyPage() (*Trigger, bool) {
-	for _, s := range j.Stops {
-		if j.stopsFirst(s) {
-			return s, true
-		}
+	if i := slices.IndexFunc(j.Stops, j.stopsFirst); i >= 0 {
+		return j.Stops[i], true
 	}
 	return nil, false
 }

@@ -33,8 +33,8 @@ func (p requestParts) has(role Role) bool {
 	return slices.ContainsFunc(p, func(r Rule) bool { return r.Role == role })
 }
 
-// put adds a part. It replaces an earlier part for the same target; if only that
-// one is part of the first request, it stays there.
+// put adds a part. It replaces an earlier part for the same target. If only the earlier part is in
+// the first request, that part stays there.
 func (p *requestParts) put(r Rule) {
 	i := slices.IndexFunc(*p, func(had Rule) bool { return had.ID == r.ID && had.Subsequent && r.Target != "" })
 	switch {

@@ -163,10 +163,7 @@ func (a Author) MarshalText() ([]byte, error) { return []byte(a.String()), nil }
 // String names the origin for people: "method offset", or the path in the pagination
 // and the location.
 func (o Origin) String() string {
-	switch {
-	case o.By.Kind == AuthorMethod:
-		return o.By.String()
-	case o.Path == "":
+	if o.By.Kind == AuthorMethod || o.Path == "" {
 		return o.By.String()
 	}
 	path := strings.TrimPrefix(o.Path, "parameters.")

@@ -200,10 +200,9 @@ func diffProperties(a, b []property) []Change {
 func diffProperty(a, b *property) Change {
 	one := cmp.Or(b, a)
 	c := newChange(one.subject, one.name, a.side(), b.side())
+	c.Hidden = one.text == ""
 	if c.Change == Changed {
 		c.Hidden = a.text == b.text
-	} else {
-		c.Hidden = one.text == ""
 	}
 	return c
 }

@@ -68,9 +68,9 @@ func (r *RuleExplanation) identity() string {
 	})
 }
 
-// diffRules compares the rules of a part; if the part is empty, it is the group of each rule. A rule is matched with one
-// that does the same, then with one of its id, then with one that has its expression. order says
-// what the order of the rules decides; it is empty if the order decides nothing.
+// diffRules compares the rules of a part. If part is empty, the part of a rule is its group. A rule
+// is matched with a rule that does the same, then with one of the same id, then with one of the same
+// expression. order says what the order of the rules decides; if it is empty, the order is ignored.
 func diffRules(part, order string, a, b []RuleExplanation) []Change {
 	pairs, removed := match(a, b,
 		func(r *RuleExplanation) string { return r.ID + "\x00" + r.identity() }, (*RuleExplanation).identity,
