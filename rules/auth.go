@@ -160,14 +160,14 @@ func (d *decoder) authentication(s settings) *Auth {
 	for _, key := range kind.May {
 		d.credential(auth, s, sections, key)
 	}
-	d.uselessCredentials(kind, s.under("api.authentication"))
+	d.uselessCredentials(kind, s.inner("api.authentication"))
 	if auth.Type == AuthBasic && auth.Values["password"] != "" {
 		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
 	}
 	if text, ok := value.Text(s.get("api.authentication.renewBefore").Value); ok {
 		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
 	}
-	switch own := s.under("api.authentication"); auth.Type {
+	switch own := s.inner("api.authentication"); auth.Type {
 	case AuthOAuth2:
 		d.oauth2(auth, own)
 	case AuthLogin:
@@ -206,7 +206,7 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 			if !one.given() {
 				continue
 			}
-			if f, _ := find(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
+			if f, _ := fieldNamed(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
 				return true
 			}
 			if c, ok := computed(one.path(), one.Value); ok {

@@ -20,7 +20,7 @@ func Builtin() *Catalog { return newCatalog(builtinMethods, builtinGuards) }
 
 func newCatalog(methods []Method, guards []Guard) *Catalog {
 	c := &Catalog{methods: methods, guards: guards, fields: slices.Clone(paginationFields)}
-	keys := &c.fields[position(c.fields, "guards")].Fields
+	keys := &c.fields[fieldIndex(c.fields, "guards")].Fields
 	*keys = slices.Concat(value.Map(guards, Guard.field), *keys)
 	return c
 }
@@ -58,7 +58,7 @@ func (c *Catalog) WithGuard(g Guard) (*Catalog, error) {
 func (c *Catalog) fieldsOf(m Method) []Field {
 	fields := slices.Clone(m.Fields)
 	for _, f := range c.fields {
-		if _, own := find(m.Fields, f.Name); !own {
+		if _, own := fieldNamed(m.Fields, f.Name); !own {
 			fields = append(fields, f)
 		}
 	}

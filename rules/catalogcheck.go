@@ -21,7 +21,7 @@ func (c *Catalog) checkMethod(m Method) error {
 	}
 	e.table("", m.Fields)
 	for _, f := range m.Fields {
-		if _, common := find(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
+		if _, common := fieldNamed(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
 			e.wrong("setting %s: every method has a key of that name", f.Name)
 		}
 	}
@@ -55,8 +55,8 @@ func (c *Catalog) checkMethod(m Method) error {
 func (c *Catalog) checkGuard(g Guard) error {
 	e := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
 	e.identifier("ID", g.ID, ".")
-	guards, _ := find(c.fields, "guards")
-	if _, isKey := find(guards.Fields, g.ID); isKey || isShared(g.ID) {
+	guards, _ := fieldNamed(c.fields, "guards")
+	if _, isKey := fieldNamed(guards.Fields, g.ID); isKey || isShared(g.ID) {
 		e.wrong("the ID is taken")
 	}
 	if g.Doc == "" {
@@ -104,11 +104,11 @@ func (a *addition) table(prefix string, fields []Field) {
 	for i, f := range fields {
 		name := prefix + f.Name
 		a.identifier("the name of a setting", f.Name, ".")
-		if _, twice := find(fields[:i], f.Name); twice {
+		if _, twice := fieldNamed(fields[:i], f.Name); twice {
 			a.wrong("setting %s: declared twice", name)
 		}
 		for _, other := range []string{f.DefaultOf, f.Delimiter} {
-			if _, ok := find(fields, other); other != "" && !ok {
+			if _, ok := fieldNamed(fields, other); other != "" && !ok {
 				a.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
 			}
 		}
@@ -140,8 +140,8 @@ func (a *addition) fallback(name, dialect string, f Field) {
 func (a *addition) setting(at, name string) Field {
 	fields, f, ok := a.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
-		if f, ok = find(fields, part); !ok {
-			a.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(names(fields), ", "))
+		if f, ok = fieldNamed(fields, part); !ok {
+			a.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(supportedKeys(fields), ", "))
 			return Field{}
 		}
 		fields = f.Fields
@@ -179,7 +179,7 @@ func (a *addition) row(at string, only Conditions, each string, more []string, t
 func (a *addition) overlay(o Overlay) {
 	a.row("IncludeParams", o.IncludeParams, "", nil)
 	a.row("ApplyToFirst", o.ApplyToFirst, "", nil)
-	parts := append([]Part{o.URL, o.Endpoint, o.Method}, append(slices.Clone(o.Params), o.Body...)...)
+	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		at := strings.TrimSpace("part " + p.Name)
 		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Keboola, p.Says)

@@ -107,7 +107,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 	}
 	text, ok := value.Text(given)
 	if _, isFlag := given.(bool); given != nil && (!ok || isFlag) || required && text == "" {
-		d.diags.Errorf(diag.Value(s.path()), "want a path, got %s", found(given)).
+		d.diags.Errorf(diag.Value(s.path()), "want a path, got %s", describe(given)).
 			WithHint("write a path like data.items, or . for the whole response")
 		return ItemList{}, false
 	}

@@ -62,7 +62,7 @@ func dialectOf(root any, options Options) string {
 // override applies the options that override the configuration.
 func (d *decoder) override(options Options) {
 	if options.Dialect != "" {
-		field, _ := find(apiFields, "dialect")
+		field, _ := fieldNamed(apiFields, "dialect")
 		dialect, err := field.oneOf(options.Dialect)
 		if err != nil {
 			d.diags.Errorf(diag.Outside("WithDialect"), "%v", err).WithHint(diag.DidYouMean(options.Dialect, dialects))
@@ -109,7 +109,7 @@ func (d *decoder) root(root any) {
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
 	c.Debug = s.get("config.debug").flag()
 	c.MaxPartitions = s.get("config.limits.partitions").number()
-	api := s.under("api")
+	api := s.inner("api")
 	if d.keboola != nil {
 		d.keboola.jobs(s)
 	} else {

@@ -116,7 +116,7 @@ func ParseSpan(v any) (Span, error) {
 		}
 		return parseSpanText(n)
 	}
-	return Span{}, fmt.Errorf("want a length above 0, such as 24h, 7d, 1mo or a number, got %s", found(v))
+	return Span{}, fmt.Errorf("want a length above 0, such as 24h, 7d, 1mo or a number, got %s", describe(v))
 }
 
 func parseSpanText(text string) (Span, error) {

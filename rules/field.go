@@ -119,16 +119,16 @@ func (f *Field) absent(v any) bool {
 	return false
 }
 
-// find returns the field of a name.
-func find(fields []Field, name string) (Field, bool) {
-	if i := position(fields, name); i >= 0 {
+// fieldNamed returns the field with a name.
+func fieldNamed(fields []Field, name string) (Field, bool) {
+	if i := fieldIndex(fields, name); i >= 0 {
 		return fields[i], true
 	}
 	return Field{}, false
 }
 
-// position returns the position of the field of a name, or -1.
-func position(fields []Field, name string) int {
+// fieldIndex returns the index of the field with a name, or -1.
+func fieldIndex(fields []Field, name string) int {
 	for i := range fields {
 		if fields[i].Name == name {
 			return i
@@ -137,8 +137,8 @@ func position(fields []Field, name string) int {
 	return -1
 }
 
-// names lists the keys that may be written, for hints.
-func names(fields []Field) []string {
+// supportedKeys lists the names of the supported fields, for hints.
+func supportedKeys(fields []Field) []string {
 	var out []string
 	for _, f := range fields {
 		if f.Unsupported == None {

@@ -133,7 +133,7 @@ func (d *decoder) requiredHeaders(s settings) {
 	headers := s.get("config.http.headers").object()
 	if d.keboola.iterates() {
 		for _, over := range d.keboola.iterations {
-			headers = headers.Merge(inner(over, "http", "headers"))
+			headers = headers.Merge(objectAt(over, "http", "headers"))
 		}
 	}
 	for _, one := range s.get("api.http.requiredHeaders").list() {
@@ -250,7 +250,7 @@ func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 		return "", false
 	}
 	if !ok {
-		r.diags.Errorf(diag.Value(path), "want %s, got %s", Secret, found(v))
+		r.diags.Errorf(diag.Value(path), "want %s, got %s", Secret, describe(v))
 		return "", false
 	}
 	if hidden {

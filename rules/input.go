@@ -76,7 +76,7 @@ func (in Input) regexp() (*regexp.Regexp, error) {
 func (in Input) check(v any) error {
 	text, ok := value.Text(v)
 	if !ok {
-		return fmt.Errorf("want text, a number or a boolean, got %s", found(v))
+		return fmt.Errorf("want text, a number or a boolean, got %s", describe(v))
 	}
 	if pattern, err := in.regexp(); err != nil || !pattern.MatchString(text) {
 		if in.Secret {

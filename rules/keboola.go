@@ -46,9 +46,9 @@ func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	k.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
 	k.attributes.shared = k.iterations
 	object = object.Without("iterations")
-	k.awsCredentials = inner(object, "aws", "signature", "credentials")
+	k.awsCredentials = objectAt(object, "aws", "signature", "credentials")
 	k.authorized, _ = value.Members(d.authorized)
-	k.authType, _ = valueOf(inner(object, "api", "authentication"), "type").(string)
+	k.authType, _ = valueOf(objectAt(object, "api", "authentication"), "type").(string)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -70,13 +70,13 @@ func (d *decoder) iterations(root Object) []Object {
 	at := diag.Join(d.cfg.path, "iterations")
 	list, ok := written.([]any)
 	if !ok {
-		d.diags.Errorf(diag.Value(at), "want a list of objects, got %s", found(written))
+		d.diags.Errorf(diag.Value(at), "want a list of objects, got %s", describe(written))
 	}
 	var all []Object
 	for i, one := range list {
 		members, ok := value.Members(one)
 		if _, isList := one.([]any); !ok && !isList {
-			d.diags.Errorf(diag.Value(diag.Index(at, i)), "want an object, got %s", found(one))
+			d.diags.Errorf(diag.Value(diag.Index(at, i)), "want an object, got %s", describe(one))
 		}
 		all = append(all, members)
 	}
@@ -88,7 +88,7 @@ func (k *keboolaConfig) known(config Object) Object {
 	var known Object
 	config = k.pair(config)
 	for _, m := range config {
-		if _, ok := find(configFields, m.Name); ok {
+		if _, ok := fieldNamed(configFields, m.Name); ok {
 			known = append(known, m)
 		} else if _, had := k.unknown.Get(m.Name); !had {
 			k.unknown = append(k.unknown, m)
@@ -159,7 +159,7 @@ func (k *keboolaConfig) unread() {
 			continue
 		}
 		k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), name)), "no function reads %s, so it has no effect", name).
-			WithHint(diag.DidYouMean(name, names(configFields)))
+			WithHint(diag.DidYouMean(name, supportedKeys(configFields)))
 	}
 }
 
@@ -187,8 +187,8 @@ func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) >
 
 func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
 
-// inner returns the object at a path of keys. It is nil if there is none.
-func inner(object Object, keys ...string) Object {
+// objectAt returns the object at a path of keys. It is nil if there is none.
+func objectAt(object Object, keys ...string) Object {
 	for _, key := range keys {
 		object, _ = value.Members(valueOf(object, key))
 	}

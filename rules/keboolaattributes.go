@@ -204,7 +204,7 @@ func (f functions) sources(path string, list []any) (sources []string, hidden bo
 func (f functions) refer(path string, m Member, read refers) (string, bool) {
 	name, ok := value.Text(m.Value)
 	if !ok {
-		f.diags.Errorf(diag.Value(path), "want the name of a value, got %s", found(m.Value))
+		f.diags.Errorf(diag.Value(path), "want the name of a value, got %s", describe(m.Value))
 		return "nil", false
 	}
 	source, hidden := read(path, name)
@@ -246,7 +246,7 @@ func (f functions) arguments(path string, object Object) ([]string, bool) {
 	}
 	list, ok := args.([]any)
 	if !ok && args != nil {
-		f.diags.Errorf(diag.Value(at), "want a list of arguments, got %s", found(args))
+		f.diags.Errorf(diag.Value(at), "want a list of arguments, got %s", describe(args))
 	}
 	for _, name := range object.Without("function").Without("args").Without("path").Names() {
 		f.diags.Warnf(diag.Key(diag.Join(path, name)), "%s has no effect next to a function", name)
@@ -274,7 +274,7 @@ func (f functions) unknownFunction(path string, written any) {
 		}
 	}
 	name, _ := written.(string)
-	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", found(written)).WithHint(nearest(name, names))
+	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", describe(written)).WithHint(nearest(name, names))
 }
 
 // usage says how many arguments a function takes.

@@ -126,7 +126,7 @@ func (k *keboolaConfig) requestReferences() map[string]refers {
 // given returns the value of a key of authorization.oauth_api.credentials as text.
 func (k *keboolaConfig) given(key string) string {
 	at := diag.Join("authorization.oauth_api.credentials", key)
-	v := valueOf(inner(k.authorized, "oauth_api", "credentials"), key)
+	v := valueOf(objectAt(k.authorized, "oauth_api", "credentials"), key)
 	text, _ := k.scalar(at, v)
 	if _, isReference := envReference(v); text == "" && !isReference {
 		k.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
@@ -238,7 +238,7 @@ func (k *keboolaConfig) format(path string, v any) string {
 	case php.EmptyConfig(v) || v == LoginJSON:
 		return LoginJSON
 	case v != LoginText:
-		k.diags.Errorf(diag.Value(diag.Join(path, "format")), "want %q or %q, got %s", LoginJSON, LoginText, found(v))
+		k.diags.Errorf(diag.Value(diag.Join(path, "format")), "want %q or %q, got %s", LoginJSON, LoginText, describe(v))
 	}
 	return LoginText
 }

@@ -34,7 +34,7 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors
 	}
 	list, ok := written.Value.([]any)
 	if !ok {
-		k.diags.Errorf(diag.Value(written.path()), "want a list of jobs, got %s", found(written.Value))
+		k.diags.Errorf(diag.Value(written.path()), "want a list of jobs, got %s", describe(written.Value))
 	}
 	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
 	for i, one := range list {
@@ -43,7 +43,7 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors
 			continue
 		}
 		if _, isObject := value.Members(one); !isObject {
-			k.diags.Errorf(diag.Value(path), "want a job, got %s", found(one))
+			k.diags.Errorf(diag.Value(path), "want a job, got %s", describe(one))
 			continue
 		}
 		k.child(path, one, api, up)
@@ -95,7 +95,7 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
 	object, ok := value.Members(s.Value)
 	if !ok && !php.EmptyConfig(s.Value) {
-		k.diags.Errorf(diag.Value(s.path()), "want an object, got %s", found(s.Value))
+		k.diags.Errorf(diag.Value(s.path()), "want an object, got %s", describe(s.Value))
 	}
 	for _, m := range object {
 		path := diag.Join(s.path(), m.Name)
@@ -199,7 +199,7 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 	text, ok := s.Value.(string)
 	if !ok {
 		if !php.EmptyConfig(s.Value) {
-			k.diags.Errorf(diag.Value(s.path()), "want a filter like id>20, got %s", found(s.Value))
+			k.diags.Errorf(diag.Value(s.path()), "want a filter like id>20, got %s", describe(s.Value))
 		}
 		return ""
 	}

@@ -13,9 +13,9 @@ import (
 
 // jobs reads the jobs of config; with iterations, those of each of them, one after another.
 func (k *keboolaConfig) jobs(s settings) {
-	api, path := s.under("api"), diag.Join(k.cfg.path, "config")
+	api, path := s.inner("api"), diag.Join(k.cfg.path, "config")
 	if len(k.iterations) == 0 {
-		k.iteration(s.under("config"), k.config, api)
+		k.iteration(s.inner("config"), k.config, api)
 		return
 	}
 	own := k.attributes

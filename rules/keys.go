@@ -97,12 +97,12 @@ var belongs = sync.OnceValue(func() map[string]string {
 // probably meant, the method or the place to which the key belongs, or all keys that
 // are known. method is the method that the object selects, or nil.
 func (c *Catalog) keyHint(name string, method any, fields []Field) string {
-	if hint := diag.DidYouMean(name, names(fields)); hint != "" {
+	if hint := diag.DidYouMean(name, supportedKeys(fields)); hint != "" {
 		return hint
 	}
 	owners, known := c.methodsWith(name, method)
 	if known && owners != nil {
-		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(names(fields))
+		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(supportedKeys(fields))
 	}
 	if place, known := belongs()[name]; known {
 		return "it belongs in " + place
@@ -110,7 +110,7 @@ func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 	if owners != nil {
 		return "it belongs in api.pagination"
 	}
-	return knownHere(names(fields))
+	return knownHere(supportedKeys(fields))
 }
 
 // methodsWith returns the names of the methods that have a setting, and reports whether method
@@ -118,7 +118,7 @@ func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 func (c *Catalog) methodsWith(setting string, method any) (owners []string, known bool) {
 	for _, m := range c.methods {
 		known = known || m.Name == method
-		if _, ok := find(m.Fields, setting); ok && !m.KeboolaOnly {
+		if _, ok := fieldNamed(m.Fields, setting); ok && !m.KeboolaOnly {
 			owners = append(owners, m.Name)
 		}
 	}

@@ -75,13 +75,13 @@ var kinds = [...]kindRow{
 	Status: {"an HTTP status", wholeFrom(100, 599), anyOf(typed("integer").With("minimum", 100).With("maximum", 599),
 		typed("string").With("pattern", `^[1-5][0-9][0-9]$`)), 200, true, "int"},
 	Path:       {"a path like a.b", pathText, nil, "name", true, "string"},
-	Key:        {"the name of a key", key, nil, "name", true, "string"},
+	Key:        {"the name of a key", readKey, nil, "name", true, "string"},
 	Seconds:    {`seconds above 0, or a duration like "90s" or "10 minutes"`, seconds, positiveSchema, 1, true, "time.Duration"},
 	PerSecond:  {"a number above 0, and at least one per day (0.0000116)", perSecond, positiveSchema, 1, true, "float64"},
 	Secret:     {`a string or {"env": "NAME"}`, textOrObject, anyOf(typed("string"), reference("expr")), "name", true, "string"},
-	Map:        {name: "an object", read: object, sample: Object{}},
-	Paths:      {"an object of paths", paths, pathsSchema, value.ObjectOf("name", "path"), false, "map[string]string"},
-	Block:      {name: "an object", read: object},
+	Map:        {name: "an object", read: readObject, sample: Object{}},
+	Paths:      {"an object of paths", readPaths, pathsSchema, value.ObjectOf("name", "path"), false, "map[string]string"},
+	Block:      {name: "an object", read: readObject},
 	Blocks:     {name: "a list of objects", read: as[[]any], sample: "name"},
 	List:       {name: "a list", read: as[[]any], sample: []any{}},
 	Expression: {"an expression", nonEmpty, nil, "nil", false, "string"},
@@ -101,7 +101,7 @@ var kinds = [...]kindRow{
 	phpWhole:   {name: "a whole number", read: unless(func(v any) bool { return v == nil || v == 0 }, as[int])},
 	phpBytes:   {name: "a number", read: unless(php.EmptyConfig, cast(php.Int))},
 	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unless(php.EmptyConfig, phpTime)},
-	phpBlock:   {name: "an object", read: object},
+	phpBlock:   {name: "an object", read: readObject},
 }
 
 // The schemas that several kinds have.
@@ -131,7 +131,7 @@ func convert(kind Kind, v any) (any, error) {
 	}
 	converted, err := read(v)
 	if errors.Is(err, errKind) {
-		return nil, fmt.Errorf("want %s, got %s", kind, found(v))
+		return nil, fmt.Errorf("want %s, got %s", kind, describe(v))
 	}
 	return converted, err
 }
@@ -150,7 +150,7 @@ func PageSize(dialect string, v any) (any, error) {
 
 // limitKind returns the kind of a page size.
 func limitKind(dialect string) Kind {
-	field, _ := find(paginationFields, "limit")
+	field, _ := fieldNamed(paginationFields, "limit")
 	kind, _ := field.in(dialect)
 	return kind
 }
@@ -165,8 +165,8 @@ func computable(v any) any {
 	return v
 }
 
-// found shows a value in a message: a scalar as JSON, anything else by its kind.
-func found(v any) string {
+// describe shows a value in a message: a scalar as JSON, anything else by its kind.
+func describe(v any) string {
 	switch v.(type) {
 	case nil, []any, Object, map[string]any:
 		return value.KindOf(v)
@@ -184,7 +184,7 @@ func (f Field) oneOf(text string) (string, error) {
 	if f.Values == nil || slices.Contains(f.Values, canonical) {
 		return canonical, nil
 	}
-	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), found(text))
+	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), describe(text))
 }
 
 // as reads a value of a type.
@@ -205,12 +205,12 @@ func nonEmpty(v any) (any, error) {
 // pathText reads the text of a path. Any text is one, so the error names the kind Text.
 func pathText(v any) (any, error) {
 	if _, err := nonEmpty(v); err != nil {
-		return nil, fmt.Errorf("want a non-empty string, got %s", found(v))
+		return nil, fmt.Errorf("want a non-empty string, got %s", describe(v))
 	}
 	return v, nil
 }
 
-func key(v any) (any, error) {
+func readKey(v any) (any, error) {
 	name, err := pathText(v)
 	if err != nil {
 		return nil, err
@@ -226,7 +226,7 @@ func textOrObject(v any) (any, error) {
 	return nil, errKind
 }
 
-func object(v any) (any, error) {
+func readObject(v any) (any, error) {
 	if _, ok := v.(Object); ok {
 		return v, nil // as it is, without another allocation
 	}
@@ -236,7 +236,7 @@ func object(v any) (any, error) {
 	return nil, errKind
 }
 
-func paths(v any) (any, error) {
+func readPaths(v any) (any, error) {
 	members, ok := value.Members(v)
 	if !ok || len(members) == 0 {
 		return nil, errKind
@@ -248,7 +248,7 @@ func paths(v any) (any, error) {
 	for i, m := range members {
 		path, isText := m.Value.(string)
 		if !isText || path == "" || len(path) > maxPath || m.Name == "" {
-			return nil, fmt.Errorf("want a path as the value of %q, got %s", m.Name, found(m.Value))
+			return nil, fmt.Errorf("want a path as the value of %q, got %s", m.Name, describe(m.Value))
 		}
 		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}
 	}

@@ -38,7 +38,7 @@ func (c *Config) LoginParams() Object {
 
 // login reads authentication of type login.
 func (d *decoder) login(auth *Auth, s settings) {
-	job := d.job(s.under("loginRequest"), settings{})
+	job := d.job(s.inner("loginRequest"), settings{})
 	job.ID = "login"
 	auth.Login = &job
 	if d.keboola != nil {
@@ -75,7 +75,7 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 			source, isText, at = c.Source, true, c.Path
 		}
 		if !isText || strings.TrimSpace(source) == "" {
-			d.diags.Errorf(diag.Value(at), "%s needs an expression, got %s", m.Name, found(m.Value))
+			d.diags.Errorf(diag.Value(at), "%s needs an expression, got %s", m.Name, describe(m.Value))
 			continue
 		}
 		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: at})

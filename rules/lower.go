@@ -108,16 +108,16 @@ func (l *lowerer) ruleset() *Ruleset {
 // paged adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
 func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
-	b := &pager{lowerer: l, pagination: p, set: set, outer: outer}
+	adder := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	if p.method.Name != Multiple {
-		b.build()
+		adder.build()
 		return
 	}
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
 		if inner := l.scroller(s); inner != nil {
 			l.used[inner] = true
-			l.paged(set, inner, b)
+			l.paged(set, inner, adder)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package rules
 // Method is one way of paging, written as data in the rule language: where the
 // next request comes from, and what ends the list. The loop knows no method.
 //
-// A source sees the fields of [Context] and the functions of package compile, like
+// A source sees the fields of [Context] and the functions of package compile/language, like
 // the expressions that users write in nextRequest, state and stopRules. Lowering
 // replaces ${name} by the configured value of a setting.
 type Method struct {
@@ -51,7 +51,7 @@ type Conditions []Condition
 type Overlay struct {
 	URL      Part
 	Endpoint Part
-	Method   Part
+	Verb     Part
 	Params   []Part
 	Body     []Part // named by their path in the JSON body
 
@@ -85,6 +85,24 @@ type StopRule struct {
 
 	NamesJob bool // Message names the job, so the log does not
 	Expects  bool // responses have what it reads: if none does, the configuration is probably wrong
+}
+
+// The texts of rules that several methods have.
+const (
+	emptyClause  = "a page is empty"
+	emptyMessage = "page {page} is empty"
+	shortClause  = "a page has fewer items than ${theLimit}"
+	shortMessage = "page {page} is short: {count} of {limit} items"
+)
+
+// limitField is the field of the page size. Some methods require it.
+func limitField(required bool) Field {
+	f := Field{Name: "limit", Kind: Count, Keboola: phpInt, Required: required,
+		Doc: "page size; a job parameter named like limitParam overrides it"}
+	if required {
+		f.Keboola = phpNumber
+	}
+	return f
 }
 
 // builtinMethods is the table of methods.
@@ -213,7 +231,7 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			Endpoint: Part{Value: `${scrollRequest.endpoint}`, Only: Conditions{With("scrollRequest.endpoint")}},
-			Method:   Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
+			Verb:     Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
 			Params: []Part{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`, Says: "the value at ${responseParam}"},
@@ -391,23 +409,6 @@ var (
 // Multiple is the method that does not page by itself, but lets jobs choose among
 // named scrollers.
 const Multiple = "multiple"
-
-// The texts of rules that several methods have.
-const (
-	emptyClause  = "a page is empty"
-	emptyMessage = "page {page} is empty"
-	shortClause  = "a page has fewer items than ${theLimit}"
-	shortMessage = "page {page} is short: {count} of {limit} items"
-)
-
-func limitField(required bool) Field {
-	f := Field{Name: "limit", Kind: Count, Keboola: phpInt, Required: required,
-		Doc: "page size; a job parameter named like limitParam overrides it"}
-	if required {
-		f.Keboola = phpNumber
-	}
-	return f
-}
 
 func pageNumberFields() []Field {
 	return []Field{

@@ -48,8 +48,8 @@ func (p *requestParts) put(r Rule) {
 	}
 }
 
-// part is a part of the requests after the first.
-func part(role Role, target, source string, origin Origin) Rule {
+// laterPart returns the rule of a part of the requests after the first.
+func laterPart(role Role, target, source string, origin Origin) Rule {
 	r := Rule{Role: role, Target: target, Source: source, Placement: Placement{Subsequent: true}, Clause: "is", Origin: origin}
 	r.ID = "nextRequest." + r.PartName()
 	return r
@@ -66,14 +66,14 @@ func (r Rule) PartName() string {
 
 // empty reports whether the overlay has no parts.
 func (o Overlay) empty() bool {
-	return o.URL.Value == "" && o.Endpoint.Value == "" && o.Method.Value == "" && len(o.Params) == 0 && len(o.Body) == 0
+	return o.URL.Value == "" && o.Endpoint.Value == "" && o.Verb.Value == "" && len(o.Params) == 0 && len(o.Body) == 0
 }
 
 // methodParts returns the parts of the method.
 func (p *pager) methodParts() requestParts {
 	o := p.method.Next
 	if o.IncludeParams != nil {
-		p.set.IncludeParams = p.settings.hold(o.IncludeParams)
+		p.set.IncludeParams = p.settings.allMet(o.IncludeParams)
 	}
 	var parts requestParts
 	add := func(role Role, list ...Part) {
@@ -85,7 +85,7 @@ func (p *pager) methodParts() requestParts {
 	}
 	add(URL, o.URL)
 	add(Endpoint, o.Endpoint)
-	add(HTTPVerb, o.Method)
+	add(HTTPVerb, o.Verb)
 	add(Param, o.Params...)
 	add(Body, o.Body...)
 	p.first(parts, o.ApplyToFirst)
@@ -95,7 +95,7 @@ func (p *pager) methodParts() requestParts {
 // first sets whether parts are in the first request, as settings say.
 func (p *pager) first(parts requestParts, when Conditions) {
 	for i := range parts {
-		parts[i].First = when != nil && p.settings.hold(when)
+		parts[i].First = when != nil && p.settings.allMet(when)
 		for _, c := range when {
 			if use, known := p.use(c.Setting); known {
 				parts[i].FirstBy = &use
@@ -106,13 +106,13 @@ func (p *pager) first(parts requestParts, when Conditions) {
 
 // methodPart returns what one part of a method's overlay adds.
 func (p *pager) methodPart(role Role, row Part) []Rule {
-	if row.Value == "" || !p.settings.hold(row.Only) {
+	if row.Value == "" || !p.settings.allMet(row.Only) {
 		return nil
 	}
 	source := p.source(row.Value, row.Keboola)
 	if row.Each == "" {
-		r := part(role, p.settings.say(row.Name, nil), p.settings.bind(source), p.fromMethod())
-		r.Says, r.Uses = p.settings.say(row.Says, nil), p.uses(row.Only, row.Name, source)
+		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(source), p.fromMethod())
+		r.Says, r.Uses = p.settings.expandText(row.Says, nil), p.uses(row.Only, row.Name, source)
 		r.Hint = row.Hint
 		return []Rule{r}
 	}
@@ -123,8 +123,8 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
 		settings := p.settings.with("each", setting{Value: v})
-		r := part(role, m.Name, settings.bind(source), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
-		r.Says = settings.say(row.Says, nil)
+		r := laterPart(role, m.Name, settings.expandSource(source), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
+		r.Says = settings.expandText(row.Says, nil)
 		out = append(out, r)
 	}
 	return out
@@ -135,7 +135,7 @@ func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
 		if one := p.settings.get("nextRequest." + string(role)); one.Value != nil {
-			parts = append(parts, part(role, "", addressOrVerb(role, one.text()), p.origin(Author{}, one.path())))
+			parts = append(parts, laterPart(role, "", addressOrVerb(role, one.text()), p.origin(Author{}, one.path())))
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {
@@ -153,7 +153,7 @@ func (p *pager) userParts() requestParts {
 	}
 	p.first(parts, Conditions{With("nextRequest.applyToFirst")})
 	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
-		parts = append(parts, part(After, "", wait.text(), p.origin(Author{}, wait.path())))
+		parts = append(parts, laterPart(After, "", wait.text(), p.origin(Author{}, wait.path())))
 	}
 	return parts
 }
@@ -172,11 +172,11 @@ func addressOrVerb(role Role, source string) string {
 func (p *pager) named(role Role) []Rule {
 	one := p.settings.get("nextRequest." + string(role))
 	if one.text() != "" {
-		return []Rule{part(role, "", one.text(), p.origin(Author{}, one.path()))}
+		return []Rule{laterPart(role, "", one.text(), p.origin(Author{}, one.path()))}
 	}
 	object, ok := value.Members(one.Value)
 	if one.Value != nil && !ok {
-		p.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", found(one.Value))
+		p.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", describe(one.Value))
 	}
 	if !p.mayHave(&one, Any) {
 		return nil
@@ -190,9 +190,9 @@ func (p *pager) named(role Role) []Rule {
 		}
 		switch m.Value.(type) {
 		case string, bool, int, int64, float64, nil:
-			out = append(out, part(role, m.Name, sourceOf(m.Value), p.origin(Author{}, path)))
+			out = append(out, laterPart(role, m.Name, sourceOf(m.Value), p.origin(Author{}, path)))
 		default:
-			p.diags.Errorf(diag.Value(path), "want an expression, got %s", found(m.Value)).
+			p.diags.Errorf(diag.Value(path), "want an expression, got %s", describe(m.Value)).
 				WithHint(`write an object as an expression, too: "{a: 1}"`)
 		}
 	}

@@ -81,7 +81,7 @@ func (a *Auth) has(key string) bool {
 
 // authKey returns a key as the table has it: with # if it is a secret.
 func authKey(key string) string {
-	if _, hidden := find(authenticationFields, "#"+key); hidden {
+	if _, hidden := fieldNamed(authenticationFields, "#"+key); hidden {
 		return "#" + key
 	}
 	return key
@@ -114,7 +114,7 @@ func (d *decoder) scopes(s setting) string {
 		scopes = append(scopes, text)
 	}
 	if !isList {
-		d.diags.Errorf(diag.Value(s.path()), "want a list of scopes, or a text with spaces between them, got %s", found(s.Value))
+		d.diags.Errorf(diag.Value(s.path()), "want a list of scopes, or a text with spaces between them, got %s", describe(s.Value))
 	}
 	return strings.Join(scopes, " ")
 }
@@ -132,7 +132,7 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
 		}
 		if _, scalar := value.Text(m.Value); !scalar && computedIn(m.Value) == nil {
-			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", found(m.Value))
+			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", describe(m.Value))
 		}
 	}
 }

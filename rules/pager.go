@@ -39,7 +39,7 @@ func (p *pager) failures() {
 	if p.outer != nil {
 		p.outer.failures()
 	}
-	p.stopRules(func(o Outcome) bool { return o == Failed })
+	p.userStops(func(o Outcome) bool { return o == Failed })
 }
 
 // conditions adds the other rules that end the list or handle error responses: first
@@ -49,12 +49,12 @@ func (p *pager) conditions() {
 		p.outer.conditions()
 	}
 	for _, t := range sharedStops {
-		p.stop(t, p.origin(Author{}, p.settings.get(t.Only[0].Setting).path()))
+		p.addRow(t, p.origin(Author{}, p.settings.get(t.Only[0].Setting).path()))
 	}
 	for _, t := range p.method.Stops {
-		p.stop(t, p.fromMethod())
+		p.addRow(t, p.fromMethod())
 	}
-	p.stopRules(func(o Outcome) bool { return o != Failed })
+	p.userStops(func(o Outcome) bool { return o != Failed })
 	p.onError()
 	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
 }
@@ -69,8 +69,8 @@ func (p *pager) pageLimit() {
 	}
 }
 
-// stop adds a rule of a table if it is in force.
-func (p *pager) stop(t StopRule, origin Origin) {
+// addRow adds a rule of a table if it is in force.
+func (p *pager) addRow(t StopRule, origin Origin) {
 	if rule, ok := p.rule(t, p.settings, origin); ok {
 		p.add(rule)
 	}
@@ -79,14 +79,14 @@ func (p *pager) stop(t StopRule, origin Origin) {
 // rule makes the rule of a row of a table. It reports false if the rule is not in force.
 func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
 	source := p.source(t.When, t.Keboola)
-	if source == Off || !settings.hold(t.Only) {
+	if source == Off || !settings.allMet(t.Only) {
 		return Rule{}, false
 	}
-	bound := settings.bind(source)
+	bound := settings.expandSource(source)
 	if t.Each != "" {
 		var all []string
 		for _, m := range settings.get(t.Each).object() {
-			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).bind(source)))
+			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(source)))
 		}
 		if all == nil {
 			return Rule{}, false
@@ -99,8 +99,8 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 	}
 	r := Rule{
 		ID: p.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Ending: Ending{Drop: t.Drop, Expects: t.Expects},
-		Message: settings.say(t.Message, nil), NamesJob: t.NamesJob,
-		Clause: settings.say(t.Clause, p.phrases()), Origin: origin,
+		Message: settings.expandText(t.Message, nil), NamesJob: t.NamesJob,
+		Clause: settings.expandText(t.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
 		only := t.Only
@@ -156,7 +156,7 @@ func (p *pager) limit() {
 			p.set.LimitFrom = p.origin(Author{}, path)
 		} else if err == nil {
 			limit = setting{Value: converted, at: path}
-		} else if _, needed := find(p.method.Fields, "limit"); needed {
+		} else if _, needed := fieldNamed(p.method.Fields, "limit"); needed {
 			p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		}
 	}
@@ -171,17 +171,17 @@ func (p *pager) limit() {
 func (p *pager) variables(role Role) {
 	own := p.settings.get("state").list()
 	for _, v := range p.method.State {
-		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.hold(v.Only) {
+		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
 			continue
 		}
 		source := p.source(v.Init, v.KeboolaInit)
 		if role == Next {
 			source = p.source(v.Next, v.KeboolaNext)
 		}
-		r := variable(role, v.Name, p.settings.bind(source), p.fromMethod())
+		r := variable(role, v.Name, p.settings.expandSource(source), p.fromMethod())
 		r.Uses = p.uses(v.Only, source)
 		if role == Next {
-			r.Says = p.settings.say(v.Says, nil)
+			r.Says = p.settings.expandText(v.Says, nil)
 		}
 		p.add(r)
 		p.declare(v.Name)
@@ -225,8 +225,8 @@ func sourceOf(v any) string {
 // guards adds the guards under their policies. A guard that is configured in a
 // scroller overrides the one that is configured next to it.
 func (p *pager) guards() {
-	for b := p; b != nil; b = b.outer {
-		b.ignoredPaths()
+	for level := p; level != nil; level = level.outer {
+		level.ignoredPaths()
 	}
 	for _, g := range p.catalog.guards {
 		if p.settings.get("nextRequest.after").given() {
@@ -234,8 +234,8 @@ func (p *pager) guards() {
 		}
 		name := "guards." + g.ID
 		own := p.settings.get(name)
-		for b := p.outer; b != nil && !own.given(); b = b.outer {
-			own = b.settings.get(name)
+		for outer := p.outer; outer != nil && !own.given(); outer = outer.outer {
+			own = outer.settings.get(name)
 		}
 		policy := g.policy(own, p.dialect)
 		origin := Origin{By: Author{Kind: AuthorDefault}}
@@ -276,7 +276,7 @@ func (p *pager) ignoredPaths() {
 	for _, one := range p.settings.get("guards.ignore").list() {
 		keys := SplitPath(one.text())
 		if len(keys) == 0 {
-			p.diags.Errorf(diag.Value(one.path()), "want a path in the response, got %s", found(one.Value))
+			p.diags.Errorf(diag.Value(one.path()), "want a path in the response, got %s", describe(one.Value))
 			continue
 		}
 		p.set.Ignore = append(p.set.Ignore, keys)
@@ -291,7 +291,7 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// phraseNames are what clauses may name besides settings.
+// phraseNames are the names that clauses may have besides those of settings.
 var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
 
 // phrases returns the phrases by name. A phrase depends on more than one setting; it is
@@ -340,8 +340,8 @@ var onErrorFields = []Field{
 // errorActions are what an onError rule may do.
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
-// stopRules adds the user's stopping rules whose outcome is wanted.
-func (p *pager) stopRules(which func(Outcome) bool) {
+// userStops adds the user's stopping rules whose outcome is wanted.
+func (p *pager) userStops(which func(Outcome) bool) {
 	all, _ := p.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {
 		r := Rule{ID: p.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,

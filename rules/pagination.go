@@ -89,7 +89,7 @@ func (r *reader) pagination(path string, v any) *pagination {
 	object, ok := value.Members(v)
 	if !ok {
 		if !switches.OptionalMethod {
-			r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
+			r.diags.Errorf(diag.Value(path), "want an object, got %s", describe(v))
 		}
 		return nil
 	}
@@ -123,7 +123,7 @@ func (r *reader) method(path string, object Object) (Method, bool) {
 	if written == nil {
 		r.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {
-		r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", found(written)).WithHint(nearest(name, known))
+		r.diags.Errorf(diag.Value(diag.Join(path, "method")), "unknown method %s", describe(written)).WithHint(nearest(name, known))
 	}
 	return Method{}, false
 }

@@ -28,7 +28,7 @@ type reader struct {
 func (r *reader) object(path string, v any, fields []Field) settings {
 	object, ok := value.Members(v)
 	if !ok {
-		r.diags.Errorf(diag.Value(path), "want an object, got %s", found(v))
+		r.diags.Errorf(diag.Value(path), "want an object, got %s", describe(v))
 		return settings{}
 	}
 	r.unknownKeys(path, object, fields)
@@ -63,7 +63,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
 	for _, m := range object {
-		if position(fields, m.Name) < 0 {
+		if fieldIndex(fields, m.Name) < 0 {
 			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).
 				WithHint(r.catalog.keyHint(m.Name, method, fields))
 		}

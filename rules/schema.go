@@ -115,7 +115,7 @@ func castBlocks(fields []Field, dialect string) []Field {
 func shareCommon(body Object, m Method, dialect string) {
 	properties := objectMember("properties", body).Value.(Object)
 	for i, p := range properties {
-		if _, own := find(m.Fields, p.Name); !own {
+		if _, own := fieldNamed(m.Fields, p.Name); !own {
 			properties[i].Value = reference(dialect + ".common/properties/" + p.Name)
 		}
 	}

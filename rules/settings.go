@@ -113,7 +113,7 @@ func (s settings) get(name string) setting {
 // findInner returns the field of a name, or nil.
 func findInner(fields []Field, name string) *Field {
 	outer, inner, isInner := strings.Cut(name, ".")
-	i := position(fields, outer)
+	i := fieldIndex(fields, outer)
 	switch {
 	case i < 0:
 		return nil
@@ -144,8 +144,8 @@ func (s settings) with(name string, one setting) settings {
 	return s
 }
 
-// under returns the settings of an inner object.
-func (s settings) under(name string) settings {
+// inner returns the settings of an inner object, or its defaults if it is missing.
+func (s settings) inner(name string) settings {
 	if object, ok := s.get(name).Value.(settings); ok {
 		return object
 	}
@@ -167,8 +167,8 @@ func (s settings) firstGiven(names ...string) setting {
 	return s.get(names[len(names)-1])
 }
 
-// hold reports whether conditions of the tables hold.
-func (s settings) hold(conditions Conditions) bool {
+// allMet reports whether all conditions are met.
+func (s settings) allMet(conditions Conditions) bool {
 	for _, c := range conditions {
 		v := s.get(c.Setting).Value
 		if set := v != nil && v != false && !(c.Nonzero && v == 0); set == c.Not {
@@ -178,15 +178,15 @@ func (s settings) hold(conditions Conditions) bool {
 	return true
 }
 
-// bind replaces every ${name} of a source by the value of the setting, as a
+// expandSource replaces every ${name} of a source by the value of the setting, as a
 // literal of the rule language.
-func (s settings) bind(source string) string {
+func (s settings) expandSource(source string) string {
 	return expand(source, func(name string) string { return literal(s.get(name).Value) })
 }
 
-// say replaces every ${name} of a text by the phrase or the value of the setting, and
+// expandText replaces every ${name} of a text by the phrase or the value of the setting, and
 // every ${name nouns} by the value with its noun, which is singular after 1.
-func (s settings) say(text string, phrases map[string]string) string {
+func (s settings) expandText(text string, phrases map[string]string) string {
 	return expand(text, func(name string) string {
 		if phrase, ok := phrases[name]; ok {
 			return phrase

@@ -93,7 +93,7 @@ func (d *decoder) test(path string, s settings) Test {
 	t := Test{
 		Name: s.get("name").text(), Job: s.get("job").text(),
 		Kept: membersOf(s.get("kept").object()), Inputs: membersOf(s.get("inputs").object()), Binding: bindingOf(s.get("partition").object()),
-		Expect: d.expect(s.under("expect")), Path: path,
+		Expect: d.expect(s.inner("expect")), Path: path,
 	}
 	pages, _ := s.get("pages").Value.([]any)
 	for i, v := range pages {
@@ -128,7 +128,7 @@ func timeIn(v any) (time.Time, bool) {
 func (d *decoder) answer(path string, v any) Answer {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
-		d.diags.Errorf(diag.Value(path), "want an object or a list, got %s", found(v)).
+		d.diags.Errorf(diag.Value(path), "want an object or a list, got %s", describe(v)).
 			WithHint(`a response is the body itself, {"data": []}, or {"status": 503, "body": …}`)
 		return Answer{}
 	}
@@ -152,7 +152,7 @@ const asBody = `if this is the response's body, write {"body": …} around it`
 // has a body or a status, and no other keys than a response. It reports keys that
 // are misspelt.
 func (d *decoder) completeResponse(path string, object Object) bool {
-	known := names(answerFields)
+	known := supportedKeys(answerFields)
 	_, body := object.Get("body")
 	status, hasStatus := object.Get("status")
 	if !body && !hasStatus {
@@ -172,7 +172,7 @@ func (d *decoder) completeResponse(path string, object Object) bool {
 		d.diags.Errorf(diag.Key(diag.Join(path, name)), "unknown key %q", name).WithHint(diag.DidYouMean(name, known) + " " + asBody)
 	}
 	if _, err := convert(Status, status); hasStatus && status != nil && err != nil {
-		d.diags.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", found(status)).WithHint(asBody)
+		d.diags.Errorf(diag.Value(path+".status"), "want an HTTP status, got %s", describe(status)).WithHint(asBody)
 		return false
 	}
 	return len(misspelt) == 0
@@ -188,7 +188,7 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 		for _, v := range values {
 			text, ok := value.Text(v)
 			if !ok || strings.ContainsAny(text, "\r\n") {
-				d.diags.Errorf(diag.Value(diag.Join(s.path(), m.Name)), "want a header value, got %s", found(v))
+				d.diags.Errorf(diag.Value(diag.Join(s.path(), m.Name)), "want a header value, got %s", describe(v))
 				continue
 			}
 			headers.Add(m.Name, text)
@@ -212,7 +212,7 @@ func (d *decoder) expect(s settings) Expect {
 	} else if items.Value != nil {
 		n, err := convert(Integer, items.Value)
 		if err != nil {
-			d.diags.Errorf(diag.Value(items.path()), "want a whole number, or a list of items, got %s", found(items.Value))
+			d.diags.Errorf(diag.Value(items.path()), "want a whole number, or a list of items, got %s", describe(items.Value))
 		}
 		items.Value = n
 		e.Items = optional(items)
@@ -231,7 +231,7 @@ func (d *decoder) stoppedBy(s setting) []string {
 		d.inner(&s, &Field{Each: &Field{Kind: Text}})
 		return all(s)
 	default:
-		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", found(v))
+		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", describe(v))
 		return nil
 	}
 }
@@ -334,7 +334,7 @@ func (e Expect) check(diags *diag.Collector, path string) {
 	}
 	for i, request := range e.Requests {
 		if verb, target, _ := strings.Cut(request, " "); verb != strings.ToUpper(verb) || target == "" {
-			diags.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", found(request)).
+			diags.Errorf(diag.Value(diag.Index(diag.Join(path, "requests"), i)), "not a request: %s", describe(request)).
 				WithHint("write it like GET /v1/users?page=1")
 		}
 	}

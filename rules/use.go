@@ -41,7 +41,7 @@ func (p *pager) use(name string) (Use, bool) {
 	if one.Default {
 		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.path()}
 	}
-	if f, ok := find(p.method.Fields, name); ok {
+	if f, ok := fieldNamed(p.method.Fields, name); ok {
 		u.Required = f.Required
 	}
 	return u, true
