@@ -198,17 +198,29 @@ var shownCase = regexp.MustCompile("`([a-z-]+/[a-z0-9-]*)`")
 // readingRow matches a row of the path of a rule through the code: the file, and the text about it.
 // selectorName matches a method or a field in the text.
 var (
-	readingRow   = regexp.MustCompile(`(?m)^\| \d \| \[([^\]]+)\]\([^)]*\) \| (.*) \|$`)
+	readingRow   = regexp.MustCompile(`(?m)^\| \d+ \| \**\[([^\]]+)\]\([^)]*\)\** \| (.*) \|$`)
 	selectorName = regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
 )
 
 func TestThePathOfARuleNamesDeclarationsOfItsFiles(t *testing.T) {
 	rows := readingRow.FindAllStringSubmatch(readPage(t, "ARCHITECTURE.md"), -1)
-	require.Len(t, rows, 8)
+	require.Len(t, rows, 14)
 	for _, row := range rows {
 		code := readPage(t, "../"+row[1])
 		for _, name := range selectorName.FindAllStringSubmatch(row[2], -1) {
 			require.Regexp(t, `func \(\w+ \*?`+name[1]+`\) `+name[2]+`\(|type `+name[1]+` struct [^}]*\n\t`+name[2]+` `, code, row[1])
+		}
+	}
+}
+
+func TestTheDocumentationOfTheLanguageNamesEveryFile(t *testing.T) {
+	const folder = "../compile/language/"
+	text := readPage(t, folder+"doc.go")
+	files, err := filepath.Glob(folder + "*.go")
+	require.NoError(t, err)
+	for _, file := range files {
+		if name := filepath.Base(file); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
+			require.Regexp(t, `[^\w]`+regexp.QuoteMeta(name), text)
 		}
 	}
 }
