@@ -13,8 +13,8 @@ import (
 // A checkCommand is stopwhen check.
 type checkCommand struct{ source }
 
-func newCheck(p *app) *cobra.Command {
-	c := &checkCommand{source{app: p}}
+func newCheck(a *app) *cobra.Command {
+	c := &checkCommand{source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "check CONFIG",
 		Short: "Find mistakes in a configuration without making requests",

@@ -11,8 +11,8 @@ import (
 // A cancelCommand is stopwhen cancel.
 type cancelCommand struct{ natsClient }
 
-func newCancel(p *app) *cobra.Command {
-	c := &cancelCommand{natsClient{app: p}}
+func newCancel(a *app) *cobra.Command {
+	c := &cancelCommand{natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run that many machines share",

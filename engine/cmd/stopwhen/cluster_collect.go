@@ -22,8 +22,8 @@ type collectCommand struct {
 	sorted, noWait bool
 }
 
-func newCollect(p *app) *cobra.Command {
-	c := &collectCommand{extraction: extraction{source: source{app: p}}, natsClient: natsClient{app: p}}
+func newCollect(a *app) *cobra.Command {
+	c := &collectCommand{extraction: extraction{source: source{app: a}}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "collect RUN",
 		Short: "Write the items of a run that many machines share",

@@ -17,8 +17,8 @@ type deleteCommand struct {
 	olderThan string
 }
 
-func newDelete(p *app) *cobra.Command {
-	c := &deleteCommand{natsClient: natsClient{app: p}}
+func newDelete(a *app) *cobra.Command {
+	c := &deleteCommand{natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "delete [RUN]",
 		Short: "Delete a run, with its items, from the server",

@@ -22,8 +22,8 @@ type hubCommand struct {
 	tokenEnv, passwordEnv string
 }
 
-func newHub(p *app) *cobra.Command {
-	c := &hubCommand{app: p}
+func newHub(a *app) *cobra.Command {
+	c := &hubCommand{app: a}
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the server that many machines share their work through",

@@ -12,8 +12,8 @@ import (
 // A retryCommand is stopwhen retry.
 type retryCommand struct{ natsClient }
 
-func newRetry(p *app) *cobra.Command {
-	c := &retryCommand{natsClient{app: p}}
+func newRetry(a *app) *cobra.Command {
+	c := &retryCommand{natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "retry RUN [PARTITION...]",
 		Short: "Queue partitions again that have failed",

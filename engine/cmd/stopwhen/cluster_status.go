@@ -29,8 +29,8 @@ type statusCommand struct {
 
 var failOnPhases = []string{string(status.Failed), string(status.Cancelled), string(status.Running)}
 
-func newStatus(p *app) *cobra.Command {
-	c := &statusCommand{natsClient: natsClient{app: p}}
+func newStatus(a *app) *cobra.Command {
+	c := &statusCommand{natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
 		Short: "Show how far the runs that many machines share are",

@@ -31,8 +31,8 @@ type submitCommand struct {
 	replicas int
 }
 
-func newSubmit(p *app) *cobra.Command {
-	c := &submitCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
+func newSubmit(a *app) *cobra.Command {
+	c := &submitCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
 		Short: "Submit a run that many machines share",

@@ -28,8 +28,8 @@ type workerCommand struct {
 	idle             string
 }
 
-func newWorker(p *app) *cobra.Command {
-	c := &workerCommand{app: p, source: source{app: p}, natsClient: natsClient{app: p}}
+func newWorker(a *app) *cobra.Command {
+	c := &workerCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run partitions of the runs that many machines share",

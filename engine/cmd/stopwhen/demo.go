@@ -18,8 +18,8 @@ const demoCase = "demo/orders"
 // A demoCommand is stopwhen demo.
 type demoCommand struct{ extraction }
 
-func newDemo(p *app) *cobra.Command {
-	c := &demoCommand{extraction{source: source{app: p}}}
+func newDemo(a *app) *cobra.Command {
+	c := &demoCommand{extraction{source: source{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a real extraction over HTTP, from a built-in API",

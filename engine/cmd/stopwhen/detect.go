@@ -36,8 +36,8 @@ type detectCommand struct {
 	format  string
 }
 
-func newDetect(p *app) *cobra.Command {
-	d := &detectCommand{source: source{app: p}}
+func newDetect(a *app) *cobra.Command {
+	d := &detectCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "detect URL",
 		Short: "Write a configuration for an API of which only an address is known",

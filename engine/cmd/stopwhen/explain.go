@@ -27,8 +27,8 @@ type explainCommand struct {
 	kept                 string
 }
 
-func newExplain(p *app) *cobra.Command {
-	c := &explainCommand{source: source{app: p}}
+func newExplain(a *app) *cobra.Command {
+	c := &explainCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",

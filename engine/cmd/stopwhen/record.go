@@ -18,8 +18,8 @@ import (
 // A recordCommand is stopwhen record.
 type recordCommand struct{ extraction }
 
-func newRecord(p *app) *cobra.Command {
-	c := &recordCommand{extraction{source: source{app: p}}}
+func newRecord(a *app) *cobra.Command {
+	c := &recordCommand{extraction{source: source{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "record CONFIG FILE",
 		Short: "Run a configuration and record its requests and responses",

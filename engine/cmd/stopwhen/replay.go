@@ -27,8 +27,8 @@ type replayCommand struct {
 	against, kept string
 }
 
-func newReplay(p *app) *cobra.Command {
-	c := &replayCommand{source: source{app: p}}
+func newReplay(a *app) *cobra.Command {
+	c := &replayCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",

@@ -10,8 +10,8 @@ type runCommand struct {
 	explainOnly bool
 }
 
-func newRun(p *app) *cobra.Command {
-	c := &runCommand{extraction: extraction{source: source{app: p}}}
+func newRun(a *app) *cobra.Command {
+	c := &runCommand{extraction: extraction{source: source{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Extract what a configuration describes",

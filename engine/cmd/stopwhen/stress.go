@@ -26,8 +26,8 @@ type stressCommand struct {
 	like    string
 }
 
-func newStress(p *app) *cobra.Command {
-	c := &stressCommand{source: source{app: p}}
+func newStress(a *app) *cobra.Command {
+	c := &stressCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "stress CONFIG",
 		Short: "Find what an API may do that loses items, without making requests",

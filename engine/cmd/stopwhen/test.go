@@ -20,8 +20,8 @@ type testCommand struct {
 	failUncovered bool
 }
 
-func newTest(p *app) *cobra.Command {
-	c := &testCommand{source: source{app: p}}
+func newTest(a *app) *cobra.Command {
+	c := &testCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",

@@ -17,8 +17,8 @@ type traceCommand struct {
 	verdicts bool
 }
 
-func newTrace(p *app) *cobra.Command {
-	c := &traceCommand{app: p}
+func newTrace(a *app) *cobra.Command {
+	c := &traceCommand{app: a}
 	cmd := &cobra.Command{
 		Use:   "trace TRACE",
 		Short: "Show the pages of a trace and where each rule first became true",
