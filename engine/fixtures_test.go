@@ -230,7 +230,7 @@ func TestAReplayedRunGivesTheSameResult(t *testing.T) {
 			again := runCase(c, server, func(e *engine.Engine) *engine.Engine {
 				player = tape.NewPlayer(e.Redactor())
 				if obtainsTokens(c) {
-					e = e.With(engine.WithPlaceholderTokens())
+					e = e.With(engine.WithoutTokenRequests())
 				}
 				return e.With(engine.WithTransport(player), engine.WithClock(player))
 			}, deliver)

@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // Info describes the runs of a configuration as a whole. The zero value of a field means that the
@@ -59,11 +61,12 @@ type JobInfo struct {
 	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, which decide what the job requests
 }
 
-// Job describes a job of the configuration. Of an unknown job, only ID and Root are set.
+// Job describes a job of the configuration. It returns the zero JobInfo if there is no job with
+// the id.
 func (e *Engine) Job(id string) JobInfo {
 	job := e.byID[id]
 	if job == nil {
-		return JobInfo{ID: id, Root: id}
+		return JobInfo{}
 	}
 	info := JobInfo{ID: id, DataTypes: job.Spec().DataTypes(), Emits: !job.Spec().Silent, Partitioned: job.Partitioned()}
 	if job.Parent != nil {
@@ -86,58 +89,71 @@ func (e *Engine) Job(id string) JobInfo {
 // retries and logs. For every job with `keep` there is a part "keep of " and its id: the
 // saved values and the list that they are about, without the rules of its end.
 func (e *Engine) Fingerprint() map[string]string {
-	parts := map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}
-	note := func(part string, values ...any) {
-		if parts[part] == nil {
-			parts[part] = &strings.Builder{}
-		}
-		text, err := value.Marshal(values)
-		if err != nil {
-			text = fmt.Append(nil, values...)
-		}
-		fmt.Fprintf(parts[part], "%s\n", e.Redactor().String(string(text)))
-	}
+	f := &fingerprint{engine: e, parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}}
 	cfg := e.cfg
-	note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
+	f.note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
 	inputs, _ := cfg.BindInputs(e.settings.run.Inputs)
 	for name, v := range inputs {
-		note("input "+name, v)
+		f.note(saved.InputPart+name, v)
 	}
 	for _, job := range e.selected() {
-		j := job.Spec()
-		note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
-		note("items", j.ID, j.DataType, j.DataField)
-		if j.Response.Format != rules.JSON {
-			note("items", j.Response)
-		}
-		for _, s := range j.For {
-			note("requests", j.ID, s.Name, s.Items, s.Constants, s.Window)
-		}
-		if len(j.For) > 0 {
-			note("rules", j.ID, j.OnFailure)
-		}
-		note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.IgnoredFindings)
-		for _, r := range job.Set.Rules {
-			part := "rules"
-			if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
-				part = "requests"
-			}
-			if r.Role.Scope() == rules.ScopeItem {
-				part = "items"
-			}
-			note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
-			if r.Role == rules.Keep {
-				note("keep of "+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
-				for _, s := range j.For { // a new value has items that no run has read
-					note("keep of "+j.ID, s.Name, s.Items, s.Constants)
-				}
-			}
-		}
+		f.job(job, inputs)
 	}
 	out := map[string]string{}
-	for name, text := range parts {
+	for name, text := range f.parts {
 		sum := sha256.Sum256([]byte(text.String()))
 		out[name] = hex.EncodeToString(sum[:])
 	}
 	return out
+}
+
+// A fingerprint collects the texts that [Engine.Fingerprint] hashes, by part.
+type fingerprint struct {
+	engine *Engine
+	parts  map[string]*strings.Builder
+}
+
+// note adds values to a part. Secrets in them are redacted.
+func (f *fingerprint) note(part string, values ...any) {
+	if f.parts[part] == nil {
+		f.parts[part] = &strings.Builder{}
+	}
+	text, err := value.Marshal(values)
+	if err != nil {
+		text = fmt.Append(nil, values...)
+	}
+	fmt.Fprintf(f.parts[part], "%s\n", f.engine.Redactor().String(string(text)))
+}
+
+// job adds the settings of a job.
+func (f *fingerprint) job(job *compile.Job, inputs map[string]any) {
+	j, cfg := job.Spec(), f.engine.cfg
+	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
+	f.note("items", j.ID, j.DataType, j.DataField)
+	if j.Response.Format != rules.JSON {
+		f.note("items", j.Response)
+	}
+	for _, s := range j.For {
+		f.note("requests", j.ID, s.Name, s.Items, s.Constants, s.Window)
+	}
+	if len(j.For) > 0 {
+		f.note("rules", j.ID, j.OnFailure)
+	}
+	f.note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.IgnoredFindings)
+	for _, r := range job.Set.Rules {
+		part := "rules"
+		if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
+			part = "requests"
+		}
+		if r.Role.Scope() == rules.ScopeItem {
+			part = "items"
+		}
+		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
+		if r.Role == rules.Keep {
+			f.note(saved.KeepPart+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
+			for _, s := range j.For { // a new value has items that no run has read
+				f.note(saved.KeepPart+j.ID, s.Name, s.Items, s.Constants)
+			}
+		}
+	}
 }

@@ -193,9 +193,9 @@ func WithSharedPace(shared transport.SharedPace) RunOption {
 	return runOption(func(s *runSettings) { s.pace = shared })
 }
 
-// WithPlaceholderTokens obtains no tokens: requests contain placeholders instead. It is for a
-// transport that replays a recording.
-func WithPlaceholderTokens() RunOption { return runOption(func(s *runSettings) { s.offline = true }) }
+// WithoutTokenRequests makes no requests for tokens: the requests of the run contain placeholders
+// instead. It is for a transport that replays a recording.
+func WithoutTokenRequests() RunOption { return runOption(func(s *runSettings) { s.offline = true }) }
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".
 func WithUserAgent(agent string) RunOption {

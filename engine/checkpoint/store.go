@@ -42,6 +42,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // A Store holds the outputs of a run, and its state if it has one. It must not be used by several
@@ -82,7 +83,7 @@ const version = 2
 // beginning. So does the increment after a run that has ended (see [Store.End]); the values of
 // [Store.Kept] remain. program names the writer in the file. The fingerprint, from
 // engine.Engine.Fingerprint, must equal the fingerprint of the run that wrote the state; after a
-// run that has ended, only the parts that begin with [KeepPart] must be equal. The error is of
+// run that has ended, only the parts that begin with [saved.KeepPart] must be equal. The error is of
 // class state, with the problem and its fix, or of class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
 	return open(system{}, path, program, fingerprint)
@@ -208,8 +209,8 @@ func changes(before, now map[string]string) []string {
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) { // kept values may belong to a job that this run does not have
 		switch _, known := now[name]; {
-		case known || strings.HasPrefix(name, KeepPart):
-		case strings.HasPrefix(name, InputPart):
+		case known || strings.HasPrefix(name, saved.KeepPart):
+		case strings.HasPrefix(name, saved.InputPart):
 			names = append(names, name)
 		default:
 			return []string{"something"}
@@ -223,7 +224,7 @@ func changes(before, now map[string]string) []string {
 var refusals = []struct{ prefix, owner string }{
 	{OrderPart, "a collection with other options"},
 	{FormatPart, "a collection with other options"},
-	{InputPart, "a run with other inputs"},
+	{saved.InputPart, "a run with other inputs"},
 	{"", "another configuration"},
 }
 
@@ -330,14 +331,6 @@ func (s *Store) End() error {
 	return s.save()
 }
 
-// KeepPart is the prefix of the fingerprint parts that describe the meaning of the kept values of
-// a job. The ID of the job follows.
-const KeepPart = "keep of "
-
-// InputPart is the prefix of the fingerprint parts that are values of inputs. The name of the
-// input follows.
-const InputPart = "input "
-
 // Names of the parts that only the fingerprint of a collection has: see package engine/cluster.
 // RunPart consists of the name of the run and, after a space, the token that distinguishes runs
 // with the same name. The state of a run is refused by all other runs, even after it has ended.
@@ -361,11 +354,11 @@ func (s *Store) Repeats(outputs []string) bool {
 func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
-		before := s.state.Fingerprint[KeepPart+job]
-		if now, keeps := fingerprint[KeepPart+job]; keeps && now != before {
+		before := s.state.Fingerprint[saved.KeepPart+job]
+		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && now != before {
 			return s.refuse("it holds values that job %s kept for a list that was requested in another way", job)
 		}
-		fingerprint[KeepPart+job] = before // even if this run does not have the job
+		fingerprint[saved.KeepPart+job] = before // even if this run does not have the job
 	}
 	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint

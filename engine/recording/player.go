@@ -265,7 +265,7 @@ const maxSample = 1 << 20
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]byte {
 	player := r.NewPlayer(e.Redactor())
 	player.samples = map[string][]byte{}
-	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithPlaceholderTokens(), engine.WithTokenStore(nil),
+	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithoutTokenRequests(), engine.WithTokenStore(nil),
 		engine.WithKeepGoing(), engine.WithPrefetch(0))
 	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	return player.samples
