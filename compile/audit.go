@@ -6,11 +6,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// auditor compiles the rules of the audit. They are those of a table and call built-in
-// functions only, so they have no errors and are the same in every job of every
-// configuration: a process compiles each of them once, and only when a list needs it or
-// is explained. They read nothing of the responses, so that a job needs no more of
-// these because of its audit.
+// auditor compiles the rules of the audit. They come from a table and call built-in functions
+// only, so they have no errors and are the same in every job of every configuration: a process
+// compiles each of them once, and only when a list needs it or is explained. They read no
+// values of the responses, so the audit causes no decoding.
 type auditor struct {
 	mu     sync.Mutex
 	shared *shared
@@ -53,5 +52,5 @@ func (j *Job) Audit() []*Trigger {
 	return all
 }
 
-// AuditRule returns one of the rules of [Job.Audit], those of Set.Rules with that role.
+// AuditRule returns a rule of [Job.Audit], which are the rules of Set.Rules with role [rules.Audit].
 func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditor().trigger(rule) }

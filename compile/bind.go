@@ -144,7 +144,7 @@ func textsIn(v any) []string {
 const hintVariable = "the values of a variable come from input, kept, now() or a variable before it; " +
 	`for the items of another job write {"items": "ID"}`
 
-// checkBound reports a bound part that reads what is known only later.
+// checkBound reports a bound part that reads a value before it is known.
 func checkBound(e *language.Expression) error {
 	for _, r := range e.Reads {
 		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
@@ -155,7 +155,7 @@ func checkBound(e *language.Expression) error {
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
 		case r.Root == "now" || r.Known() == rules.KnownJob:
-		case strings.HasPrefix(e.Rule.ID, "for."):
+		case e.Rule.OfVariable():
 			return &language.Fault{Message: late, Hint: hintVariable}
 		default:
 			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}

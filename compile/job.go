@@ -100,6 +100,7 @@ func newShared(in *language.Language) *shared {
 	return &shared{language: in, compiler: language.NewCompiler(in), messages: map[messageKey]*Message{}}
 }
 
+// job compiles the rules of a job, and puts each into the list of its role.
 func (c *compilation) job() *Job {
 	job := &Job{Set: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
 	c.checkVariables()
@@ -113,33 +114,8 @@ func (c *compilation) job() *Job {
 			continue
 		}
 		job.add(e)
-		if rule.Bound {
-			job.Binds = append(job.Binds, e)
-			if err := checkBound(e); err != nil {
-				c.report(rule, err)
-			}
-			continue
-		}
-		switch rule.Role {
-		case rules.For:
-			job.addVariable(e)
-			if err := c.checkVariable(e); err != nil {
-				c.report(rule, err)
-			}
-		case rules.Init:
-			job.Init = append(job.Init, e)
-		case rules.Next:
-			job.Next = append(job.Next, e)
-		case rules.Stop:
-			job.Stops = append(job.Stops, c.trigger(job, e))
-		case rules.OnError:
-			job.OnErrors = append(job.OnErrors, c.trigger(job, e))
-		case rules.Keep:
-			job.Keeps = append(job.Keeps, e)
-		case rules.Filter, rules.Set, rules.Remove:
-			job.Shape.add(e)
-		default:
-			job.Parts = append(job.Parts, e)
+		if err := c.sort(job, e); err != nil {
+			c.report(rule, err)
 		}
 	}
 	slices.SortStableFunc(job.Parts, func(a, b *language.Expression) int { return addressFirst(a) - addressFirst(b) })
@@ -153,6 +129,35 @@ func (c *compilation) job() *Job {
 	}
 	c.checkJob(job)
 	return job
+}
+
+// sort adds an expression to the list of the job that its role belongs to. The error says that it
+// reads what is not known when it is evaluated.
+func (c *compilation) sort(job *Job, e *language.Expression) error {
+	if e.Rule.Bound {
+		job.Binds = append(job.Binds, e)
+		return checkBound(e)
+	}
+	switch e.Rule.Role {
+	case rules.For:
+		job.addVariable(e)
+		return c.checkVariable(e)
+	case rules.Init:
+		job.Init = append(job.Init, e)
+	case rules.Next:
+		job.Next = append(job.Next, e)
+	case rules.Stop:
+		job.Stops = append(job.Stops, c.trigger(job, e))
+	case rules.OnError:
+		job.OnErrors = append(job.OnErrors, c.trigger(job, e))
+	case rules.Keep:
+		job.Keeps = append(job.Keeps, e)
+	case rules.Filter, rules.Set, rules.Remove:
+		job.Shape.add(e)
+	default:
+		job.Parts = append(job.Parts, e)
+	}
+	return nil
 }
 
 // addressFirst orders the parts of a request: without an address, the others
@@ -176,7 +181,7 @@ func (c *compilation) report(rule rules.Rule, err error) {
 		path = rule.ID
 	}
 	f := language.AsFault(err)
-	if strings.HasPrefix(rule.ID, "for.") && f.Lists {
+	if rule.OfVariable() && f.Lists {
 		f.Hint = hintVariable
 	}
 	place := diag.Within(path, rule.Source, f.Offset(rule.Source))

@@ -21,11 +21,20 @@ type ForVariable struct {
 // addVariable adds a rule of a variable.
 func (j *Job) addVariable(e *language.Expression) {
 	v := &j.For[e.Rule.Variable]
-	*map[string]**language.Expression{"when": &v.When, "values": &v.Values, "from": &v.From, "to": &v.To}[e.Rule.Target] = e
+	switch e.Rule.Target {
+	case "when":
+		v.When = e
+	case "values":
+		v.Values = e
+	case "from":
+		v.From = e
+	case "to":
+		v.To = e
+	}
 }
 
-// checkVariable reports a rule of a variable that reads what is known only later: a response,
-// or a variable that follows.
+// checkVariable reports a rule of a variable that reads a value before it is known: a response,
+// or a later variable.
 func (c *compilation) checkVariable(e *language.Expression) error {
 	if err := checkBound(e); err != nil {
 		return err
@@ -46,7 +55,7 @@ func (c *compilation) checkVariable(e *language.Expression) error {
 	return nil
 }
 
-// checkVariables reports variables whose names mean something else.
+// checkVariables reports variables whose names are taken by a field or a function.
 func (c *compilation) checkVariables() {
 	for _, v := range c.set.Job.For {
 		var taken string

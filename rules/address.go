@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // An address may hold expressions in braces, as a URI template (RFC 6570):
@@ -11,7 +12,7 @@ import (
 // path; that of {+expression} is inserted with its reserved characters. {{ and }} are
 // braces.
 
-// A addressPart is a part of an address: text or, in braces, an expression.
+// An addressPart is text, or an expression in braces.
 type addressPart struct {
 	text       string
 	expression bool
@@ -35,11 +36,11 @@ func parseAddress(text string) ([]addressPart, error) {
 		}
 		end := closingBrace(text, i+1)
 		if end < 0 {
-			return nil, fmt.Errorf("the brace at character %d is not closed", i+1)
+			return nil, fmt.Errorf("the brace at character %d is not closed", utf8.RuneCountInString(text[:i])+1)
 		}
 		source, reserved := strings.CutPrefix(text[i+1:end], "+")
 		if strings.TrimSpace(source) == "" {
-			return nil, fmt.Errorf("the braces at character %d hold no expression", i+1)
+			return nil, fmt.Errorf("the braces at character %d hold no expression", utf8.RuneCountInString(text[:i])+1)
 		}
 		parts = append(parts, addressPart{text: plain.String()}, addressPart{text: source, expression: true, reserved: reserved})
 		plain.Reset()

@@ -197,7 +197,7 @@ func TestAnInconsistentGuardIsRefused(t *testing.T) {
 		want   string
 	}{
 		{"no id", func(g *rules.Guard) { g.ID = "" }, "ID must not be empty"},
-		{"id with a dot", func(g *rules.Guard) { g.ID = "a.b" }, "ID must not be empty or contain spaces, braces or any of"},
+		{"id with a dot", func(g *rules.Guard) { g.ID = "a.b" }, "ID must not be empty or contain spaces or any of"},
 		{"taken id", func(g *rules.Guard) { g.ID = "maxPages" }, "the ID is taken"},
 		{"id that is a key", func(g *rules.Guard) { g.ID = "ignore" }, "the ID is taken"},
 		{"id of a stopping rule", func(g *rules.Guard) { g.ID = "hasMore" }, "the ID is taken"},

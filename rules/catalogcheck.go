@@ -3,6 +3,7 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -95,7 +96,7 @@ func (a *addition) err() error { return errors.Join(a.all...) }
 // identifier checks a name, which must not hold any of some characters.
 func (a *addition) identifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
-		a.wrong("%s must not be empty or contain spaces, braces or any of %q: %q", what, forbidden, name)
+		a.wrong("%s must not be empty or contain spaces or any of %q: %q", what, "${}"+forbidden, name)
 	}
 }
 
@@ -192,7 +193,7 @@ func (a *addition) overlay(o Overlay) {
 func (a *addition) stopRule(at string, t StopRule) {
 	a.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
 	a.row(at, nil, "", nil, t.Message)
-	a.row(at, nil, "", phraseNames, t.Clause)
+	a.row(at, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
 		a.wrong("%s: When, Clause and Message must not be empty", at)
 	}

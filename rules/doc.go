@@ -16,9 +16,9 @@
 //	                  table of kind.go; settings.go holds the result
 //	pagination.go     reads a pagination object by the row of its method
 //	lower.go          [Config.Lower] makes one list of [Rule] (rule.go) for each job
-//	pager.go          makes the rules that page a job from the tables; nextrequest.go those of
-//	                  the next request, itemfields.go those of items, computed.go and
-//	                  partition.go those of partitions
+//	pager.go          makes the rules that page a job from the tables; nextrequest.go the
+//	                  parts of the next request, itemfields.go the members of items, and
+//	                  computed.go and partition.go the values of partitions
 //
 // Package compile compiles these lists. schema.go, keys.go and catalog.go describe the tables for
 // editors, comments and the reference. catalog.go also adds the methods and guards of a program,
@@ -53,8 +53,8 @@
 // The environment is read only for the names that the user allows, because a configuration may
 // come from somebody who must not read it.
 //
-// The tables and their lowering are one package, since 64 names would cross the border in both
-// directions.
+// The tables and their lowering are one package: apart, each would need dozens of names of the
+// other.
 //
 // The tables are values and not globals: a method, guard or function that a program adds
 // belongs to one engine, and is compiled when the engine is made, whether the configuration

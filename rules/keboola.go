@@ -33,8 +33,8 @@ type keboolaConfig struct {
 	unknown Object // the members of config that have no meaning of their own
 }
 
-// keboolaConfigOf returns what only the reference implementation reads in the object that
-// holds api and config, and the object without that.
+// keboolaConfigOf splits the object that holds api and config: it returns the keys that only the
+// reference implementation reads, and the object without them.
 func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	object, _ := value.Members(root)
 	config, _ := object.Get("config")
@@ -195,8 +195,7 @@ func objectAt(object Object, keys ...string) Object {
 	return object
 }
 
-// functions returns what reads function objects that may refer to the attributes, and
-// more.
+// functions returns a reader of function objects, which may refer to the attributes and to more.
 func (k *keboolaConfig) functions(more map[string]refers) functions {
 	references := map[string]refers{"attr": k.attributes.refer}
 	maps.Copy(references, more)

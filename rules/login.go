@@ -18,7 +18,7 @@ type AuthPart struct {
 	Path   string // config path
 }
 
-// loginFields are the keys of a login's request: those of a job that make a request.
+// loginFields are the keys of a login's request: the keys of a job that describe its request.
 var loginFields = slices.DeleteFunc(cloneFields(jobFields), func(f Field) bool {
 	return !slices.Contains([]string{"endpoint", "method", "params", "headers"}, f.Name)
 })
@@ -28,7 +28,7 @@ var apiRequestFields = []Field{
 	{Name: "params", Kind: Map, Doc: "expressions over `login`, by the names of parameters of the query"},
 }
 
-// LoginParams returns the parameters of all requests that a login has, too.
+// LoginParams returns the common parameters (api.http) that a login request also sends.
 func (c *Config) LoginParams() Object {
 	if SwitchesOf(c.Dialect).LoginAlone {
 		return nil
@@ -54,8 +54,8 @@ func (d *decoder) login(auth *Auth, s settings) {
 	}
 }
 
-// sign reads authentication of type sign. The parameters come first, so that the headers
-// see them; of each, those that are written first.
+// sign reads authentication of type sign. The parameters come before the headers, so that the
+// headers see them. Each group keeps the order in the configuration.
 func (d *decoder) sign(auth *Auth, s settings) {
 	auth.Parts = append(d.authParts(Param, s.get("params")), d.authParts(Header, s.get("headers"))...)
 	auth.AtOnce = d.keboola != nil && d.keboola.signsAtOnce

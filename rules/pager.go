@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -49,7 +50,7 @@ func (p *pager) conditions() {
 		p.outer.conditions()
 	}
 	for _, t := range sharedStops {
-		p.addRow(t, p.origin(Author{}, p.settings.get(t.Only[0].Setting).path()))
+		p.addRow(t, p.origin(Author{}, p.settings.get(t.setting()).path()))
 	}
 	for _, t := range p.method.Stops {
 		p.addRow(t, p.fromMethod())
@@ -62,7 +63,7 @@ func (p *pager) conditions() {
 // pageLimit adds the rule of the option that limits the pages of every job.
 func (p *pager) pageLimit() {
 	if p.cfg.pages > 0 {
-		settings := p.settings.with(optionPages.Only[0].Setting, setting{Value: p.cfg.pages})
+		settings := p.settings.with(optionPages.setting(), setting{Value: p.cfg.pages})
 		if rule, ok := p.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
 			p.add(rule)
 		}
@@ -291,13 +292,13 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// phraseNames are the names that clauses may have besides those of settings.
-var phraseNames = []string{"ignoring", "theLimit", "orMissing"}
+// noPhrases has the phrases that clauses may name besides settings, as they are if they do not
+// apply. A phrase depends on more than one setting.
+var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
 
-// phrases returns the phrases by name. A phrase depends on more than one setting; it is
-// empty if it does not apply.
+// phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
-	out := map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
+	out := maps.Clone(noPhrases)
 	if paths := value.Map(p.set.Ignore, func(keys []string) string { return PathOf(keys...) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}

@@ -33,6 +33,9 @@ type Rule struct {
 	Uses     []Use // the settings that a rule of a method depends on
 }
 
+// OfVariable reports whether the rule belongs to a variable of for.
+func (r Rule) OfVariable() bool { return r.Role == For || r.Outcome == Split }
+
 // Ending holds the fields of rules with role [Stop].
 type Ending struct {
 	Guard   bool // it is a guard; if it fails the run, the class is policy

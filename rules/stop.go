@@ -50,3 +50,6 @@ var optionPages = StopRule{ID: "option.maxPages", Only: Conditions{With("option.
 	When:    `total.pages >= ${option.maxPages}`,
 	Clause:  "the limit of ${option.maxPages pages} of this run is reached",
 	Message: "page limit of this run reached: {total.pages} of ${option.maxPages}"}
+
+// setting returns the name of the setting without which a rule of these tables is not in force.
+func (t StopRule) setting() string { return t.Only[0].Setting }

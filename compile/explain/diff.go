@@ -135,8 +135,8 @@ func (d *Difference) job(a, b *JobExplanation) {
 	d.Jobs = append(d.Jobs, x)
 }
 
-// match pairs the elements of b with those of a that have the same key: by the first key, then
-// what is left by the next one. pairs has for each element of b that of a, or nil; left has the
+// match pairs the elements of a and b that have the same key: by the first key, then the
+// remaining elements by the next key. pairs[i] is the partner of b[i], or nil; left holds the
 // elements of a without a partner.
 func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 	pairs = make([]*T, len(b))

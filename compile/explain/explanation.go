@@ -147,7 +147,8 @@ type RuleExplanation struct {
 	Bound       *language.Bound `json:"bound,omitempty" doc:"of a stop: when it is true at the latest; absent: the responses decide"`
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
-	rule rules.Rule
+	rule  rules.Rule
+	bound bool // it is evaluated before the first request: no page has a part in its value
 }
 
 // FunctionExplanation describes a function of the embedding program.
@@ -158,8 +159,6 @@ type FunctionExplanation struct {
 
 // RunDetails are the values that an explanation has of a run besides its configuration.
 type RunDetails struct {
-	MaxPartitions int // limit of a run; 0 means no limit
-
 	Inputs   map[string]any            // inputs by name
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
@@ -175,7 +174,6 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Pace:    explainPace(cfg.HTTP.Pace), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)
-	run.MaxPartitions = cfg.MaxPartitions
 	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name
@@ -186,7 +184,7 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		})
 	}
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(run))
+		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run))
 	}
 	e.properties = propertiesOf(cfg, e, run.Redact)
 	return e
@@ -201,7 +199,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 	if c != nil {
 		for _, e := range c.Expressions() {
 			r := explainer{redact: redact}.rule(e)
-			r.rule.Bound = true // no page has a part in its value
+			r.bound = true
 			x.Rules = append(x.Rules, r)
 		}
 	}

@@ -19,7 +19,7 @@ type explainer struct {
 }
 
 // explain describes the job.
-func (j explainer) explain(run RunDetails) JobExplanation {
+func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 	set := j.Set
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
@@ -37,7 +37,7 @@ func (j explainer) explain(run RunDetails) JobExplanation {
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {
-		x.Partitions.Bounds = j.ofPartitions(run.MaxPartitions)
+		x.Partitions.Bounds = j.ofPartitions(cfg.MaxPartitions)
 	}
 	for _, f := range j.Functions {
 		x.Functions = append(x.Functions, FunctionExplanation{f.Name, f.Signature})
@@ -103,7 +103,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop,
 		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r,
+		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r, bound: r.Bound,
 	}
 	if r.FirstBy != nil {
 		by := *r.FirstBy

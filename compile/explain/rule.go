@@ -72,7 +72,7 @@ const roleNoNext rules.Role = "no next request"
 // sentence says what a rule does, for a text that has its expression already.
 func (r RuleExplanation) sentence() string {
 	switch role := r.rule.Role; {
-	case r.rule.Bound:
+	case r.bound:
 		return r.Value
 	case role.Builds():
 		return r.sends()
@@ -102,7 +102,7 @@ func (r RuleExplanation) underHeading() string {
 		return fmt.Sprintf("if %s, %s", r.Says, r.action())
 	case role == rules.Init, role == rules.Next:
 		return r.atItsTime()
-	case role.Builds() && !r.rule.Bound:
+	case role.Builds() && !r.bound:
 		return r.sent()
 	case role == rules.Stop, role == roleNoNext:
 		if r.Says == r.Source {
@@ -132,7 +132,7 @@ func (r RuleExplanation) atItsTime() string {
 func (r RuleExplanation) clauses() []string {
 	says := []string{r.sentence(), moments[r.rule.Role]}
 	switch {
-	case r.rule.Bound:
+	case r.bound:
 		says[1] = "computed once, before the first request"
 	case r.rule.Role == rules.Next:
 		says = []string{r.atItsTime()}

@@ -20,13 +20,13 @@ import (
 // A libraryFunction is one function of the expression language.
 type libraryFunction struct {
 	args     arguments // the last may be repeated if it is variadic
-	required int       // the first of args that cannot be left out; the others can
+	required int       // number of args that are required; the rest are optional
 	variadic bool
 	takesNil bool // otherwise the result is nil if an argument is
 	ours     bool // the type checker of the expression language would refuse valid arguments, such as times for min
 
-	// call is its body. A function with a predicate has one if it is applied to the values that
-	// the predicate has for a list; the others are left to the expression language.
+	// call is its body. For a function with a predicate, call receives the predicate's results. If
+	// it is nil, the expression language runs the function.
 	call func(m *meter, args []any) (any, error)
 
 	predicate predicateUse // use of its second argument

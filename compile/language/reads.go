@@ -19,8 +19,8 @@ type Read struct {
 	Args []string // of the call of a field such as header, if they are constant
 	Open bool     // what is read depends on other values
 
-	call string // the source of the call, of a field that is called
-	rest int    // how many keys of the path, at its end, are looked for in a value that is needed completely
+	call string // the source of the call, if the field is a function
+	rest int    // number of trailing keys that are looked up after the whole value was decoded
 }
 
 // needed returns the part of the read that must be decoded: items for items[-1].id.

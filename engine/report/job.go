@@ -195,10 +195,10 @@ func (j *Job) undrawn(traceName string) string {
 		value.Counted(drawn, "partition"), traceName)
 }
 
-// setLabels names the partitions of all jobs. Variables of a parent come before those of
-// its children, which have them too.
+// setLabels names the partitions of all jobs. Variables of a parent come before the
+// variables of its children.
 func (r *Run) setLabels() {
-	fewest := map[string]int{} // by variable: that a job which has it has
+	fewest := map[string]int{} // for each variable, the fewest variables of any job that has it
 	for _, j := range r.Jobs {
 		for name := range j.Partitions[0].Values {
 			if n := len(j.Partitions[0].Values); fewest[name] == 0 || n < fewest[name] {

@@ -138,7 +138,7 @@ func HintPaths() []HintPath { all, _ := hintPlaces(); return all }
 // HintAt returns the path at a place of [HintPaths].
 func HintAt(place int) HintPath { return HintPaths()[place] }
 
-// HoldsHints reports whether hints are looked for in an object with a key in the root, too.
+// HoldsHints reports whether the object under a key in the root may hold hints.
 func HoldsHints(key string) bool { return slices.Contains(containers, key) }
 
 // hintPlaces has the paths of all hints, and their places by container and key. The container

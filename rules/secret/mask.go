@@ -155,8 +155,8 @@ func (m *masker) isSecret(key string) bool {
 	return false
 }
 
-// value masks the value that follows a key, up to the end of a list or an object. Outside of
-// brackets it also masks the lines below that of the key that are indented more.
+// value masks the value that follows a key, up to the end of a list or an object. Outside
+// brackets it also masks the following lines that are indented more than the line of the key.
 func (m *masker) value(line int) {
 	begin := m.at
 	switch t := m.next(); t.kind {
