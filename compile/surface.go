@@ -7,6 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Surface is what the rules of a job read of responses and what they compare with it:
@@ -146,9 +147,7 @@ func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 // literals adds the constants in an expression.
 func (s *surface) literals(e *language.Expression) {
 	for _, v := range e.Literals() {
-		if !slices.Contains(s.found.Literals, v) {
-			s.found.Literals = append(s.found.Literals, v)
-		}
+		s.found.Literals = value.AppendNew(s.found.Literals, v)
 	}
 }
 

@@ -49,9 +49,7 @@ func (j Job) DataTypes() []string {
 	}
 	var types []string
 	for _, l := range j.DataField.Lists {
-		if t := cmp.Or(l.DataType, j.DataType); !slices.Contains(types, t) {
-			types = append(types, t)
-		}
+		types = value.AppendNew(types, cmp.Or(l.DataType, j.DataType))
 	}
 	return types
 }

@@ -33,9 +33,7 @@ func (e *environment) names() []string {
 	slices.SortStableFunc(e.read, func(a, b readVariable) int { return a.at - b.at })
 	var names []string
 	for _, v := range e.read {
-		if !slices.Contains(names, v.name) {
-			names = append(names, v.name)
-		}
+		names = value.AppendNew(names, v.name)
 	}
 	return names
 }

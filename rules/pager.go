@@ -185,7 +185,7 @@ func (p *pager) variables(role Role) {
 			r.Says = p.settings.expandText(v.Says, nil)
 		}
 		p.add(r)
-		p.declare(v.Name)
+		p.set.Variables = value.AppendNew(p.set.Variables, v.Name)
 	}
 	for _, o := range own {
 		one := o.Value.(settings).get(string(role))
@@ -195,14 +195,7 @@ func (p *pager) variables(role Role) {
 		case role == Init:
 			p.add(variable(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
-		p.declare(o.Name)
-	}
-}
-
-// declare notes the name of a variable.
-func (p *pager) declare(name string) {
-	if !slices.Contains(p.set.Variables, name) {
-		p.set.Variables = append(p.set.Variables, name)
+		p.set.Variables = value.AppendNew(p.set.Variables, o.Name)
 	}
 }
 

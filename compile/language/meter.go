@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The limits of one evaluation. An expression may come from somebody who is not
@@ -122,9 +122,7 @@ func (m *meter) note(format string, args ...any) {
 	if len(m.notes) == maxNotes {
 		return
 	}
-	if text := fmt.Sprintf(format, args...); !slices.Contains(m.notes, text) {
-		m.notes = append(m.notes, text)
-	}
+	m.notes = value.AppendNew(m.notes, fmt.Sprintf(format, args...))
 }
 
 // checkBounds finds code that cannot be limited while it runs: predicates nested too

@@ -240,9 +240,7 @@ func lacks(err error) error {
 		if d.Hint != "" {
 			text += " (" + d.Hint + ")"
 		}
-		if !slices.Contains(all, text) {
-			all = append(all, text)
-		}
+		all = value.AppendNew(all, text)
 	}
 	return fmt.Errorf("%s", strings.Join(all, "; "))
 }

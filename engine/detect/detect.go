@@ -236,9 +236,7 @@ func (d *detection) saw(format string, args ...any) {
 }
 
 func (d *detection) doubt(format string, args ...any) {
-	if text := fmt.Sprintf(format, args...); !slices.Contains(d.Doubts, text) {
-		d.Doubts = append(d.Doubts, text)
-	}
+	d.Doubts = value.AppendNew(d.Doubts, fmt.Sprintf(format, args...))
 }
 
 func (d *detection) advise(format string, args ...any) {

@@ -112,9 +112,7 @@ func newCall(r Request) (*call, error) {
 	c := &call{env: map[string]string{}, values: r.Inputs}
 	text := braces.ReplaceAllStringFunc(r.URL, func(found string) string {
 		name := strings.Trim(found, "{}")
-		if !slices.Contains(c.inputs, name) {
-			c.inputs = append(c.inputs, name)
-		}
+		c.inputs = value.AppendNew(c.inputs, name)
 		return holder + strconv.Itoa(slices.Index(c.inputs, name)) + "-"
 	})
 	if err := c.checkInputs(); err != nil {

@@ -276,9 +276,7 @@ func (a *api) header(r *reply) http.Header {
 		default:
 			params[p.Link] += fmt.Sprintf("; %s=%q", p.Param, text)
 		}
-		if !slices.Contains(relations, p.Link) {
-			relations = append(relations, p.Link)
-		}
+		relations = value.AppendNew(relations, p.Link)
 	}
 	for _, relation := range relations {
 		target, known := targets[relation]

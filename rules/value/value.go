@@ -167,6 +167,14 @@ func Map[T, U any](list []T, f func(T) U) []U {
 	return out
 }
 
+// AppendNew appends an element to a list, unless the list contains it.
+func AppendNew[T comparable](list []T, e T) []T {
+	if slices.Contains(list, e) {
+		return list
+	}
+	return append(list, e)
+}
+
 // MarshalJSON returns the members in order, without escaping HTML.
 func (o Object) MarshalJSON() ([]byte, error) {
 	var b strings.Builder

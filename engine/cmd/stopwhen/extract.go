@@ -266,9 +266,7 @@ func (x *extraction) judge(result *engine.Result) error {
 				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
 			}
 			endings = append(endings, ending)
-			if !slices.Contains(outcomes, outcome) {
-				outcomes = append(outcomes, outcome)
-			}
+			outcomes = value.AppendNew(outcomes, outcome)
 		}
 	}
 	if endings == nil {
