@@ -24,6 +24,7 @@ type Output struct {
 	name  string // name of the published file
 	path  string // path of the file being written
 
+	private     bool // see [Output.Private]
 	compression Compression
 	frame       FrameWriter // nil until it is needed, after the file was opened
 	framed      bool        // whether a frame has begun
@@ -88,6 +89,9 @@ func (o *Output) Name() string { return o.name }
 
 // Path returns the path of the file being written.
 func (o *Output) Path() string { return o.path }
+
+// Private declares, before anything is written, that only the owner can read the file.
+func (o *Output) Private() { o.private = true }
 
 // Lines returns the number of complete rows written, including those of earlier runs.
 func (o *Output) Lines() int64 { return o.written.Rows }
@@ -284,7 +288,11 @@ func (s *Store) create(o *Output) (file, error) {
 		}
 		s.stale = false
 	}
-	f, err := s.files.Open(o.path, s.mode)
+	mode := s.mode
+	if o.private {
+		mode = private
+	}
+	f, err := s.files.Open(o.path, mode)
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type Publisher struct {
 	trace   trace
 	close   []func() error
 
+	recording *Recording // nil if the run is not recorded
+
 	everyPage  bool          // whether a commit needs a checkpoint of every page
 	interval   time.Duration // between commits
 	lastCommit time.Time
@@ -75,8 +77,14 @@ type PublisherOptions struct {
 	// that they describe. It may be "". A state also saves them.
 	KeptFile string
 
-	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "".
+	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
+	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the
+	// trace of a failed run loses only if no state needs it and no file would be replaced.
 	TraceFile string
+
+	// RecordFile is the file of the recording, which is written through [Publisher.Recording]. It may
+	// be "". It appears under its name like TraceFile. Only its owner can read it.
+	RecordFile string
 
 	// Trace receives the trace if TraceFile is "". It may be nil.
 	Trace io.Writer
@@ -143,7 +151,7 @@ func (p *Publisher) open() error {
 	if err := p.checkResume(); err != nil {
 		return err
 	}
-	for _, open := range []func() error{p.openTargets, p.openTrace, p.readKept, p.chooseModes, p.openQueues, p.store.Begin} {
+	for _, open := range []func() error{p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin} {
 		if err := open(); err != nil {
 			return err
 		}
@@ -199,7 +207,7 @@ func (p *Publisher) page(page *engine.Page) error {
 			return err
 		}
 	}
-	if err := p.trace.page(page); err != nil {
+	if err := errors.Join(p.trace.page(page), p.recording.flush()); err != nil {
 		return err
 	}
 	if err := p.savePage(page); err != nil || !page.Final || p.engine.Job(page.Root).Partitioned {
@@ -294,13 +302,16 @@ func (p *Publisher) savePage(page *engine.Page) error {
 	return nil
 }
 
-// writtenBy returns the outputs last written by a job or one of its descendants.
+// writtenBy returns the outputs last written by a job or one of its descendants, and the recording.
 func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 	var all []*checkpoint.Output
 	for o, writer := range p.writers {
 		if writer == root {
 			all = append(all, o)
 		}
+	}
+	if p.recording != nil {
+		all = append(all, p.recording.rows)
 	}
 	return all
 }
@@ -313,7 +324,8 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // the items of all complete jobs, and returns the error of the run joined with its own errors.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)))
-	return cmp.Or(err, WriteError(p.settle())) // with both, the same error would be repeated
+	err = cmp.Or(err, WriteError(p.settle())) // with both, the same error would be repeated
+	return errors.Join(err, WriteError(p.publishRecords(result, err)))
 }
 
 // end writes the queued items, publishes the completed jobs, including those of earlier runs, and
@@ -321,6 +333,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },
+		p.recording.flush,
 	} {
 		if err := end(); err != nil {
 			return err

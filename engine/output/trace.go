@@ -25,7 +25,7 @@ type trace struct {
 	err   error                      // error of writing such records
 }
 
-// openTrace opens the trace. With a state, its file is resumed like the files of items.
+// openTrace opens the trace. Its file appears, and is resumed, like the files of items.
 func (p *Publisher) openTrace() (err error) {
 	path := p.options.TraceFile
 	switch {
@@ -34,8 +34,11 @@ func (p *Publisher) openTrace() (err error) {
 	case IsStream(path):
 		p.trace.to, err = p.openStream(path)
 	default:
-		p.trace.file, err = p.store.Output(filepath.Clean(path))
+		p.trace.file, err = p.store.Rows(filepath.Clean(path), nil)
 		p.trace.to = p.trace.file
+		if err == nil && p.trace.file.Published() { // nothing is left of the run
+			p.trace.to = nil
+		}
 	}
 	return err
 }

@@ -26,6 +26,7 @@ type (
 		Cache    struct{} `json:"cache"`
 		Timings  timings  `json:"timings"`
 		Error    string   `json:"_error,omitempty"` // what went wrong; browsers use the same name
+		Resumed  bool     `json:"_resumed,omitempty"`
 	}
 	request struct {
 		Method      string    `json:"method"`

@@ -66,7 +66,23 @@ func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	if len(r.Exchanges) > 0 {
 		p.now = r.Exchanges[0].Started
 	}
+	p.skipRepeated()
 	return p
+}
+
+// skipRepeated leaves out the exchanges on which a run failed, if the run that
+// resumed it made their requests again.
+func (p *Player) skipRepeated() {
+	part, later := map[requestKey]bool{}, map[requestKey]bool{}
+	for i := range slices.Backward(p.exchanges) {
+		x := &p.exchanges[i]
+		x.played = later[x.key] && (x.Error != "" || !transport.IsPage(x.Status))
+		part[x.key] = true
+		if x.Resumed {
+			maps.Copy(later, part)
+			clear(part)
+		}
+	}
 }
 
 func (p *Player) key(method, address string, body []byte) requestKey {

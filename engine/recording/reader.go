@@ -28,6 +28,7 @@ type Exchange struct {
 
 	Started time.Time
 	Took    time.Duration // until the body was read
+	Resumed bool          // it is the first exchange of a run that resumes the run before
 }
 
 // The largest archive that [Read] reads: twice what a run of the default limit of pages
@@ -120,7 +121,7 @@ func (e entry) exchange() (Exchange, error) {
 	x := Exchange{
 		Method: e.Request.Method, URL: e.Request.URL, Header: newHeader(e.Request.Headers),
 		Status: max(e.Response.Status, 0), ResponseHeader: newHeader(e.Response.Headers), Error: e.Error,
-		Took: time.Duration(max(e.Time, 0) * float64(time.Millisecond)),
+		Took: time.Duration(max(e.Time, 0) * float64(time.Millisecond)), Resumed: e.Resumed,
 	}
 	x.Started, _ = time.Parse(time.RFC3339Nano, e.Started)
 	if e.Request.PostData != nil {

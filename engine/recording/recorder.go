@@ -27,7 +27,9 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	w       io.Writer
+	head    []byte // the beginning of the archive; empty once it is written
 	entries int
+	resumed bool  // whether the next exchange is the first one of a run that resumes
 	err     error // the first error of w
 
 	omitted atomic.Int64
@@ -43,21 +45,28 @@ type Options struct {
 	Clock     transport.Clock   // if nil, [transport.SystemClock]
 	Redactor  *redact.Redactor  // hides secrets, also in bodies; nil if there are no secrets
 	Creator   string            // version of stopwhen that the archive names as its creator
+
+	// Recorded is the number of exchanges that the writer already has. If it is not 0, the recorder
+	// continues their archive, which has no end yet.
+	Recorded int
 }
 
-// NewRecorder starts an archive on w. It writes each exchange with a single
-// Write as soon as the exchange ends, so that the file of a killed run is
+// NewRecorder starts or continues an archive on w. It writes each exchange with a
+// single Write as soon as the exchange ends, so that the file of a killed run is
 // readable.
 func NewRecorder(w io.Writer, options Options) *Recorder {
 	r := &Recorder{
 		clock: cmp.Or(options.Clock, transport.SystemClock), redactor: cmp.Or(options.Redactor, redact.New(nil)), w: w,
+		entries: options.Recorded, resumed: options.Recorded > 0,
 	}
 	if options.Transport == nil {
 		options.Transport = transport.Default()
 	}
 	r.next = transport.Decompressed(options.Transport)
 	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator}) // strings always encode
-	r.write(fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator))
+	if options.Recorded == 0 {
+		r.head = fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator)
+	}
 	return r
 }
 
@@ -151,12 +160,13 @@ func (r *Recorder) response(resp *http.Response, body []byte, size int) response
 }
 
 func (r *Recorder) writeEntry(e entry) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e.Resumed, r.resumed = r.resumed, false
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
 	_ = enc.Encode(e) // strings and numbers always encode
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	separator := ",\n"
 	if r.entries == 0 {
 		separator = "\n"
@@ -165,10 +175,11 @@ func (r *Recorder) writeEntry(e entry) {
 	r.write(append([]byte(separator), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...))
 }
 
-// write writes to the archive. The caller holds the lock.
+// write writes to the archive, after its beginning. The caller holds the lock.
 func (r *Recorder) write(p []byte) {
 	if r.err == nil {
-		_, r.err = r.w.Write(p)
+		_, r.err = r.w.Write(append(r.head, p...))
+		r.head = nil
 	}
 }
 
@@ -186,13 +197,14 @@ func (r *Recorder) CloseIdleConnections() {
 	}
 }
 
-// Close ends the archive and returns the first error of writing it. It does not
-// close the writer.
+// Close ends the archive and returns the first error of writing it. Exchanges that
+// end later are not recorded. Close does not close the writer.
 func (r *Recorder) Close() error {
 	r.CloseIdleConnections()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.write([]byte("\n]}}\n"))
+	r.w = io.Discard
 	return r.err
 }
 

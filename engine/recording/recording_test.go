@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -493,4 +494,51 @@ func TestALargeBodyIsNotRecordedAndNotReplayedAsAnEmptyPage(t *testing.T) {
 func TestAnArchiveOfTooManyExchangesIsRefused(t *testing.T) {
 	_, err := recording.Read(strings.NewReader(`{"log": {"entries": [` + strings.Repeat("{},", 200_000) + `{}]}}`))
 	require.ErrorContains(t, err, "more than 200000 exchanges")
+}
+
+// TestAContinuedRecordingIsOneList: a run that failed with pages in flight has recorded a failure
+// and a page that the run that resumes it requests again.
+func TestAContinuedRecordingIsOneList(t *testing.T) {
+	var file bytes.Buffer
+	record := func(recorded int, exchanges ...string) {
+		status := http.StatusOK
+		r := recording.NewRecorder(&file, recording.Options{Recorded: recorded, Transport: transport(func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader("[]"))}, nil
+		})})
+		for _, address := range exchanges {
+			name, failed := strings.CutPrefix(address, "403 ")
+			status = http.StatusOK
+			if failed {
+				status = http.StatusForbidden
+			}
+			req, err := http.NewRequest(http.MethodGet, "http://api.test/"+name, nil)
+			require.NoError(t, err)
+			resp, err := r.RoundTrip(req)
+			require.NoError(t, err)
+			_, err = io.ReadAll(resp.Body)
+			require.NoError(t, err)
+		}
+		require.Equal(t, recorded+len(exchanges), r.Len())
+		if recorded > 0 {
+			require.NoError(t, r.Close())
+		}
+	}
+	record(0, "1", "403 3", "403 4", "2")
+	record(4, "3", "403 4", "4")
+	tape, err := recording.Read(&file)
+	require.NoError(t, err)
+	require.False(t, tape.Truncated)
+	require.Len(t, tape.Exchanges, 7)
+	require.True(t, tape.Exchanges[4].Resumed)
+
+	player := tape.NewPlayer(nil)
+	for _, want := range []string{"200 1", "200 2", "200 3", "403 4", "200 4"} { // the second attempt for page 4 follows the first one
+		status, name, _ := strings.Cut(want, " ")
+		req, err := http.NewRequest(http.MethodGet, "http://api.test/"+name, nil)
+		require.NoError(t, err)
+		resp, err := player.RoundTrip(req)
+		require.NoError(t, err)
+		require.Equal(t, status, strconv.Itoa(resp.StatusCode), want)
+	}
+	require.Empty(t, player.Played().Unplayed)
 }

@@ -171,14 +171,11 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 			err = state.End()
 		}
 	}()
-	if x.record != "" {
-		tape, failed := x.startRecording(l)
-		if failed != nil {
-			return errors.Join(failed, out.Close())
-		}
-		defer func() { err = errors.Join(err, tape.end(logger)) }()
+	tape, err := x.startRecording(l, out)
+	if err != nil {
+		return errors.Join(err, out.Close())
 	}
-	return x.runJobs(l, out, logger, bar)
+	return x.runJobs(l, out, tape, logger, bar)
 }
 
 // logWarnings logs the warnings of a configuration.
@@ -192,7 +189,7 @@ func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
 const pagesRemain = "the pages written so far are complete"
 
 // runJobs runs the jobs and completes their outputs.
-func (x *extraction) runJobs(l *loaded, out *output.Publisher, logger *slog.Logger, bar *progress) error {
+func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logger *slog.Logger, bar *progress) error {
 	x.remains = pagesRemain
 	ctx, stop := x.catchSignals()
 	defer stop()
@@ -214,7 +211,8 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, logger *slog.Logg
 		return out.Page(ctx, page)
 	})
 	bar.done()
-	err = out.End(result, signalError(ctx, err))
+	err = out.End(result, errors.Join(signalError(ctx, err), tape.end()))
+	tape.log(logger)
 	logPartial(logger, out.Files(), l.pages != nil)
 	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
 	if l.forgets {

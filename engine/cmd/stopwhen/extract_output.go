@@ -39,8 +39,13 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 	}
 	if x.trace == "-" {
 		o.Trace = x.guard(x.stdout)
-	} else {
-		o.TraceFile = x.trace
+	} else if o.TraceFile, err = linked(x.trace); err != nil {
+		return nil, err
+	}
+	if x.record != "-" && !output.IsStream(x.record) {
+		if o.RecordFile, err = linked(x.record); err != nil {
+			return nil, err
+		}
 	}
 	p, err := output.Open(l.Engine, state.Store, o)
 	if err != nil {

@@ -129,7 +129,7 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 	s.broken.Store(true)
 	s.run(t, 3, record...)
 	before := map[string]string{}
-	for _, name := range []string{"trace.json", "r.har", "result.json", "out/users.ndjson.partial"} {
+	for _, name := range []string{"trace.json.partial", "r.har.partial", "result.json", "out/users.ndjson.partial"} {
 		before[name] = readText(t, s.path(name))
 		require.NotEmpty(t, before[name])
 	}

@@ -93,6 +93,13 @@ func (x *extraction) outputs() []streamUse {
 	return []streamUse{{"--trace", x.trace}, {"--result", x.result}, {"--record", x.record}}
 }
 
+// records returns the flags whose files appear when the run has succeeded.
+func (x *extraction) records() []streamUse {
+	return slices.DeleteFunc(x.outputs(), func(u streamUse) bool {
+		return u.name == "--result" || u.path == "" || u.path == "-" || output.IsStream(u.path)
+	})
+}
+
 // argument returns the use of the configuration.
 func argument(args []string) streamUse {
 	if len(args) == 0 {
@@ -216,6 +223,9 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	for _, u := range x.outputs() {
 		add(u.name, u.path)
 	}
+	for _, u := range x.records() {
+		add(u.name, u.path+checkpoint.PartialSuffix)
+	}
 	if !x.writesFiles() {
 		return all, nil
 	}
@@ -284,6 +294,11 @@ func isConfig(path string) bool {
 func (x *extraction) checkWritable(l *loaded, _ []string) error {
 	for _, u := range x.outputs() {
 		if err := probe(u.path); err != nil {
+			return err
+		}
+	}
+	for _, u := range x.records() {
+		if err := probe(u.path + checkpoint.PartialSuffix); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -66,6 +67,16 @@ func resolve(path string) (string, error) {
 		return "", err
 	}
 	return filepath.Join(dir, filepath.Base(path)), nil
+}
+
+// linked returns the file that a path names if it is a symbolic link, which a rename would replace,
+// and otherwise the path.
+func linked(path string) (string, error) {
+	if _, ok := linkTarget(path); !ok || output.IsStream(path) {
+		return path, nil
+	}
+	file, err := resolve(path)
+	return file, outputError(err)
 }
 
 // logResume logs how the run continues.

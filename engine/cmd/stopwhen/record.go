@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -58,39 +59,60 @@ func (c *recordCommand) Run(cmd *cobra.Command, args []string) error {
 // tape is the recording of a run.
 type tape struct {
 	*recording.Recorder
-	file io.Closer
-	name string
+	to     *output.Recording // nil for a stream
+	stream io.Closer
+	name   string
 }
 
-// startRecording creates the file of the recording and records the run to it.
-func (x *extraction) startRecording(l *loaded) (*tape, error) {
-	w, file := x.stdout, io.NopCloser(nil)
-	if x.record != "-" {
-		f, err := os.OpenFile(x.record, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
-		if err != nil {
-			return nil, outputError(err)
-		}
-		_ = f.Chmod(0o600) // fails on a device
-		w, file = f, f
+// startRecording records the run to the file or the stream of --record. It returns nil without
+// that flag.
+func (x *extraction) startRecording(l *loaded, out *output.Publisher) (*tape, error) {
+	if x.record == "" {
+		return nil, nil
 	}
+	t := &tape{to: out.Recording(), stream: io.NopCloser(nil), name: x.record}
 	options := recording.Options{Redactor: l.Redactor(), Creator: version()}
 	if l.server != nil {
 		options.Clock = l.server.Clock()
 	}
-	t := &tape{recording.NewRecorder(printable.Writer(x.guard(w), printable.JSON), options), file, x.record}
+	w := x.stdout
+	switch {
+	case t.to != nil:
+		w, options.Recorded = t.to, t.to.Exchanges()
+	case x.record != "-":
+		f, err := os.OpenFile(x.record, os.O_WRONLY, 0)
+		if err != nil {
+			return nil, outputError(err)
+		}
+		w, t.stream = f, f
+	}
+	t.Recorder = recording.NewRecorder(printable.Writer(x.guard(w), printable.JSON), options)
 	l.Engine = l.With(engine.WithTransport(t.Recorder))
 	return t, nil
 }
 
-// end completes and closes the file.
-func (t *tape) end(logger *slog.Logger) error {
-	if err := cmp.Or(t.Close(), t.file.Close()); err != nil {
+// end completes the recording.
+func (t *tape) end() error {
+	if t == nil {
+		return nil
+	}
+	if err := cmp.Or(t.Close(), t.stream.Close()); err != nil {
 		return outputError(fmt.Errorf("the recording is incomplete: %w", err))
+	}
+	return nil
+}
+
+// log says what has been recorded, and where.
+func (t *tape) log(logger *slog.Logger) {
+	if t == nil {
+		return
+	}
+	if t.to != nil {
+		t.name = t.to.Path()
 	}
 	if n := t.Omitted(); n > 0 {
 		logger.Warn(fmt.Sprintf("%s has no body of %s with more than %s; replay reports them as errors", t.name, value.Counted(n, "response"),
 			value.Size(recording.MaxBodyBytes)), "event", "omitted", "responses", n)
 	}
 	logger.Info(fmt.Sprintf("recorded %s in %s", value.Counted(t.Len(), "exchange"), t.name), "event", "recorded", "exchanges", t.Len())
-	return nil
 }

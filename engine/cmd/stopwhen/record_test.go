@@ -1,0 +1,106 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// records are the flags of a trace and a recording in the directory of a case.
+func (s *stateCase) records() []string {
+	return []string{"--trace", s.path("trace.json"), "--record", s.path("r.har")}
+}
+
+// replays requires the recording to have the whole list, and nothing that is not part of it.
+func (s *stateCase) replays(t *testing.T) {
+	t.Helper()
+	var out strings.Builder
+	status := run([]string{"replay", s.path("c.json"), s.path("r.har")}, strings.NewReader(""), &out, &out)
+	require.Equal(t, 0, status, out.String())
+	require.Contains(t, out.String(), "r.har: 10 exchanges")
+	require.Contains(t, out.String(), "10 pages, 18 items")
+	require.NotContains(t, out.String(), "not requested")
+}
+
+func TestAFailedRunReplacesNoRecordingAndNoTrace(t *testing.T) {
+	for name, flags := range map[string][]string{"without a state": nil, "with a state": {"--state", "state.json"}} {
+		t.Run(name, func(t *testing.T) {
+			s := newStateCase(t)
+			t.Chdir(s.dir)
+			args := append(append([]string{"run", "c.json", "--out", "out"}, flags...), s.records()...)
+			runStopwhen(t, 0, args...)
+			trace, recorded := readText(t, s.path("trace.json")), readText(t, s.path("r.har"))
+			info, err := os.Stat(s.path("r.har"))
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
+
+			s.configure(t, `"method": "pagenum", "firstPage": 11`, "token-1")
+			s.broken.Store(true)
+			log := runStopwhen(t, 3, args...)
+			require.Contains(t, log, "r.har is unchanged: the run has not succeeded, and its recording is in r.har.partial")
+			require.Contains(t, log, "trace.json is unchanged: the run has not succeeded, and its trace is in trace.json.partial")
+			require.Equal(t, trace, readText(t, s.path("trace.json")))
+			require.Equal(t, recorded, readText(t, s.path("r.har")))
+			require.Contains(t, readText(t, s.path("r.har.partial")), `"status":403`)
+			require.Contains(t, readText(t, s.path("trace.json.partial")), `"status":403`)
+		})
+	}
+}
+
+// TestAFirstFailedRunHasARecordingAndATrace: without a state, nothing needs the partial files.
+func TestAFirstFailedRunHasARecordingAndATrace(t *testing.T) {
+	s := newStateCase(t)
+	s.broken.Store(true)
+	runStopwhen(t, 3, append([]string{"run", s.path("c.json"), "--out", s.path("out")}, s.records()...)...)
+	require.Contains(t, readText(t, s.path("r.har")), `"status":403`)
+	require.Contains(t, readText(t, s.path("trace.json")), `"outcome":"failed"`)
+	require.NoFileExists(t, s.path("r.har.partial"))
+	require.NoFileExists(t, s.path("trace.json.partial"))
+}
+
+func TestARunThatResumesContinuesItsRecording(t *testing.T) {
+	s := newStateCase(t)
+	s.broken.Store(true)
+	s.run(t, 3, s.records()...)
+	require.NoFileExists(t, s.path("r.har"))
+	require.Contains(t, readText(t, s.path("r.har.partial")), `"status":403`, "a failed part can be looked at")
+	s.broken.Store(false)
+	s.run(t, 0, s.records()...)
+	require.NoFileExists(t, s.path("r.har.partial"))
+	s.replays(t)
+	s.run(t, 0, s.records()...) // the next increment has a recording of its own
+	s.replays(t)
+}
+
+// TestARunThatIsKilledContinuesItsRecording kills the run between two pages, after a commit.
+func TestARunThatIsKilledContinuesItsRecording(t *testing.T) {
+	program, s := binary(t), newStateCase(t)
+	var cmd *exec.Cmd
+	args := append([]string{"run", s.path("c.json"), "--state", s.path("state.json"), "--out", s.path("out")}, s.records()...)
+	for _, page := range []string{"2", "4", "7"} {
+		cmd = exec.Command(program, args...)
+		struck := false
+		s.hold = func(requested string) {
+			if requested == page && !struck {
+				struck = true
+				time.Sleep(2 * noticeTime / 5) // a commit is due
+				_ = cmd.Process.Kill()
+			}
+		}
+		require.Error(t, cmd.Run())
+		require.FileExists(t, s.path("r.har.partial"))
+	}
+	s.hold = nil
+	out, err := exec.Command(program, args...).CombinedOutput()
+	require.NoError(t, err, string(out))
+	require.Equal(t, allItems(), s.items(t))
+	s.replays(t)
+	left, err := filepath.Glob(s.path("*.partial"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
