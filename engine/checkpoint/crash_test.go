@@ -79,6 +79,20 @@ func (d *disk) Rename(from, to string) error {
 	return nil
 }
 
+func (d *disk) Create(path string, mode os.FileMode) (file, error) {
+	if d.live[path] != nil {
+		return nil, os.ErrExist
+	}
+	return d.Open(path, mode)
+}
+
+// Temporary returns the same name each time. Nothing has that name, as nothing has a drawn one.
+func (d *disk) Temporary(path string) string {
+	delete(d.live, path+temporarySuffix)
+	delete(d.durable, path+temporarySuffix)
+	return path + temporarySuffix
+}
+
 func (d *disk) CopyMode(string, string) {}
 
 func (d *disk) Remove(path string) error {
@@ -115,6 +129,14 @@ func (h *handle) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	h.node.live = append(h.node.live, p...)
+	return len(p), nil
+}
+
+func (h *handle) WriteAt(p []byte, at int64) (int, error) {
+	if _, err := h.disk.do("write " + h.path); err != nil {
+		return 0, err
+	}
+	h.node.live = append(h.node.live[:at:at], p...)
 	return len(p), nil
 }
 

@@ -1,48 +1,165 @@
 package checkpoint
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"syscall"
+	"time"
 )
 
-// WriteFile replaces the file at path with data. After a crash or a loss of
-// power the file holds either its old content or data, never a part of either.
-// Only its owner can read it.
-func WriteFile(path string, data []byte) error {
-	// Nothing locks the path, so every process writes its own temporary file.
-	temporary := fmt.Sprintf("%s.%d.new", path, os.Getpid())
-	defer os.Remove(temporary) // fails harmlessly after the rename
-	return replaceFile(system{}, temporary, path, data)
+// WriteFile replaces the file at path with data, or creates it with the given mode. After a crash
+// or a loss of power the file holds either its old content or data, never a part of either. A file
+// with mode 0600 stays private; any other keeps the permissions that it has.
+func WriteFile(path string, data []byte, mode os.FileMode) error {
+	for _, left := range Leftovers(path) { // nothing locks the path, so another process may just write to such a file
+		if info, err := os.Lstat(left); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(left)
+		}
+	}
+	r, err := Replace(path, mode, 0)
+	if err != nil {
+		return err
+	}
+	return r.Commit(data)
+}
+
+// Probe checks that a file can be created in the directory of path.
+func Probe(path string) error {
+	r, err := Replace(path, private, 0)
+	if err != nil {
+		return err
+	}
+	return r.Cancel()
 }
 
 // private is the mode of files that only their owner can read.
 const private os.FileMode = 0o600
 
-// replaceFile writes data to a temporary file in the directory of path and
-// renames it to path.
-func replaceFile(files fileSystem, temporary, path string, data []byte) error {
-	f, err := files.Open(temporary, private)
+// temporarySuffix ends the name of a temporary file. Its whole name is that of the file that it will
+// replace, a dot, 16 hexadecimal digits that are drawn, and this suffix.
+const temporarySuffix = ".new"
+
+// temporaryName matches the names of temporary files, including those of earlier builds, which had
+// no digits, or the number of a process.
+var temporaryName = regexp.MustCompile(`^(.+?)(\.[0-9a-f]{16}|\.[0-9]+)?\.new$`)
+
+// Leftovers returns the temporary files that [Replace], a [Store] and [Probe] have created for the
+// files at the given paths. If nobody is writing to these files, for example because the caller has
+// locked them, a process that was killed has left the temporary files.
+func Leftovers(paths ...string) []string {
+	names := map[string]map[string]bool{} // by directory
+	for _, path := range paths {
+		dir, name := filepath.Dir(path), filepath.Base(path)
+		if names[dir] == nil {
+			names[dir] = map[string]bool{}
+		}
+		names[dir][name] = true
+	}
+	var all []string
+	for dir, wanted := range names {
+		entries, _ := os.ReadDir(dir) // without the directory there are none
+		for _, entry := range entries {
+			if m := temporaryName.FindStringSubmatch(entry.Name()); m != nil && wanted[m[1]] && !entry.IsDir() {
+				all = append(all, filepath.Join(dir, entry.Name()))
+			}
+		}
+	}
+	return all
+}
+
+// A Replacement is a temporary file that is about to replace a file in the same directory.
+type Replacement struct {
+	files           fileSystem
+	file            file
+	temporary, path string
+}
+
+// Replace creates a temporary file for the next content of the file at path, with the given mode,
+// and room on the disk for a content of the given size in bytes.
+func Replace(path string, mode os.FileMode, room int) (*Replacement, error) {
+	r, err := newReplacement(system{}, path, mode)
+	if err != nil {
+		return nil, err
+	}
+	if room > 0 {
+		_, err = r.file.WriteAt(bytes.Repeat([]byte{' '}, room), 0)
+		if err = errors.Join(err, r.file.Sync()); err != nil {
+			return nil, errors.Join(err, r.Cancel())
+		}
+	}
+	return r, nil
+}
+
+func newReplacement(files fileSystem, path string, mode os.FileMode) (*Replacement, error) {
+	temporary := files.Temporary(path)
+	f, err := files.Create(temporary, mode)
+	if failed, ok := errors.AsType[*os.PathError](err); ok {
+		failed.Path = path // the drawn name says nothing
+	}
+	if err != nil {
+		return nil, err
+	}
+	if mode != private {
+		files.CopyMode(path, temporary)
+	}
+	return &Replacement{files, f, temporary, path}, nil
+}
+
+// Commit writes data to the temporary file and renames it to the path. If that fails, the file at
+// path is unchanged.
+func (r *Replacement) Commit(data []byte) error {
+	_, err := r.file.WriteAt(data, 0)
+	if err == nil {
+		err = r.file.Truncate(int64(len(data)))
+	}
+	if err == nil {
+		err = r.file.Sync()
+	}
+	if err != nil {
+		return errors.Join(err, r.Cancel())
+	}
+	f := r.file
+	r.file = nil
+	if err = f.Close(); err == nil {
+		err = r.files.Rename(r.temporary, r.path)
+	}
+	if err != nil {
+		return errors.Join(err, r.files.Remove(r.temporary))
+	}
+	return r.files.SyncDir(r.path)
+}
+
+// Cancel removes the temporary file. It does nothing after [Replacement.Commit].
+func (r *Replacement) Cancel() error {
+	if r.file == nil {
+		return nil
+	}
+	err := r.file.Close()
+	r.file = nil
+	return errors.Join(err, r.files.Remove(r.temporary))
+}
+
+// replaceFile replaces the private file at path with data.
+func replaceFile(files fileSystem, path string, data []byte) error {
+	r, err := newReplacement(files, path, private)
 	if err != nil {
 		return err
 	}
-	err = f.Truncate(0)
-	if err == nil {
-		_, err = f.Write(data)
+	return r.Commit(data)
+}
+
+// replaced removes the file at path, if there is one, and creates it.
+func replaced(files fileSystem, path string, mode os.FileMode) (file, error) {
+	if err := files.Remove(path); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = f.Sync()
-	}
-	if err = errors.Join(err, f.Close()); err != nil {
-		return err
-	}
-	if err := files.Rename(temporary, path); err != nil {
-		return err
-	}
-	return files.SyncDir(path)
+	return files.Create(path, mode)
 }
 
 // maxStateBytes is the maximum size of a state file.
@@ -75,6 +192,10 @@ type fileSystem interface {
 	// not exist, Open creates it with the mode or, if the mode is 0, returns
 	// [os.ErrNotExist].
 	Open(path string, mode os.FileMode) (file, error)
+	// Create creates a file with the mode. It refuses an existing file, and a symbolic link.
+	Create(path string, mode os.FileMode) (file, error)
+	// Temporary returns a new name for a file that will replace the one at path.
+	Temporary(path string) string
 	// Rename renames a file, replacing the file at the new path.
 	Rename(from, to string) error
 	// CopyMode copies the permissions of a file, if it exists, to another file.
@@ -85,9 +206,10 @@ type fileSystem interface {
 	SyncDir(path string) error
 }
 
-// file is an open file that is written only at its end.
+// file is an open file. Write writes at its end.
 type file interface {
 	io.Writer
+	io.WriterAt
 	io.ReaderAt // returns io.EOF at the end
 	io.Closer
 	Size() (int64, error)
@@ -111,6 +233,18 @@ func (system) Open(path string, mode os.FileMode) (file, error) {
 		return nil, errors.Join(err, f.Close())
 	}
 	return systemFile{f}, nil
+}
+
+func (system) Create(path string, mode os.FileMode) (file, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return nil, err
+	}
+	return systemFile{f}, nil
+}
+
+func (system) Temporary(path string) string {
+	return fmt.Sprintf("%s.%016x%s", path, rand.Uint64(), temporarySuffix)
 }
 
 func (system) Rename(from, to string) error { return os.Rename(from, to) }

@@ -292,12 +292,16 @@ func (s *Store) create(o *Output) (file, error) {
 	if o.private {
 		mode = private
 	}
-	f, err := s.files.Open(o.path, mode)
+	if o.partial() { // a run that was killed while it rewrote the rows has left them
+		if err := s.files.Remove(o.name + CompleteSuffix); err != nil {
+			return nil, err
+		}
+	}
+	f, err := replaced(s.files, o.path, mode)
 	if err != nil {
 		return nil, err
 	}
-	err = f.Truncate(0)
-	if err == nil && s.path != "" {
+	if s.path != "" {
 		err = s.files.SyncDir(o.path) // a new file is durable once its directory is synced
 	}
 	if err != nil {

@@ -274,7 +274,7 @@ func (p *publication) record(files fileSystem) error {
 	}
 	text, err := json.Marshal(p)
 	if err == nil {
-		err = replaceFile(files, p.Name+RedoSuffix+".new", p.Name+RedoSuffix, append(text, '\n'))
+		err = replaceFile(files, p.Name+RedoSuffix, append(text, '\n'))
 	}
 	return ioError("save "+p.Name+RedoSuffix, err)
 }
@@ -475,5 +475,5 @@ func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage) e
 	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
 		return err
 	}
-	return replaceFile(files, path+".new", path, append(text, '\n'))
+	return replaceFile(files, path, append(text, '\n'))
 }

@@ -11,14 +11,11 @@ import (
 // and the existing file remain unchanged until then.
 func (s *Store) rewrite(p *publication, o *Output, c Commitment) error {
 	p.Complete = true
-	f, err := s.files.Open(p.from(), s.mode)
+	f, err := replaced(s.files, p.from(), s.mode)
 	if err != nil {
 		return ioError("open "+p.from(), err)
 	}
-	err = f.Truncate(0)
-	if err == nil {
-		err = s.rewriteTo(f, p, o, c)
-	}
+	err = s.rewriteTo(f, p, o, c)
 	if err == nil {
 		err = f.Sync()
 	}

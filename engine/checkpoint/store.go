@@ -86,18 +86,27 @@ const version = 2
 // run that has ended, only the parts that begin with [saved.KeepPart] must be equal. The error is of
 // class state, with the problem and its fix, or of class io.
 func Open(path, program string, fingerprint map[string]string) (*Store, error) {
+	removeLeftovers(path)
 	return open(system{}, path, program, fingerprint)
 }
 
 // Restart returns a store that ignores the content of the state file at path. The file and the
 // outputs that belong to it are replaced when the run receives its first page.
 func Restart(path, program string, fingerprint map[string]string) (*Store, error) {
+	removeLeftovers(path)
 	return restart(system{}, path, program, fingerprint)
 }
 
 // Stateless returns a store without a state file. Its outputs cannot be resumed.
 func Stateless() *Store {
 	return stateless(system{})
+}
+
+// removeLeftovers removes the temporary files of a file that the caller has locked.
+func removeLeftovers(path string) {
+	for _, left := range Leftovers(path) {
+		_ = os.Remove(left) // the next run tries again
+	}
 }
 
 func stateless(files fileSystem) *Store {
@@ -456,7 +465,7 @@ func (s *Store) save() error {
 		err = fmt.Errorf("%w; let fewer or smaller variables be part of the state", errTooLarge)
 	}
 	if err == nil {
-		err = replaceFile(s.files, s.path+".new", s.path, text)
+		err = replaceFile(s.files, s.path, text)
 	}
 	if err != nil {
 		return ioError("save the state", err)

@@ -73,18 +73,21 @@ func (o *oauth) obtain(ctx context.Context) (*transport.Lease, error) {
 		issued, err = o.useRefreshToken(ctx, cmp.Or(stored, o.refresh, o.auth.Values["refreshToken"]))
 		return issued.rotated, err
 	})
-	if err != nil && !errors.As(err, new(*failure.Error)) {
-		err = &failure.Error{Class: failure.IO, Op: "authenticate", Message: o.storeFault(issued, err), Err: err}
+	if err != nil && (issued.rotated != "" || !errors.As(err, new(*failure.Error))) {
+		err = o.storeFault(issued, err)
 	}
 	return issued.lease(), err
 }
 
-func (o *oauth) storeFault(issued tokenSet, err error) string {
-	message := "the refresh token cannot be stored: " + err.Error()
+// storeFault returns the error of a store.
+func (o *oauth) storeFault(issued tokenSet, err error) error {
+	e := &failure.Error{Class: failure.IO, Op: "authenticate", Message: "the refresh token cannot be stored: " + err.Error(), Err: err}
 	if issued.rotated != "" {
-		message = "the API has replaced the refresh token, but the new one cannot be stored: " + err.Error()
+		e.Message = "the API has replaced the refresh token, and the new one is lost, because it cannot be stored: " + err.Error()
+		e.Hint = "the old token is probably of no use: authorize again, and set #refreshToken"
 	}
-	return o.Redactor.String(message)
+	e.Message = o.Redactor.String(e.Message)
+	return e
 }
 
 // storeKey returns the key of the refresh token in a store. It depends on the configured token, so

@@ -109,7 +109,7 @@ func TestATokenThatCannotBeStoredIsNotUsed(t *testing.T) {
 	require.NoError(t, err)
 	_, err = auth.Obtain(t.Context())
 	require.ErrorIs(t, err, failure.ErrIO)
-	require.ErrorContains(t, err, "the API has replaced the refresh token, but the new one cannot be stored: disk full: ***")
+	require.ErrorContains(t, err, "the API has replaced the refresh token, and the new one is lost, because it cannot be stored: disk full: *** (the old token is probably of no use: authorize again, and set #refreshToken)")
 }
 
 func TestAnInterruptionDoesNotLoseARotatedToken(t *testing.T) {

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -95,5 +97,18 @@ func (a *app) writeFile(path, text string) error {
 		_, err := io.WriteString(a.guard(a.stdout), text)
 		return err
 	}
-	return a.waits.during(func() error { return os.WriteFile(path, []byte(text), 0o666) })
+	file, err := linked(path)
+	if err != nil {
+		return err
+	}
+	return a.waits.during(func() error { return writeWhole(file, []byte(text)) })
+}
+
+// writeWhole writes a file, which others see with its old content or with the new one. A pipe or a
+// device receives the text.
+func writeWhole(path string, text []byte) error {
+	if output.IsStream(path) {
+		return os.WriteFile(path, text, 0)
+	}
+	return checkpoint.WriteFile(path, text, 0o666)
 }

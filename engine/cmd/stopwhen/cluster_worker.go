@@ -164,7 +164,7 @@ func (c *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, err
 	}
 	tokens, err := c.openTokens(c.tokens)
 	if err == nil {
-		err = probe(c.tokens + ".new")
+		err = probe(c.tokens)
 	}
 	o.Engine = append(o.Engine, engine.WithTokenStore(tokens))
 	return o, err

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/detect"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/report"
@@ -301,17 +302,8 @@ func (d *detectCommand) writeConfig(r *detect.Result) error {
 
 // writeNew writes a file that must not exist.
 func writeNew(path string, text []byte) error {
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return checkNew(path)
+	if err := checkNew(path); err != nil {
+		return err
 	}
-	if err != nil {
-		return outputError(err)
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Close())
-	if err != nil {
-		_ = os.Remove(path)
-	}
-	return outputError(err)
+	return outputError(checkpoint.WriteFile(path, text, 0o644))
 }

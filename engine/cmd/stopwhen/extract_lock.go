@@ -8,6 +8,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -24,12 +25,17 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 	if err := os.MkdirAll(x.out, 0o777); err != nil {
 		return outputError(err)
 	}
-	if err := probe(filepath.Join(x.out, ".stopwhen.new")); err != nil {
+	probed := filepath.Join(x.out, ".stopwhen")
+	if err := probe(probed); err != nil {
 		return err
 	}
-	n := 0
+	n, written := 0, []string{probed}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
-		if n == maxLocks || output.IsStream(f.Path) {
+		if output.IsStream(f.Path) {
+			continue
+		}
+		written = append(written, f.Path+checkpoint.RedoSuffix)
+		if n == maxLocks {
 			continue
 		}
 		if err := s.lock(f.Path, f.Path, "--out"); err != nil {
@@ -37,7 +43,16 @@ func (x *extraction) lockItems(l *loaded, s *runState) error {
 		}
 		n++
 	}
+	removeLeftovers(written...)
 	return nil
+}
+
+// removeLeftovers removes the temporary files that killed runs have left for files that no other
+// run writes now.
+func removeLeftovers(paths ...string) {
+	for _, left := range checkpoint.Leftovers(paths...) {
+		_ = os.Remove(left) // the next run tries again
+	}
 }
 
 // lock locks a file for this run. name and flags are for messages: the name of the file, and the
@@ -54,6 +69,7 @@ func (s *runState) lock(path, name, flags string) error {
 		}
 	}
 	s.locks = append(s.locks, lock)
+	removeLeftovers(path)
 	return nil
 }
 

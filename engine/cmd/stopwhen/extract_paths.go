@@ -214,7 +214,7 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	}
 	add("--kept", x.kept)
 	if x.state != "" {
-		add("--state", x.state, x.state+lockSuffix, x.state+".new")
+		add("--state", x.state, x.state+lockSuffix)
 	}
 	if l.Info().RotatesTokens {
 		add("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
@@ -293,17 +293,12 @@ func isConfig(path string) bool {
 // are.
 func (x *extraction) checkWritable(l *loaded, _ []string) error {
 	for _, u := range x.outputs() {
-		if err := probe(u.path); err != nil {
-			return err
-		}
-	}
-	for _, u := range x.records() {
-		if err := probe(u.path + checkpoint.PartialSuffix); err != nil {
+		if err := probeExisting(u.path); err != nil {
 			return err
 		}
 	}
 	if path := x.tokensPath(); path != "" && l.Info().RotatesTokens {
-		if err := probe(path + ".new"); err != nil {
+		if err := probe(path); err != nil {
 			return err
 		}
 	}
@@ -318,25 +313,29 @@ func (x *extraction) checkWritable(l *loaded, _ []string) error {
 		return outputError(err)
 	}
 	x.keptPath = file
-	return probe(x.kept + ".new")
+	return probe(x.kept)
 }
 
-// probe checks that a file can be written. If the file does not exist, it is created and removed
-// again.
-func probe(path string) error {
+// probeExisting checks that a file can be written, if it exists, and replaced. It changes nothing.
+func probeExisting(path string) error {
 	if path == "" || path == "-" || output.IsStream(path) {
 		return nil
 	}
-	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if errors.Is(err, os.ErrExist) {
-		file, err = os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return outputError(err)
-		}
-		return outputError(file.Close())
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		err = file.Close()
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return outputError(err)
 	}
-	return outputError(errors.Join(file.Close(), os.Remove(path)))
+	return probe(path)
+}
+
+// probe checks that a file can be created at a path by a rename. It changes nothing.
+func probe(path string) error {
+	path, err := linked(path)
+	if err == nil {
+		err = checkpoint.Probe(path)
+	}
+	return outputError(err)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/runtime/credential"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -50,8 +51,17 @@ func (a *app) openTokens(path string) (credential.Store, error) {
 		return nil, outputError(err)
 	}
 	store := tokenFile{file, &a.renewals}
-	_, err = store.read()
-	return store, err
+	lock, err := tryLock(file + lockSuffix)
+	if err != nil {
+		return nil, outputError(err)
+	}
+	if lock != nil { // otherwise the process that holds it has done this
+		err = errors.Join(store.adopt(), lock.Close())
+	}
+	if err == nil {
+		_, err = store.read()
+	}
+	return store, outputError(err)
 }
 
 // savedTokens is the content of the file.
@@ -63,6 +73,7 @@ type savedTokens struct {
 const (
 	tokensVersion   = 1
 	maxTokensBytes  = 16 << 20
+	maxTokenBytes   = 64 << 10              // room for a new token
 	tokensRetryWait = 50 * time.Millisecond // between two attempts to lock the file
 )
 
@@ -76,33 +87,82 @@ func (f tokenFile) Update(ctx context.Context, key string, change func(string) (
 	return f.renewals.during(func() error { return f.replace(key, change) })
 }
 
-// replace replaces a token in the file, which is locked.
+// replace replaces a token in the file, which is locked. The new file has its room on the disk
+// before change requests a token: the old token may end with that request.
 func (f tokenFile) replace(key string, change func(string) (string, error)) error {
+	if err := f.adopt(); err != nil {
+		return outputError(err)
+	}
 	saved, err := f.read()
 	if err != nil {
 		return err
 	}
+	text, err := saved.encode()
+	if err != nil {
+		return err
+	}
+	file, err := checkpoint.Replace(f.path, 0o600, len(text)+maxTokenBytes)
+	if err != nil {
+		return outputError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
+	}
+	defer file.Cancel()
 	token, err := change(saved.Tokens[key])
 	if err != nil || token == "" {
 		return err
 	}
 	saved.Tokens[key] = token
-	text, err := json.MarshalIndent(saved, "", "  ")
-	if err == nil {
-		err = checkpoint.WriteFile(f.path, append(text, '\n'))
+	if text, err = saved.encode(); err == nil {
+		err = file.Commit(text)
 	}
 	return outputError(err)
 }
 
-// read returns the tokens in the file. A missing or empty file has no tokens.
-func (f tokenFile) read() (savedTokens, error) {
-	saved := savedTokens{Version: tokensVersion, Tokens: map[string]string{}}
-	text, err := os.ReadFile(f.path)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
-		return saved, nil
+// adopt gives the newest complete file that a killed process has left its name, if it is newer than
+// the file of that name, and removes the others. The file is locked.
+func (f tokenFile) adopt() error {
+	for _, left := range checkpoint.Leftovers(f.path) {
+		found, err := os.Lstat(left)
+		if err != nil {
+			return err
+		}
+		current, err := os.Stat(f.path)
+		newer := errors.Is(err, fs.ErrNotExist) || err == nil && !found.ModTime().Before(current.ModTime())
+		if _, err = readTokens(left); err == nil && newer && found.Mode().IsRegular() {
+			err = os.Rename(left, f.path)
+		} else {
+			err = os.Remove(left)
+		}
+		if err != nil {
+			return err
+		}
 	}
-	if err == nil && len(text) > maxTokensBytes {
-		err = fmt.Errorf("it has more than %d bytes", maxTokensBytes)
+	return nil
+}
+
+func (s savedTokens) encode() ([]byte, error) {
+	text, err := json.MarshalIndent(s, "", "  ")
+	return append(text, '\n'), err
+}
+
+// read returns the tokens in the file. A missing file has no tokens.
+func (f tokenFile) read() (savedTokens, error) {
+	saved, err := readTokens(f.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return savedTokens{Version: tokensVersion, Tokens: map[string]string{}}, nil
+	}
+	if err != nil {
+		return saved, &engine.Error{
+			Class: failure.State, Op: "tokens", Message: fmt.Sprintf("the refresh tokens in %s cannot be read: %v", f.path, err), Err: err,
+			Hint: "remove the file, or name another one with --tokens; the token of the configuration is then used",
+		}
+	}
+	return saved, nil
+}
+
+func readTokens(path string) (saved savedTokens, err error) {
+	text, err := output.ReadAtMost(path, maxTokensBytes)
+	if err == nil && len(text) == 0 {
+		err = errors.New("it has 0 bytes")
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &saved)
@@ -110,11 +170,5 @@ func (f tokenFile) read() (savedTokens, error) {
 	if err == nil && (saved.Version != tokensVersion || saved.Tokens == nil) {
 		err = errors.New("it is not a file of tokens of this version")
 	}
-	if err != nil {
-		return saved, &engine.Error{
-			Class: failure.State, Op: "tokens", Message: fmt.Sprintf("the refresh tokens in %s cannot be read: %v", f.path, err), Err: err,
-			Hint: "name another file with --tokens; the token of the configuration is then used",
-		}
-	}
-	return saved, nil
+	return saved, err
 }

@@ -232,3 +232,50 @@ func TestNohupKeepsARunGoing(t *testing.T) {
 	require.NoError(t, cmd.Process.Signal(syscall.SIGHUP))
 	require.NoError(t, cmd.Wait())
 }
+
+// TestATokenThatAKilledRunHasLeftIsUsed: the run was killed before the new file got its name.
+func TestATokenThatAKilledRunHasLeftIsUsed(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	file := filepath.Join(dir, "users.tokens")
+	status, _, log := api.run(t, dir, "--tokens", file)
+	require.Equal(t, 0, status, log)
+	for _, left := range []string{".0123456789abcdef.new", ".4711.new"} { // the second name is that of an earlier build
+		require.NoError(t, os.Rename(file, file+left))
+		require.NoError(t, os.WriteFile(file+".aaaaaaaaaaaaaaaa.new", []byte(`{"version": 1, "tok`), 0o600))
+		require.NoError(t, os.WriteFile(file+".bbbbbbbbbbbbbbbb.new", nil, 0o600))
+		status, _, log = api.run(t, dir, "--tokens", file)
+		require.Equal(t, 0, status, log)
+		found, err := filepath.Glob(file + "*")
+		require.NoError(t, err)
+		require.Equal(t, []string{file, file + lockSuffix}, found)
+	}
+	old := filepath.Join(dir, "users.tokens.0000000000000000.new")
+	require.NoError(t, os.WriteFile(old, []byte(`{"version": 1, "tokens": {"an": "older file"}}`), 0o600))
+	require.NoError(t, os.Chtimes(old, time.Time{}, time.Now().Add(-time.Hour)))
+	status, _, log = api.run(t, dir, "--tokens", file)
+	require.Equal(t, 0, status, log)
+	require.NoFileExists(t, old)
+}
+
+func TestNoTokenIsRequestedWithoutRoomForIt(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	file := filepath.Join(dir, "users.tokens")
+	cmd := exec.Command(bash(t), "-c", `ulimit -f 32 && exec "$0" run "$1" --tokens "$2"`, binary(t), api.config(t, dir), file)
+	out, _ := cmd.CombinedOutput()
+	require.Equal(t, 7, cmd.ProcessState.ExitCode(), string(out))
+	require.Contains(t, string(out), "no refresh token is used, because a new one could not be stored: ")
+	require.Equal(t, 1, api.valid, "no token was requested")
+	left, err := filepath.Glob(file + "*.new")
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+func TestAnEmptyFileOfTokensIsRefused(t *testing.T) {
+	api, dir := newRotatingAPI(t), t.TempDir()
+	file := filepath.Join(dir, "users.tokens")
+	require.NoError(t, os.WriteFile(file, nil, 0o600))
+	status, _, log := api.run(t, dir, "--tokens", file)
+	require.Equal(t, 8, status, log)
+	require.Contains(t, log, file+" cannot be read: it has 0 bytes (remove the file, or name another one with --tokens")
+	require.Equal(t, 1, api.valid, "no token was requested")
+}

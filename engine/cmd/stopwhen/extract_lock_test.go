@@ -1,0 +1,70 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestWhatAKilledRunHasLeftIsRemovedAndNoLinkFollowed has links where temporary files are, or were
+// in earlier builds.
+func TestWhatAKilledRunHasLeftIsRemovedAndNoLinkFollowed(t *testing.T) {
+	left := []string{
+		"state.json.new", "state.json.0123456789abcdef.new", "r.har.partial", "trace.json.partial", "out/.stopwhen.new",
+		"out/.stopwhen.0123456789abcdef.new", "out/users.ndjson.redo.new", "out/users.ndjson.redo.0123456789abcdef.new",
+		"out/users.ndjson.complete",
+	}
+	for name, flags := range map[string][]string{
+		"with a state": {"--state", "state.json", "--kept", "kept.json"}, "without a state": {"--kept", "kept.json", "--append"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStateCase(t)
+			t.Chdir(s.dir)
+			s.configure(t, `"method": "pagenum", "keep": {"pages": "total.pages"}`, "token-1")
+			require.NoError(t, os.Mkdir("out", 0o700))
+			for i, path := range left {
+				victim := s.path(fmt.Sprint("victim", i))
+				require.NoError(t, os.WriteFile(victim, []byte("untouched"), 0o600))
+				require.NoError(t, os.Symlink(victim, path))
+			}
+			require.NoError(t, os.WriteFile("mine.new", nil, 0o600))
+			runStopwhen(t, 0, append(append([]string{"run", "c.json", "--out", "out"}, flags...), s.records()...)...)
+			require.Equal(t, allItems(), s.items(t))
+			require.FileExists(t, "mine.new")
+			for i, path := range left {
+				require.Equal(t, "untouched", readText(t, fmt.Sprint("victim", i)))
+				_, err := os.Lstat(path)
+				if len(flags) == 3 && (path == left[0] || path == left[1]) {
+					continue // there is no such state
+				}
+				require.ErrorIs(t, err, os.ErrNotExist, path)
+			}
+		})
+	}
+}
+
+// TestAResultThatCannotBeWrittenLeavesTheOneBefore writes to a full disk.
+func TestAResultThatCannotBeWrittenLeavesTheOneBefore(t *testing.T) {
+	program, s := binary(t), newStateCase(t)
+	t.Chdir(s.dir)
+	require.NoError(t, os.WriteFile("result.json", []byte("the result before"), 0o644))
+	cmd := exec.Command(bash(t), "-c", `ulimit -f 0 && exec "$0" run c.json --result result.json`, program)
+	out, err := cmd.Output()
+	require.Error(t, err)
+	require.Equal(t, 7, cmd.ProcessState.ExitCode())
+	require.Equal(t, allItems(), string(out))
+	require.Equal(t, "the result before", readText(t, "result.json"))
+	entries, err := os.ReadDir(".")
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "no temporary file is left")
+
+	require.NoError(t, os.Symlink("result.json", "link.json"))
+	runStopwhen(t, 0, "run", "c.json", "--result", "link.json")
+	require.Contains(t, readText(t, "result.json"), `"outcome": "complete"`)
+	info, err := os.Stat("result.json")
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o644), info.Mode().Perm())
+}
