@@ -13,15 +13,16 @@ import (
 // Hints holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `hints`.
 type Hints struct {
-	Total       any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
-	TotalAt     string `expr:"totalAt" doc:"where the response has it: meta.total"`
-	Pages       any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
-	PagesAt     string `expr:"pagesAt" doc:"where the response has it"`
-	Next        any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
-	NextAt      string `expr:"nextAt" doc:"where the response has it"`
-	More        any    `expr:"more" doc:"whether there is more; nil: unknown"`
-	MoreAt      string `expr:"moreAt" doc:"where the response has it"`
-	LargestPage int    `expr:"largestPage" doc:"the number of items of the largest page"`
+	Total        any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
+	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
+	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total"`
+	Pages        any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
+	PagesAt      string `expr:"pagesAt" doc:"where the response has it"`
+	Next         any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
+	NextAt       string `expr:"nextAt" doc:"where the response has it"`
+	More         any    `expr:"more" doc:"whether there is more; nil: unknown"`
+	MoreAt       string `expr:"moreAt" doc:"where the response has it"`
+	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
 // ListFacts holds the observations that a job made of its list as a whole. Audit rules see it as
@@ -120,7 +121,7 @@ var auditTable = audits([]Rule{
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
 	{ID: "audit.surplus", Auditing: Auditing{Evidence: OfTotal},
-		Source:  `hints.total < total.items`,
+		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
 	{ID: "audit.more", Auditing: Auditing{Evidence: OfMore},

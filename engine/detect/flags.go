@@ -24,7 +24,7 @@ func flagOf(p *page) *flag {
 	rule := func(f fact, end string) *flag {
 		return &flag{f, "stopRules", rules.FormatPath("body", f.path) + end}
 	}
-	for _, f := range p.named(apinames.OfHint(apinames.HintMore)...) {
+	for _, f := range p.hints(apinames.HintMore) {
 		switch f.value {
 		case true:
 			return &flag{f, "hasMore", f.String()}
@@ -32,7 +32,7 @@ func flagOf(p *page) *flag {
 			return rule(f, ` == "false"`)
 		}
 	}
-	for _, f := range p.named(apinames.OfHint(apinames.HintLast)...) {
+	for _, f := range p.hints(apinames.HintLast) {
 		switch {
 		case f.value == false && len(f.path) == 1:
 			return &flag{f, "nextPageFlag", object("field", f.name(), "stopOn", true, "ifNotSet", false)}

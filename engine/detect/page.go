@@ -253,6 +253,18 @@ func (p *page) named(names ...string) []fact {
 	return out
 }
 
+// hints returns the facts of a kind, those nearest to the root first.
+func (p *page) hints(kind apinames.HintKind) []fact {
+	var out []fact
+	for _, f := range p.facts {
+		if apinames.IsHint(f.name(), kind) {
+			out = append(out, f)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b fact) int { return len(a.path) - len(b.path) })
+	return out
+}
+
 // previous returns where a response points to an earlier page; empty: nowhere.
 func (p *page) previous() string {
 	for _, rel := range []string{"prev", "previous"} {
@@ -290,12 +302,13 @@ func exactly(want int) check { return func(n int) bool { return n == want } }
 
 // hint returns the first fact of a kind that is a number that satisfies a check.
 func (p *page) hint(kind apinames.HintKind, ok check) (f fact, n int, found bool) {
-	for _, f := range p.named(apinames.OfHint(kind)...) {
-		if object, isObject := f.value.(value.Object); isObject {
-			f.value, _ = object.Get("value")
+	for _, f := range p.hints(kind) {
+		_, isObject := f.value.(value.Object)
+		n, least, isNumber := apinames.TotalOf(f.value)
+		if isObject {
 			f.path = f.child("value")
 		}
-		if n, isNumber := number(f.value); isNumber && ok(n) {
+		if isNumber && !least && ok(n) {
 			return f, n, true
 		}
 	}

@@ -356,7 +356,7 @@ func (d *detection) isComplete() bool {
 		return true
 	}
 	says := func(kind apinames.HintKind, v any) bool {
-		return slices.ContainsFunc(d.page.named(apinames.OfHint(kind)...), func(f fact) bool { return f.value == v })
+		return slices.ContainsFunc(d.page.hints(kind), func(f fact) bool { return f.value == v })
 	}
 	return says(apinames.HintMore, false) || says(apinames.HintLast, true)
 }

@@ -146,9 +146,9 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
 			case last && d.pointsOn(m, inner):
-			case last && m.Value == true && slices.Contains(apinames.OfHint(apinames.HintMore), m.Name):
+			case last && m.Value == true && apinames.IsHint(m.Name, apinames.HintMore):
 				out = append(out, value.Member{Name: m.Name, Value: false})
-			case last && m.Value == false && slices.Contains(apinames.OfHint(apinames.HintLast), m.Name):
+			case last && m.Value == false && apinames.IsHint(m.Name, apinames.HintLast):
 				out = append(out, value.Member{Name: m.Name, Value: true})
 			default:
 				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, keep, last)})

@@ -72,16 +72,27 @@ func without(o value.Object, path []string) value.Object {
 
 // places returns the places of the response whose names describe the list and that only the
 // audit reads.
-func (r response) places(surface compile.Surface) (all []*meant) {
-	for _, h := range apinames.HintPaths() {
-		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, h.Keys) }) {
+func (r response) places(surface compile.Surface) []*meant { return placesIn(r.root, nil, surface) }
+
+// placesIn returns these places of an object at a path.
+func placesIn(v any, path []string, surface compile.Surface) (all []*meant) {
+	object, _ := value.Members(v)
+	var inner []*meant
+	for _, m := range object {
+		at := append(slices.Clone(path), m.Name)
+		if len(path) == 0 && apinames.HoldsHints(m.Name) {
+			inner = append(inner, placesIn(m.Value, at, surface)...)
+		}
+		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, at) }) {
 			continue
 		}
-		if m, ok := meaningLike(h.Kind, at(r.root, h.Keys)); ok {
-			all = append(all, &meant{compile.Place{Path: h.Keys}, m})
+		for _, hint := range apinames.HintsOf(m.Name) {
+			if m, ok := meaningLike(hint.Kind, m.Value); ok {
+				all = append(all, &meant{compile.Place{Path: at}, m})
+			}
 		}
 	}
-	return all
+	return append(all, inner...)
 }
 
 // meaningLike returns the meaning of a value that is not read by rules.

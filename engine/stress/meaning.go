@@ -133,9 +133,9 @@ func hinted(p compile.Place) string {
 			return hintedMeanings[h.Kind]
 		}
 	}
-	for _, h := range apinames.HintPaths() {
-		if n := len(p.Path); n > 0 && h.Keys[len(h.Keys)-1] == p.Path[n-1] {
-			return hintedMeanings[h.Kind]
+	if n := len(p.Path); n > 0 {
+		if hints := apinames.HintsOf(p.Path[n-1]); len(hints) > 0 {
+			return hintedMeanings[hints[0].Kind]
 		}
 	}
 	return ""

@@ -5,8 +5,11 @@ package apinames
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // HintKind says what a value means for the list.
@@ -21,48 +24,39 @@ const (
 	HintLast  HintKind = "last"  // true: there is no more
 )
 
-// hintTable has the names under which responses describe their lists, in the root and in the
-// objects that containers names.
+// hintTable has the names under which responses describe their lists, in the root, next to the
+// items, and in the objects that containers names. All names are bare: hasMore, has_more and
+// Has-More are hasmore; see [appendBare].
 var hintTable = []struct {
 	kind  HintKind
 	names []string
-	bare  []string // more names of flags, as bareName writes them; alone they are no hints
+	flags []string // more names of flags; without a rule that reads them they are no hints
 }{
 	{HintTotal, []string{
-		"total", "totalCount", "total_count", "totalItems", "total_items", "totalResults", "total_results",
-		"totalRecords", "total_records", "totalElements", "total_elements", "totalSize", "total_size",
-		"totalHits", "total_hits", "total-results", "hitCount", "nbHits", "numFound", "recordCount", "record_count", "resultCount",
-		"count", "@odata.count",
+		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
+		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs",
+		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
+		"recordstotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount", "found", "matched",
+		"count", "odatacount",
 	}, nil},
-	{HintPages, []string{
-		"totalPages", "total_pages", "pageCount", "page_count", "numPages", "num_pages", "nbPages", "lastPage", "last_page", "pages",
-	}, nil},
+	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
-		"next", "nextPage", "next_page", "nextUrl", "next_url", "next_page_url", "nextLink", "next_link",
-		"@odata.nextLink", "nextPageToken", "next_page_token", "nextToken", "next_token", "NextToken",
-		"nextCursor", "next_cursor", "next-cursor", "nextPageUri", "next_page_uri", "nextRecordsUrl",
-		"NextMarker", "after_cursor", "pageToken",
+		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
+		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken",
 	}, nil},
 	{HintMore, []string{
-		"hasMore", "has_more", "hasNext", "has_next", "hasNextPage", "has_next_page", "moreRecords",
-		"more_records", "has_more_page", "IsTruncated", "isTruncated", "truncated",
-	}, []string{
-		"more", "nextpage", "hasmorepages", "hasmoreitems", "hasmoreresults", "moreavailable", "ismore", "morepages",
-		"hasadditionalresults", "incomplete", "next",
-	}},
+		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
+		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated", "more", "moreavailable", "moreresults", "morepages", "ismore",
+	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
-		"isLast", "is_last", "last", "lastPage", "last_page", "isLastPage", "is_last_page", "done",
-		"end_of_stream", "nomore",
-	}, []string{
-		"complete", "completed", "iscomplete", "finished", "end", "eof", "endoflist", "islastbatch", "final",
-	}},
+		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
+	}, []string{"complete", "completed", "iscomplete", "finished", "end", "final"}},
 }
 
-// containers are the keys of the objects in the root in which hints are, too.
+// containers are the bare names of the objects in which hints are, too.
 var containers = []string{
-	"meta", "metadata", "_metadata", "pagination", "paging", "page", "pageInfo", "page_info",
-	"pageContext", "page_context", "info", "links", "_links", "response_metadata", "cursor", "hits",
-	"response", "result", "search-results",
+	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
+	"hits", "response", "result", "searchresults",
 }
 
 // HintHeader is a header that may say something about the list of a response.
@@ -89,83 +83,83 @@ func Identifiers() []string { return identifiers }
 // IsIdentifier reports whether many APIs use a key for the identifier of an item.
 func IsIdentifier(key string) bool { return slices.Contains(identifiers, key) }
 
-// OfHint returns the names of the keys of a kind of hints.
-func OfHint(kind HintKind) []string {
+// A Hint is a meaning of a key. Hints with a smaller rank come first if there are several of one kind.
+type Hint struct {
+	Kind HintKind
+	Rank int
+}
+
+// HintsOf returns the meanings of a key, which are several if the key of a number and that of a flag
+// are alike. The list must not be changed.
+func HintsOf(key string) []Hint {
+	var buffer [maxBare]byte
+	return hintsByName()[string(appendBare(buffer[:0], key))]
+}
+
+// hintsByName has the meanings by bare names.
+var hintsByName = sync.OnceValue(func() map[string][]Hint {
+	hints := map[string][]Hint{}
 	for _, row := range hintTable {
-		if row.kind == kind {
-			return row.names
+		for rank, name := range row.names {
+			hints[name] = append(hints[name], Hint{row.kind, rank})
 		}
 	}
-	return nil
+	return hints
+})
+
+// IsHint reports whether a key has a meaning.
+func IsHint(key string, kind HintKind) bool {
+	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind == kind })
 }
 
 // IsNext reports whether a key is one that many APIs use for a link to or a token of the next
 // page.
-func IsNext(key string) bool { return slices.Contains(OfHint(HintNext), key) }
+func IsNext(key string) bool { return IsHint(key, HintNext) }
 
-// FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.
-func FlagKind(name string) HintKind { return flagKinds()[bareName(name)] }
-
-// flagKinds has the kinds of flags by their bare names.
-var flagKinds = sync.OnceValue(func() map[string]HintKind {
-	kinds := map[string]HintKind{}
-	for _, row := range hintTable {
-		if row.kind != HintMore && row.kind != HintLast {
-			continue
-		}
-		for _, name := range slices.Concat(row.names, row.bare) {
-			kinds[bareName(name)] = row.kind
-		}
-	}
-	return kinds
-})
-
-var separators = strings.NewReplacer("_", "", "-", "", ".", "", " ", "", "@", "", "$", "")
-
-// bareName returns a name in lower case and without separators: hasmore for has_more.
-func bareName(name string) string { return separators.Replace(strings.ToLower(name)) }
-
-// HintPath is a path at which a response may say something about its list.
-type HintPath struct {
-	Keys []string
-	Kind HintKind
+// HoldsHints reports whether the object under a key may hold hints.
+func HoldsHints(key string) bool {
+	var buffer [maxBare]byte
+	bare := string(appendBare(buffer[:0], key))
+	return slices.Contains(containers, bare)
 }
 
-// HintPaths returns the paths of all hints: first the keys in the root, then those in each
-// container. The place of a path is its index. The list must not be changed.
-func HintPaths() []HintPath { all, _ := hintPlaces(); return all }
-
-// HintAt returns the path at a place of [HintPaths].
-func HintAt(place int) HintPath { return HintPaths()[place] }
-
-// HoldsHints reports whether the object under a key in the root may hold hints.
-func HoldsHints(key string) bool { return slices.Contains(containers, key) }
-
-// hintPlaces has the paths of all hints, and their places by container and key. The container
-// of a key in the root is empty.
-var hintPlaces = sync.OnceValues(func() (all []HintPath, places map[[2]string][]int) {
-	places = map[[2]string][]int{}
-	for _, container := range append([]string{""}, containers...) {
-		for _, row := range hintTable {
-			for _, name := range row.names {
-				at := [2]string{container, name}
-				places[at] = append(places[at], len(all))
-				all = append(all, HintPath{within(container, name), row.kind})
-			}
+// FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.
+func FlagKind(name string) HintKind {
+	bare := string(appendBare(nil, name))
+	for _, row := range slices.Backward(hintTable) {
+		if (row.kind == HintMore || row.kind == HintLast) && (slices.Contains(row.names, bare) || slices.Contains(row.flags, bare)) {
+			return row.kind
 		}
 	}
-	return all, places
-})
+	return ""
+}
 
-// HintPlaces returns the places of a path in [HintPaths], which are several if its key may
-// mean several things. The list must not be changed.
-func HintPlaces(path []string) []int {
-	_, places := hintPlaces()
-	switch {
-	case len(path) == 1:
-		return places[[2]string{"", path[0]}]
-	case len(path) == 2 && path[0] != "":
-		return places[[2]string{path[0], path[1]}]
+// maxBare is the size of a buffer that is large enough for most names.
+const maxBare = 64
+
+// appendBare appends a name in lower case and without separators: hasmore for has_more.
+func appendBare(out []byte, name string) []byte {
+	for _, c := range []byte(name) {
+		switch {
+		case c >= 'A' && c <= 'Z':
+			out = append(out, c+'a'-'A')
+		case !strings.ContainsRune("_-. @$:", rune(c)):
+			out = append(out, c)
+		}
 	}
-	return nil
+	return out
+}
+
+// TotalOf returns a number of items or pages: an integer, an integer as text, or an object such as
+// {"value": 25}. It reports in least whether there may be more, as in {"value": 10000, "relation":
+// "gte"}, and in ok whether the value is such a number.
+func TotalOf(v any) (n int, least, ok bool) {
+	if object, isObject := value.Members(v); isObject {
+		v, _ = object.Get("value")
+		relation, _ := object.Get("relation")
+		least = relation == "gte" || relation == "gt"
+	}
+	text, _ := value.Text(v)
+	n, err := strconv.Atoi(text)
+	return n, least, err == nil && strconv.Itoa(n) == text && n >= 0
 }

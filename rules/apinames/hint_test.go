@@ -8,22 +8,63 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
-func TestEveryHintIsAtItsPlace(t *testing.T) {
-	for place, path := range apinames.HintPaths() {
-		require.Equal(t, path, apinames.HintAt(place))
-		places := apinames.HintPlaces(path.Keys)
-		require.Contains(t, places, place)
-		for _, other := range places {
-			require.Equal(t, path.Keys, apinames.HintAt(other).Keys)
+func TestAHintIsFoundInAnySpelling(t *testing.T) {
+	for kind, names := range map[apinames.HintKind][]string{
+		apinames.HintTotal: {
+			"total", "Total", "TOTAL", "totalCount", "total_count", "TotalCount", "total-count", "rowCount", "recordsTotal",
+			"recordsFiltered", "num_results", "found", "matched", "numberMatched", "total_entries", "RecordCount", "item_count",
+			"numFound", "@odata.count", "odata.count", "hitCount", "total-results", "TotalRecords", "totalRows", "number_of_results",
+		},
+		apinames.HintPages: {"totalPages", "total_pages", "TotalPages", "pages", "PageCount", "num-pages", "last_page"},
+		apinames.HintNext:  {"next", "Next", "nextPageToken", "next_page_token", "NextToken", "@odata.nextLink", "next-cursor"},
+		apinames.HintMore:  {"hasMore", "has_more", "HasMore", "more", "MoreAvailable", "IsTruncated", "has-next-page"},
+		apinames.HintLast:  {"isLast", "is_last", "last", "IsLastPage", "eof", "end_of_stream", "lastPage"},
+	} {
+		for _, name := range names {
+			require.True(t, apinames.IsHint(name, kind), "%s is no %s", name, kind)
 		}
+	}
+	for _, name := range []string{"", "_", "id", "totally", "subtotal", "next_of_kin", "counter", "pagesize"} {
+		require.Empty(t, apinames.HintsOf(name), name)
+	}
+	for _, name := range []string{"meta", "Meta", "page_info", "pageInfo", "response_metadata", "_links", "search-results"} {
+		require.True(t, apinames.HoldsHints(name), name)
+	}
+	require.False(t, apinames.HoldsHints("next"))
+}
+
+func TestAFlagHasTheMeaningOfItsName(t *testing.T) {
+	for name, kind := range map[string]apinames.HintKind{
+		"hasMore": apinames.HintMore, "Next": apinames.HintMore, "incomplete": apinames.HintMore,
+		"last_page": apinames.HintLast, "Complete": apinames.HintLast, "final": apinames.HintLast, "total": "", "": "",
+	} {
+		require.Equal(t, kind, apinames.FlagKind(name), name)
 	}
 }
 
-func TestOtherPathsHaveNoHints(t *testing.T) {
-	for _, path := range [][]string{
-		{}, {""}, {"id"}, {"meta"}, {"next", "total"}, // next is no container
-		{"meta", ""}, {"meta", "meta"}, {"meta", "total", "total"}, {"meta", "meta", "total"},
+func TestATotalMayBeALowerBound(t *testing.T) {
+	for _, c := range []struct {
+		v     any
+		n     int
+		least bool
+		ok    bool
+	}{
+		{25, 25, false, true},
+		{"25", 25, false, true},
+		{0, 0, false, true},
+		{map[string]any{"value": 25}, 25, false, true},
+		{map[string]any{"value": 25, "relation": "eq"}, 25, false, true},
+		{map[string]any{"value": 10000, "relation": "gte"}, 10000, true, true},
+		{-1, -1, false, false},
+		{"025", 25, false, false},
+		{true, 0, false, false},
+		{nil, 0, false, false},
 	} {
-		require.Empty(t, apinames.HintPlaces(path), path)
+		n, least, ok := apinames.TotalOf(c.v)
+		require.Equal(t, c.ok, ok, "%#v", c.v)
+		if ok {
+			require.Equal(t, c.n, n)
+			require.Equal(t, c.least, least)
+		}
 	}
 }

@@ -1,8 +1,8 @@
 package evidence
 
 import (
+	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -90,7 +90,8 @@ func (w *Watcher) Hints() *rules.Hints {
 
 // A hinted is a value of a response that may describe its list.
 type hinted struct {
-	place  int // index in [apinames.HintPlaces], for a value in the body
+	path   []string // path of a value in the body
+	rank   int      // rank of its name; see [apinames.Hint]
 	kind   apinames.HintKind
 	at     string // place of the value, for messages
 	value  any
@@ -112,36 +113,47 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	return found
 }
 
-// hintsInBody returns the hints in the body of the last response, in the order of their
-// places. The list is not nil.
+// hintsInBody returns the hints in the body of the last response, those nearest to the root first.
+// The list is not nil.
 func (w *Watcher) hintsInBody() []hinted {
 	found := []hinted{}
 	if w.page.Visit == nil {
 		return found
 	}
-	add := func(path []string, v any) {
-		for _, place := range apinames.HintPlaces(path) {
-			hint := apinames.HintAt(place)
-			at := language.Read{Root: "body", Path: hint.Keys}
-			found = append(found, hinted{place, hint.Kind, at.String(), v, true, readsTo(hint.Keys)})
-		}
-	}
 	want := func(path []string) (value, members bool) {
-		return len(apinames.HintPlaces(path)) > 0, len(path) == 1 && apinames.HoldsHints(path[0])
+		members = w.holdsHints(path)
+		return !members && len(apinames.HintsOf(path[len(path)-1])) > 0, members
 	}
 	err := w.page.Visit(want, func(path []string, v any) {
-		add(path, v)
-		if members, isObject := v.(map[string]any); isObject && len(path) == 1 { // a hint and a container
-			for name, inner := range members {
-				add([]string{path[0], name}, inner)
-			}
+		for _, hint := range apinames.HintsOf(path[len(path)-1]) {
+			at := language.Read{Root: "body", Path: path}
+			found = append(found, hinted{path, hint.Rank, hint.Kind, at.String(), v, true, readsTo(path)})
 		}
 	})
 	if err != nil {
 		return found[:0]
 	}
-	slices.SortFunc(found, func(a, b hinted) int { return a.place - b.place })
+	slices.SortStableFunc(found, func(a, b hinted) int {
+		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
+	})
 	return found
+}
+
+// maxHintDepth is the largest number of objects with hints within each other, besides those that
+// hold the items.
+const maxHintDepth = 2
+
+// holdsHints reports whether the object at a path may describe the list: it holds the items, or it
+// has the name of an object with hints, in the root or in such an object.
+func (w *Watcher) holdsHints(path []string) bool {
+	holds := 0 // number of keys that lead to the items
+	if field := w.Subject.job.Spec().DataField; field != nil {
+		for holds < len(path) && holds < len(field.Keys)-1 && path[holds] == field.Keys[holds] {
+			holds++
+		}
+	}
+	return len(path)-holds <= maxHintDepth &&
+		!slices.ContainsFunc(path[holds:], func(key string) bool { return !apinames.HoldsHints(key) })
 }
 
 // compareTotals corrects the total of the last page by the total of the first. A total that equals
@@ -175,7 +187,7 @@ func (w *Watcher) noticeTotal() {
 		return
 	}
 	if hints := w.Hints(); hints.Total != nil {
-		total, _ := totalOf(hints.Total)
+		total, _, _ := apinames.TotalOf(hints.Total)
 		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt}
 	}
 }
@@ -203,12 +215,12 @@ func note(hints *rules.Hints, c *rules.Context, hint hinted) {
 	at, v := hint.at, hint.value
 	switch hint.kind {
 	case apinames.HintTotal:
-		n, ok := totalOf(v)
+		n, least, ok := apinames.TotalOf(v)
 		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
-			hints.Total, hints.TotalAt = n, at
+			hints.Total, hints.TotalAt, hints.TotalIsLeast = n, at, least
 		}
 	case apinames.HintPages:
-		if n, ok := totalOf(v); hints.Pages == nil && ok {
+		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
 			hints.Pages, hints.PagesAt = n, at
 		}
 	case apinames.HintNext:
@@ -216,28 +228,21 @@ func note(hints *rules.Hints, c *rules.Context, hint hinted) {
 			hints.Next, hints.NextAt = v, at
 		}
 	case apinames.HintMore, apinames.HintLast:
-		if flag, ok := v.(bool); ok && hints.More == nil {
+		if flag, ok := flagOf(v, hint.kind); ok && hints.More == nil {
 			hints.More, hints.MoreAt = flag == (hint.kind == apinames.HintMore), at
 		}
 	}
 }
 
-// totalOf returns a number of items or pages from an integer, an integer as text, or an object such
-// as {"value": 25}. It reports false for anything else.
-func totalOf(v any) (int, bool) {
-	if object, ok := value.Members(v); ok {
-		v, _ = object.Get("value")
+// flagOf returns the value of a flag, and whether it is one. A number is a flag only if its name is
+// not also that of the number of a page.
+func flagOf(v any, kind apinames.HintKind) (flag, ok bool) {
+	if text, isText := value.Text(v); isText && (kind == apinames.HintMore || v != 0 && v != 1) {
+		text = strings.ToLower(text)
+		yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
+		return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
 	}
-	switch n := v.(type) {
-	case int:
-		return n, n >= 0
-	case int64:
-		return int(n), n >= 0
-	case string:
-		parsed, err := strconv.Atoi(n)
-		return parsed, err == nil && strconv.Itoa(parsed) == n && parsed >= 0
-	}
-	return 0, false
+	return false, false
 }
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
