@@ -139,7 +139,8 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 const findingMissing = "audit.missing"
 
 // A Presence records the paths that child jobs read in the items of their parents and that no item
-// has had. If a job has no partition, such paths are probably misspelt, and its lists are missing.
+// has had. Such paths are probably misspelt: partitions are missing, their requests lack a parameter,
+// or their items a value.
 // The zero Presence is empty.
 type Presence struct {
 	mu      sync.Mutex

@@ -108,9 +108,12 @@ func (t *Tally) ordered(err error) []EndedResult {
 	list, complete := make([]EndedResult, len(t.all)), true
 	for i, job := range t.all {
 		r := t.results[job]
-		if f := t.finding(job); f != nil && err == nil {
+		for _, f := range t.findings(job) {
+			if err != nil {
+				break
+			}
 			f.Message, f.Because = t.redactor.String(f.Message), t.redactor.String(f.Because)
-			r.Findings = append(r.Findings, *f)
+			r.Findings = append(r.Findings, f)
 			t.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", r.Job, f.Message), "event", "suspect", "job", r.Job, "finding", f.ID)
 		}
 		switch {
@@ -132,16 +135,19 @@ func (t *Tally) ordered(err error) []EndedResult {
 	return list
 }
 
-// finding returns the finding about the partitions of a job, or about their absence. It returns nil
-// if there is none.
-func (t *Tally) finding(job *compile.Job) *trace.Finding {
-	switch n := t.results[job].Partitions; {
-	case n == nil:
+// findings returns the findings about the partitions of a job, or about their absence.
+func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
+	partitions := t.results[job].Partitions
+	if partitions == nil {
 		return nil
-	case n.Count == 0:
-		return t.found.Finding(job)
 	}
-	return t.seen[job].Finding(job)
+	if f := t.found.Finding(job); f != nil {
+		found = append(found, *f)
+	}
+	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
+		found = append(found, *f)
+	}
+	return found
 }
 
 // logPartitions logs how the partitions of each job ended.
