@@ -55,6 +55,9 @@ type ListFacts struct {
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
+	Nested     int    `expr:"nested" doc:"items that say that a list within them is truncated, which no job reads to its end"`
+	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
+	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 }
 
@@ -190,6 +193,11 @@ var auditTable = audits([]Rule{
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
+	{ID: "audit.nested", Auditing: Auditing{Evidence: OfList, Also: always},
+		Source: `list.nested > 0`,
+		Clause: "items say that a list within them is truncated, and no job reads the rest",
+		Message: `{list.nested} {list.nested == 1 ? "item has" : "items have"} {list.nestedSign}, and no job reads the rest: ` +
+			"add a job with {list.nestedFor}"},
 	{ID: windowAudit, Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",

@@ -134,6 +134,20 @@ func FlagKind(name string) HintKind {
 	return ""
 }
 
+// pagers are bare names that have no other meaning than a page of a list, unlike total or done.
+var pagers = []string{
+	"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "islast", "islastpage", "totalcount", "totalresults",
+	"totalrecords", "totalelements", "totalsize", "totalhits", "odatacount", "nextpage", "nexturl", "nextpageurl", "nextlink",
+	"nextpagetoken", "nexttoken", "nextcursor", "odatanextlink", "startat", "startindex", "maxresults", "perpage", "pagesize", "offset",
+}
+
+// OfPage reports whether a key has no other meaning than a page of a list.
+func OfPage(key string) bool {
+	var buffer [maxBare]byte
+	bare := string(appendBare(buffer[:0], key))
+	return slices.Contains(pagers, bare)
+}
+
 // maxBare is the size of a buffer that is large enough for most names.
 const maxBare = 64
 

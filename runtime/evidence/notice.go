@@ -32,6 +32,8 @@ type Noticed struct {
 	Had       []string `json:"had,omitempty"`       // watched paths that a response had
 	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
 
+	Nests bool `json:"nests,omitempty"` // whether items have lists that say whether they are complete
+
 	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
 }
 
@@ -61,6 +63,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		w.noticeCycle(request, before, sent, known)
 	}
 	w.noticeTotal()
+	w.noticeNested()
 	w.noticeMoved()
 	w.noticePaths()
 	w.noticeError()

@@ -1,0 +1,120 @@
+package document
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// A NestedList is an object within an item that has a list and says whether the list is complete,
+// such as {"nodes": […], "pageInfo": {"hasNextPage": true}}.
+type NestedList struct {
+	Path  []string // path of the object in the item
+	Sign  []string // path of the value that says that there is more; nil if there is no more
+	Value string   // the value as JSON
+}
+
+// maxNested is the largest number of objects within each other that are searched for nested lists.
+const maxNested = 4
+
+// NestedLists calls f with the nested lists of an item, which is a valid JSON value without
+// insignificant whitespace. The root of the item, and its node, are no nested lists: an item has
+// lists and numbers of its own.
+func NestedLists(item []byte, f func(NestedList)) { nestedLists(item, nil, f) }
+
+func nestedLists(object []byte, path []string, f func(NestedList)) {
+	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested {
+		return
+	}
+	var signs nestedSigns
+	for key, span := range scan.Members(object) {
+		raw := span.Of(object)
+		switch raw[0] {
+		case '[':
+			if signs.lists++; signs.list == nil {
+				signs.list = raw
+			}
+		case '{':
+			name := string(scan.Unquote(key.Of(object)))
+			if apinames.HoldsHints(name) {
+				for inner, at := range scan.Members(raw) {
+					signs.add(scan.Unquote(inner.Of(raw)), at.Of(raw), name)
+				}
+			}
+			nestedLists(raw, append(slices.Clip(path), name), f)
+		default:
+			signs.add(scan.Unquote(key.Of(object)), raw, "")
+		}
+	}
+	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
+	if !isItem && signs.lists == 1 {
+		if nested, ok := signs.nested(path); ok {
+			f(nested)
+		}
+	}
+}
+
+// nestedSigns are the signs of a nested list that an object has.
+type nestedSigns struct {
+	lists int
+	list  []byte // the first list
+	found []nestedSign
+	paged bool // whether a sign means nothing but a page of a list
+}
+
+// A nestedSign is a value that says something about a list.
+type nestedSign struct {
+	path []string
+	kind apinames.HintKind
+	raw  []byte
+}
+
+// add adds a member of the object, or of an object with hints in it.
+func (s *nestedSigns) add(name, raw []byte, within string) {
+	if apinames.OfPage(string(name)) {
+		s.paged = true
+	}
+	for _, hint := range apinames.HintsOf(string(name)) {
+		path := []string{string(name)}
+		if within != "" {
+			path = []string{within, string(name)}
+		}
+		s.found = append(s.found, nestedSign{path, hint.Kind, raw})
+	}
+}
+
+// nested returns the nested list at a path. It reports false if the signs may have another meaning.
+func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
+	nested.Path = path
+	for _, sign := range s.found {
+		more := false
+		switch value := string(sign.raw); sign.kind {
+		case apinames.HintMore:
+			more = value == "true"
+			ok = ok || more || value == "false"
+		case apinames.HintLast:
+			more = value == "false"
+			ok = ok || more || value == "true"
+		case apinames.HintTotal:
+			total, err := strconv.Atoi(value)
+			more = err == nil && total > s.length(total)
+			ok = ok || err == nil
+		}
+		if more && nested.Sign == nil {
+			nested.Sign, nested.Value = append(slices.Clip(path), sign.path...), string(sign.raw)
+		}
+	}
+	return nested, ok && s.paged
+}
+
+// length returns the number of elements of the list, but at most limit.
+func (s *nestedSigns) length(limit int) (n int) {
+	for range scan.Members(s.list) {
+		if n++; n >= limit {
+			break
+		}
+	}
+	return n
+}

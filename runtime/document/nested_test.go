@@ -1,0 +1,44 @@
+package document_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+func TestAListWithinAnItemMaySayThatItIsTruncated(t *testing.T) {
+	for item, want := range map[string]string{
+		`{"lines":{"data":[1],"has_more":true}}`:                           "lines.has_more=true",
+		`{"lines":{"data":[1],"hasMore":false}}`:                           "lines",
+		`{"lines":{"data":[1,2],"totalCount":2}}`:                          "lines",
+		`{"lines":{"data":[1,2],"totalCount":3}}`:                          "lines.totalCount=3",
+		`{"lines":{"data":[1],"isLast":false}}`:                            "lines.isLast=false",
+		`{"lines":{"records":[1],"totalSize":1,"done":false}}`:             "lines.done=false",
+		`{"fields":{"comment":{"comments":[1],"total":7,"maxResults":1}}}`: "fields.comment.total=7",
+		`{"node":{"a":{"nodes":[1],"pageInfo":{"hasNextPage":true}}}}`:     "node.a.pageInfo.hasNextPage=true",
+		`{"a":{"b":{"c":{"data":[],"has_more":true}}}}`:                    "a.b.c.has_more=true",
+		`{"data":[1],"has_more":true,"total_count":9}`:                     "", // of the item itself
+		`{"node":{"data":[1],"has_more":true}}`:                            "",
+		`{"invoice":{"lines":[1],"total":120}}`:                            "", // an amount
+		`{"cart":{"products":[1],"item_count":3}}`:                         "",
+		`{"task":{"steps":[1],"done":false}}`:                              "",
+		`{"lines":{"has_more":true}}`:                                      "", // no list
+		`{"lines":{"data":[1],"more":[2],"has_more":true}}`:                "", // two lists
+		`{"lines":{"data":[1],"has_more":"true"}}`:                         "",
+		`{"lines":{"data":[1],"info":{"total":12}}}`:                       "",
+		`[1]`: "", `7`: "", `{}`: "", `{"lines":null}`: "",
+	} {
+		var got []string
+		document.NestedLists([]byte(item), func(list document.NestedList) {
+			text := strings.Join(list.Path, ".")
+			if list.Sign != nil {
+				text = strings.Join(list.Sign, ".") + "=" + list.Value
+			}
+			got = append(got, text)
+		})
+		require.Equal(t, want, strings.Join(got, " "), item)
+	}
+}

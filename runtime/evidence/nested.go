@@ -1,0 +1,87 @@
+package evidence
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// The number of items that are searched for lists within them as long as none was found: of the
+// first page, and of a later one. The items of a list are usually alike.
+const (
+	firstSearched = 16
+	laterSearched = 2
+)
+
+// noticeNested notices items that say that a list within them is truncated, if no child of the job
+// reads such lists. Once an item has a list that says whether it is complete, all items are searched,
+// apart from those in the middle of a very large page.
+func (w *Watcher) noticeNested() {
+	n, ends := w.Noticed, w.page.Ends
+	if !n.Nests {
+		most := laterSearched
+		if w.Context.Page == 1 {
+			most = firstSearched
+		}
+		for _, item := range ends[:min(most, len(ends))] {
+			document.NestedLists(item, func(document.NestedList) { n.Nests = true })
+		}
+	}
+	switch {
+	case !n.Nests:
+	case w.page.Bytes > maxErrorBody:
+		for _, item := range ends {
+			w.countNested(item)
+		}
+	default:
+		for item := range w.page.Items.All() {
+			w.countNested(item)
+		}
+	}
+}
+
+// countNested counts an item with a truncated list that no child of the job reads.
+func (w *Watcher) countNested(item []byte) {
+	f, counted := &w.Facts, false
+	document.NestedLists(item, func(list document.NestedList) {
+		if list.Sign == nil || counted || w.passesOver(list.Path) {
+			return
+		}
+		counted = true
+		if f.Nested++; f.Nested > 1 {
+			return
+		}
+		path := rules.FormatPath("item", list.Sign)
+		f.NestedSign = strings.TrimPrefix(path, "item.") + " = " + value.Clip(list.Value, 60)
+		f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q}}`, w.Subject.job.ID())
+		if flag := map[string]string{"true": path, "false": "not " + path}[list.Value]; flag != "" {
+			f.NestedFor = fmt.Sprintf(`"for": {"item": {"items": %q, "when": %q}}`, w.Subject.job.ID(), flag)
+		}
+	})
+}
+
+// passesOver reports whether a list within the items is read by a child of the job, or removed.
+func (w *Watcher) passesOver(path []string) bool {
+	job, name := w.Subject.job, strings.ToLower(path[len(path)-1])
+	removes := func(f compile.ItemField) bool {
+		return f.Rule.Role == rules.Remove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
+	}
+	reads := func(child *compile.Job) bool {
+		spec := child.Spec()
+		text, _ := value.Marshal(spec.Params)
+		told := []string{spec.ID, spec.Endpoint, spec.DataType, string(text)}
+		if spec.DataField != nil {
+			told = append(told, spec.DataField.Text)
+		}
+		return slices.ContainsFunc(told, func(s string) bool { return strings.Contains(strings.ToLower(s), name) }) ||
+			slices.ContainsFunc(child.ItemPaths, func(read []string) bool {
+				return len(read) >= len(path) && slices.Equal(read[:len(path)], path)
+			})
+	}
+	return slices.ContainsFunc(job.Shape.Fields, removes) || slices.ContainsFunc(job.Children, reads)
+}
