@@ -46,6 +46,10 @@ type ListFacts struct {
 	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
+	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
+	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
+	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
+
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
@@ -165,6 +169,11 @@ var auditTable = audits([]Rule{
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
+	{ID: "audit.twice", Auditing: Auditing{Evidence: OfList, Also: always},
+		Source: `list.twice > 0`,
+		Clause: "an item occurs twice on one page",
+		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
+			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
 	{ID: "audit.shrunk", Auditing: Auditing{Evidence: OfList},
 		Source: `list.shrunk > 0`,
 		Clause: "a total decreases while requests name positions in the list",

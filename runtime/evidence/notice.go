@@ -168,6 +168,11 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 			continue
 		case had&0xffff == page:
 			n.Ambiguous = n.Ambiguous || had != now
+			if f := &n.Facts; had == now && w.listsOf() == nil {
+				if f.Twice++; f.Twice == 1 {
+					f.TwicePage, f.TwiceID = w.Context.Page, value.Clip(string(id), 60)
+				}
+			}
 			continue
 		case had>>16 == now>>16:
 			n.Facts.Duplicates++
