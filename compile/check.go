@@ -17,6 +17,12 @@ const maxPairs = 250_000
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
+	j.steps = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
+		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
+		ofResponse := func(r language.Read) bool { return slices.ContainsFunc([]string{"body", "items", "count", "header", "link"}, r.Is) }
+		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
+			!slices.ContainsFunc(stop.Reads, ofResponse)
+	})
 	c.filterOfNoItem(j)
 	if len(j.Stops) == 0 {
 		return

@@ -41,6 +41,7 @@ type Job struct {
 	Functions  []language.Function    // added functions that the rules call
 
 	ends   bool         // a rule other than a guard may end the list
+	steps  bool         // a rule of the configuration may end the list by its requests alone
 	common rules.Object // parameters of every request (api.http.defaultOptions.params)
 }
 
@@ -268,6 +269,10 @@ func (j *Job) Spec() *rules.Job { return &j.Set.Job }
 
 // Ends reports whether a rule other than a guard may end the list.
 func (j *Job) Ends() bool { return j.ends }
+
+// EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
+// the responses are, as a list that is read day by day.
+func (j *Job) EndsByRequest() bool { return j.steps }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }

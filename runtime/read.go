@@ -157,6 +157,9 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 	if !known {
 		r.state.Exchanges.Put(exchange, uint64(c.Page))
 	}
+	if c.EmptyPages++; c.Count > 0 || r.job.EndsByRequest() {
+		c.EmptyPages = 0
+	}
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0

@@ -558,6 +558,9 @@ type Guards struct {
 	// An earlier request is repeated, and nothing that rules read has changed; do not use it for lists
 	// with a constant scroll token; default "ignore".
 	RepeatedRequest string `config:"repeatedRequest"`
+	// Number of pages in a row without an item at which the run fails, unless a rule of `stopRules`
+	// ends the list by `state` or `sent` alone; default 20.
+	EmptyPages int `config:"emptyPages"`
 	// Number of pages at which the run fails; default 100000.
 	MaxPages int `config:"maxPages"`
 	// Paths in the response that the same-page check ignores.
