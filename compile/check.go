@@ -3,6 +3,7 @@ package compile
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -19,11 +20,14 @@ func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
 	j.steps = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
 		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
-		ofResponse := func(r language.Read) bool { return slices.ContainsFunc([]string{"body", "items", "count", "header", "link"}, r.Is) }
+		ofResponse := func(r language.Read) bool {
+			return slices.ContainsFunc([]string{"body", "items", "count", "header", "link"}, r.Is)
+		}
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
 			!slices.ContainsFunc(stop.Reads, ofResponse)
 	})
 	c.filterOfNoItem(j)
+	c.droppedParams(j)
 	if len(j.Stops) == 0 {
 		return
 	}
@@ -248,6 +252,27 @@ func (c *compilation) overriddenParams(j *Job) {
 		text, _ := value.Text(own)
 		c.found.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
 			e.Rule.Target, value.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
+	}
+}
+
+// droppedParams finds parameters of the job that only the first request has: the next ones bring
+// items that do not match them. A link of the API may contain them.
+func (c *compilation) droppedParams(j *Job) {
+	if c.set.IncludeParams || !j.Paged() {
+		return
+	}
+	var dropped []string
+	for _, m := range c.set.Job.Params {
+		sets := func(e *language.Expression) bool {
+			return e.Rule.Role.Addresses() || e.Rule.Role == rules.Param && (e.Rule.Target == "" || e.Rule.Target == m.Name)
+		}
+		if !slices.ContainsFunc(j.NextParts, sets) {
+			dropped = append(dropped, m.Name)
+		}
+	}
+	if dropped != nil {
+		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, `to send them with every request, set "includeParams": true`,
+			"only the first request has the params of %s: %s", j.ID(), strings.Join(dropped, ", "))
 	}
 }
 

@@ -112,6 +112,24 @@ func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]strin
 	return paths
 }
 
+// GivesOf reports whether a parameter, a header or a field of the job, or of one below it, is read at a
+// path of the item that the job runs for. Without it, partitions run, but with other requests.
+func (j *Job) GivesOf(path []string) bool {
+	whole := append([]string{j.For[0].Name}, path...)
+	reads := func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
+	for _, below := range j.Below() {
+		for _, f := range below.Shape.Fields {
+			if slices.ContainsFunc(f.Reads, reads) {
+				return true
+			}
+		}
+		if anyReads(below.Binds, reads) {
+			return true
+		}
+	}
+	return false
+}
+
 // Below returns the job and all jobs below it, parents first.
 func (j *Job) Below() []*Job {
 	all := []*Job{j}

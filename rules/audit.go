@@ -50,6 +50,10 @@ type ListFacts struct {
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
 
+	LostParams string `expr:"lostParams" doc:"parameters that requests after the first lack, if pages have another size from the second on; empty: none"`
+	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
+	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
+
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
@@ -174,6 +178,11 @@ var auditTable = audits([]Rule{
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
+	{ID: "audit.lostParams", Auditing: Auditing{Evidence: OfList, Also: always},
+		Source: `list.lostParams != ""`,
+		Clause: "the page size changes with the second request, which lacks parameters of the first",
+		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
+			"so later items may not match; send the parameters with every request (includeParams)"},
 	{ID: "audit.shrunk", Auditing: Auditing{Evidence: OfList},
 		Source: `list.shrunk > 0`,
 		Clause: "a total decreases while requests name positions in the list",

@@ -188,8 +188,9 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job, or nil if there is none.
-func (p *Presence) Finding(job *compile.Job) *trace.Finding {
+// Finding returns the finding about a job, or nil if there is none. If partitions ran, only the paths of
+// what they send and add to items count: a condition may be about a path that items seldom have.
+func (p *Presence) Finding(job *compile.Job, ran bool) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
@@ -197,7 +198,12 @@ func (p *Presence) Finding(job *compile.Job) *trace.Finding {
 	}
 	var paths []string
 	for _, path := range p.missing[job] {
-		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
+		if !ran || job.GivesOf(path) {
+			paths = append(paths, rules.FormatPath(job.For[0].Name, path))
+		}
+	}
+	if paths == nil {
+		return nil
 	}
 	return &trace.Finding{ID: findingMissing, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
 		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}

@@ -3,6 +3,7 @@ package evidence
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -32,7 +33,9 @@ type Noticed struct {
 	Had       []string `json:"had,omitempty"`       // watched paths that a response had
 	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
 
-	Nests bool `json:"nests,omitempty"` // whether items have lists that say whether they are complete
+	Sizes [2]int `json:"sizes,omitzero"`  // number of items on the first two pages
+	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
+	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
 
 	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
 }
@@ -63,6 +66,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		w.noticeCycle(request, before, sent, known)
 	}
 	w.noticeTotal()
+	w.noticeSize(sent)
 	w.noticeNested()
 	w.noticeMoved()
 	w.noticePaths()
@@ -98,6 +102,41 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
 	}
 	return true
+}
+
+// noticeSize notices that page 1 has as many items as one of its parameters says, that page 2 has
+// another number, and that its request lacks the parameter. The last page may be smaller, so page 3
+// decides.
+func (w *Watcher) noticeSize(sent trace.Sent) {
+	c, n := w.Context, w.Noticed
+	if c.Page <= len(n.Sizes) {
+		n.Sizes[c.Page-1] = c.Count
+	}
+	first, second := n.Sizes[0], n.Sizes[1]
+	address := func(sent trace.Sent) string { path, _, _ := strings.Cut(sent.URL, "?"); return path }
+	if c.Page == 2 && second != first && address(n.First) == address(sent) {
+		n.Lost = lost(n.First, sent, strconv.Itoa(first))
+	}
+	if n.Lost != "" && (c.Page == 2 && second > first || c.Page == 3 && second < first && c.Count > 0) {
+		n.Facts.LostParams, n.Facts.SizeBefore, n.Facts.SizeAfter = n.Lost, first, second
+	}
+}
+
+// lost returns the names of the parameters of the first request that another one lacks, or "" if it
+// lacks none with the given value.
+func lost(first, sent trace.Sent, v string) string {
+	var names []string
+	after, found := parametersOf(sent), false
+	for _, m := range parametersOf(first) {
+		if _, has := after.Get(m.Name); !has {
+			names = append(names, m.Name)
+			found = found || shortText(m.Value) == v
+		}
+	}
+	if !found {
+		return ""
+	}
+	return value.Clip(strings.Join(names, ", "), 200)
 }
 
 // NoticeWritten records that the items of the last page are written.

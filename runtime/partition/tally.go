@@ -141,7 +141,7 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if partitions == nil {
 		return nil
 	}
-	if f := t.found.Finding(job); f != nil {
+	if f := t.found.Finding(job, partitions.Count > 0); f != nil {
 		found = append(found, *f)
 	}
 	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
