@@ -50,7 +50,7 @@ type ListFacts struct {
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
 
-	LostParams string `expr:"lostParams" doc:"parameters that requests after the first lack, if pages have another size from the second on; empty: none"`
+	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty: none"`
 	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
 	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
 

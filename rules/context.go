@@ -59,7 +59,7 @@ type Context struct {
 	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
 	RepeatedItems int `expr:"repeatedItems" resume:"saved" range:"0.." doc:"pages in a row with only unchanged items of earlier pages"`
-	EmptyPages    int `expr:"emptyPages" resume:"saved" range:"0.." doc:"pages in a row without an item; 0 if a rule of stopRules ends the list by state or sent alone"`
+	EmptyPages    int `expr:"emptyPages" resume:"saved" range:"0.." doc:"pages in a row without an item; see guards.emptyPages"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 

@@ -79,10 +79,13 @@ var builtinGuards = []Guard{
 	{ID: "emptyPages", Policy: PolicyFail, Outcome: Guarded, ExceptPolled: true,
 		Threshold: &Field{Kind: Count, Default: 20, KeboolaDefault: Off},
 		When:      `emptyPages >= ${guards.emptyPages}`,
-		Doc:       "number of pages in a row without an item at which the run fails, unless a rule of `stopRules` ends the list by `state` or `sent` alone",
-		Clause:    "${guards.emptyPages pages} in a row have no item (guards.emptyPages)",
-		Message:   "page {page} is the last of ${guards.emptyPages pages} in a row without an item: the API makes no progress (guards.emptyPages)",
-		Hint:      `if the list has such gaps, raise "guards": {"emptyPages": …}; if an empty page is its end, add "stopRules": ["count == 0"]`},
+		Doc: "number of pages in a row without an item at which the run fails, " +
+			"unless a rule of `stopRules` ends the list by `state` or `sent` alone",
+		Clause: "${guards.emptyPages pages} in a row have no item (guards.emptyPages)",
+		Message: "page {page} is the last of ${guards.emptyPages pages} in a row without an item: " +
+			"the API makes no progress (guards.emptyPages)",
+		Hint: `if the list has such gaps, raise "guards": {"emptyPages": …}; ` +
+			`if an empty page is its end, add "stopRules": ["count == 0"]`},
 	{ID: "maxPages", Policy: PolicyFail, Outcome: Guarded,
 		Threshold: &Field{Kind: Count, Default: 100_000, KeboolaDefault: Off}, // far above any real list
 		When:      `total.pages >= ${guards.maxPages}`,

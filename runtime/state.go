@@ -231,7 +231,8 @@ func (s *state) check(job string) error {
 	}
 	c := &s.Context.Value
 	return checkCounts(count{"restarts", s.Restarts}, count{"items of a page", s.LargestPage}, count{"pages", c.Page},
-		count{"items of a page", c.Count}, count{"bytes of a page", c.Bytes}, count{"equal pages", c.SameItems}, count{"empty pages", c.EmptyPages},
+		count{"items of a page", c.Count}, count{"bytes of a page", c.Bytes},
+		count{"equal pages", c.SameItems}, count{"empty pages", c.EmptyPages},
 		count{"pages", c.Total.Pages}, count{"items", c.Total.Items}, count{"bytes", c.Total.Bytes})
 }
 
