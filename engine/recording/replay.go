@@ -23,7 +23,7 @@ type Replayed struct {
 // A Job is the result of one job.
 type Job struct {
 	engine.JobResult
-	Because []string `json:"because,omitempty"` // the rules met on the last page, with the values that decided them
+	Because []string `json:"because,omitempty"` // the rules met on last pages, with the values that decided them, each once
 	items   []Item
 }
 
@@ -55,7 +55,9 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 func (j *Job) add(page *engine.Page) {
 	if page.Decision == trace.Stop {
 		for _, v := range page.Met() {
-			j.Because = append(j.Because, v.Rule+": "+v.Because)
+			if met := v.Rule + ": " + v.Because; !slices.Contains(j.Because, met) {
+				j.Because = append(j.Because, met)
+			}
 		}
 	}
 	for raw := range page.Items.All() {

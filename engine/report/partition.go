@@ -25,6 +25,8 @@ type Partition struct {
 	Pages  []engine.Record // also the one on which it failed; nil if the report does not show them
 	Rules  []Rule          // in the order in which they are evaluated; of a partition with Pages
 	Totals
+
+	failed string // ID of the job with which the run failed; "" if the trace does not end with a failed page
 }
 
 // Totals are sums over pages.
@@ -177,7 +179,7 @@ func (p *Partition) followRules() {
 }
 
 // Ended reports whether the trace has the end of the partition. The end is missing if the
-// run was killed, or is still running.
+// run failed in another job, was killed, or is still running.
 func (p *Partition) Ended() bool { return p.Last.Decision == trace.Stop }
 
 // missing reports whether the request of a page failed, or its response was no page.
@@ -187,6 +189,8 @@ func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) ==
 func (p *Partition) Ending() string {
 	last := p.Last
 	switch {
+	case !p.Ended() && p.failed != "":
+		return fmt.Sprintf("did not go on after page %d, since the run failed in job %s", last.Page, p.failed)
 	case !p.Ended():
 		return fmt.Sprintf("the trace has no end: the run was killed after page %d, or is still running", last.Page)
 	case last.Skipped:

@@ -41,6 +41,7 @@ type Rule struct {
 // Read reads a trace of `stopwhen run --trace`: one JSON object per page.
 func Read(name string, r io.Reader) (*Run, error) {
 	run := &Run{Name: name}
+	failed := "" // the job that ended the run, if the last page says so
 	lines := bufio.NewReader(r)
 	for n, last := 1, false; !last; n++ {
 		line, err := readLine(lines)
@@ -61,6 +62,9 @@ func Read(name string, r io.Reader) (*Run, error) {
 			return nil, fmt.Errorf("line %d is not a page of a trace: job, page or decision is missing", n)
 		default:
 			run.add(page)
+			if failed = ""; page.Error != nil && !page.Skipped {
+				failed = page.Job
+			}
 		}
 	}
 	if len(run.Jobs) == 0 {
@@ -68,6 +72,9 @@ func Read(name string, r io.Reader) (*Run, error) {
 	}
 	for _, j := range run.Jobs {
 		j.end()
+		for _, p := range j.Partitions {
+			p.failed = failed
+		}
 	}
 	run.setLabels()
 	return run, nil

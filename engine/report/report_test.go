@@ -79,6 +79,19 @@ func TestATraceWithoutAnEndSaysSo(t *testing.T) {
 	require.Contains(t, html(t, run), `<span class="outcome unfinished">unfinished</span>`)
 }
 
+// TestATraceOfARunThatFailedIsNotThatOfAKilledOne has a parent that does not go on because a
+// partition of its child has failed.
+func TestATraceOfARunThatFailedIsNotThatOfAKilledOne(t *testing.T) {
+	parent, _, _ := strings.Cut(usersTrace, "\n")
+	child := `{"job":"lines","page":1,"partition":{"user":1},"request":{"method":"GET","url":"https://api.test/1"},"status":403,"verdicts":[],` +
+		`"decision":"stop","stoppedBy":[],"outcome":"failed","reason":"error","error":{"class":"api","message":"job lines, page 1: status 403"}}`
+	shown := text(t, read(t, parent+"\n"+child+"\n"))
+	require.Contains(t, shown, "job users: did not go on after page 1, since the run failed in job lines\n")
+	require.NotContains(t, shown, "killed")
+	skipped := strings.Replace(child, `"error":`, `"skipped":true,"error":`, 1)
+	require.Contains(t, text(t, read(t, parent+"\n"+skipped+"\n")), "job users: the trace has no end: the run was killed after page 1")
+}
+
 // eventful is a run that restarted, waited for a rate limit, and failed after a retry.
 const eventful = `{"job":"users","page":1,"request":{"method":"GET","url":"https://api.test/users"},"status":200,"count":2,"bytes":20,` +
 	`"verdicts":[{"rule":"samePage","met":false},{"rule":"x","met":true}],"decision":"continue","stoppedBy":[],"attempts":1,"at":0,"ms":10}` + "\n" +

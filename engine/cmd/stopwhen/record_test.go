@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -103,4 +104,18 @@ func TestARunThatIsKilledContinuesItsRecording(t *testing.T) {
 	left, err := filepath.Glob(s.path("*.partial"))
 	require.NoError(t, err)
 	require.Empty(t, left)
+}
+
+// TestAReplayOfPartitionsSaysHowTheyEnd: partitions end by equal rules, which are listed once, and a
+// job that is complete has not failed.
+func TestAReplayOfPartitionsSaysHowTheyEnd(t *testing.T) {
+	s := newStateCase(t)
+	t.Chdir(s.dir)
+	s.write(t, fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
+		{"id": "teams", "endpoint": "users/{team}", "for": {"team": {"values": ["a", "b", "c"]}}}]}}`, s.api.URL))
+	runStopwhen(t, 0, "record", "c.json", "r.har")
+	var out, stderr strings.Builder
+	require.Equal(t, 0, run([]string{"replay", "c.json", "r.har"}, strings.NewReader(""), &out, &stderr), stderr.String())
+	require.Contains(t, out.String(), "job teams: complete: 3 partitions\n    pagenum.empty: count(0) == 0\n    30 pages, 54 items")
+	require.NotContains(t, out.String(), "fails")
 }
