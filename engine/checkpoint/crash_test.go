@@ -103,6 +103,8 @@ func (d *disk) Remove(path string) error {
 	return nil
 }
 
+func (d *disk) Abs(path string) (string, error) { return path, nil }
+
 func (d *disk) SyncDir(path string) error {
 	if carryOut, err := d.do("sync directory of " + path); err != nil || !carryOut {
 		return err
@@ -216,6 +218,7 @@ type extraction struct {
 	state  bool // the run resumes
 	adds   bool // the rows are added to those of the increments before
 	kept   bool // the number of the increment is kept in a file
+	pair   bool // a second file has the same rows, and is published in the same commit
 	before int  // increments that are complete on the disk
 	form   form
 }
@@ -231,13 +234,14 @@ const simulatedPages = 5
 
 const (
 	simulatedRows  = "out/items.ndjson"
+	simulatedMore  = "out/more.ndjson"
 	simulatedTrace = "out/trace.json"
 	simulatedKept  = "kept/kept.json"
 )
 
 func (e extraction) String() string {
-	return fmt.Sprintf("a commit every %d pages, state %v, append %v, kept %v, %d increments before, form %v",
-		e.every, e.state, e.adds, e.kept, e.before, e.form)
+	return fmt.Sprintf("a commit every %d pages, state %v, append %v, kept %v, two files %v, %d increments before, form %v",
+		e.every, e.state, e.adds, e.kept, e.pair, e.before, e.form)
 }
 
 // run runs the extraction, or what is left of it.
@@ -259,6 +263,14 @@ func (e extraction) run(d *disk) error {
 		return s.End()
 	}
 	outputs := []*Output{rows}
+	if e.pair {
+		more, err := s.Rows(simulatedMore, e.form.compression)
+		if err != nil {
+			return err
+		}
+		outputs = append(outputs, more)
+	}
+	lists := len(outputs)
 	if e.state {
 		trace, err := s.Output(simulatedTrace)
 		if err != nil {
@@ -271,11 +283,13 @@ func (e extraction) run(d *disk) error {
 	}
 	for page := lastPage(s) + 1; page <= simulatedPages; page++ {
 		if page == 1 && e.form.header != "" {
-			if err := rows.WriteHeader([]byte(e.form.header)); err != nil {
-				return err
+			for _, o := range outputs[:lists] {
+				if err := o.WriteHeader([]byte(e.form.header)); err != nil {
+					return err
+				}
 			}
 		}
-		if err := writePage(increment, page, outputs); err != nil {
+		if err := writePage(increment, page, outputs[:lists], outputs[lists:]); err != nil {
 			return err
 		}
 		if err := s.Mark("job", json.RawMessage(strconv.Itoa(page)), outputs...); err != nil {
@@ -287,14 +301,18 @@ func (e extraction) run(d *disk) error {
 			}
 		}
 	}
-	c := Commitment{Append: e.adds, Kept: map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(increment))}}
+	c := Commitment{Kept: map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(increment))}}
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
-	if e.form.rewrites {
-		c.Rewrite = copyBoth
+	for i, o := range outputs[:lists] {
+		part := Part{Output: o, Append: e.adds}
+		if e.form.rewrites && i == 0 {
+			part.Rewrite = copyBoth
+		}
+		c.Parts = append(c.Parts, part)
 	}
-	if err := s.Publish(rows, c); err != nil {
+	if err := s.Publish(c); err != nil {
 		return err
 	}
 	return s.End()
@@ -321,7 +339,12 @@ func (gzipped) NewReader(r io.Reader) (io.ReadCloser, error) { return gzip.NewRe
 // open opens the state, or repairs what a run without a state left.
 func (e extraction) open(d *disk) (*Store, error) {
 	if !e.state {
-		_, err := repair(d, simulatedRows)
+		var err error
+		for _, path := range []string{simulatedMore, simulatedRows, simulatedKept} {
+			if _, failed := repair(d, path); failed != nil {
+				err = failed
+			}
+		}
 		return stateless(d), err
 	}
 	return open(d, "state.json", "test", map[string]string{"rules": "1"})
@@ -350,18 +373,21 @@ func lastPage(s *Store) int {
 	return page
 }
 
-// writePage writes two rows per page, and a line of the trace.
-func writePage(increment, page int, outputs []*Output) error {
+// writePage writes two rows per page to each file, and a line of the trace.
+func writePage(increment, page int, lists, traces []*Output) error {
 	for _, text := range []string{fmt.Sprintf("%d.%d-0\n", increment, page), fmt.Sprintf("%d.%d-1\n", increment, page)} {
-		if _, err := io.WriteString(outputs[0], text); err != nil {
+		for _, o := range lists {
+			if _, err := io.WriteString(o, text); err != nil {
+				return err
+			}
+		}
+	}
+	for _, o := range traces {
+		if _, err := fmt.Fprintf(o, "page %d.%d\n", increment, page); err != nil {
 			return err
 		}
 	}
-	if len(outputs) == 1 {
-		return nil
-	}
-	_, err := fmt.Fprintf(outputs[1], "page %d.%d\n", increment, page)
-	return err
+	return nil
 }
 
 // check compares the outputs of complete runs with those of runs that were never
@@ -392,6 +418,14 @@ func (e extraction) check(d *disk) error {
 	for increment := first; increment <= last; increment++ {
 		for page := 1; page <= simulatedPages; page++ {
 			fmt.Fprintf(&rows, "%d.%d-0\n%d.%d-1\n", increment, page, increment, page)
+		}
+	}
+	if d.live[simulatedKept+RedoSuffix] != nil {
+		return fmt.Errorf("%s is left", simulatedKept+RedoSuffix)
+	}
+	if e.pair {
+		if err := d.require(simulatedMore, e.form.compression, e.form.header+rows.String()); err != nil {
+			return err
 		}
 	}
 	if err := d.require(simulatedRows, e.form.compression, e.form.header+rows.String()); err != nil || !e.state {
@@ -494,7 +528,13 @@ func extractions() []extraction {
 		extraction{every: 1},
 		extraction{every: 1, adds: true, kept: true},
 		extraction{every: 1, adds: true, kept: true, before: 2},
-		extraction{every: 1, kept: true, before: 1})
+		extraction{every: 1, kept: true, before: 1},
+		extraction{every: 2, adds: true, kept: true, pair: true, before: 1},
+		extraction{every: 1, adds: true, kept: true, pair: true, before: 1},
+		extraction{every: 1, kept: true, pair: true},
+		extraction{every: 2, adds: true, kept: true, pair: true, before: 1, form: form{compression: gzipped{}, rewrites: true}},
+		extraction{every: 2, state: true, adds: true, kept: true, pair: true, before: 1},
+		extraction{every: 2, state: true, adds: true, pair: true, before: 1, form: form{rewrites: true}})
 }
 
 func TestPowerLossAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
@@ -529,7 +569,8 @@ func TestEverySyncIsNeeded(t *testing.T) {
 		{"of the directory of the outputs", resumed, "sync directory of out/"},
 		{"of the rows without a state", plain, "sync out/items.ndjson.partial"},
 		{"of what is appended", plain, "sync out/items.ndjson"},
-		{"of the record of the publication", plain, "sync out/items.ndjson.redo.new"},
+		{"of the record of the publication", plain, "sync kept/kept.json.redo.new"},
+		{"of the name of the record", plain, "sync out/items.ndjson.redo.new"},
 		{"of the kept values", plain, "sync kept/kept.json.new"},
 		{"of rewritten rows", rewritten, "sync out/items.ndjson.complete"},
 		{"of rewritten rows that are resumed", rewrittenState, "sync out/items.ndjson.complete"},

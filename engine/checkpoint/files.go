@@ -202,6 +202,8 @@ type fileSystem interface {
 	CopyMode(from, to string)
 	// Remove removes a file. It does nothing if the file does not exist.
 	Remove(path string) error
+	// Abs returns the absolute form of a path.
+	Abs(path string) (string, error)
 	// SyncDir makes the entries of the directory of path durable, including new and renamed files.
 	SyncDir(path string) error
 }
@@ -261,6 +263,8 @@ func (system) Remove(path string) error {
 	}
 	return nil
 }
+
+func (system) Abs(path string) (string, error) { return filepath.Abs(path) }
 
 func (system) SyncDir(path string) error {
 	dir, err := os.Open(filepath.Dir(path))

@@ -2,6 +2,7 @@ package checkpoint
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -10,27 +11,37 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// RedoSuffix is the file name ending of the record of a publication without a state: see [Repair].
+// RedoSuffix is the file name ending of the record of a publication without a state, and of the
+// files that name such a record: see [Repair].
 const RedoSuffix = ".redo"
 
 // CompleteSuffix is the file name ending of rewritten rows that are not published yet: see
 // [Commitment].
 const CompleteSuffix = ".complete"
 
-// A Commitment describes the changes that [Store.Publish] makes together with publishing an
-// output.
+// A Commitment describes the changes that [Store.Publish] makes at once.
 type Commitment struct {
-	// Append adds the rows to the existing file instead of replacing it.
-	Append bool
+	// Parts are the outputs to be published.
+	Parts []Part
 
 	// Kept holds the values for the next run, by job, as JSON objects. They become part of the
 	// state and, unless KeptFile is "", of that file, in which the values of other jobs remain.
 	Kept     map[string]json.RawMessage
 	KeptFile string
+}
+
+// A Part of a commitment is an output whose rows are published.
+type Part struct {
+	Output *Output
+
+	// Append adds the rows to the existing file instead of replacing it.
+	Append bool
 
 	// Rewrite writes the content to be published; if it is nil, the rows are published unchanged.
 	// before reads the existing file, and is nil unless Append is set and the file exists; rows
@@ -50,22 +61,34 @@ type publication struct {
 	Skip     int64                      `json:"skip,omitempty"`   // size of the header of the rows, which is not appended
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
-	Sum      string                     `json:"sum,omitempty"` // hash of the rows, with a state
+	Sum      string                     `json:"sum,omitempty"`    // hash of the rows, with a state
+	Also     []*publication             `json:"also,omitempty"`   // further files, without kept values
+	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
 
-	undone bool // the publication failed, and the file is as it was before
+	moved  bool // the file has its rows
+	undone bool // moving the rows of a file has failed, and that file is as it was before
 }
 
-// Publish publishes the rows of an output under its name, together with the values that are kept
+// parts returns the publications of the single files.
+func (p *publication) parts() []*publication {
+	if p.Name == "" {
+		return nil
+	}
+	return append([]*publication{p}, p.Also...)
+}
+
+// Publish publishes the rows of outputs under their names, together with the values that are kept
 // for the next run and, with a state, all marked data. If the process ends in the middle, the next
-// run that opens the state or the output completes the publication. The output may be nil if the
-// rows are not in a file. If the rows cannot be moved, the published file is as it was before, and
-// the publication counts as not begun.
-func (s *Store) Publish(o *Output, c Commitment) error {
+// run that opens the state, the file of kept values or one of the outputs completes the
+// publication. If rows cannot be moved before a file was replaced, the published files are as they
+// were before, and the publication counts as not begun.
+func (s *Store) Publish(c Commitment) error {
 	if err := s.repair(); err != nil { // a publication that failed in this run
 		return err
 	}
-	p, err := s.plan(o, c)
+	p, err := s.plan(c)
 	if err != nil {
+		p.discard(s.files)
 		return err
 	}
 	if err := s.begin(p); err != nil {
@@ -75,64 +98,102 @@ func (s *Store) Publish(o *Output, c Commitment) error {
 	switch {
 	case err == nil:
 		return s.end(p)
-	case p.undone:
-		return errors.Join(err, s.cancel(p))
+	case p.undone && p.undo(s.files):
+		p.discard(s.files)
+		return errors.Join(err, s.forget(p))
 	}
-	if o != nil {
-		o.published = true
+	for _, part := range c.Parts {
+		part.Output.published = true
 	}
 	return err
 }
 
-// cancel discards a publication that has changed nothing.
-func (s *Store) cancel(p *publication) error {
-	if p.Complete {
-		_ = s.files.Remove(p.from()) // the next publication replaces it
+// discard removes the rewritten rows of a publication that has changed nothing.
+func (p *publication) discard(files fileSystem) {
+	for _, part := range p.parts() {
+		if part.Complete {
+			_ = files.Remove(part.from()) // the next publication replaces it
+		}
 	}
-	return s.forget(p)
 }
 
-// plan prepares an output for its publication, and decides how to publish it.
-func (s *Store) plan(o *Output, c Commitment) (*publication, error) {
-	p := &publication{Kept: c.Kept, KeptFile: c.KeptFile}
-	if err := s.settle(); err != nil || o == nil {
+// undo removes the rows that a failed publication has appended. It reports whether all files are as
+// they were before. A file that was replaced cannot be restored.
+func (p *publication) undo(files fileSystem) bool {
+	parts := slices.DeleteFunc(p.parts(), func(part *publication) bool { return !part.moved })
+	if slices.ContainsFunc(parts, func(part *publication) bool { return !part.Append }) {
+		return false
+	}
+	return !slices.ContainsFunc(parts, func(part *publication) bool { return part.truncate(files) != nil })
+}
+
+// truncate removes the appended rows.
+func (p *publication) truncate(files fileSystem) error {
+	f, err := files.Open(p.Name, 0)
+	if err != nil {
+		return err
+	}
+	return errors.Join(f.Truncate(p.Base), f.Sync(), f.Close())
+}
+
+// plan prepares outputs for their publication. The result is not nil, even with an error.
+func (s *Store) plan(c Commitment) (*publication, error) {
+	p := &publication{}
+	if err := s.settle(); err != nil {
 		return p, err
 	}
+	for i, part := range c.Parts {
+		one := p
+		if i > 0 {
+			one = &publication{}
+			p.Also = append(p.Also, one)
+		}
+		if err := s.planPart(one, part); err != nil {
+			return p, err
+		}
+	}
+	p.Kept, p.KeptFile = c.Kept, c.KeptFile
+	return p, nil
+}
+
+// planPart prepares an output for its publication, and decides how to publish it.
+func (s *Store) planPart(p *publication, part Part) error {
+	o := part.Output
 	var before file
 	var base int64 // size of the published file
-	if c.Append {
+	if part.Append {
 		var err error
 		if before, base, err = o.earlier(); before != nil {
 			defer before.Close()
 		}
 		if err != nil {
-			return nil, ioError("open the output", err)
+			return ioError("open the output", err)
 		}
 	}
 	// Create a file even for an output without rows.
 	if _, err := s.use(o); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.complete(base > 0); err != nil {
-		return nil, ioError("write the output", err)
+		return ioError("write the output", err)
 	}
 	if err := s.sync(o); err != nil {
-		return nil, err
+		return err
 	}
 	if err := o.close(); err != nil {
-		return nil, ioError("save the output", err)
+		return ioError("save the output", err)
 	}
 	p.Name, p.Bytes = o.name, o.written.Bytes
 	if o.digest != nil {
 		p.Sum = hex.EncodeToString(o.digest.Sum(nil))
 	}
 	switch {
-	case c.Rewrite != nil:
-		return p, s.rewrite(p, o, c)
+	case part.Rewrite != nil:
+		return s.rewrite(p, part)
 	case before != nil:
-		return p, p.appendTo(before, base, o)
+		return p.appendTo(before, base, o)
 	}
-	return p, nil
+	return nil
 }
 
 // appendTo prepares a publication that adds rows to a file of size base.
@@ -154,10 +215,14 @@ func (p *publication) appendTo(before file, base int64, o *Output) error {
 
 // begin records a publication.
 func (s *Store) begin(p *publication) error {
-	if s.path == "" {
-		return p.record(s.files)
-	}
 	s.state.Publish = p
+	if s.path == "" {
+		err := p.record(s.files)
+		if err != nil {
+			s.state.Publish = nil
+		}
+		return err
+	}
 	return s.save()
 }
 
@@ -167,11 +232,11 @@ func (s *Store) end(p *publication) error {
 		s.state.Kept = map[string]json.RawMessage{}
 	}
 	maps.Copy(s.state.Kept, p.Kept)
-	if p.Name != "" {
-		e := s.state.Outputs[p.Name]
+	for _, part := range p.parts() {
+		e := s.state.Outputs[part.Name]
 		e.Partial = false
-		s.state.Outputs[p.Name] = e
-		if o := s.outputs[p.Name]; o != nil {
+		s.state.Outputs[part.Name] = e
+		if o := s.outputs[part.Name]; o != nil {
 			o.published, o.marked = true, e
 		}
 	}
@@ -180,10 +245,10 @@ func (s *Store) end(p *publication) error {
 
 // forget removes the record of a publication.
 func (s *Store) forget(p *publication) error {
+	s.state.Publish = nil
 	if s.path == "" {
 		return p.forget(s.files)
 	}
-	s.state.Publish = nil
 	return s.save()
 }
 
@@ -208,7 +273,10 @@ func (s *Store) repair() error {
 	if p == nil {
 		return nil
 	}
-	err := p.verify(s.files)
+	var err error
+	for _, part := range p.parts() {
+		err = cmp.Or(err, part.verify(s.files))
+	}
 	if err == nil {
 		err = p.carryOut(s.files)
 	}
@@ -221,31 +289,29 @@ func (s *Store) repair() error {
 	return s.end(p)
 }
 
-// Repair completes the publication of the file at path if a run without a state ended in the
-// middle of it. It reports whether there was such a publication.
+// Repair completes the publication of the file at path, or of the kept values in it, if a run
+// without a state ended in the middle of it. It reports whether there was such a publication.
 func Repair(path string) (bool, error) { return repair(system{}, path) }
 
 func repair(files fileSystem, path string) (bool, error) {
-	text, err := readFile(files, path+RedoSuffix)
-	if errors.Is(err, os.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, ioError("read "+path+RedoSuffix, err)
-	}
-	var p publication
-	if err := json.Unmarshal(text, &p); err != nil || p.Name == "" {
-		return false, &failure.Error{
-			Class: failure.State, Op: "repair", Message: path + RedoSuffix + " is damaged or was not written by stopwhen",
-			Hint: "compare " + path + " with " + path + PartialSuffix + ", then remove it",
+	p, err := readRecord(files, path)
+	if p != nil && p.Name == "" {
+		owner := strings.TrimSuffix(p.Record, RedoSuffix)
+		if p, err = readRecord(files, owner); p == nil && err == nil { // it has not begun, or was completed
+			return false, ioError("remove "+path+RedoSuffix, files.Remove(path+RedoSuffix))
 		}
 	}
-	p.Name = path
+	if p == nil || err != nil {
+		return false, err
+	}
+	if p.Record == "" {
+		p.Name = path
+	}
 	if err := p.carryOut(files); err != nil {
 		if errors.Is(err, errNoRows) {
 			err = &failure.Error{
 				Class: failure.State, Op: "repair", Message: err.Error(), Err: err,
-				Hint: "restore the file, or remove " + path + RedoSuffix + " to go on without these rows",
+				Hint: "restore the file, or remove " + p.redo() + " to go on without these rows",
 			}
 		}
 		return false, err
@@ -253,11 +319,33 @@ func repair(files fileSystem, path string) (bool, error) {
 	return true, p.forget(files)
 }
 
-// recorded reports whether a publication without a state has a record next to its file. A
-// publication by a single rename needs no record.
-func (p *publication) recorded() bool {
-	return p.Name != "" && (p.Append || p.Complete || p.KeptFile != "")
+// readRecord reads the record next to a file. It returns nil if there is none.
+func readRecord(files fileSystem, path string) (*publication, error) {
+	text, err := readFile(files, path+RedoSuffix)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, ioError("read "+path+RedoSuffix, err)
+	}
+	p := &publication{}
+	if err := json.Unmarshal(text, p); err != nil || p.Name == "" && p.Record == "" {
+		return nil, &failure.Error{
+			Class: failure.State, Op: "repair", Message: path + RedoSuffix + " is damaged or was not written by stopwhen",
+			Hint: "compare " + path + " with " + path + PartialSuffix + ", then remove it",
+		}
+	}
+	return p, nil
 }
+
+// recorded reports whether a publication without a state has a record. A publication by a single
+// rename needs no record.
+func (p *publication) recorded() bool {
+	return slices.ContainsFunc(p.parts(), func(part *publication) bool { return part.Append || part.Complete || p.KeptFile != "" })
+}
+
+// redo returns the name of the record.
+func (p *publication) redo() string { return cmp.Or(p.Record, p.Name+RedoSuffix) }
 
 // from returns the name of the file from which the rows are moved.
 func (p *publication) from() string {
@@ -267,34 +355,100 @@ func (p *publication) from() string {
 	return p.Name + PartialSuffix
 }
 
-// record saves a publication next to its file.
+// record saves a publication next to the file of kept values or, without that file, next to the
+// first file of rows. The record of several files has a name next to each of them, so that
+// every run that opens one of them finds it. A name without a record has no meaning.
 func (p *publication) record(files fileSystem) error {
 	if !p.recorded() {
 		return nil
 	}
-	text, err := json.Marshal(p)
-	if err == nil {
-		err = replaceFile(files, p.Name+RedoSuffix, append(text, '\n'))
+	saved := *p
+	if p.KeptFile != "" || len(p.Also) > 0 {
+		var err error
+		if saved, err = p.absolute(files); err != nil {
+			return ioError("save the record of the rows", err)
+		}
+		p.Record = saved.Record
+		for _, part := range p.parts() {
+			if err := writeRecord(files, part.Name+RedoSuffix, publication{Record: saved.Record}); err != nil {
+				return err
+			}
+		}
 	}
-	return ioError("save "+p.Name+RedoSuffix, err)
+	return writeRecord(files, p.redo(), saved)
 }
 
-// forget removes the record of a publication next to its file.
+func writeRecord(files fileSystem, path string, p publication) error {
+	text, err := json.Marshal(p)
+	if err == nil {
+		err = replaceFile(files, path, append(text, '\n'))
+	}
+	return ioError("save "+path, err)
+}
+
+// absolute returns a publication with absolute paths, whose record can stand in any directory.
+func (p *publication) absolute(files fileSystem) (publication, error) {
+	all, also := *p, p.Also
+	all.Also = nil
+	for _, part := range also {
+		one := *part
+		all.Also = append(all.Also, &one)
+	}
+	all.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
+	paths := []*string{&all.Name, &all.Record}
+	if p.KeptFile != "" {
+		paths = append(paths, &all.KeptFile)
+	}
+	for _, part := range all.Also {
+		paths = append(paths, &part.Name)
+	}
+	for _, path := range paths {
+		var err error
+		if *path, err = files.Abs(*path); err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// forget removes the record of a publication, and then its names.
 func (p *publication) forget(files fileSystem) error {
 	if !p.recorded() {
 		return nil
 	}
-	return ioError("remove "+p.Name+RedoSuffix, errors.Join(files.Remove(p.Name+RedoSuffix), files.SyncDir(p.Name)))
+	err := errors.Join(files.Remove(p.redo()), files.SyncDir(p.redo()))
+	for _, part := range p.parts() {
+		err = errors.Join(err, files.Remove(part.Name+RedoSuffix))
+	}
+	return ioError("remove "+p.redo(), err)
 }
 
-// carryOut moves the rows to their name and saves the kept values. It skips completed steps.
+// carryOut moves the rows to their names and saves the kept values. It skips completed steps. Rows
+// are appended before files are replaced, because only the former can be undone.
 func (p *publication) carryOut(files fileSystem) error {
-	if p.Name != "" {
-		if err := p.move(files); err != nil {
+	parts := p.parts()
+	slices.SortStableFunc(parts, func(a, b *publication) int { return cmp.Compare(a.order(), b.order()) })
+	for _, part := range parts {
+		if err := part.move(files); err != nil {
+			p.undone = part.undone
+			return err
+		}
+		part.moved = true
+	}
+	for _, part := range parts {
+		if err := part.removePartial(files); err != nil {
 			return err
 		}
 	}
 	return p.keep(files)
+}
+
+// order returns the place of a file among those of a publication.
+func (p *publication) order() int {
+	if p.Append {
+		return 0
+	}
+	return 1
 }
 
 // keep saves the kept values in their file.
@@ -325,17 +479,22 @@ func (p *publication) move(files fileSystem) error {
 		}
 		err = p.rename(files, p.from())
 	}
-	if err != nil || !p.Append && !p.Complete {
-		return err
+	return err
+}
+
+// removePartial removes the rows that the published file has now.
+func (p *publication) removePartial(files fileSystem) error {
+	if !p.Append && !p.Complete {
+		return nil
 	}
-	partial := p.Name + PartialSuffix // the published file has its rows now
+	partial := p.Name + PartialSuffix
 	return ioError("remove "+partial, errors.Join(files.Remove(partial), files.SyncDir(partial)))
 }
 
 // verify checks that the rows are unchanged, because a run without the state may have replaced
 // them.
 func (p *publication) verify(files fileSystem) error {
-	if p.Name == "" || p.Sum == "" {
+	if p.Sum == "" {
 		return nil
 	}
 	from := p.from()

@@ -9,13 +9,13 @@ import (
 
 // rewrite writes the content of a publication to a separate file, which is then renamed. The rows
 // and the existing file remain unchanged until then.
-func (s *Store) rewrite(p *publication, o *Output, c Commitment) error {
+func (s *Store) rewrite(p *publication, part Part) error {
 	p.Complete = true
 	f, err := replaced(s.files, p.from(), s.mode)
 	if err != nil {
 		return ioError("open "+p.from(), err)
 	}
-	err = s.rewriteTo(f, p, o, c)
+	err = s.rewriteTo(f, p, part)
 	if err == nil {
 		err = f.Sync()
 	}
@@ -25,10 +25,11 @@ func (s *Store) rewrite(p *publication, o *Output, c Commitment) error {
 	if err != nil {
 		_ = s.files.Remove(p.from())
 	}
-	return ioError("add columns to "+o.name, err)
+	return ioError("add columns to "+part.Output.name, err)
 }
 
-func (s *Store) rewriteTo(f file, p *publication, o *Output, c Commitment) error {
+func (s *Store) rewriteTo(f file, p *publication, part Part) error {
+	o := part.Output
 	partial, err := s.files.Open(o.path, 0)
 	if err != nil {
 		return err
@@ -40,7 +41,7 @@ func (s *Store) rewriteTo(f file, p *publication, o *Output, c Commitment) error
 	}
 	defer rows.Close()
 	var before io.ReadCloser
-	if c.Append {
+	if part.Append {
 		if before, err = o.Before(); err != nil {
 			return err
 		}
@@ -51,7 +52,7 @@ func (s *Store) rewriteTo(f file, p *publication, o *Output, c Commitment) error
 	sum := sha256.New()
 	counted := &counter{w: io.MultiWriter(f, sum)}
 	to := o.compression.NewWriter(counted)
-	if err := c.Rewrite(to, before, rows); err != nil {
+	if err := part.Rewrite(to, before, rows); err != nil {
 		return err
 	}
 	if err := to.Close(); err != nil {
@@ -75,7 +76,7 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 		return false, ioError("write the output", err)
 	}
 	p := &publication{Name: o.name}
-	if err := s.rewrite(p, o, Commitment{Rewrite: write}); err != nil {
+	if err := s.rewrite(p, Part{Output: o, Rewrite: write}); err != nil {
 		return false, err
 	}
 	err := s.files.Rename(p.from(), o.path)

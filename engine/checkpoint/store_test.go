@@ -200,8 +200,8 @@ func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
 	require.EqualValues(t, len("a2 is cut o"), s.Discarded())
 	write(a, "a2\n")
 	write(b, "b2\n")
-	require.NoError(t, s.Publish(a, Commitment{}))
-	require.NoError(t, s.Publish(b, Commitment{}))
+	require.NoError(t, s.Publish(Commitment{Parts: []Part{{Output: a}}}))
+	require.NoError(t, s.Publish(Commitment{Parts: []Part{{Output: b}}}))
 	require.NoError(t, s.Close())
 	for name, want := range map[string]string{"a": "a1\na2\n", "b": "b1\nb2\n"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))

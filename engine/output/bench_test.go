@@ -62,7 +62,9 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 		require.NoError(b, store.Mark("orders", json.RawMessage("1"), file.rows))
 		written += len(block)
 	}
-	require.NoError(b, file.publish(nil, ""))
+	part, err := file.part(nil)
+	require.NoError(b, err)
+	require.NoError(b, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
 	info, err := os.Stat(filepath.Join(dir, "orders"))
 	require.NoError(b, err)
 	b.ReportMetric(float64(info.Size())/float64(written), "size/NDJSON")

@@ -82,18 +82,14 @@ func (f *file) items() encoder {
 	return f.encoder
 }
 
-// publish publishes the items under the name of the file, together with the values kept for the
-// next run: see [checkpoint.Store.Publish]. The store saves these values if keptFile is not empty
-// or if it has a state.
-func (f *file) publish(kept map[string]json.RawMessage, keptFile string) error {
+// part completes the items, with the values that their jobs keep for the next run, and returns them
+// as a part of a commitment.
+func (f *file) part(kept map[string]json.RawMessage) (checkpoint.Part, error) {
 	if err := f.items().state(kept); err != nil {
-		return err
+		return checkpoint.Part{}, err
 	}
 	rewrite, err := f.rewrite()
-	if err != nil {
-		return err
-	}
-	return f.store.Publish(f.rows, checkpoint.Commitment{Append: f.appends, Kept: kept, KeptFile: keptFile, Rewrite: rewrite})
+	return checkpoint.Part{Output: f.rows, Append: f.appends, Rewrite: rewrite}, err
 }
 
 // lateColumns returns the number of CSV columns that are missing in the header because they

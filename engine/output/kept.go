@@ -60,6 +60,14 @@ func ReadAtMost(path string, limit int) ([]byte, error) {
 	return text, err
 }
 
+// repairKept completes the commit that an earlier run with the file of kept values has begun.
+func (p *Publisher) repairKept() error {
+	if p.options.KeptFile == "" {
+		return nil
+	}
+	return p.repair(p.options.KeptFile)
+}
+
 // readKept finds the values from which the run continues. It reads the file of kept values after
 // completing the commits of an earlier run, which may have saved some.
 func (p *Publisher) readKept() (err error) {

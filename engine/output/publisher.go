@@ -37,9 +37,13 @@ type Publisher struct {
 	options PublisherOptions
 	log     *slog.Logger
 	targets []*target
-	byJob   map[string][]*target       // targets of each job; several if its items have several types
-	queues  map[*target]*queue         // queues of targets that concurrent jobs share
-	waiting waitingItems               // items waiting in the queues
+	byJob   map[string][]*target // targets of each job; several if its items have several types
+	queues  map[*target]*queue   // queues of targets that concurrent jobs share
+	waiting waitingItems         // items waiting in the queues
+	groups  map[string][]*group  // groups of each job
+	ended   map[string]engine.JobResult
+	due     []*group                   // groups whose jobs have ended, but whose items wait
+	saved   map[string]bool            // jobs whose values for the next run are saved
 	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
 	trace   trace
 	close   []func() error
@@ -151,12 +155,15 @@ func (p *Publisher) open() error {
 	if err := p.checkResume(); err != nil {
 		return err
 	}
-	for _, open := range []func() error{p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin} {
+	for _, open := range []func() error{
+		p.repairKept, p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin,
+	} {
 		if err := open(); err != nil {
 			return err
 		}
 	}
 	p.assignJobs()
+	p.assignGroups()
 	p.engine = p.engine.With(engine.WithKept(p.options.Kept), engine.WithSkippedPages(p.Skipped))
 	if p.store.Path() != "" {
 		p.engine = p.engine.With(engine.WithResume(p.store.Jobs()))
@@ -221,17 +228,17 @@ func (p *Publisher) page(page *engine.Page) error {
 // Commit marks a job as complete, and writes its items that waited for other jobs. A file is
 // published when all of its jobs are complete.
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
-	return WriteError(errors.Join(p.endQueues(), p.endJob(job)))
+	err := p.endQueues()
+	p.endJob(job)
+	return WriteError(errors.Join(err, p.publishDue()))
 }
 
 // publishJobs publishes the items of the complete jobs.
 func (p *Publisher) publishJobs(result *engine.Result) error {
 	for _, job := range result.Completed(p.options.Reject) {
-		if err := p.endJob(job); err != nil {
-			return err
-		}
+		p.endJob(job)
 	}
-	return nil
+	return p.publishDue()
 }
 
 // beginPage removes a page that another job has begun and will request again when the run resumes.

@@ -1,11 +1,9 @@
 package output
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -22,7 +20,6 @@ type target struct {
 
 	dataType string // data type of the items; "" stands for all types
 	jobs     []string
-	ended    []engine.JobResult // results of its ended jobs
 }
 
 // openTargets opens the files of the items, or the stream.
@@ -65,12 +62,8 @@ func (p *Publisher) openTarget(place Place) error {
 		p.addStream(p.options.Options, w, place)
 		return nil
 	}
-	repaired, err := checkpoint.Repair(place.Path)
-	if err != nil {
+	if err := p.repair(place.Path); err != nil {
 		return err
-	}
-	if repaired {
-		p.log.Info(place.Path+": completed the commit that an earlier run had begun", "event", "repaired", "file", place.Path)
 	}
 	f, err := p.options.openFile(p.store, place.Path, place.DataType)
 	if err != nil {
@@ -78,6 +71,15 @@ func (p *Publisher) openTarget(place Place) error {
 	}
 	p.targets = append(p.targets, &target{file: f, dataType: place.DataType, jobs: place.Jobs})
 	return nil
+}
+
+// repair completes the commit that an earlier run has begun.
+func (p *Publisher) repair(path string) error {
+	repaired, err := checkpoint.Repair(path)
+	if repaired {
+		p.log.Info(path+": completed the commit that an earlier run had begun", "event", "repaired", "file", path)
+	}
+	return err
 }
 
 // addStream adds a stream for the items of a place.
@@ -119,19 +121,6 @@ func (t *target) lists(page *engine.Page) iter.Seq2[string, engine.Items] {
 			}
 		}
 	}
-}
-
-// has reports whether a job of the target has ended.
-func (t *target) has(job string) bool {
-	return slices.ContainsFunc(t.ended, func(ended engine.JobResult) bool { return ended.Job == job })
-}
-
-// complete reports whether all items of a job have been published.
-func (t *target) complete(job string) bool {
-	if t.file != nil {
-		return t.file.rows.Published()
-	}
-	return t.has(job)
 }
 
 // chooseModes decides which files are appended to. A job that continues from the values of an
@@ -185,111 +174,3 @@ func (p *Publisher) beginAppend(f *file) error {
 
 // carries reports whether values are kept from run to run.
 func (p *Publisher) carries() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
-
-// endJob records that a job is complete, and publishes the rows of its targets.
-func (p *Publisher) endJob(job engine.JobResult) error {
-	for _, t := range p.byJob[job.Job] {
-		if err := p.endTarget(t, job); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// endTarget records that a job of a target is complete, and publishes the rows of the target when
-// all of its jobs are complete.
-func (p *Publisher) endTarget(t *target, job engine.JobResult) error {
-	if t.has(job.Job) || t.file != nil && t.file.rows.Published() {
-		return nil
-	}
-	t.ended = append(t.ended, job)
-	q := p.queues[t]
-	switch {
-	case t.stream != nil && t.stream.waits():
-		return nil // endQueues publishes it
-	case t.stream != nil && q == nil:
-		return p.publish(t, []engine.JobResult{job})
-	case len(t.ended) < len(t.jobs) || q != nil && !q.empty():
-		return nil
-	case p.repeats(t):
-		return p.withhold(t)
-	}
-	return p.publish(t, t.ended)
-}
-
-// endQueues writes the items that wait for other jobs or for the end of a stream. It saves the
-// values of completed jobs that waited for this, even if another job of the stream has failed.
-func (p *Publisher) endQueues() error {
-	queues := p.queues
-	p.queues = nil
-	for _, t := range p.targets {
-		q := queues[t]
-		if q != nil {
-			if err := q.end(); err != nil {
-				return err
-			}
-		}
-		if t.stream == nil || !t.stream.waits() && (q == nil || len(t.ended) == len(t.jobs)) {
-			continue
-		}
-		if t.stream.waits() {
-			if err := t.stream.close(); err != nil {
-				return err
-			}
-		}
-		if err := p.publish(t, t.ended); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// publish publishes the rows of a target together with the values that the jobs keep.
-func (p *Publisher) publish(t *target, ended []engine.JobResult) error {
-	kept := map[string]json.RawMessage{}
-	for _, job := range ended {
-		if job.Kept == nil || !p.isLast(t, job.Job) {
-			continue
-		}
-		text, err := json.Marshal(job.Kept)
-		if err != nil {
-			return err
-		}
-		kept[job.Job] = text
-	}
-	if t.file != nil {
-		return t.file.publish(kept, p.options.KeptFile)
-	}
-	if len(kept) == 0 {
-		return nil
-	}
-	maps.Copy(p.kept, kept)
-	if err := t.stream.state(p.kept); err != nil || !p.carries() {
-		return err
-	}
-	return p.store.Publish(nil, checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile})
-}
-
-// isLast reports whether all other targets of a job are complete. The values for the next run are
-// saved with the last target, so that no rows can be missing.
-func (p *Publisher) isLast(t *target, job string) bool {
-	return !slices.ContainsFunc(p.byJob[job], func(other *target) bool { return other != t && !other.complete(job) })
-}
-
-// repeats reports whether the next run will request the rows of a target again, because a list
-// that continued from kept values is incomplete. The kept values have not changed, so rows added
-// now would be added twice.
-func (p *Publisher) repeats(t *target) bool {
-	return t.file != nil && t.file.appends && p.carries() && slices.ContainsFunc(t.ended, func(job engine.JobResult) bool {
-		return job.Repeats && len(p.engine.Job(job.Job).Keepers) > 0
-	})
-}
-
-// withhold leaves the rows of a file unpublished.
-func (p *Publisher) withhold(t *target) error {
-	rows := t.file.rows
-	p.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+
-		"those of this run are in %s (raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete)",
-		rows.Name(), rows.Path()), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
-	return p.store.Release(rows)
-}

@@ -29,7 +29,7 @@ type encoder interface {
 	rewrite(before io.Reader) (rewriteFunc, error)
 }
 
-// rewriteFunc is the type of [checkpoint.Commitment].Rewrite.
+// rewriteFunc is the type of [checkpoint.Part].Rewrite.
 type rewriteFunc = func(to io.Writer, before, rows io.Reader) error
 
 // rowWriter receives the output of an encoder. It is a [checkpoint.Output] or a stream.

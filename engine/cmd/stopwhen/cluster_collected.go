@@ -167,6 +167,9 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	case x.kept == "", s.Resumed():
 		return nil
 	}
+	if _, err := checkpoint.Repair(x.keptPath); err != nil {
+		return err
+	}
 	found, err := output.ReadKept(x.kept)
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
@@ -284,6 +285,46 @@ func (r *brokenRun) run(t *testing.T, program string, how int) (status int, stde
 		return 128 + int(wait.Signal()), b.String()
 	}
 	return cmd.ProcessState.ExitCode(), b.String()
+}
+
+// TestTheFilesOfATreeArePublishedTogether lets the disk be full when rows are added to the second
+// of two files: the first one has no new rows either, so that the next run adds them once.
+func TestTheFilesOfATreeArePublishedTogether(t *testing.T) {
+	program := binary(t)
+	tree := newTree(t, func() {})
+	args := []string{"run", "c.json", "-q", "--kept", "kept.json", "--out", "out"}
+	runStopwhen(t, 0, args...)
+	tree.size.Store(2)
+	runStopwhen(t, 0, args...)
+	tree.require(t, 2, 2)
+	kept := readText(t, "kept.json")
+	for _, full := range []string{"lines", "orders"} {
+		file := filepath.Join("out", full+".ndjson")
+		before := readText(t, file)
+		large := before + strings.Repeat("x", 8*512-len(before)-1) + "\n"
+		require.NoError(t, os.WriteFile(file, []byte(large), 0o600))
+		tree.size.Store(4)
+		cmd := exec.Command("sh", append([]string{"-c", `ulimit -f 8; exec "$@"`, "sh", program}, args...)...)
+		out, _ := cmd.CombinedOutput()
+		require.Equal(t, 7, cmd.ProcessState.ExitCode(), string(out))
+		require.Equal(t, large, readText(t, file))
+		require.Equal(t, kept, readText(t, "kept.json"))
+		require.NoFileExists(t, "kept.json.redo")
+		for _, name := range []string{"orders", "lines"} {
+			require.NotContains(t, readText(t, filepath.Join("out", name+".ndjson")), "4")
+			require.Contains(t, readText(t, filepath.Join("out", name+".ndjson.partial")), "4")
+		}
+		require.NoError(t, os.WriteFile(file, []byte(before), 0o600))
+	}
+	runStopwhen(t, 0, args...)
+	tree.require(t, 4, 4)
+
+	lock := flock.New("kept.json.lock")
+	locked, err := lock.TryLock()
+	require.NoError(t, err)
+	require.True(t, locked)
+	require.Contains(t, runStopwhen(t, 8, args...), "kept.json is in use by another run (wait until that run ends, or use another --kept)")
+	require.NoError(t, lock.Unlock())
 }
 
 // TestBrokenLoop draws commands and breaks them: by pages that are refused or that a rule

@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -78,7 +79,7 @@ func TestKillLoop(t *testing.T) {
 			"api": {"baseUrl": "%s/", "pagination": {"method": "offset", "limit": %d%s}},
 			"config": {"jobs": [%s]}}`, api.URL, killPageSize, variant.keep, strings.Join(jobs, ",")), 0o600))
 		args := append([]string{"run", "c.json", "-q", "--state", "state.json", "--out", "out", "--trace", "trace.json"}, variant.flags...)
-		for runOrKill(t, program, args) {
+		for runOrKill(t, program, args, time.After(5*time.Millisecond+rand.N(60*time.Millisecond))) {
 			if killed++; variant.before != "" && hasEnded(t) {
 				break // killed after its end: the same command would begin the next increment
 			}
@@ -96,6 +97,80 @@ func TestKillLoop(t *testing.T) {
 		}
 	}
 	t.Logf("%d kills in %d extractions of %d items: none lost, none repeated, none incomplete", killed, extractions, killItems)
+}
+
+// TestKillLoopOfATree kills runs of a tree whose values are kept in a file, without a state, around
+// the moment of their commit. The files of orders and of their lines are published together with
+// the values, so every row of every increment is in its file exactly once.
+func TestKillLoopOfATree(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
+	program, requested := binary(t), make(chan time.Time, 1)
+	tree := newTree(t, func() { time.AfterFunc(rand.N(12*time.Millisecond), func() { requested <- time.Time{} }) })
+	killed := 0
+	for ; killed < *kills/3; tree.size.Add(2) {
+		for runOrKill(t, program, []string{"run", "c.json", "-q", "--kept", "kept.json", "--out", "out"}, requested) {
+			killed++
+		}
+		for len(requested) > 0 {
+			<-requested
+		}
+		tree.require(t, tree.size.Load(), tree.size.Load())
+	}
+	t.Logf("%d kills in increments of %d orders: none lost, none repeated", killed, tree.size.Load())
+}
+
+// A growingTree is an API of orders with one line each. A run requests the orders after the one
+// that the run before it kept.
+type growingTree struct{ size atomic.Int64 }
+
+// newTree writes the configuration c.json of a tree to the working directory, a new one. The
+// function is called when the lines of the last order were requested.
+func newTree(t *testing.T, requested func()) *growingTree {
+	t.Helper()
+	g := &growingTree{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var order int64
+		if n, _ := fmt.Sscanf(r.URL.Path, "/orders/%d/lines", &order); n == 1 {
+			fmt.Fprintf(w, `[{"order":%d}]`, order)
+			if order == g.size.Load() {
+				requested()
+			}
+			return
+		}
+		after, _ := strconv.ParseInt(r.URL.Query().Get("after"), 10, 64)
+		fmt.Fprintf(w, `[%s]`, strings.TrimSuffix(rowsOf("id", after, g.size.Load(), ","), ","))
+	}))
+	t.Cleanup(api.Close)
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{
+		"api": {"baseUrl": "%s/", "pagination": {"method": "multiple", "scrollers": {
+			"new": {"method": "pagenum", "stopRules": ["count >= 0"], "keep": {"last": "greatest(items, 'id', kept.last)"}},
+			"all": {"method": "pagenum", "stopRules": ["count >= 0"]}}}},
+		"config": {"jobs": [
+			{"id": "orders", "endpoint": "orders", "scroller": "new", "params": {"after": {"expr": "kept.last"}}},
+			{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataType": "lines", "scroller": "all", "for": {"order": {"items": "orders"}}}]}}`,
+		api.URL), 0o600))
+	return g
+}
+
+// rowsOf returns the rows of orders after one of them up to another one.
+func rowsOf(name string, after, last int64, separator string) string {
+	var b strings.Builder
+	for order := after + 1; order <= last; order++ {
+		fmt.Fprintf(&b, `{"%s":%d}%s`, name, order, separator)
+	}
+	return b.String()
+}
+
+// require checks that the files have the rows of so many orders, and of the lines of so many
+// orders, each once, and that nothing else is left.
+func (g *growingTree) require(t *testing.T, orders, lines int64) {
+	t.Helper()
+	require.Equal(t, rowsOf("id", 0, orders, "\n"), readText(t, "out/orders.ndjson"))
+	require.Equal(t, rowsOf("order", 0, lines, "\n"), readText(t, "out/lines.ndjson"))
+	entries, err := os.ReadDir("out")
+	require.NoError(t, err)
+	require.Len(t, entries, 2, "%v: no partial file and no record is left", entries)
 }
 
 // hasEnded reports whether the state says that the run is over.
@@ -131,9 +206,9 @@ func serveKillPage(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(b.Bytes())
 }
 
-// runOrKill runs a program and reports whether it killed it, at a random moment,
-// before the program ended.
-func runOrKill(t *testing.T, program string, args []string) (killed bool) {
+// runOrKill runs a program and reports whether it killed it, at the given moment, before the
+// program ended.
+func runOrKill(t *testing.T, program string, args []string, moment <-chan time.Time) (killed bool) {
 	t.Helper()
 	cmd := exec.Command(program, args...)
 	var stderr bytes.Buffer
@@ -145,7 +220,7 @@ func runOrKill(t *testing.T, program string, args []string) (killed bool) {
 	case err := <-ended:
 		require.NoError(t, err, stderr.String())
 		return false
-	case <-time.After(5*time.Millisecond + rand.N(60*time.Millisecond)):
+	case <-moment:
 		_ = cmd.Process.Kill() // fails if it has just ended
 		return <-ended != nil
 	}

@@ -63,14 +63,44 @@ func (s *runState) lock(path, name, flags string) error {
 		return outputError(err)
 	}
 	if lock == nil {
-		return &engine.Error{
-			Class: failure.State, Op: "lock", Message: name + " is in use by another run",
-			Hint: "wait until that run ends, or use another " + flags,
-		}
+		return inUse(name, flags)
 	}
 	s.locks = append(s.locks, lock)
 	removeLeftovers(path)
 	return nil
+}
+
+// lockKept locks the file of --kept for this run.
+func (x *extraction) lockKept(s *runState) error {
+	if x.keptPath == "" {
+		return nil
+	}
+	return s.lock(x.keptPath, x.kept, "--kept")
+}
+
+// repairKept completes the commit that a run with the file of --kept has begun, before the values
+// are read for a run elsewhere.
+func repairKept(path string) error {
+	file, err := resolve(path)
+	if path == "" || err != nil || isMissing(file+checkpoint.RedoSuffix) {
+		return nil
+	}
+	lock, err := tryLock(file + lockSuffix)
+	if err != nil {
+		return outputError(err)
+	}
+	if lock == nil {
+		return inUse(path, "--kept")
+	}
+	_, err = checkpoint.Repair(file)
+	return errors.Join(err, os.Remove(lock.Path()), lock.Unlock())
+}
+
+func inUse(name, flags string) error {
+	return &engine.Error{
+		Class: failure.State, Op: "lock", Message: name + " is in use by another run",
+		Hint: "wait until that run ends, or use another " + flags,
+	}
 }
 
 // unlock releases the locks. It removes the lock files of items, but not that of a state. A lock

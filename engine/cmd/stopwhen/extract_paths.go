@@ -212,7 +212,9 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 	if x.kept == "-" || x.state == "-" {
 		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
 	}
-	add("--kept", x.kept)
+	if x.kept != "" {
+		add("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
+	}
 	if x.state != "" {
 		add("--state", x.state, x.state+lockSuffix)
 	}

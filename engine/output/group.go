@@ -1,0 +1,249 @@
+package output
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+)
+
+// A group is the targets that are published in one commit, together with the values that their jobs
+// keep. The files of a tree of jobs that keeps values, or whose rows are added, form a group,
+// because the next run requests the rows of all of them again or of none. Other files are alone.
+type group struct {
+	targets []*target
+	jobs    []string
+	left    int // number of jobs that have not ended
+}
+
+// assignGroups determines the groups. Trees that share a file are in one group.
+func (p *Publisher) assignGroups() {
+	p.groups, p.ended, p.saved = map[string][]*group{}, map[string]engine.JobResult{}, map[string]bool{}
+	trees := p.trees()
+	var all []*group
+	of := map[*target]*group{} // group of each file
+	for _, root := range p.engine.Info().Roots {
+		if !p.together(trees[root]) {
+			continue
+		}
+		g := &group{}
+		all = append(all, g)
+		for _, job := range trees[root] {
+			g.jobs = append(g.jobs, job)
+			for _, t := range p.byJob[job] {
+				if other := of[t]; other != nil && other != g {
+					g = other.absorb(g, of)
+				}
+				g.add(t, of)
+			}
+		}
+	}
+	for _, t := range p.targets {
+		if t.file != nil && of[t] == nil {
+			g := &group{}
+			g.add(t, of)
+			all = append(all, g)
+		}
+	}
+	for _, g := range all {
+		slices.Sort(g.jobs)
+		g.jobs = slices.Compact(g.jobs)
+		g.left = len(g.jobs)
+		for _, job := range g.jobs {
+			p.groups[job] = append(p.groups[job], g)
+		}
+	}
+}
+
+// trees returns the jobs that run, by root. A job runs if it or one of its descendants is selected.
+func (p *Publisher) trees() map[string][]string {
+	runs := map[string]bool{}
+	for _, job := range p.engine.Jobs() {
+		for ; job != "" && !runs[job]; job = p.engine.Job(job).Parent {
+			runs[job] = true
+		}
+	}
+	trees := map[string][]string{}
+	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+		if runs[job] {
+			root := p.engine.Job(job).Root
+			trees[root] = append(trees[root], job)
+		}
+	}
+	return trees
+}
+
+// together reports whether the files of a tree are published in one commit.
+func (p *Publisher) together(jobs []string) bool {
+	return slices.ContainsFunc(jobs, func(job string) bool {
+		return len(p.engine.Job(job).Keepers) > 0 ||
+			slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil && t.file.appends })
+	})
+}
+
+// add adds a target to a group. Only a file belongs to a single group.
+func (g *group) add(t *target, of map[*target]*group) {
+	if slices.Contains(g.targets, t) {
+		return
+	}
+	g.targets = append(g.targets, t)
+	if t.file != nil {
+		of[t] = g
+		g.jobs = append(g.jobs, t.jobs...)
+	}
+}
+
+// absorb adds another group, which is empty then.
+func (g *group) absorb(other *group, of map[*target]*group) *group {
+	for _, t := range other.targets {
+		g.add(t, of)
+	}
+	g.jobs = append(g.jobs, other.jobs...)
+	*other = group{}
+	return g
+}
+
+// endJob records that a job is complete.
+func (p *Publisher) endJob(job engine.JobResult) {
+	if _, ended := p.ended[job.Job]; ended {
+		return
+	}
+	p.ended[job.Job] = job
+	for _, g := range p.groups[job.Job] {
+		if g.left--; g.left == 0 {
+			p.due = append(p.due, g)
+		}
+	}
+}
+
+// publishDue publishes the groups whose jobs are complete, except those whose items still wait for
+// other jobs or for the end of a stream.
+func (p *Publisher) publishDue() error {
+	due := p.due
+	p.due = nil
+	for i, g := range due {
+		if slices.ContainsFunc(g.targets, p.waits) {
+			p.due = append(p.due, g)
+			continue
+		}
+		if err := p.publish(g); err != nil {
+			p.due = append(p.due, due[i+1:]...)
+			return err
+		}
+	}
+	return nil
+}
+
+// waits reports whether items of a target are not written yet.
+func (p *Publisher) waits(t *target) bool {
+	q := p.queues[t]
+	return t.stream != nil && t.stream.waits() || q != nil && !q.empty()
+}
+
+// endQueues writes the items that wait for other jobs or for the end of a stream. It saves the
+// values of completed jobs that waited for this, even if another job of the stream has failed.
+func (p *Publisher) endQueues() error {
+	queues := p.queues
+	p.queues = nil
+	for _, t := range p.targets {
+		if q := queues[t]; q != nil {
+			if err := q.end(); err != nil {
+				return err
+			}
+		}
+		if t.stream != nil && t.stream.waits() {
+			if err := t.stream.close(); err != nil {
+				return err
+			}
+		}
+	}
+	return p.publishDue()
+}
+
+// publish publishes the rows of a group together with the values that its jobs keep.
+func (p *Publisher) publish(g *group) error {
+	repeats := slices.ContainsFunc(g.targets, p.repeats)
+	kept, err := p.keptOf(g, repeats)
+	if err != nil {
+		return err
+	}
+	maps.Copy(p.kept, kept)
+	c, files := checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile}, false
+	for _, t := range g.targets {
+		if t.stream != nil {
+			if len(kept) > 0 {
+				err = t.stream.state(p.kept)
+			}
+		} else if files = true; repeats && t.file.appends && !t.file.rows.Published() {
+			err = p.withhold(t)
+		} else if !t.file.rows.Published() {
+			var part checkpoint.Part
+			part, err = t.file.part(p.stateOf(t, kept))
+			c.Parts = append(c.Parts, part)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(c.Parts) == 0 && (files || len(kept) == 0 || !p.carries()) {
+		return nil
+	}
+	if err := p.store.Publish(c); err != nil {
+		return err
+	}
+	for job := range kept {
+		p.saved[job] = true
+	}
+	return nil
+}
+
+// keptOf returns the values that the jobs of a group keep. If the next run requests rows of the
+// group again, they are those of the run before.
+func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, error) {
+	kept := map[string]json.RawMessage{}
+	for _, job := range g.jobs {
+		ended := p.ended[job]
+		if ended.Kept == nil || repeats && !ended.Repeats {
+			continue
+		}
+		text, err := json.Marshal(ended.Kept)
+		if err != nil {
+			return nil, err
+		}
+		kept[job] = text
+	}
+	return kept, nil
+}
+
+// stateOf returns the values that the rows of a file are followed by: those of its jobs, in the
+// last file of each.
+func (p *Publisher) stateOf(t *target, kept map[string]json.RawMessage) map[string]json.RawMessage {
+	own := map[string]json.RawMessage{}
+	for _, job := range t.jobs {
+		if all := p.byJob[job]; kept[job] != nil && all[len(all)-1] == t {
+			own[job] = kept[job]
+		}
+	}
+	return own
+}
+
+// repeats reports whether the next run will request the rows of a target again, because a list
+// that continued from kept values is incomplete. The kept values have not changed, so rows added
+// now would be added twice.
+func (p *Publisher) repeats(t *target) bool {
+	return t.file != nil && t.file.appends && p.carries() && slices.ContainsFunc(t.jobs, func(job string) bool {
+		return p.ended[job].Repeats && len(p.engine.Job(job).Keepers) > 0
+	})
+}
+
+// withhold leaves the rows of a file unpublished.
+func (p *Publisher) withhold(t *target) error {
+	rows := t.file.rows
+	p.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+
+		"those of this run are in %s (raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete)",
+		rows.Name(), rows.Path()), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
+	return p.store.Release(rows)
+}
