@@ -242,7 +242,12 @@ func withPath(paths [][]string, path []string) [][]string {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	of := func(r language.Read) bool { return r.Is(root) || r.Of == root }
+	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Of == root })
+}
+
+// reads reports whether of holds for any read of the rules of the job, messages and the rules of
+// variables aside.
+func (j *Job) reads(of func(language.Read) bool) bool {
 	for _, list := range [...][]*language.Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
 		if anyReads(list, of) {
 			return true

@@ -130,6 +130,38 @@ func (j *Job) GivesOf(path []string) bool {
 	return false
 }
 
+// Bounds reports whether an input only bounds how far a run reads: nothing reads it but the ends of
+// windows that begin where those of the run before ended, so that the next run can go further.
+func (j *Job) Bounds(input string) bool {
+	of := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
+	bounds := false
+	for ; j != nil; j = j.Parent {
+		if j.reads(of) {
+			return false
+		}
+		for _, v := range j.For {
+			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From}, func(e *language.Expression) bool { return e == nil })
+			ends := v.To != nil && anyReads([]*language.Expression{v.To}, of)
+			if anyReads(others, of) || ends && !j.continues(v) {
+				return false
+			}
+			bounds = bounds || ends
+		}
+	}
+	return bounds
+}
+
+// continues reports whether the windows of a variable begin at the end that the run before kept.
+func (j *Job) continues(v ForVariable) bool {
+	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {
+		return anyReads([]*language.Expression{e}, func(r language.Read) bool {
+			return r.Is(language.PartitionField) && slices.Equal(r.Path, []string{v.Name, "to"})
+		}) && anyReads([]*language.Expression{v.From}, func(r language.Read) bool {
+			return r.Is("kept") && len(r.Path) > 0 && r.Path[0] == e.Rule.Target
+		})
+	})
+}
+
 // Below returns the job and all jobs below it, parents first.
 func (j *Job) Below() []*Job {
 	all := []*Job{j}

@@ -191,6 +191,17 @@ func (e *Engine) selected() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.ID()] })
 }
 
+// running returns the jobs that run: those that are selected, and their ancestors.
+func (e *Engine) running() []*compile.Job {
+	runs := map[*compile.Job]bool{}
+	for _, job := range e.selected() {
+		for ; job != nil && !runs[job]; job = job.Parent {
+			runs[job] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !runs[j] })
+}
+
 // roots returns the roots of the trees of jobs that run. A child needs its parent, even if
 // the parent is not selected.
 func (e *Engine) roots() []*compile.Job {

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -86,8 +87,9 @@ func (e *Engine) Job(id string) JobInfo {
 // the variables of partitions), "rules" (the stopping rules and the saved values) and
 // "items" (the paths and types of the items), and for every input "input " and its name. Of
 // secrets it includes only the names, so another token changes nothing, and neither do
-// retries and logs. For every job with `keep` there is a part "keep of " and its id: the
-// saved values and the list that they are about, without the rules of its end.
+// retries and logs. For every job with `keep` that runs, there is a part "keep of " and its id: the
+// saved values and the list that they are about, without the rules of its end and the inputs that
+// are only the end of an increment.
 func (e *Engine) Fingerprint() map[string]string {
 	f := &fingerprint{engine: e, parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}}
 	cfg := e.cfg
@@ -97,7 +99,10 @@ func (e *Engine) Fingerprint() map[string]string {
 		f.note(saved.InputPart+name, v)
 	}
 	for _, job := range e.selected() {
-		f.job(job, inputs)
+		f.job(job)
+	}
+	for _, job := range e.running() {
+		f.keep(job, inputs)
 	}
 	out := map[string]string{}
 	for name, text := range f.parts {
@@ -126,8 +131,8 @@ func (f *fingerprint) note(part string, values ...any) {
 }
 
 // job adds the settings of a job.
-func (f *fingerprint) job(job *compile.Job, inputs map[string]any) {
-	j, cfg := job.Spec(), f.engine.cfg
+func (f *fingerprint) job(job *compile.Job) {
+	j := job.Spec()
 	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
 	f.note("items", j.ID, j.DataType, j.DataField)
 	if j.Response.Format != rules.JSON {
@@ -149,11 +154,21 @@ func (f *fingerprint) job(job *compile.Job, inputs map[string]any) {
 			part = "items"
 		}
 		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
-		if r.Role == rules.Keep {
-			f.note(saved.KeepPart+j.ID, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
-			for _, s := range j.For { // a new value has items that no run has read
-				f.note(saved.KeepPart+j.ID, s.Name, s.Items, s.Constants)
-			}
+	}
+}
+
+// keep adds the values that a job keeps, and the list that they are about.
+func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
+	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
+	inputs = maps.Clone(inputs)
+	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.Bounds(name) })
+	for _, r := range job.Set.Rules {
+		if r.Role != rules.Keep {
+			continue
+		}
+		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
+		for _, s := range j.For { // a new value has items that no run has read
+			f.note(part, s.Name, s.Items, s.Constants)
 		}
 	}
 }

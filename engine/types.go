@@ -135,11 +135,11 @@ type Items = document.Items
 //	Filtered  int      // number of items that the filter left out
 //	Bytes     int      // size of the fetched pages as minified JSON
 //	Seconds   float64  // running time
-//	// Kept holds the values for the next run. After a complete list they are new; otherwise they
-//	// are the values of the previous run.
+//	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
+//	// Repeats is set, they are the values of the previous run.
 //	Kept map[string]any
 //	// Repeats reports whether the next run begins where this one did, because the job, its parent
-//	// or one of its children is not complete: then none of them has new kept values.
+//	// or one of its children is not complete or was not selected: then the kept values stay.
 //	Repeats    bool
 //	Findings   []Finding           // findings of the audit
 //	Error      *trace.Fault        // why the job failed

@@ -21,12 +21,12 @@ type Result struct {
 	Bytes     int           `json:"bytes"`              // size of the fetched pages as minified JSON
 	Seconds   float64       `json:"seconds"`            // running time
 
-	// Kept holds the values for the next run. After a complete list they are new; otherwise they
-	// are the values of the previous run.
+	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
+	// Repeats is set, they are the values of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
 	// Repeats reports whether the next run begins where this one did, because the job, its parent
-	// or one of its children is not complete: then none of them has new kept values.
+	// or one of its children is not complete or was not selected: then the kept values stay.
 	Repeats bool `json:"-"`
 
 	Findings []trace.Finding `json:"findings,omitempty"` // findings of the audit

@@ -32,9 +32,15 @@ type Commitment struct {
 
 	// Kept holds the values for the next run, by job, as JSON objects. They become part of the
 	// state and, unless KeptFile is "", of that file, in which the values of other jobs remain.
+	// There, KeptFor is added to them as [KeptForMember]: the [saved.KeepPart] of the fingerprint, by job.
 	Kept     map[string]json.RawMessage
 	KeptFile string
+	KeptFor  map[string]string
 }
+
+// KeptForMember is the name, in a file of kept values, of the part of the fingerprint that says what
+// the values of a job are about. It is not the name of a value.
+const KeptForMember = "$for"
 
 // A Part of a commitment is an output whose rows are published.
 type Part struct {
@@ -61,6 +67,7 @@ type publication struct {
 	Skip     int64                      `json:"skip,omitempty"`   // size of the header of the rows, which is not appended
 	Kept     map[string]json.RawMessage `json:"kept,omitempty"`
 	KeptFile string                     `json:"keptFile,omitempty"`
+	KeptFor  map[string]string          `json:"keptFor,omitempty"`
 	Sum      string                     `json:"sum,omitempty"`    // hash of the rows, with a state
 	Also     []*publication             `json:"also,omitempty"`   // further files, without kept values
 	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
@@ -152,7 +159,7 @@ func (s *Store) plan(c Commitment) (*publication, error) {
 			return p, err
 		}
 	}
-	p.Kept, p.KeptFile = c.Kept, c.KeptFile
+	p.Kept, p.KeptFile, p.KeptFor = c.Kept, c.KeptFile, c.KeptFor
 	return p, nil
 }
 
@@ -456,7 +463,7 @@ func (p *publication) keep(files fileSystem) error {
 	if p.KeptFile == "" || len(p.Kept) == 0 {
 		return nil
 	}
-	return ioError("save the kept values", mergeKept(files, p.KeptFile, p.Kept))
+	return ioError("save the kept values", mergeKept(files, p.KeptFile, p.Kept, p.KeptFor))
 }
 
 // errNoRows means that the rows of a publication are neither in their partial file nor in the
@@ -621,7 +628,7 @@ func begins(text, written io.Reader) (bool, error) {
 
 // mergeKept replaces the values of some jobs in a file of kept values. Only the owner can read the
 // file, because a cursor may give access to data.
-func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage) error {
+func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, keptFor map[string]string) error {
 	all := map[string]json.RawMessage{}
 	text, err := readFile(files, path)
 	if err == nil {
@@ -630,9 +637,27 @@ func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage) e
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	maps.Copy(all, kept)
+	for job, values := range kept {
+		if all[job], err = withMember(values, KeptForMember, keptFor[job]); err != nil {
+			return err
+		}
+	}
 	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
 		return err
 	}
 	return replaceFile(files, path, append(text, '\n'))
+}
+
+// withMember returns an object with one more member, unless its text is empty.
+func withMember(object json.RawMessage, name, text string) (json.RawMessage, error) {
+	var members map[string]json.RawMessage
+	if text == "" || json.Unmarshal(object, &members) != nil {
+		return object, nil
+	}
+	encoded, err := json.Marshal(text)
+	if err != nil {
+		return nil, err
+	}
+	members[name] = encoded
+	return json.Marshal(members)
 }

@@ -212,7 +212,7 @@ func (s stateFile) encode() ([]byte, error) {
 func changes(before, now map[string]string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if before[name] != now[name] {
+		if was, known := before[name]; was != now[name] && (known || !strings.HasPrefix(name, saved.KeepPart)) {
 			names = append(names, name)
 		}
 	}
@@ -364,10 +364,12 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[saved.KeepPart+job]
-		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && now != before {
+		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
 			return s.refuse("it holds values that job %s kept for a list that was requested in another way", job)
 		}
-		fingerprint[saved.KeepPart+job] = before // even if this run does not have the job
+		if before != "" {
+			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job
+		}
 	}
 	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint

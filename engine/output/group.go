@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // A group is the targets that are published in one commit, together with the values that their jobs
@@ -16,12 +18,19 @@ import (
 type group struct {
 	targets []*target
 	jobs    []string
-	left    int // number of jobs that have not ended
+	left    int    // number of jobs that have not ended
+	leftOut string // a job that was not selected, although it reads what jobs of the group keep; "" if there is none
 }
 
 // assignGroups determines the groups. Trees that share a file are in one group.
 func (p *Publisher) assignGroups() {
 	p.groups, p.ended, p.saved = map[string][]*group{}, map[string]engine.JobResult{}, map[string]bool{}
+	p.keptFor = map[string]string{}
+	for part, about := range p.options.Fingerprint {
+		if job, keeps := strings.CutPrefix(part, saved.KeepPart); keeps {
+			p.keptFor[job] = about
+		}
+	}
 	trees := p.trees()
 	var all []*group
 	of := map[*target]*group{} // group of each file
@@ -54,6 +63,18 @@ func (p *Publisher) assignGroups() {
 		g.left = len(g.jobs)
 		for _, job := range g.jobs {
 			p.groups[job] = append(p.groups[job], g)
+		}
+	}
+	selected := p.engine.Jobs()
+	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
+		info := p.engine.Job(job)
+		if len(info.Keepers) == 0 || !info.Emits || slices.Contains(selected, job) {
+			continue
+		}
+		for _, keeper := range info.Keepers {
+			for _, g := range p.groups[keeper] {
+				g.leftOut = job
+			}
 		}
 	}
 }
@@ -171,14 +192,19 @@ func (p *Publisher) publish(g *group) error {
 		return err
 	}
 	maps.Copy(p.kept, kept)
-	c, files := checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile}, false
+	c, files := checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile, KeptFor: p.keptFor}, false
+	if g.leftOut != "" && p.carries() {
+		p.log.Warn(fmt.Sprintf("the kept values stay as they are, because job %s, which depends on them, was left out; "+
+			"the next run requests the same again (run it as well, so that all jobs of the tree move on together)", g.leftOut),
+			"event", "kept_unchanged", "job", g.leftOut)
+	}
 	for _, t := range g.targets {
 		if t.stream != nil {
 			if len(kept) > 0 {
 				err = t.stream.state(p.kept)
 			}
 		} else if files = true; repeats && t.file.appends && !t.file.rows.Published() {
-			err = p.withhold(t)
+			err = p.withhold(t, g.leftOut)
 		} else if !t.file.rows.Published() {
 			var part checkpoint.Part
 			part, err = t.file.part(p.stateOf(t, kept))
@@ -240,10 +266,14 @@ func (p *Publisher) repeats(t *target) bool {
 }
 
 // withhold leaves the rows of a file unpublished.
-func (p *Publisher) withhold(t *target) error {
+func (p *Publisher) withhold(t *target, leftOut string) error {
 	rows := t.file.rows
-	p.log.Warn(fmt.Sprintf("%s is unchanged: a list that continues from kept values is incomplete, so the next run requests its rows again; "+
-		"those of this run are in %s (raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete)",
-		rows.Name(), rows.Path()), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
+	why, fix := "a list that continues from kept values is incomplete",
+		"raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete"
+	if leftOut != "" {
+		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was left out", leftOut), "run it as well"
+	}
+	p.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run are in %s (%s)",
+		rows.Name(), why, rows.Path(), fix), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
 	return p.store.Release(rows)
 }

@@ -6,19 +6,25 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // maxKept is the maximum size of a file of kept values, in bytes.
 const maxKept = 16 << 20
 
 // ReadKept reads a file of kept values, by job and name. It returns no values if the file does not
-// exist, as in the first run.
-func ReadKept(path string) (map[string]map[string]any, error) {
+// exist, as in the first run. The fingerprint is that of [engine.Engine.Fingerprint]: the values of
+// a job that are about another list, such as that of another tenant, are refused. If it is nil, or
+// if the file does not say what its values are about, they are accepted.
+func ReadKept(path string, fingerprint map[string]string) (map[string]map[string]any, error) {
 	text, err := ReadAtMost(path, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {
 		return map[string]map[string]any{}, nil
@@ -28,21 +34,43 @@ func ReadKept(path string) (map[string]map[string]any, error) {
 		failed.Message = fmt.Sprintf("PublisherOptions.KeptFile: %v", err)
 		return nil, failed
 	}
-	values, err := ParseKept(text)
+	values, keptFor, err := parseKept(text)
 	if err != nil {
 		failed.Err = err
 		failed.Message = fmt.Sprintf(
 			"PublisherOptions.KeptFile: %s was not written by PublisherOptions.KeptFile: %v; remove it to start over", path, err)
 		return nil, failed
 	}
+	for _, job := range slices.Sorted(maps.Keys(keptFor)) {
+		if now := fingerprint[saved.KeepPart+job]; now != "" && now != keptFor[job] {
+			return nil, &engine.Error{
+				Class: failure.State, Op: "kept",
+				Message: fmt.Sprintf("PublisherOptions.KeptFile: %s holds values that job %s kept for a list that was requested in another way: "+
+					"at another address, or with other parameters, inputs or settings of keep", path, job),
+				Hint: "name another file with PublisherOptions.KeptFile, or remove " + path + " to start over",
+			}
+		}
+	}
 	return values, nil
 }
 
 // ParseKept parses a file of kept values.
 func ParseKept(text []byte) (map[string]map[string]any, error) {
-	var values map[string]map[string]any
-	err := value.Unmarshal(text, &values)
+	values, _, err := parseKept(text)
 	return values, err
+}
+
+// parseKept returns the values and, by job, the part of the fingerprint that they are about.
+func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
+	err = value.Unmarshal(text, &values)
+	keptFor = map[string]string{}
+	for job, all := range values {
+		if about, ok := all[checkpoint.KeptForMember].(string); ok {
+			keptFor[job] = about
+			delete(all, checkpoint.KeptForMember)
+		}
+	}
+	return values, keptFor, err
 }
 
 // ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more
@@ -74,7 +102,7 @@ func (p *Publisher) readKept() (err error) {
 	switch {
 	case p.options.Kept != nil:
 	case p.options.KeptFile != "":
-		p.options.Kept, err = ReadKept(p.options.KeptFile)
+		p.options.Kept, err = ReadKept(p.options.KeptFile, p.options.Fingerprint)
 	default:
 		p.options.Kept, err = p.store.Kept()
 	}

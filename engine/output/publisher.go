@@ -44,6 +44,7 @@ type Publisher struct {
 	ended   map[string]engine.JobResult
 	due     []*group                   // groups whose jobs have ended, but whose items wait
 	saved   map[string]bool            // jobs whose values for the next run are saved
+	keptFor map[string]string          // what these values are about, by job
 	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
 	trace   trace
 	close   []func() error
@@ -80,6 +81,10 @@ type PublisherOptions struct {
 	// KeptFile is the file in which the values for the next run are saved together with the rows
 	// that they describe. It may be "". A state also saves them.
 	KeptFile string
+
+	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
+	// about: see [ReadKept]. If it is nil, the file is not bound to them.
+	Fingerprint map[string]string
 
 	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
 	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the
@@ -328,9 +333,16 @@ func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 
 // End finishes the output of a run, given its result and its error, which may be nil. It publishes
-// the items of all complete jobs, and returns the error of the run joined with its own errors.
+// the items of all complete jobs, and returns the error of the run joined with its own errors. In
+// the result, values for the next run that could not be saved are replaced by those of the run
+// before.
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)))
+	for i := range result.Jobs {
+		if job := &result.Jobs[i]; p.carries() && !p.saved[job.Job] {
+			job.Kept = p.options.Kept[job.Job]
+		}
+	}
 	err = cmp.Or(err, WriteError(p.settle())) // with both, the same error would be repeated
 	return errors.Join(err, WriteError(p.publishRecords(result, err)))
 }

@@ -31,6 +31,7 @@ type Tally struct {
 	log      *slog.Logger
 	redactor *redact.Redactor
 	kept     map[string]map[string]any
+	held     map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
 }
 
 // A tallyState is the JSON form of a [Tally].
@@ -50,12 +51,13 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
+		held: map[*compile.Job]bool{},
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || root.Spec().Silent {
 		t.rootID = root.ID()
 	}
 	for _, job := range t.all {
-		t.jobs[job.ID()] = job
+		t.jobs[job.ID()], t.held[job] = job, w.leftOutOf(job) != nil
 		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
 		if len(job.For) > 0 {
 			t.results[job].Partitions = &runtime.Partitions{}
@@ -128,7 +130,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 		list[i], complete = *r, complete && r.Outcome == rules.Complete
 	}
 	for i := range list {
-		if list[i].Repeats = !complete; !complete || list[i].Kept == nil {
+		if list[i].Repeats = !complete || t.held[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
 			list[i].Kept = t.kept[list[i].Job]
 		}
 	}

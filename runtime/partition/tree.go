@@ -66,11 +66,17 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
 	if len(root.For) == 0 && len(w.children(root)) == 0 && !root.Spec().Silent {
+		held := w.leftOutOf(root) != nil
 		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
+			if held {
+				page.Kept = w.Kept[root.ID()]
+			}
 			return sink(ctx, page)
 		})
-		result.Repeats = result.Outcome != rules.Complete
+		if result.Repeats = result.Outcome != rules.Complete || held; held {
+			result.Kept = w.Kept[root.ID()]
+		}
 		return []EndedResult{{Result: result}}, err
 	}
 	t := newTree(w, root, sink)
@@ -96,6 +102,23 @@ func (w Walk) below(job *compile.Job) []*compile.Job {
 		return nil
 	}
 	return all
+}
+
+// leftOutOf returns a job that was not selected, so that its items are not written, and that reads
+// what the job or one of its ancestors keeps. With new kept values, the next run would not read
+// its items either. It returns nil if there is none.
+func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
+	for ; job != nil; job = job.Parent {
+		if len(job.Keeps) == 0 {
+			continue
+		}
+		for _, one := range job.Below() {
+			if !w.selects(one) && !one.Spec().Silent {
+				return one
+			}
+		}
+	}
+	return nil
 }
 
 func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {

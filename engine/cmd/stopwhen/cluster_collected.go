@@ -170,7 +170,7 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	if _, err := checkpoint.Repair(x.keptPath); err != nil {
 		return err
 	}
-	found, err := output.ReadKept(x.kept)
+	found, err := output.ReadKept(x.kept, l.Fingerprint())
 	if err != nil {
 		return err
 	}

@@ -48,10 +48,11 @@ func (l *loaded) source() pageSource {
 	}
 }
 
-// readKept reads the values that an earlier run kept. It does nothing if the path is empty.
-func (l *loaded) readKept(path string) (err error) {
+// readKept reads the values that an earlier run kept: see [output.ReadKept]. It does nothing if the
+// path is empty.
+func (l *loaded) readKept(path string, fingerprint map[string]string) (err error) {
 	if path != "" {
-		l.kept, err = output.ReadKept(path)
+		l.kept, err = output.ReadKept(path, fingerprint)
 	}
 	return err
 }

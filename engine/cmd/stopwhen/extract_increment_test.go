@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -361,4 +362,106 @@ func TestIncrementsOfWindowsAreAddedOnce(t *testing.T) {
 	run(0, 60)
 	requireFile(upTo(60))
 	require.Zero(t, requests.Load(), "there is no window between two equal ends")
+}
+
+// TestValuesOfATreeMoveOnWithAllOfItsJobs: a run of some jobs of a tree with --job leaves the kept
+// values as they are, so that a run of all jobs reads every row.
+func TestValuesOfATreeMoveOnWithAllOfItsJobs(t *testing.T) {
+	for _, flags := range [][]string{{"--kept", "kept.json"}, {"--state", "state.json"}, {"--state", "state.json", "--kept", "kept.json"}} {
+		tree := newTree(t, func() {})
+		run := func(more ...string) string {
+			t.Helper()
+			return runStopwhen(t, 0, slices.Concat([]string{"run", "c.json", "--out", "out", "--result", "result.json"}, flags, more)...)
+		}
+		tree.size.Store(1)
+		const stay = "the kept values stay as they are, because job %s, which depends on them, was left out"
+		require.Contains(t, run("--job", "lines"), fmt.Sprintf(stay, "orders"))
+		require.NotContains(t, readText(t, "result.json"), `"kept"`)
+		tree.size.Store(2)
+		require.NotContains(t, run(), "left out")
+		tree.require(t, 2, 2)
+		require.Contains(t, readText(t, "result.json"), `"last": 2`)
+
+		tree.size.Store(4)
+		stderr := run("--job", "lines")
+		require.Contains(t, stderr, fmt.Sprintf(stay, "orders"))
+		require.Contains(t, stderr, "lines.ndjson is unchanged: job orders, which depends on the same kept values, was left out")
+		require.Equal(t, rowsOf("order", 2, 4, "\n"), readText(t, "out/lines.ndjson.partial"))
+		require.Contains(t, run("--job", "orders"), fmt.Sprintf(stay, "lines"))
+		require.Contains(t, readText(t, "result.json"), `"last": 2`)
+		tree.size.Store(5)
+		run()
+		tree.require(t, 5, 5)
+	}
+}
+
+// TestAFileOfKeptValuesBelongsToItsList: the values of another tenant, address or endpoint are
+// refused. A file that does not say what its values are about is accepted.
+func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
+	g := newGrowing(t)
+	g.size.Store(5)
+	kept := g.path("kept.json")
+	original := readText(t, g.config)
+	g.run(t, 0, "--kept", kept)
+	saved := readText(t, kept)
+	other := newGrowing(t)
+	for _, change := range []struct{ from, to string }{
+		{`"endpoint": "items"`, `"id": "items", "endpoint": "clients"`},
+		{`"endpoint": "items"`, `"endpoint": "items", "params": {"tenant": "b"}`},
+		{original, readText(t, other.config)}, // at another address
+	} {
+		require.NoError(t, os.WriteFile(g.config, []byte(strings.Replace(original, change.from, change.to, 1)), 0o600))
+		require.Contains(t, g.run(t, 8, "--kept", kept), "kept.json holds values that job items kept for a list that was requested in another way: "+
+			"at another address, or with other parameters, inputs or settings of keep (name another file with --kept, or remove "+kept+" to start over)")
+		g.require(t, 5)
+		require.Equal(t, saved, readText(t, kept))
+	}
+	require.NoError(t, os.WriteFile(g.config, []byte(original), 0o600))
+	require.NoError(t, os.WriteFile(kept, []byte(`{"items": {"size": 5}}`), 0o600))
+	g.size.Store(7)
+	g.run(t, 0, "--kept", kept)
+	g.require(t, 7)
+	g.run(t, 0, "--kept", kept)
+	require.Contains(t, readText(t, kept), `"$for": "`)
+}
+
+// TestAnIncrementMayEndWhereAnInputSays: the end of the windows of an increment is an input. It may
+// differ from run to run, but not when a run resumes.
+func TestAnIncrementMayEndWhereAnInputSays(t *testing.T) {
+	var refused atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, _ := strconv.ParseInt(r.URL.Query().Get("from"), 10, 64)
+		to, _ := strconv.ParseInt(r.URL.Query().Get("to"), 10, 64)
+		if refused.Load() && from > 10 {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		fmt.Fprintf(w, `[%s]`, strings.TrimSuffix(rowsOf("id", from, to, ","), ","))
+	}))
+	t.Cleanup(api.Close)
+	for _, flag := range []string{"--state", "--kept"} {
+		t.Chdir(t.TempDir())
+		config := fmt.Sprintf(`{"inputs": {"to": {}, "region": {"default": "eu"}},
+			"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum", "stopRules": ["count >= 0"], "keep": {"until": "window.to"}}},
+			"config": {"jobs": [{"endpoint": "events", "for": {"window": {"from": "kept.until ?? 0", "to": "int(input.to)", "step": 4}},
+				"params": {"from": {"expr": "window.from"}, "to": {"expr": "window.to"}, "region": "{input.region}"}}]}}`, api.URL)
+		require.NoError(t, os.WriteFile("c.json", []byte(config), 0o600))
+		run := func(status int, to string, more ...string) string {
+			t.Helper()
+			return runStopwhen(t, status, append([]string{"run", "c.json", "--out", "out", flag, "file", "--set", "to=" + to}, more...)...)
+		}
+		run(0, "8")
+		run(0, "10")
+		require.Equal(t, rowsOf("id", 0, 10, "\n"), readText(t, "out/events.ndjson"))
+		refused.Store(true)
+		run(3, "20")
+		refused.Store(false)
+		if flag == "--state" {
+			require.Contains(t, run(8, "30"), "it belongs to a run with other inputs: input to changed")
+		}
+		run(0, "20")
+		require.Equal(t, rowsOf("id", 0, 20, "\n"), readText(t, "out/events.ndjson"))
+		require.Contains(t, run(8, "30", "--set", "region=us"), "values that job events kept for a list that was requested in another way",
+			"an input that decides what is read")
+	}
 }

@@ -28,6 +28,9 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 		Reject: func(job engine.JobResult) bool { return x.failing(job.Outcome, job.Findings) != nil },
 	}
+	if x.fixture == "" { // the address of a case changes from run to run
+		o.Fingerprint = l.Fingerprint()
+	}
 	switch {
 	case x.writesFiles():
 		o.Dir = x.out
