@@ -22,6 +22,8 @@ type failures struct {
 	keepGoing bool        // whether the other jobs go on after a job failed
 	log       *slog.Logger
 
+	yielding bool // the sink is the body of a loop over Pages, to which its panics belong
+
 	mu    sync.Mutex
 	ended error         // reason why the other jobs must end; nil while they may run
 	all   map[int]error // errors of the failed jobs, by position

@@ -25,10 +25,17 @@ import (
 // at the first error, which is an [*Error] that names its class, job and page, or the error of
 // sink. With [WithKeepGoing] an error of one job does not end the others. The result describes how
 // far each job came; the pages that the sink received are complete, whatever the error.
+//
+// A panic of the sink, or of any other function of the program that the run calls, ends the run
+// with an error of class internal, whose cause has a method Stack() []byte.
 func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if sink == nil {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
+	return e.run(ctx, e.newFailures(sink))
+}
+
+func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
 	if d := e.settings.run.timeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
@@ -47,7 +54,7 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if e.settings.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	return e.runJobs(ctx, loop, e.newFailures(sink))
+	return e.runJobs(ctx, loop, failures)
 }
 
 // runJobs runs the trees of jobs, one after another or several at once. The result has the jobs
@@ -67,12 +74,17 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 			break
 		}
 		one := func() {
-			defer func() { <-walk.Slots }()
-			tree, err := walk.Run(ctx, job, failures.deliver)
-			results[i] = tree
-			if ended := failures.end(run, i, job.ID(), withTimeout(run, tree, err)); ended != nil {
-				cancel(ended)
-			}
+			err := error(failure.ErrExited)
+			defer func() {
+				if !failures.yielding { // a panic there belongs to the caller of Pages
+					err = failure.Recovered(job.ID(), recover(), err)
+				}
+				if ended := failures.end(run, i, job.ID(), withTimeout(run, results[i], err)); ended != nil {
+					cancel(ended)
+				}
+				<-walk.Slots
+			}()
+			results[i], err = walk.Run(ctx, job, failures.deliver)
 		}
 		if !parallel {
 			one() // in the caller's goroutine, to which the sink may belong
@@ -120,12 +132,16 @@ func timeoutOf(ctx context.Context, err error) *Error {
 func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		sequential := e.With(WithParallelJobs(1)) // yield belongs to this goroutine
-		_, err := sequential.Run(ctx, func(_ context.Context, page *Page) error {
+		failures := sequential.newFailures(nil)
+		failures.sink = func(_ context.Context, page *Page) error {
+			failures.yielding = true
 			if !yield(page, nil) {
 				return errLeft
 			}
+			failures.yielding = false
 			return nil
-		})
+		}
+		_, err := sequential.run(ctx, failures)
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(nil, err)
 		}
@@ -239,7 +255,12 @@ func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	}
 	result, err := e.Run(ctx, sink.Page)
 	for _, job := range result.Completed(nil) {
-		err = errors.Join(err, sink.Commit(context.WithoutCancel(ctx), job))
+		err = errors.Join(err, commit(context.WithoutCancel(ctx), sink, job))
 	}
 	return result, err
+}
+
+func commit(ctx context.Context, sink Sink, job JobResult) (err error) {
+	defer func() { err = failure.Recovered(job.Job, recover(), err) }()
+	return sink.Commit(ctx, job)
 }

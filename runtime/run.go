@@ -434,7 +434,7 @@ func (r *listRun) fault(class failure.Class, err error) error {
 		case errors.Is(err, language.ErrBudget):
 			e.Class = failure.Policy
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
-			e.Class, e.Err = failure.Cancelled, ctx.Err()
+			e.Class, e.Err = failure.Cancelled, errors.Join(ctx.Err(), context.Cause(ctx))
 		}
 		e.Message = r.Redactor.String(failed.Placed())
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -248,6 +249,8 @@ func (q *Queue) begin(f *Flight) {
 	begun := make(chan struct{})
 	q.active.Go(func() {
 		defer close(f.done)
+		f.Err = failure.ErrExited
+		defer func() { f.Err = failure.Recovered("", recover(), f.Err) }()
 		close(begun)
 		f.Response, f.Err = q.list.Client.Exchange(ctx, call)
 		if !one {

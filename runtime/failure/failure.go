@@ -8,6 +8,7 @@ package failure
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strings"
 )
 
@@ -144,4 +145,32 @@ func (e *Error) Unwrap() error { return e.Err }
 func (e *Error) Is(target error) bool {
 	class, ok := target.(*Error)
 	return ok && class.Class == e.Class && class.Message == "" && class.Job == "" && class.Err == nil
+}
+
+// ErrExited is the error of work whose goroutine was ended by runtime.Goexit.
+var ErrExited = &Error{
+	Class: Internal, Op: "run", Message: "a function of the program ended its goroutine with runtime.Goexit",
+	Hint: "return an error instead; in a test, call t.FailNow only in the goroutine of the test",
+}
+
+// panicError is the cause of the error that a panic has become.
+type panicError struct {
+	value any
+	stack []byte
+}
+
+func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
+
+// Stack returns the stack of the goroutine that panicked, as [debug.Stack] does.
+func (p *panicError) Stack() []byte { return p.stack }
+
+// Recovered returns the error of work for a job, which may be "", that a deferred function ends:
+// err if the value of recover is nil, otherwise an error of class internal. Its cause has a method
+// Stack() []byte.
+func Recovered(job string, value any, err error) error {
+	if value == nil {
+		return err
+	}
+	p := &panicError{value, debug.Stack()}
+	return &Error{Class: Internal, Job: job, Op: "run", Message: p.Error(), Err: p}
 }

@@ -218,8 +218,12 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 				continue
 			}
 			all.Go(func() {
-				child.backlog.end(f.push(f, child).run(ctx))
-				f.releaseSlot(child)
+				err := error(failure.ErrExited)
+				defer func() {
+					child.backlog.end(failure.Recovered(child.job.ID(), recover(), err))
+					f.releaseSlot(child)
+				}()
+				err = f.push(f, child).run(ctx)
 			})
 		}
 	})

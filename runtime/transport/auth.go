@@ -158,11 +158,11 @@ func fetchToken(ctx context.Context, source func(context.Context) (string, error
 	}
 	done := make(chan result, 1)
 	go func() {
-		token, err := source(ctx)
-		if err == nil && token == "" {
+		token, err := "", error(failure.ErrExited)
+		defer func() { done <- result{token, failure.Recovered("", recover(), err)} }()
+		if token, err = source(ctx); err == nil && token == "" {
 			err = errors.New("the token is empty")
 		}
-		done <- result{token, err}
 	}()
 	select {
 	case r := <-done:

@@ -1,0 +1,150 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+)
+
+// treeConfig has two trees of jobs. Each page calls the function f.
+const treeConfig = `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum",
+		"stopRules": [{"name": "f", "when": "f()"}, {"name": "end", "when": "page == 3"}]}},
+	"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "lines", "endpoint": "lines/{order.id}", "for": {"order": {"items": "orders"}}},
+		{"id": "users", "endpoint": "users"}]}}`
+
+const twoItems = `[{"id": 1}, {"id": 2}]`
+
+// A panicking is a program of which one part panics, or ends its goroutine, on its third call.
+type panicking struct {
+	part  string
+	do    func()
+	calls atomic.Int64
+}
+
+func (p *panicking) call(part string) {
+	if part != p.part {
+		return
+	}
+	if p.calls.Add(1) == 3 {
+		p.do()
+	}
+}
+
+func (p *panicking) Observe(context.Context, engine.Event)     { p.call("observer") }
+func (p *panicking) Enabled(context.Context, slog.Level) bool  { return true }
+func (p *panicking) WithAttrs([]slog.Attr) slog.Handler        { return p }
+func (p *panicking) WithGroup(string) slog.Handler             { return p }
+func (p *panicking) Handle(context.Context, slog.Record) error { p.call("logger"); return nil }
+func (p *panicking) Page(context.Context, *engine.Page) error  { p.call("sink"); return nil }
+func (p *panicking) Commit(context.Context, engine.JobResult) error {
+	p.calls.Add(2)
+	p.call("commit")
+	return nil
+}
+
+func TestAPanicOfTheProgramIsAnErrorInEveryMode(t *testing.T) {
+	modes := map[string][]engine.RunOption{
+		"one after another": nil,
+		"parallel jobs":     {engine.WithParallelJobs(3)},
+		"prefetch":          {engine.WithPrefetch(3)},
+		"both":              {engine.WithParallelJobs(4), engine.WithPrefetch(3)},
+	}
+	for mode, options := range modes {
+		for _, part := range []string{"sink", "commit", "observer", "logger", "function", "transport"} {
+			synctest.Test(t, func(t *testing.T) {
+				p := &panicking{part: part, do: func() { panic("oh no") }}
+				_, err := p.engine(t, options).RunTo(t.Context(), p)
+				require.ErrorContains(t, err, "oh no", "%s, %s", mode, part)
+				var stack interface{ Stack() []byte }
+				require.ErrorAs(t, err, &stack, "%s, %s", mode, part)
+				require.Contains(t, string(stack.Stack()), "panic_test.go", "%s, %s", mode, part)
+				if part != "function" { // whose rule fails
+					require.ErrorIs(t, err, engine.ErrInternal, "%s, %s", mode, part)
+				}
+			})
+		}
+	}
+}
+
+// engine returns an engine whose parts call p.
+func (p *panicking) engine(t *testing.T, options []engine.RunOption) *engine.Engine {
+	t.Helper()
+	e, err := engine.Load("c.json", []byte(treeConfig), engine.WithFunction("f", func() bool { p.call("function"); return false }))
+	require.NoError(t, err)
+	return e.With(options...).With(engine.WithLogger(slog.New(p)), engine.WithObserver(p),
+		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { p.call("transport"); return respond(r, twoItems) })))
+}
+
+// With runtime.Goexit the goroutine of Run itself may end. A list that was not read must not count
+// as read, and nobody may wait for ever.
+func TestGoexitEndsTheRun(t *testing.T) {
+	for _, part := range []string{"sink", "observer", "logger", "function", "transport"} {
+		for _, parallel := range []int{1, 4} {
+			synctest.Test(t, func(t *testing.T) {
+				p := &panicking{part: part, do: runtime.Goexit}
+				ended, err := make(chan struct{}), error(nil)
+				returned := false
+				go func() {
+					defer close(ended)
+					_, err = p.engine(t, []engine.RunOption{engine.WithParallelJobs(parallel), engine.WithPrefetch(2)}).Run(t.Context(), p.Page)
+					returned = true
+				}()
+				<-ended
+				if returned {
+					require.ErrorIs(t, err, engine.ErrInternal, "%s, %d", part, parallel)
+					require.ErrorContains(t, err, "runtime.Goexit")
+				}
+			})
+		}
+	}
+}
+
+func TestAPanicInTheBodyOfALoopBelongsToItsCaller(t *testing.T) {
+	p := &panicking{}
+	require.PanicsWithValue(t, "mine", func() {
+		for range p.engine(t, nil).Pages(t.Context()) {
+			panic("mine")
+		}
+	})
+	p = &panicking{part: "transport", do: func() { panic("oh no") }}
+	var last error
+	for _, err := range p.engine(t, nil).Pages(t.Context()) {
+		last = err
+	}
+	require.ErrorIs(t, last, engine.ErrInternal)
+}
+
+// A job is cancelled in the middle of a rule because another one was refused.
+func TestAJobThatIsCancelledInARuleIsNotTheCause(t *testing.T) {
+	const config = `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum",
+			"stopRules": [{"name": "slow", "when": "wait() and count(1..100000, # < 0) > 0"}]}},
+		"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "users", "endpoint": "users"}]}}`
+	synctest.Test(t, func(t *testing.T) {
+		e, err := engine.Load("c.json", []byte(config), engine.WithFunction("wait", func() bool { time.Sleep(time.Minute); return true }))
+		require.NoError(t, err)
+		_, err = e.With(engine.WithParallelJobs(2), engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+			response, err := respond(r, twoItems)
+			if r.URL.Path == "/users" {
+				time.Sleep(time.Second) // orders evaluates its rule
+				response.StatusCode = http.StatusForbidden
+			}
+			return response, err
+		}))).Run(t.Context(), func(context.Context, *engine.Page) error { return nil })
+		require.ErrorIs(t, err, engine.ErrAPI)
+		require.NotErrorIs(t, err, engine.ErrCancelled)
+		var failed *engine.Error
+		require.True(t, errors.As(err, &failed), fmt.Sprint(err))
+		require.Equal(t, "users", failed.Job)
+	})
+}
