@@ -37,12 +37,21 @@ type Page struct {
 type Delivery struct {
 	Checkpoint func() (json.RawMessage, error) // see [Page.Checkpoint]
 	Result     func() Result                   // the result of the list after the page
+	Sent       *document.Items                 // the items as the API sent them, for the children; nil if nothing has changed them
 
 	// Items is the number of items of the page to deliver, and Filtered the number that the filter
 	// left out. They count if the sink returns no error or sets Accepted, which says that the page
 	// has been delivered regardless of the error.
 	Items, Filtered int
 	Accepted        bool
+}
+
+// SentItems returns the items of the page as the API sent them.
+func (p *Page) SentItems() document.Items {
+	if p.delivery.Sent != nil {
+		return *p.delivery.Sent
+	}
+	return p.Items
 }
 
 // DeliveryOf returns the delivery of a page.

@@ -75,7 +75,8 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 		written := items.Len()
 		page.Written = &written
 	}
-	page.Items, page.Lists = items, lists
+	sent := page.Items
+	page.delivery.Sent, page.Items, page.Lists = &sent, items, lists
 	return nil
 }
 

@@ -31,10 +31,18 @@ type backlogEntry struct {
 	outgoing // its page is nil for the end of a partition
 
 	kept      stack
-	items     [2]int64        // start and end of the items in the file; both are 0 for items in memory
-	marks     []document.Mark // ends of the lists within the items
+	items     storedItems
+	sent      *storedItems // the items as the API sent them, if the job changes them and has children
 	partition runtime.Partition
 	result    EndedResult
+}
+
+// storedItems are the items of a page in a backlog.
+type storedItems struct {
+	all   document.Items // empty if the items are in the file
+	lists []document.TypedItems
+	marks []document.Mark // ends of the lists within the items
+	at    [2]int64        // start and end of the items in the file; both are 0 for items in memory
 }
 
 // The limits of a backlog.
@@ -97,23 +105,54 @@ func (b *backlog) store(d outgoing, at stack) error {
 	if d.silent { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
-	items := page.Items
-	d.page, d.stack = &page, nil
-	e := backlogEntry{outgoing: d, kept: at, marks: page.Marks()}
-	if n := len(items.Bytes()); b.bytes+n <= backlogMemory {
-		page.Items, page.Lists = document.Lists(bytes.Clone(items.Bytes()), nil, e.marks)
-		b.bytes += n
-	} else {
-		page.Items, page.Lists = document.Items{}, nil
-		start := b.file.Size()
-		if _, err := items.WriteTo(&b.file); err != nil {
+	e := backlogEntry{outgoing: d, kept: at}
+	e.page, e.stack = &page, nil
+	var err error
+	if e.items, err = b.storeItems(page.Items, page.Marks()); err != nil {
+		return err
+	}
+	if sent := runtime.DeliveryOf(d.page).Sent; sent != nil {
+		stored, err := b.storeItems(*sent, []document.Mark{{End: len(sent.Bytes()), Count: sent.Len()}})
+		if err != nil {
 			return err
 		}
-		e.items = [2]int64{start, b.file.Size()}
+		e.sent = &stored
 	}
+	page.Items, page.Lists = document.Items{}, nil
 	b.entries = append(b.entries, e)
 	b.changed.Broadcast()
 	return nil
+}
+
+// storeItems stores a copy of items.
+func (b *backlog) storeItems(items document.Items, marks []document.Mark) (s storedItems, err error) {
+	s.marks = marks
+	if n := len(items.Bytes()); b.bytes+n <= backlogMemory {
+		s.all, s.lists = document.Lists(bytes.Clone(items.Bytes()), nil, marks)
+		b.bytes += n
+		return s, nil
+	}
+	start := b.file.Size()
+	_, err = items.WriteTo(&b.file)
+	s.at = [2]int64{start, b.file.Size()}
+	return s, err
+}
+
+// loadItems returns stored items. Those in the file are read into a buffer.
+func (b *backlog) loadItems(s storedItems, buffer *spool.Buffer) (document.Items, []document.TypedItems, error) {
+	if s.at[0] == s.at[1] {
+		return s.all, s.lists, nil
+	}
+	buffer.Reset(s.at[1] - s.at[0])
+	if err := b.file.CopyTo(buffer, s.at[0], s.at[1]); err != nil {
+		return document.Items{}, nil, err
+	}
+	block, window, err := buffer.Body()
+	if err != nil {
+		return document.Items{}, nil, err
+	}
+	all, lists := document.Lists(block, window, s.marks)
+	return all, lists, nil
 }
 
 // keepEnd adds the end of a partition. It reports false if the turn of the task has come.
@@ -168,26 +207,28 @@ func (b *backlog) removeFirst() (backlogEntry, bool) {
 	e := b.entries[0]
 	b.entries[0] = backlogEntry{} // its items are no longer needed
 	b.entries = b.entries[1:]
-	if e.page != nil {
-		b.bytes -= len(e.page.Items.Bytes())
+	b.bytes -= len(e.items.all.Bytes())
+	if e.sent != nil {
+		b.bytes -= len(e.sent.all.Bytes())
 	}
 	return e, true
 }
 
 // replay passes a page on, with its items.
 func (b *backlog) replay(e backlogEntry, to func(outgoing) error) error {
-	buffer := &spool.Buffer{}
-	defer buffer.Release()
-	if start, end := e.items[0], e.items[1]; end > start {
-		buffer.Reset(end - start)
-		if err := b.file.CopyTo(buffer, start, end); err != nil {
-			return err
-		}
-		block, window, err := buffer.Body()
+	var written, sent spool.Buffer
+	defer written.Release()
+	defer sent.Release()
+	var err error
+	if e.page.Items, e.page.Lists, err = b.loadItems(e.items, &written); err != nil {
+		return err
+	}
+	if e.sent != nil {
+		items, _, err := b.loadItems(*e.sent, &sent)
 		if err != nil {
 			return err
 		}
-		e.page.Items, e.page.Lists = document.Lists(block, window, e.marks)
+		runtime.DeliveryOf(e.page).Sent = &items
 	}
 	e.stack = func() (stack, error) { return e.kept, nil }
 	return to(e.outgoing)

@@ -91,8 +91,9 @@ func lastValue(p runtime.Partition) any {
 // silent reports whether the items of a job are not written.
 func (t *treeRun) silent(job *compile.Job) bool { return job.Spec().Silent || !t.selects(job) }
 
-// eachChildItem calls f with each child, each item of the page that the child runs for, and the
-// values that the child reads of the item. i is the index of the child, and n counts its items.
+// eachChildItem calls f with each child, each item of the page that the child runs for, as the API
+// sent it, and the values that the child reads of the item. i is the index of the child, and n
+// counts its items.
 func (t *treeRun) eachChildItem(
 	ctx context.Context, p runtime.Partition, page *runtime.Page, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,
@@ -100,7 +101,7 @@ func (t *treeRun) eachChildItem(
 	machine := language.Machine{Context: ctx}
 	for i, child := range t.children(p.Job) {
 		n := 0
-		for raw := range page.Items.All() {
+		for raw := range page.SentItems().All() {
 			v, err := t.paths[child].Decode(raw)
 			if err != nil {
 				return t.fault(runtime.Partition{Job: child, Binding: p.Binding}, err)

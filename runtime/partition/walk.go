@@ -128,6 +128,7 @@ func (f *frame) runPage(ctx context.Context, page *runtime.Page) (err error) {
 	if err != nil {
 		return err
 	}
+	runtime.DeliveryOf(page).Sent = nil // a backlog need not store them
 	page.Skipped = skipsOn(f.partition.Job, page)
 	err = f.forward(ctx, outgoing{page: page, silent: f.silent(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
