@@ -3,6 +3,7 @@ package compile
 import (
 	"sync"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -34,11 +35,20 @@ func (a *auditor) trigger(rule *rules.Rule) *Trigger {
 
 func (a *auditor) compile(rule rules.Rule) *Trigger {
 	c := compilation{shared: a.shared, set: &rules.Ruleset{}}
-	e, err := c.expression(rule, rules.ScopeAudit)
-	if err != nil {
-		panic("rule " + rule.ID + ": " + err.Error()) // TestEveryRuleOfTheAuditIsCompiled
+	compiled := func(source string) *language.Expression {
+		rule := rule
+		rule.Source = source
+		e, err := c.expression(rule, rules.ScopeAudit)
+		if err != nil {
+			panic("rule " + rule.ID + ": " + err.Error()) // TestEveryRuleOfTheAuditIsCompiled
+		}
+		return e
 	}
-	return &Trigger{Expression: e, Message: c.message(rule)}
+	t := &Trigger{Expression: compiled(rule.Source), Message: c.message(rule)}
+	if rule.Proof != "" {
+		t.Proof = compiled(rule.Proof)
+	}
+	return t
 }
 
 // Audit returns the rules of the audit, for the last page of a list.

@@ -50,6 +50,17 @@ type Job struct {
 type Trigger struct {
 	*language.Expression
 	Message *Message
+	Proof   *language.Expression // of a rule of the audit: if it is true, the finding is evidence; nil if it never is
+}
+
+// Weight returns the weight of a finding of a rule of the audit.
+func (t *Trigger) Weight(m *language.Machine, c *rules.Context) rules.Weight {
+	if t.Proof != nil {
+		if proven, err := t.Proof.EvalBool(m, c); err == nil && proven {
+			return rules.WeightEvidence
+		}
+	}
+	return rules.WeightHint
 }
 
 // Needs is what the rules of a job read of the responses. Nothing else is

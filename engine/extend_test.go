@@ -190,7 +190,8 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	})
 	require.NoError(t, err)
 	observer := &events{}
-	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{})).Run(t.Context(), discard)
+	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{}),
+		engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
 	require.NoError(t, err)
 	lines := slices.DeleteFunc(slices.Clone(observer.lines), func(line string) bool { // the verdicts of guards
 		return slices.ContainsFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return line == "verdict users 1 "+g.ID+" false" })
@@ -215,7 +216,8 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	} {
 		attempts = 0
 		some := &events{}
-		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{})).Run(t.Context(), discard)
+		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{}),
+			engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
 		require.NoError(t, err)
 		require.Equal(t, c.want, some.lines, "an observer of %v", c.kinds)
 	}

@@ -94,10 +94,7 @@ func (f *failures) err() error {
 	for _, position := range slices.Sorted(maps.Keys(f.all)) {
 		inOrder = append(inOrder, f.all[position])
 	}
-	if len(inOrder) == 1 {
-		return inOrder[0]
-	}
-	return errors.Join(inOrder...)
+	return join(inOrder...)
 }
 
 // errJobFailed is the cause of the errors of jobs that ended because another one failed.

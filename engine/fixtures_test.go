@@ -422,7 +422,7 @@ func exitStatus(err error) int {
 		class  error
 	}{
 		{2, engine.ErrConfig}, {3, engine.ErrAPI}, {4, engine.ErrTransient}, {5, engine.ErrResponse},
-		{6, engine.ErrPolicy}, {7, engine.ErrIO}, {8, engine.ErrState},
+		{6, engine.ErrPolicy}, {7, engine.ErrIO}, {8, engine.ErrState}, {9, engine.ErrSuspect},
 	} {
 		if errors.Is(err, row.class) {
 			return row.status

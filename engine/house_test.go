@@ -91,10 +91,11 @@ var mayImport = map[string][]string{
 
 	"engine/cmd/stopwhen": {""},
 
-	"fixtures/programs":       {},
-	"fixtures/programs/bench": {"github.com/klauspost/compress"},
-	"fixtures/programs/chaos": {module + "engine", module + "runtime", "github.com/nats-io/nats.go"},
-	"fixtures/programs/scale": {module + "engine", "github.com/nats-io/nats.go"},
+	"fixtures/programs":         {},
+	"fixtures/programs/bench":   {"github.com/klauspost/compress"},
+	"fixtures/programs/chaos":   {module + "engine", module + "runtime", "github.com/nats-io/nats.go"},
+	"fixtures/programs/combine": {"github.com/klauspost/compress"},
+	"fixtures/programs/scale":   {module + "engine", "github.com/nats-io/nats.go"},
 
 	"engine/cluster/internal/record": {
 		module + "engine", module + "engine/cluster/internal/store", module + "engine/cluster/status", module + "rules", module + "runtime",
@@ -186,7 +187,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 	require.True(t, methods["offset"])
 	exempt := []string{
 		"engine/detect/hypotheses.go", // a hypothesis proposes the settings of a method
-		"fixtures/programs/bench", "fixtures/programs/chaos",
+		"fixtures/programs/bench", "fixtures/programs/chaos", "fixtures/programs/combine",
 	}
 	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
 		exempted := slices.Contains(exempt, folder) || slices.Contains(exempt, folder+"/"+filepath.Base(name))

@@ -60,6 +60,7 @@ type runSettings struct {
 	parallel     int
 	jobs         []string // IDs of the selected jobs; empty for all jobs
 	keepGoing    bool
+	accept       func(JobResult) bool
 	skipped      func(*Page)
 }
 
@@ -258,6 +259,15 @@ func WithJobs(ids ...string) RunOption {
 // joins the errors of the failed jobs, in the order of the jobs. An error of the sink, a timeout
 // or a cancelled context still ends the run.
 func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
+
+// WithAccept sets which endings of jobs the run accepts. A job that a rule ended and that accept
+// refuses has [JobResult] field Refused: its items are not committed, its kept values do not move
+// on, and the error of the run is of class suspect. The other jobs run to their ends. If accept is
+// nil, which is the default, a run refuses lists with evidence that they are incomplete (see
+// [JobResult.Evidence]), except in dialect keboola.
+func WithAccept(accept func(JobResult) bool) RunOption {
+	return runOption(func(s *runSettings) { s.accept = accept })
+}
 
 // WithSkippedPages passes f the pages on which skipped partitions failed and which the sink does
 // not receive, because the request failed or the response could not be read as a page. Such a page

@@ -93,7 +93,8 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 		all.Go(one)
 	}
 	all.Wait()
-	return NewResult(slices.Concat(results...)), failures.err()
+	result := NewResult(slices.Concat(results...))
+	return result, join(failures.err(), result.Err())
 }
 
 // withTimeout returns the error of a tree of jobs. If the timeout of the run ended a job, the
@@ -198,11 +199,29 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	return loop, nil
 }
 
+// join joins errors; a single one stays as it is.
+func join(errs ...error) error {
+	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
+	if len(errs) == 1 {
+		return errs[0]
+	}
+	return errors.Join(errs...)
+}
+
+// Accepts reports whether a run accepts how a rule ended a job: see [WithAccept].
+func (e *Engine) Accepts(job JobResult) bool {
+	if e.settings.run.accept != nil {
+		return e.settings.run.accept(job)
+	}
+	return rules.SwitchesOf(e.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0
+}
+
 // walk returns the walk of a run over its jobs and their partitions.
 func (e *Engine) walk(loop runtime.Loop) partition.Walk {
 	s := e.settings.run
 	return partition.Walk{
 		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
+		Accept: e.Accepts,
 	}
 }
 
@@ -254,7 +273,7 @@ func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
 	result, err := e.Run(ctx, sink.Page)
-	for _, job := range result.Completed(nil) {
+	for _, job := range result.Completed() {
 		err = errors.Join(err, commit(context.WithoutCancel(ctx), sink, job))
 	}
 	return result, err

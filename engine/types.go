@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -60,6 +61,7 @@ import (
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 //	func (*Page) Marks() []document.Mark
+//	func (*Page) SentItems() Items
 type Page = runtime.Page
 
 // Record is the record of a page in a trace: one JSON object per page.
@@ -104,12 +106,13 @@ type Record = trace.Record
 //	Notes   []string // doubts about the values, such as numbers compared as text
 type Verdict = trace.Verdict
 
-// Finding is evidence that a list may be incomplete.
+// Finding says why a list may be incomplete.
 //
-//	ID        string // id of the audit rule, such as "audit.token"
-//	Message   string // one sentence
-//	Because   string // the audit rule with the values that it read
-//	Partition string // the partition concerned, in a result
+//	ID        string       // id of the audit rule, such as "audit.token"
+//	Weight    rules.Weight // whether the finding is evidence or a hint
+//	Message   string       // one sentence
+//	Because   string       // the audit rule with the values that it read
+//	Partition string       // the partition concerned, in a result
 type Finding = trace.Finding
 
 // Items are the items of a page as NDJSON: each without insignificant whitespace, otherwise
@@ -140,13 +143,19 @@ type Items = document.Items
 //	Kept map[string]any
 //	// Repeats reports whether the next run begins where this one did, because the job, its parent
 //	// or one of its children is not complete or was not selected: then the kept values stay.
-//	Repeats    bool
+//	Repeats bool
+//	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By
+//	// default, a run refuses lists with evidence that they are incomplete.
+//	Refused    bool
 //	Findings   []Finding           // findings of the audit
 //	Error      *trace.Fault        // why the job failed
 //	Partitions *runtime.Partitions // set for a job with variables; the other fields cover all partitions
 //	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
 //	// page because its request failed or its response is not a page. Otherwise it is nil.
 //	FailedPage *Record
+//
+//	func (*JobResult) Ended() bool
+//	func (*JobResult) Evidence() []Finding
 type JobResult = runtime.Result
 
 // Error says why a run failed. [errors.Is] compares its class with [ErrTransient] and the
@@ -228,15 +237,12 @@ type Result struct {
 	Jobs    []JobResult `json:"jobs"`
 }
 
-// Completed returns the results of the jobs that a rule ended: their items are complete, or as
-// complete as Outcome and Findings say, and Kept has their values for the next run. A parent is
-// completed together with its children, which come first, or not at all, because the values that
-// it keeps also describe their items. If reject is not nil, results for which it returns true do
-// not count as complete.
-func (r *Result) Completed(reject func(JobResult) bool) []JobResult {
-	incomplete := func(job JobResult) bool {
-		return job.Outcome == rules.Failed || job.Outcome == "" || reject != nil && reject(job)
-	}
+// Completed returns the results of the jobs that a rule ended and that the run accepts: their items
+// are complete, or as complete as Outcome and Findings say, and Kept has their values for the next
+// run. A parent is completed together with its children, which come first, or not at all, because
+// the values that it keeps also describe their items.
+func (r *Result) Completed() []JobResult {
+	incomplete := func(job JobResult) bool { return !job.Ended() || job.Refused }
 	var all []JobResult
 	for rest := r.Jobs; len(rest) > 0; {
 		n := 1
@@ -253,6 +259,30 @@ func (r *Result) Completed(reject func(JobResult) bool) []JobResult {
 		}
 	}
 	return all
+}
+
+// Err returns the errors of the jobs that the run refuses, of class suspect, or nil.
+func (r *Result) Err() error {
+	var all []error
+	for _, job := range r.Jobs {
+		if job.Refused {
+			all = append(all, &Error{Class: failure.Suspect, Job: job.Job, Op: "accept", Message: doubtOf(job)})
+		}
+	}
+	return join(all...)
+}
+
+// doubtOf says why a run refuses a job.
+func doubtOf(job JobResult) string {
+	switch evidence := job.Evidence(); {
+	case len(evidence) > 0:
+		return "the list is incomplete: " + evidence[0].Message
+	case job.Outcome != rules.Complete:
+		return fmt.Sprintf("the list is %s (%s)", job.Outcome, job.Reason)
+	case len(job.Findings) > 0:
+		return "the list may be incomplete: " + job.Findings[0].Message
+	}
+	return "the program does not accept the list"
 }
 
 // resultVersion is the version of a [Result] as JSON. Keys may be added to a version.
@@ -273,6 +303,7 @@ var (
 	ErrPolicy    error = failure.ErrPolicy    // a safety limit or a guard
 	ErrIO        error = failure.ErrIO        // output cannot be written
 	ErrState     error = failure.ErrState     // a checkpoint is corrupt or belongs to another configuration
+	ErrSuspect   error = failure.ErrSuspect   // the run does not accept a list: see WithAccept
 	ErrCancelled error = failure.ErrCancelled // interrupted
 )
 
@@ -283,7 +314,7 @@ const (
 	EventWait    = runtime.EventWait    // a wait for a rate limit, or for nextRequest.after
 	EventPage    = runtime.EventPage    // a page was judged and delivered
 	EventVerdict = runtime.EventVerdict // one rule's verdict on that page
-	EventFinding = runtime.EventFinding // evidence that the list may be incomplete
+	EventFinding = runtime.EventFinding // a sign that the list may be incomplete
 	EventEnd     = runtime.EventEnd     // a job ended
 )
 

@@ -15,13 +15,16 @@ import (
 type Hints struct {
 	Total        any    `expr:"total" doc:"the number of items in the list; nil: unknown"`
 	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
+	TotalRead    bool   `expr:"totalRead" doc:"whether a rule that decides reads it"`
 	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total"`
 	Pages        any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
 	PagesAt      string `expr:"pagesAt" doc:"where the response has it"`
 	Next         any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
 	NextAt       string `expr:"nextAt" doc:"where the response has it"`
+	NextRead     bool   `expr:"nextRead" doc:"whether a rule that decides reads it"`
 	More         any    `expr:"more" doc:"whether there is more; nil: unknown"`
 	MoreAt       string `expr:"moreAt" doc:"where the response has it"`
+	MoreRead     bool   `expr:"moreRead" doc:"whether a rule that decides reads it"`
 	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
@@ -55,6 +58,9 @@ type ListFacts struct {
 	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
 
 	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
+	Chosen     bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Counted    bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
+	Renamed    bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
 	Shrunk     int    `expr:"shrunk" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
@@ -93,7 +99,7 @@ func EvidenceIn(c *Context) Evidence {
 		}
 		return evidence
 	}
-	return of(OfList, *c.List != (ListFacts{Identified: c.List.Identified})) | of(OfTotal, c.Hints.Total != nil) |
+	return of(OfList, *c.List != (ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted})) | of(OfTotal, c.Hints.Total != nil) |
 		of(OfPages, c.Hints.Pages != nil) | of(OfNext, c.Hints.Next != nil) | of(OfMore, c.Hints.More != nil) |
 		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000)
 }
@@ -107,6 +113,10 @@ var (
 
 // roundCounts are sizes at which APIs cap their pages.
 const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
+
+// unreadSigns says that a path is probably misspelt, and not just absent.
+const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead or hints.next != nil and not hints.nextRead` +
+	` or hints.total > total.items and not hints.totalRead`
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted since the
@@ -123,7 +133,7 @@ var auditTable = audits([]Rule{
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Auditing: Auditing{Evidence: OfTotal},
+	{ID: "audit.total", Auditing: Auditing{Evidence: OfTotal, Proof: `list.counted and not (hints.totalRead or list.chosen)`},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
@@ -135,11 +145,11 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Evidence: OfMore},
+	{ID: "audit.more", Auditing: Auditing{Evidence: OfMore, Proof: `not (hints.moreRead or list.chosen)`},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Auditing: Auditing{Evidence: OfNext},
+	{ID: "audit.token", Auditing: Auditing{Evidence: OfNext, Proof: `not (hints.nextRead or list.chosen)`},
 		Source:  `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -188,16 +198,16 @@ var auditTable = audits([]Rule{
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
+	{ID: "audit.missing", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: unreadSigns},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
+	{ID: "audit.moved", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			"items there are not read: compare the responses"},
-	{ID: "audit.noList", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
+	{ID: "audit.noList", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
@@ -206,7 +216,7 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Evidence: OfList, Also: unlessFailed},
+	{ID: "audit.errorBody", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +

@@ -57,7 +57,17 @@ type Placement struct {
 type Auditing struct {
 	Evidence Evidence  // without it, the rule is not met
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
+	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
 }
+
+// A Weight says how much a finding means.
+type Weight string
+
+// The weights.
+const (
+	WeightEvidence Weight = "evidence" // a response says itself that the list is incomplete, or that it is no page of the list
+	WeightHint     Weight = "hint"     // every other finding
+)
 
 // Role says what the value of a rule is for.
 type Role string

@@ -29,6 +29,10 @@ type Result struct {
 	// or one of its children is not complete or was not selected: then the kept values stay.
 	Repeats bool `json:"-"`
 
+	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By
+	// default, a run refuses lists with evidence that they are incomplete.
+	Refused bool `json:"refused,omitempty"`
+
 	Findings []trace.Finding `json:"findings,omitempty"` // findings of the audit
 	Error    *trace.Fault    `json:"error,omitempty"`    // why the job failed
 
@@ -40,6 +44,20 @@ type Result struct {
 
 	seen evidence.Seen // paths that the list had and lacked
 }
+
+// Evidence returns the findings of the list that are evidence.
+func (r *Result) Evidence() []trace.Finding {
+	var all []trace.Finding
+	for _, f := range r.Findings {
+		if f.Weight == rules.WeightEvidence {
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+// Ended reports whether a rule ended the job.
+func (r *Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != "" }
 
 // The reasons of a [Result] that are not ids of rules.
 const (

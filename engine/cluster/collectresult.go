@@ -96,7 +96,11 @@ func (c *collection) result(err error) (*engine.Result, error) {
 		}
 		jobs = append(jobs, results...)
 	}
-	return engine.NewResult(jobs), err
+	result := engine.NewResult(jobs)
+	if refused := result.Err(); err == nil {
+		err = refused
+	}
+	return result, err
 }
 
 // addPassed sets how much of an incomplete job the sink has received.

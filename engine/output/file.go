@@ -129,6 +129,24 @@ func (f *file) rewrite() (rewriteFunc, error) {
 	return rewrite, errors.Join(err, before.Close())
 }
 
+// replaces returns the number of rows in the existing file, which the rows of this run replace, or
+// 0 if they are added to it or if it cannot be read.
+func (f *file) replaces() int64 {
+	if f.appends {
+		return 0
+	}
+	before, err := f.rows.Before()
+	if before == nil || err != nil {
+		return 0
+	}
+	defer before.Close()
+	n, err := f.options.Format.countRows(before)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
 // before returns the content of the existing file if rows are added to it and it is not empty, and
 // nil otherwise.
 func (f *file) before() (io.ReadCloser, error) {

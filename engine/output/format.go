@@ -1,8 +1,12 @@
 package output
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
+	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -86,6 +90,43 @@ func (f Format) compression() checkpoint.Compression {
 }
 
 // gzipFrames writes members of gzip (RFC 1952, section 2.2).
+// countRows returns the number of items in a file of the format, without its compression.
+func (f Format) countRows(file io.Reader) (n int64, err error) {
+	next := lineReader(file, f.kind() == Singer)
+	if f.kind() == CSV {
+		table := csv.NewReader(file)
+		table.ReuseRecord, table.FieldsPerRecord = true, -1
+		next = func() (bool, error) { _, err := table.Read(); return true, err }
+		n = -1 // the header
+	}
+	for {
+		row, err := next()
+		switch {
+		case errors.Is(err, io.EOF):
+			return max(0, n), nil
+		case err != nil:
+			return 0, err
+		case row:
+			n++
+		}
+	}
+}
+
+// lineReader returns a function that reads the next line, or a part of it, and reports whether an
+// item begins there.
+func lineReader(file io.Reader, singer bool) func() (bool, error) {
+	lines, begins := bufio.NewReaderSize(file, 64<<10), true
+	return func() (bool, error) {
+		piece, err := lines.ReadSlice('\n')
+		row := begins && len(piece) > 0 && (!singer || bytes.HasPrefix(piece, []byte(recordStart)))
+		begins = !errors.Is(err, bufio.ErrBufferFull)
+		if !begins || len(piece) > 0 {
+			err = nil // the end of the file comes with the next call
+		}
+		return row, err
+	}
+}
+
 type gzipFrames struct{}
 
 func (gzipFrames) NewWriter(w io.Writer) checkpoint.FrameWriter { return gzip.NewWriter(w) }

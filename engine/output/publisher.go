@@ -108,10 +108,6 @@ type PublisherOptions struct {
 	// requested again after they were passed on.
 	EveryPage bool
 
-	// Reject reports whether the items of a job that a rule has ended must not be published. If it
-	// is nil, they are always published.
-	Reject func(engine.JobResult) bool
-
 	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is
 	// used directly.
 	Guard func(io.Writer) io.Writer
@@ -225,9 +221,11 @@ func (p *Publisher) page(page *engine.Page) error {
 	if err := p.savePage(page); err != nil || !page.Final || p.engine.Job(page.Root).Partitioned {
 		return err
 	}
-	return p.publishJobs(engine.NewResult([]engine.JobResult{{
-		Job: page.Job, Outcome: page.Outcome, Findings: page.Findings, Kept: page.Kept, Repeats: page.Outcome != rules.Complete,
-	}}))
+	job := engine.JobResult{
+		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept, Repeats: page.Outcome != rules.Complete,
+	}
+	job.Refused = job.Ended() && !p.engine.Accepts(job)
+	return p.publishJobs(engine.NewResult([]engine.JobResult{job}))
 }
 
 // Commit marks a job as complete, and writes its items that waited for other jobs. A file is
@@ -240,7 +238,7 @@ func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 
 // publishJobs publishes the items of the complete jobs.
 func (p *Publisher) publishJobs(result *engine.Result) error {
-	for _, job := range result.Completed(p.options.Reject) {
+	for _, job := range result.Completed() {
 		p.endJob(job)
 	}
 	return p.publishDue()
@@ -392,6 +390,7 @@ type FileReport struct {
 	Rows     int64    `json:"rows"`              // number of rows, including those of the runs that it resumed
 	Complete bool     `json:"complete"`          // whether the file is published
 	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
+	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
 
 	LateColumns int `json:"-"` // number of columns missing in the header of the partial file
 }
@@ -406,7 +405,7 @@ func (p *Publisher) Files() []FileReport {
 		rows := t.file.rows
 		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published()}
 		if !r.Complete && rows.Created() {
-			r.Partial, r.LateColumns = rows.Path(), t.file.lateColumns()
+			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 		}
 		all = append(all, r)
 	}

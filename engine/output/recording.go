@@ -114,7 +114,7 @@ func (p *Publisher) records() []record {
 
 // rejects reports whether the items of a job must not be published.
 func (p *Publisher) rejects(result *engine.Result) bool {
-	return len(result.Completed(p.options.Reject)) < len(result.Jobs)
+	return len(result.Completed()) < len(result.Jobs)
 }
 
 // logUnpublished says where the trace or the recording of a run is that has not succeeded.

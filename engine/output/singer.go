@@ -28,6 +28,9 @@ type singerWriter struct {
 	out    []byte
 }
 
+// recordStart begins the message of an item.
+const recordStart = `{"type":"RECORD",`
+
 func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
 	known := catalog.stream(stream)
 	name, _ := value.Marshal(stream) // cannot fail for a text
@@ -66,7 +69,8 @@ func (w *singerWriter) write(block []byte) error {
 			}
 			widened = widened || more
 		}
-		records = append(records, `{"type":"RECORD","stream":`...)
+		records = append(records, recordStart...)
+		records = append(records, `"stream":`...)
 		records = append(records, w.stream...)
 		records = append(append(records, `,"record":`...), record...)
 		records = append(records, "}\n"...)

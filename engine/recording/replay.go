@@ -33,7 +33,8 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
 	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts(),
-		engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0))
+		engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0),
+		engine.WithAccept(func(engine.JobResult) bool { return true })) // the findings are part of the result
 	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
 		job := jobs[page.Job]

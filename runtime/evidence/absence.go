@@ -18,6 +18,8 @@ type Absence struct {
 	Key  string `json:"key"`  // identifies the path among those that responses had
 	Text string `json:"text"` // path, its reader and, if there is one, a similar path
 
+	Renamed bool `json:"renamed,omitempty"` // the list of items is absent, and the last response has another list of objects
+
 	Ordinary bool `json:"-"` // nothing else suggests that the list is incomplete, so a partition with the path refutes the absence
 }
 
@@ -34,18 +36,18 @@ func (n *Noticed) Seen() []string {
 
 // missing describes the paths that no response had although one should have, or returns "". If
 // other partitions of the job may prove a path right, missing notes it for the end of the tree
-// instead.
-func (w *Watcher) missing(hints *rules.Hints) string {
+// instead. It also reports whether the list of items may have another name.
+func (w *Watcher) missing(hints *rules.Hints) (text string, renamed bool) {
 	var missing []string
 	w.Lacked = nil
 	for _, a := range w.absences(hints) {
 		if w.HasSiblings && a.Ordinary {
 			w.Lacked = append(w.Lacked, a)
 		} else {
-			missing = append(missing, a.Text)
+			missing, renamed = append(missing, a.Text), renamed || a.Renamed
 		}
 	}
-	return joinMissing(missing)
+	return joinMissing(missing), renamed
 }
 
 func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
@@ -64,6 +66,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 			a.Text = f.Text + " (dataField)" + document.Suggest(w.page.Names, f.Keys)
 			a.Ordinary = !more && !w.misspelt(f.Keys)
 		}
+		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
 		all = append(all, a)
 	}
 	for _, list := range w.listsOf() {
@@ -123,16 +126,17 @@ func (s *Seen) Add(had []string, lacked []Absence) {
 // Finding returns the finding that the lists of all partitions lack a path, or nil.
 func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	var texts []string
+	renamed := false
 	for _, a := range s.Lacked {
-		texts = append(texts, a.Text)
+		texts, renamed = append(texts, a.Text), renamed || a.Renamed
 	}
 	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == findingMissing })
 	if texts == nil || at < 0 {
 		return nil
 	}
 	rule := job.AuditRule(&job.Set.Rules[at])
-	c := rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts)}, Hints: &rules.Hints{}}
-	return &trace.Finding{ID: findingMissing, Message: rule.Message.Text(&language.Machine{}, &c), Because: rule.Because(&c)}
+	m, c := &language.Machine{}, rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed}, Hints: &rules.Hints{}}
+	return &trace.Finding{ID: findingMissing, Weight: rule.Weight(m, &c), Message: rule.Message.Text(m, &c), Because: rule.Because(&c)}
 }
 
 // findingMissing is the id of the audit rule about paths that responses do not have.
@@ -205,6 +209,6 @@ func (p *Presence) Finding(job *compile.Job, ran bool) *trace.Finding {
 	if paths == nil {
 		return nil
 	}
-	return &trace.Finding{ID: findingMissing, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
+	return &trace.Finding{ID: findingMissing, Weight: rules.WeightHint, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
 		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
-// lists only. A finding is evidence that the list may be incomplete.
+// lists only. A finding says why the list may be incomplete.
 func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	c := w.Context
 	if c.Page == 0 {
@@ -40,7 +40,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 			continue // an API may use the names of hints for anything
 		}
 		findings = append(findings, trace.Finding{
-			ID: rule.Rule.ID, Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
+			ID: rule.Rule.ID, Weight: rule.Weight(m, c), Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
 		})
 	}
 	return findings
@@ -49,7 +49,11 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	facts := w.Facts
-	facts.Missing = w.missing(hints)
+	facts.Missing, facts.Renamed = w.missing(hints)
+	facts.Counted = !w.Subject.job.Paged() || w.byPosition()
+	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
+		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
+	})
 	if w.Ambiguous { // identifiers that do not identify items
 		facts.Revised = 0
 	}
@@ -80,7 +84,7 @@ func (w *Watcher) Hints() *rules.Hints {
 	hints, hasTotal := &w.audited.hints, false
 	for _, hint := range w.hinted {
 		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
-			note(hints, c, hint)
+			w.note(hints, hint)
 			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody
 		}
 	}
@@ -104,7 +108,7 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
 		if v := c.Header(hint.Name); v != nil {
-			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v})
+			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v, by: readsHeader(hint.Name)})
 		}
 	}
 	if next := c.Link("next"); next != nil {
@@ -168,9 +172,9 @@ func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal b
 	switch {
 	case first == nil || c.Page == 1:
 	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
-		hints.Total, hints.TotalAt = first.Total, first.At+" of page 1"
+		hints.Total, hints.TotalAt, hints.TotalRead = first.Total, first.At+" of page 1", first.Read
 	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
-		hints.Total, hints.TotalAt = nil, ""
+		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
 	}
 }
 
@@ -188,7 +192,7 @@ func (w *Watcher) noticeTotal() {
 	}
 	if hints := w.Hints(); hints.Total != nil {
 		total, _, _ := apinames.TotalOf(hints.Total)
-		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt}
+		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead}
 	}
 }
 
@@ -197,6 +201,13 @@ func (w *Watcher) noticeTotal() {
 func readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
 		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
+	}
+}
+
+// readsHeader returns a function that reports whether a rule reads a header.
+func readsHeader(name string) func(language.Read) bool {
+	return func(read language.Read) bool {
+		return read.Root == "header" && len(read.Path) > 0 && strings.EqualFold(read.Path[0], name)
 	}
 }
 
@@ -211,13 +222,14 @@ func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
 }
 
 // note records a value if it is the first hint of its kind.
-func note(hints *rules.Hints, c *rules.Context, hint hinted) {
-	at, v := hint.at, hint.value
+func (w *Watcher) note(hints *rules.Hints, hint hinted) {
+	c, at, v := w.Context, hint.at, hint.value
+	read := hint.by != nil && slices.ContainsFunc(w.Subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
 		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
-			hints.Total, hints.TotalAt, hints.TotalIsLeast = n, at, least
+			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, at, read, least
 		}
 	case apinames.HintPages:
 		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
@@ -225,11 +237,11 @@ func note(hints *rules.Hints, c *rules.Context, hint hinted) {
 		}
 	case apinames.HintNext:
 		if hints.Next == nil && isNext(v, c) {
-			hints.Next, hints.NextAt = v, at
+			hints.Next, hints.NextAt, hints.NextRead = v, at, read
 		}
 	case apinames.HintMore, apinames.HintLast:
 		if flag, ok := flagOf(v, hint.kind); ok && hints.More == nil {
-			hints.More, hints.MoreAt = flag == (hint.kind == apinames.HintMore), at
+			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), at, read
 		}
 	}
 }

@@ -45,6 +45,7 @@ type firstTotal struct {
 	Total int    `json:"total"`
 	Count int    `json:"count"` // number of items on the page
 	At    string `json:"at"`
+	Read  bool   `json:"read,omitempty"` // whether a rule that decides reads it
 }
 
 // Notice compares a page with the facts about its list. request and before are the digests of the

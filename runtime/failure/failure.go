@@ -26,6 +26,7 @@ const (
 	Policy    Class = "policy"    // a safety limit or a guard
 	IO        Class = "io"        // output cannot be written
 	State     Class = "state"     // saved state is locked, corrupt or belongs to another configuration
+	Suspect   Class = "suspect"   // a response says itself that a list is incomplete, or an ending is not accepted
 	Cancelled Class = "cancelled" // interrupted
 )
 
@@ -34,7 +35,7 @@ var exitStatuses = []struct {
 	class  Class
 	status int
 }{
-	{Internal, 1}, {Config, 2}, {API, 3}, {Transient, 4}, {Response, 5}, {Policy, 6}, {IO, 7}, {State, 8}, {Cancelled, 130},
+	{Internal, 1}, {Config, 2}, {API, 3}, {Transient, 4}, {Response, 5}, {Policy, 6}, {IO, 7}, {State, 8}, {Suspect, 9}, {Cancelled, 130},
 }
 
 // Classes returns all classes, in the order of their exit statuses.
@@ -98,6 +99,7 @@ var (
 	ErrPolicy    = &Error{Class: Policy}
 	ErrIO        = &Error{Class: IO}
 	ErrState     = &Error{Class: State}
+	ErrSuspect   = &Error{Class: Suspect}
 	ErrCancelled = &Error{Class: Cancelled}
 )
 

@@ -32,6 +32,7 @@ type Tally struct {
 	redactor *redact.Redactor
 	kept     map[string]map[string]any
 	held     map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
+	refuses  func(runtime.Result) bool
 }
 
 // A tallyState is the JSON form of a [Tally].
@@ -51,7 +52,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
-		held: map[*compile.Job]bool{},
+		held: map[*compile.Job]bool{}, refuses: w.refuses,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || root.Spec().Silent {
 		t.rootID = root.ID()
@@ -127,7 +128,8 @@ func (t *Tally) ordered(err error) []EndedResult {
 			r.Outcome, r.Reason = rules.Failed, runtime.ReasonError
 			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
 		}
-		list[i], complete = *r, complete && r.Outcome == rules.Complete
+		r.Refused = t.refuses(r.Result)
+		list[i], complete = *r, complete && r.Outcome == rules.Complete && !r.Refused
 	}
 	for i := range list {
 		if list[i].Repeats = !complete || t.held[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
@@ -169,7 +171,7 @@ func (t *Tally) logPartitions(results []EndedResult) {
 
 // logKept logs why the kept values have not changed, and the remedy.
 func (t *Tally) logKept(results []EndedResult) {
-	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete })
+	incomplete := slices.IndexFunc(results, func(r EndedResult) bool { return r.Outcome != rules.Complete || r.Refused })
 	if incomplete < 0 {
 		return
 	}

@@ -41,6 +41,9 @@ func (r *EndedResult) addPartition(names func() (label, name string), one EndedR
 	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
 	r.Filtered += one.Filtered
 	for _, f := range one.Findings {
+		if len(r.Findings) == maxListed && f.Weight == rules.WeightEvidence {
+			r.Findings = r.Findings[:maxListed-1] // evidence decides, so it is never left out for hints
+		}
 		if len(r.Findings) < maxListed {
 			f.Partition, _ = names()
 			r.Findings = append(r.Findings, f)

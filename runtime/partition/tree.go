@@ -37,7 +37,14 @@ type Walk struct {
 	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. The
 	// calls come between those of the sink, in the order of the pages. It may be nil.
 	Skipped func(*runtime.Page)
+
+	// Accept reports whether the run accepts how a rule ended a job. A job that it does not accept
+	// counts as incomplete: see [runtime.Result.Refused]. If it is nil, every ending is accepted.
+	Accept func(runtime.Result) bool
 }
+
+// refuses reports whether the run does not accept how a rule ended a job.
+func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended() && !w.Accept(r) }
 
 // A treeRun is a running job with its partitions and its children.
 type treeRun struct {
@@ -74,7 +81,9 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 			}
 			return sink(ctx, page)
 		})
-		if result.Repeats = result.Outcome != rules.Complete || held; held {
+		result.Refused = w.refuses(result)
+		result.Repeats = result.Outcome != rules.Complete || held || result.Refused
+		if held || result.Refused {
 			result.Kept = w.Kept[root.ID()]
 		}
 		return []EndedResult{{Result: result}}, err

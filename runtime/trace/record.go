@@ -111,11 +111,12 @@ type Verdict struct {
 	Notes   []string `json:"notes,omitempty"`   // doubts about the values, such as numbers compared as text
 }
 
-// A Finding is evidence that a list may be incomplete although a rule ended it.
+// A Finding says why a list may be incomplete although a rule ended it.
 type Finding struct {
-	ID      string `json:"id"`                // id of the audit rule, such as "audit.token"
-	Message string `json:"message"`           // one sentence
-	Because string `json:"because,omitempty"` // the audit rule with the values that it read
+	ID      string       `json:"id"`                // id of the audit rule, such as "audit.token"
+	Weight  rules.Weight `json:"weight"`            // whether the finding is evidence or a hint
+	Message string       `json:"message"`           // one sentence
+	Because string       `json:"because,omitempty"` // the audit rule with the values that it read
 
 	Partition string `json:"partition,omitempty"` // the partition concerned, in a result
 }

@@ -39,11 +39,14 @@ type extraction struct {
 	failOn   []string
 }
 
-// suspect is the outcome of --fail-on for lists in which the audit finds signs of
-// missing items.
-const suspect = "suspect"
+// The values of --fail-on besides outcomes.
+const (
+	evident = "evidence" // a list has a finding that is evidence; always included, except with acceptAll
+	suspect = "suspect"  // a list has a finding
+	accept  = "none"     // every list is accepted
+)
 
-var failOnOutcomes = []string{string(rules.Limited), string(rules.Guarded), string(rules.Partial), suspect}
+var failOnOutcomes = []string{evident, suspect, string(rules.Limited), string(rules.Guarded), string(rules.Partial), accept}
 
 // runFlags adds the flags of commands that extract.
 func (x *extraction) runFlags(cmd *cobra.Command) {
@@ -67,7 +70,8 @@ func (x *extraction) resultFlags(cmd *cobra.Command) {
 	f.StringVar(&x.state, "state", "", "`FILE` from which the same command resumes after a failure or a kill")
 	f.BoolVar(&x.restart, "restart", false, "with --state: start over, without what the state holds")
 	f.StringVar(&x.kept, "kept", "", "`FILE` for the values under `keep`: read before the run, and replaced with its rows")
-	choices(cmd, &x.failOn, "fail-on", "`OUTCOMES` that end with status 9: "+strings.Join(failOnOutcomes, ", "), failOnOutcomes...)
+	choices(cmd, &x.failOn, "fail-on", "`OUTCOMES` that end with status 9, besides evidence that a list is incomplete: "+
+		strings.Join(failOnOutcomes, ", "), failOnOutcomes...)
 	x.logFlags.register(cmd, "log every page")
 	f.BoolVar(&x.noProgress, "no-progress", false, "do not show a progress line on a terminal")
 }
@@ -85,7 +89,10 @@ func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
 	if err := x.checkItemFlags(cmd); err != nil {
 		return err
 	}
-	return refuse([]misuse{{x.restart && x.state == "", "--restart requires --state"}})
+	return refuse([]misuse{
+		{x.restart && x.state == "", "--restart requires --state"},
+		{len(x.failOn) > 1 && slices.Contains(x.failOn, accept), "--fail-on none excludes the other outcomes"},
+	})
 }
 
 // pagesAhead returns the number of pages in flight. A case and a recording have the requests
@@ -137,6 +144,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 		l.Engine = l.With(engine.WithTokenStore(tokens))
 	}
 	l.Engine = l.With(
+		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(l, job) == nil }),
 		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
 	)
 	if x.trace != "" || bar != nil {
@@ -214,7 +222,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 		return out.Page(ctx, page)
 	})
 	bar.done()
-	err = out.End(result, errors.Join(signalError(ctx, err), tape.end()))
+	err = out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end()))
 	tape.log(logger)
 	logPartial(logger, out.Files(), l.pages != nil)
 	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
@@ -225,7 +233,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	if err != nil {
 		return err
 	}
-	return x.judge(result)
+	return x.judge(l, result, out.Files())
 }
 
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
@@ -257,14 +265,26 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 	logger.Log(context.Background(), level, message, "event", "run_end")
 }
 
-// judge returns an error if a job ended with an outcome of --fail-on.
-func (x *extraction) judge(result *engine.Result) error {
+// withoutRefusals returns an error without the errors of jobs that the run refuses, which
+// judge words.
+func withoutRefusals(err error) error {
+	return errors.Join(slices.DeleteFunc(joined(err), func(one error) bool { return one == nil || errors.Is(one, engine.ErrSuspect) })...)
+}
+
+// judge returns an error if the run refuses the ending of a job.
+func (x *extraction) judge(l *loaded, result *engine.Result, files []output.FileReport) error {
 	var outcomes, endings []string
 	for _, job := range result.Jobs {
-		for _, outcome := range x.failing(job.Outcome, job.Findings) {
+		if !job.Refused {
+			continue
+		}
+		for _, outcome := range x.failing(l, job) {
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
-			if outcome == suspect {
+			switch outcome {
+			case suspect:
 				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
+			case evident:
+				ending = fmt.Sprintf("%s is incomplete (%s)", job.Job, job.Evidence()[0].ID)
 			}
 			endings = append(endings, ending)
 			outcomes = value.AppendNew(outcomes, outcome)
@@ -273,17 +293,26 @@ func (x *extraction) judge(result *engine.Result) error {
 	if endings == nil {
 		return nil
 	}
+	for _, f := range files {
+		if !f.Complete && f.Replaces > 0 {
+			endings = append(endings, fmt.Sprintf("%s would have replaced %d in %s", value.Counted(int(f.Rows), "row"), f.Replaces, f.File))
+		}
+	}
 	return failedOn(outcomes, endings)
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.
-func (x *extraction) failing(outcome rules.Outcome, findings []engine.Finding) []string {
+func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
 	var met []string
-	if slices.Contains(x.failOn, string(outcome)) {
-		met = append(met, string(outcome))
+	has := func(outcome string) bool { return slices.Contains(x.failOn, outcome) }
+	if has(string(job.Outcome)) {
+		met = append(met, string(job.Outcome))
 	}
-	if len(findings) > 0 && slices.Contains(x.failOn, suspect) {
+	switch {
+	case len(job.Findings) > 0 && has(suspect):
 		met = append(met, suspect)
+	case len(job.Evidence()) > 0 && !has(accept) && (has(evident) || !l.With(engine.WithAccept(nil)).Accepts(job)):
+		met = append(met, evident)
 	}
 	return met
 }
