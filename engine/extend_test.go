@@ -193,9 +193,10 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{}),
 		engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
 	require.NoError(t, err)
-	lines := slices.DeleteFunc(slices.Clone(observer.lines), func(line string) bool { // the verdicts of guards
+	ofGuard := func(line string) bool {
 		return slices.ContainsFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return line == "verdict users 1 "+g.ID+" false" })
-	})
+	}
+	lines := slices.DeleteFunc(slices.Clone(observer.lines), ofGuard)
 	require.NotEqual(t, lines, observer.lines, "maxPages has a verdict")
 	require.Equal(t, []string{
 		"request users 1 503 attempt 1", "retry users 1 503 attempt 1", "request users 1 200 attempt 2",
@@ -211,7 +212,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		{[]engine.EventKind{engine.EventEnd}, []string{"end users 1 offset.short"}},
 		{[]engine.EventKind{engine.EventPage, engine.EventRetry}, []string{"retry users 1 503 attempt 1", "page users 1"}},
 		{[]engine.EventKind{engine.EventVerdict}, []string{
-			"verdict users 1 maxPages false", "verdict users 1 offset.empty false", "verdict users 1 offset.short true",
+			"verdict users 1 offset.empty false", "verdict users 1 offset.short true",
 		}},
 	} {
 		attempts = 0
@@ -219,7 +220,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{}),
 			engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
 		require.NoError(t, err)
-		require.Equal(t, c.want, some.lines, "an observer of %v", c.kinds)
+		require.Equal(t, c.want, slices.DeleteFunc(some.lines, ofGuard), "an observer of %v", c.kinds)
 	}
 }
 

@@ -54,8 +54,8 @@ var mayImport = map[string][]string{
 	"runtime/format": {module + "rules", module + "runtime/document", module + "runtime/spool"},
 	"runtime/saved":  {module + "rules", module + "compile", module + "runtime/document", module + "runtime/redact"},
 	"runtime/ahead": {
-		module + "rules", module + "compile", module + "runtime/document", module + "runtime/spool",
-		module + "runtime/transport",
+		module + "rules", module + "compile", module + "runtime/document", module + "runtime/failure",
+		module + "runtime/spool", module + "runtime/transport",
 	},
 	"runtime/trace": {module + "rules", module + "runtime/failure", module + "runtime/redact", module + "runtime/transport"},
 	"runtime/evidence": {
