@@ -222,7 +222,8 @@ func (p *Publisher) page(page *engine.Page) error {
 		return err
 	}
 	job := engine.JobResult{
-		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept, Repeats: page.Outcome != rules.Complete,
+		Job: page.Job, Outcome: page.Outcome, Reason: page.Reason, Findings: page.Findings, Kept: page.Kept,
+		Repeats: page.Outcome != rules.Complete,
 	}
 	job.Refused = job.Ended() && !p.engine.Accepts(job)
 	return p.publishJobs(engine.NewResult([]engine.JobResult{job}))
