@@ -2,8 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"runtime"
@@ -94,10 +92,11 @@ func TestGoexitEndsTheRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := &panicking{part: part, do: runtime.Goexit}
 				ended, err := make(chan struct{}), error(nil)
+				e := p.engine(t, []engine.RunOption{engine.WithParallelJobs(parallel), engine.WithPrefetch(2)})
 				returned := false
 				go func() {
 					defer close(ended)
-					_, err = p.engine(t, []engine.RunOption{engine.WithParallelJobs(parallel), engine.WithPrefetch(2)}).Run(t.Context(), p.Page)
+					_, err = e.Run(t.Context(), p.Page)
 					returned = true
 				}()
 				<-ended
@@ -113,7 +112,8 @@ func TestGoexitEndsTheRun(t *testing.T) {
 func TestAPanicInTheBodyOfALoopBelongsToItsCaller(t *testing.T) {
 	p := &panicking{}
 	require.PanicsWithValue(t, "mine", func() {
-		for range p.engine(t, nil).Pages(t.Context()) {
+		for _, err := range p.engine(t, nil).Pages(t.Context()) {
+			require.NoError(t, err)
 			panic("mine")
 		}
 	})
@@ -144,7 +144,7 @@ func TestAJobThatIsCancelledInARuleIsNotTheCause(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrAPI)
 		require.NotErrorIs(t, err, engine.ErrCancelled)
 		var failed *engine.Error
-		require.True(t, errors.As(err, &failed), fmt.Sprint(err))
+		require.ErrorAs(t, err, &failed)
 		require.Equal(t, "users", failed.Job)
 	})
 }

@@ -99,7 +99,8 @@ func EvidenceIn(c *Context) Evidence {
 		}
 		return evidence
 	}
-	return of(OfList, *c.List != (ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted})) | of(OfTotal, c.Hints.Total != nil) |
+	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
+	return of(OfList, *c.List != ordinary) | of(OfTotal, c.Hints.Total != nil) |
 		of(OfPages, c.Hints.Pages != nil) | of(OfNext, c.Hints.Next != nil) | of(OfMore, c.Hints.More != nil) |
 		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000)
 }

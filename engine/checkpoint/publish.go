@@ -650,9 +650,12 @@ func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, k
 
 // withMember returns an object with one more member, unless its text is empty.
 func withMember(object json.RawMessage, name, text string) (json.RawMessage, error) {
-	var members map[string]json.RawMessage
-	if text == "" || json.Unmarshal(object, &members) != nil {
+	if text == "" {
 		return object, nil
+	}
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(object, &members); err != nil {
+		return nil, err
 	}
 	encoded, err := json.Marshal(text)
 	if err != nil {

@@ -209,6 +209,7 @@ func (p *Presence) Finding(job *compile.Job, ran bool) *trace.Finding {
 	if paths == nil {
 		return nil
 	}
-	return &trace.Finding{ID: findingMissing, Weight: rules.WeightHint, Message: fmt.Sprintf("no item of %s has %s, which %s reads; check the spelling",
+	return &trace.Finding{ID: findingMissing, Weight: rules.WeightHint, Message: fmt.Sprintf(
+		"no item of %s has %s, which %s reads; check the spelling",
 		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
 }

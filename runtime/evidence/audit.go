@@ -40,7 +40,8 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 			continue // an API may use the names of hints for anything
 		}
 		findings = append(findings, trace.Finding{
-			ID: rule.Rule.ID, Weight: rule.Weight(m, c), Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
+			ID: rule.Rule.ID, Weight: rule.Weight(m, c),
+			Message: w.Redactor.String(rule.Message.Text(m, c)), Because: w.Redactor.String(rule.Because(c)),
 		})
 	}
 	return findings

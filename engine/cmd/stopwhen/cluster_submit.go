@@ -170,7 +170,7 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
 			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
 	}
-	if err := errors.Join(repairKept(c.kept), l.readKept(c.kept, nil)); err != nil {
+	if err := errors.Join(repairKept(c.kept), l.readKept(c.kept)); err != nil {
 		return nil, 0, err
 	}
 	s.Kept = l.kept

@@ -50,9 +50,9 @@ func (l *loaded) source() pageSource {
 
 // readKept reads the values that an earlier run kept: see [output.ReadKept]. It does nothing if the
 // path is empty.
-func (l *loaded) readKept(path string, fingerprint map[string]string) (err error) {
+func (l *loaded) readKept(path string) (err error) {
 	if path != "" {
-		l.kept, err = output.ReadKept(path, fingerprint)
+		l.kept, err = output.ReadKept(path, nil)
 	}
 	return err
 }

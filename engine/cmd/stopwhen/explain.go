@@ -131,7 +131,7 @@ func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 
 // explain prints the rules, given the file of kept values, in the format of a report.
 func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
-	if err := l.readKept(kept, nil); err != nil {
+	if err := l.readKept(kept); err != nil {
 		return err
 	}
 	x := l.With(engine.WithKept(l.kept)).Explain()
@@ -147,7 +147,7 @@ func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
 
 // printAnnotated prints the configuration with comments.
 func (c *explainCommand) printAnnotated(l *loaded) error {
-	if err := l.readKept(c.kept, nil); err != nil {
+	if err := l.readKept(c.kept); err != nil {
 		return err
 	}
 	text, _, err := annotate.YAML(annotate.Config{

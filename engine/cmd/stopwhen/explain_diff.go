@@ -65,7 +65,7 @@ func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 	var names, jobs []string
 	for i, path := range args {
 		sides[i] = &loaded{}
-		if err := errors.Join(sides[i].readKept(c.kept, nil), c.readConfig(sides[i], path)); err != nil {
+		if err := errors.Join(sides[i].readKept(c.kept), c.readConfig(sides[i], path)); err != nil {
 			return sides, err
 		}
 		if err := c.build(sides[i]); err != nil {

@@ -81,8 +81,14 @@ func (x *extraction) lockKept(s *runState) error {
 // repairKept completes the commit that a run with the file of --kept has begun, before the values
 // are read for a run elsewhere.
 func repairKept(path string) error {
+	if path == "" || isMissing(filepath.Dir(path)) {
+		return nil
+	}
 	file, err := resolve(path)
-	if path == "" || err != nil || isMissing(file+checkpoint.RedoSuffix) {
+	if err != nil {
+		return outputError(err)
+	}
+	if isMissing(file + checkpoint.RedoSuffix) {
 		return nil
 	}
 	lock, err := tryLock(file + lockSuffix)

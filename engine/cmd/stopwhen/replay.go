@@ -162,7 +162,7 @@ func (a *app) readRecording(path string) (*recording.Recording, error) {
 // play returns an error only if the replay itself fails or is interrupted.
 func (c *replayCommand) play(ctx context.Context, l *loaded, tape *recording.Recording) (replayedConfig, error) {
 	if c.kept != "" {
-		if err := l.readKept(c.kept, nil); err != nil {
+		if err := l.readKept(c.kept); err != nil {
 			return replayedConfig{}, err
 		}
 		l.Engine = l.With(engine.WithKept(l.kept))
