@@ -274,6 +274,30 @@ func (s *Store) Release(o *Output) error {
 	return s.save()
 }
 
+// Discard forgets the positions of jobs, and the rows of outputs that are not published: the next
+// run requests the lists of the jobs again from their start. The files stay until it replaces them.
+// If no position is left, the run is over as after [Store.End]: the next one may have another
+// configuration. Discard does nothing without a state.
+func (s *Store) Discard(jobs []string, outputs ...*Output) error {
+	if s.path == "" {
+		return nil
+	}
+	if err := s.settle(); err != nil {
+		return err
+	}
+	for _, job := range jobs {
+		delete(s.state.Jobs, job)
+	}
+	for _, o := range outputs {
+		if !o.published {
+			o.marked = extent{Sum: hex.EncodeToString(sha256.New().Sum(nil)), Partial: o.partial()}
+			s.state.Outputs[o.name] = o.marked
+		}
+	}
+	s.state.Ended = len(s.state.Jobs) == 0
+	return s.save()
+}
+
 // repair completes the publication in the state if the previous run ended in the middle of it.
 func (s *Store) repair() error {
 	p := s.state.Publish

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
+	"slices"
 	"syscall"
 	"time"
 
@@ -351,13 +353,51 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },
-		p.recording.flush,
+		p.recording.flush, func() error { return p.discard(result) },
 	} {
 		if err := end(); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// discard lets the next run with the state request the lists again that this run refuses for their
+// evidence, and those of all jobs whose rows are in a file with theirs. A list that a limit ended
+// would end there again, and a collection would collect the same pages.
+func (p *Publisher) discard(result *engine.Result) error {
+	refused := map[string]bool{} // roots
+	for _, job := range result.Jobs {
+		if job.Refused && len(job.Evidence()) > 0 && !p.options.Received {
+			refused[p.engine.Job(job.Job).Root] = true
+		}
+	}
+	if len(refused) == 0 {
+		return nil
+	}
+	var outputs []*checkpoint.Output
+	for more := true; more; {
+		more, outputs = false, nil
+		for _, t := range p.targets {
+			isRefused := func(job string) bool { return refused[p.engine.Job(job).Root] }
+			if t.file == nil || t.file.rows.Published() || !slices.ContainsFunc(t.jobs, isRefused) {
+				continue
+			}
+			outputs = append(outputs, t.file.rows)
+			for _, job := range t.jobs {
+				more = more || !isRefused(job)
+				refused[p.engine.Job(job).Root] = true
+			}
+		}
+	}
+	if all := p.engine.Info().Roots; len(refused) == len(all) {
+		for _, record := range p.records() {
+			if record.file != nil {
+				outputs = append(outputs, record.file)
+			}
+		}
+	}
+	return p.store.Discard(slices.Collect(maps.Keys(refused)), outputs...)
 }
 
 // settle ends the compression of streams, and completes the rows of unpublished files.

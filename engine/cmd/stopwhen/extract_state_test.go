@@ -25,6 +25,7 @@ import (
 type stateCase struct {
 	dir      string
 	broken   atomic.Bool // the API refuses page 5 and later pages
+	failing  atomic.Bool // the API reports an error with status 200 instead of page 5
 	requests atomic.Int64
 	hold     func(page string) // called for every request; may be nil
 	slow     atomic.Int64      // how long the API takes, in nanoseconds
@@ -44,6 +45,8 @@ func newStateCase(t *testing.T) *stateCase {
 		switch {
 		case s.broken.Load() && (len(page) > 1 || page >= "5"):
 			w.WriteHeader(http.StatusForbidden)
+		case s.failing.Load() && page == "5":
+			fmt.Fprint(w, `{"ok": false, "error": "internal_error"}`)
 		case page == "10":
 			fmt.Fprint(w, `[]`)
 		default:
@@ -140,6 +143,29 @@ func TestACompleteRunIsFollowedByTheNextIncrement(t *testing.T) {
 	s.broken.Store(false)
 	require.Contains(t, s.run(t, 0), "resuming from")
 	require.Equal(t, allItems(), s.items(t))
+}
+
+// An API reports an error with status 200 for two nights.
+func TestAListWithEvidenceIsRequestedAgain(t *testing.T) {
+	s := newStateCase(t)
+	s.run(t, 0, "--append")
+	s.failing.Store(true)
+	for range 2 {
+		s.requests.Store(0)
+		stderr := s.run(t, 9, "--append")
+		require.Contains(t, stderr, "users is incomplete (audit.errorBody)")
+		require.Equal(t, int64(5), s.requests.Load(), "the list is requested from its start")
+		require.Equal(t, allItems(), readText(t, s.path("out/users.ndjson")), "what was accumulated stays")
+		require.Equal(t, allItems()[:8*len("{\"id\":\"1-a\"}\n")], s.partial(t))
+	}
+	s.failing.Store(false)
+	s.run(t, 0, "--append", "--max-pages", "50") // another configuration: the next increment
+	require.Equal(t, allItems()+allItems(), s.items(t))
+
+	s.failing.Store(true)
+	require.Contains(t, s.run(t, 9), "8 rows would have replaced 36 in ")
+	s.run(t, 0, "--fail-on", "none")
+	require.Equal(t, allItems()[:8*len("{\"id\":\"1-a\"}\n")], s.items(t))
 }
 
 // TestAnEndThatFailOnRefusesIsNotRepeated: no request can add anything to a list that a
