@@ -362,11 +362,9 @@ func (w *walk) partition(job *drawnJob, key string, bound map[string]string) {
 			w.failed = !(partitioned && job.skip)
 			return
 		}
-		var ids []int
 		var written strings.Builder
 		for i, item := range a.items(key) {
-			if id := a.ids[i]; !job.filter || id%2 == 1 {
-				ids = append(ids, id)
+			if !job.filter || a.ids[i]%2 == 1 {
 				written.WriteString(item + "\n")
 			}
 		}
@@ -377,7 +375,7 @@ func (w *walk) partition(job *drawnJob, key string, bound map[string]string) {
 		if w.failed = a.bad && !(partitioned && job.skip); w.failed {
 			return
 		}
-		if w.children(job, ids, bound); w.failed || a.bad {
+		if w.children(job, a.ids, bound); w.failed || a.bad {
 			return
 		}
 		if a.enough || !a.more || len(a.ids) == 0 {

@@ -98,7 +98,8 @@ func TestARunIsASpanWithItsRequestsBelow(t *testing.T) {
 	defer api.Close()
 	telemetry := newTelemetry(t)
 	ctx, parent := telemetry.tracers.Tracer("test").Start(t.Context(), "parent")
-	_, err := users(api.URL).With(engine.WithObserver(telemetry.observer)).Run(ctx, func(context.Context, *engine.Page) error { return nil })
+	_, err := users(api.URL).With(engine.WithObserver(telemetry.observer), engine.WithAccept(func(engine.JobResult) bool { return true })).
+		Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	require.NoError(t, err)
 
 	spans := telemetry.spans.GetSpans()

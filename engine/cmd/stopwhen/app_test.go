@@ -159,7 +159,7 @@ func TestExitStatusesAreTheContract(t *testing.T) {
 		status int
 	}{
 		{"internal", 1}, {"config", 2}, {"api", 3}, {"transient", 4}, {"response", 5},
-		{"policy", 6}, {"io", 7}, {"state", 8}, {"cancelled", 130},
+		{"policy", 6}, {"io", 7}, {"state", 8}, {"suspect", 9}, {"cancelled", 130},
 	}
 	for _, c := range contract {
 		t.Run(string(c.class), func(t *testing.T) {
