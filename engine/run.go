@@ -74,7 +74,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 			break
 		}
 		one := func() {
-			err := error(failure.ErrExited)
+			err := failure.Exited()
 			defer func() {
 				if !failures.yielding { // a panic there belongs to the caller of Pages
 					err = failure.Recovered(job.ID(), recover(), err)

@@ -249,7 +249,7 @@ func (q *Queue) begin(f *Flight) {
 	begun := make(chan struct{})
 	q.active.Go(func() {
 		defer close(f.done)
-		f.Err = failure.ErrExited
+		f.Err = failure.Exited()
 		defer func() { f.Err = failure.Recovered("", recover(), f.Err) }()
 		close(begun)
 		f.Response, f.Err = q.list.Client.Exchange(ctx, call)

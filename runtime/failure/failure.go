@@ -149,10 +149,13 @@ func (e *Error) Is(target error) bool {
 	return ok && class.Class == e.Class && class.Message == "" && class.Job == "" && class.Err == nil
 }
 
-// ErrExited is the error of work whose goroutine was ended by runtime.Goexit.
-var ErrExited = &Error{
-	Class: Internal, Op: "run", Message: "a function of the program ended its goroutine with runtime.Goexit",
-	Hint: "return an error instead; in a test, call t.FailNow only in the goroutine of the test",
+// Exited returns the error of work whose goroutine was ended by runtime.Goexit. Each call returns
+// another error, since its place is added to an error.
+func Exited() error {
+	return &Error{
+		Class: Internal, Op: "run", Message: "a function of the program ended its goroutine with runtime.Goexit",
+		Hint: "return an error instead; in a test, call t.FailNow only in the goroutine of the test",
+	}
 }
 
 // panicError is the cause of the error that a panic has become.

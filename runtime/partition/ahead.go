@@ -259,7 +259,7 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 				continue
 			}
 			all.Go(func() {
-				err := error(failure.ErrExited)
+				err := failure.Exited()
 				defer func() {
 					child.backlog.end(failure.Recovered(child.job.ID(), recover(), err))
 					f.releaseSlot(child)

@@ -158,7 +158,7 @@ func fetchToken(ctx context.Context, source func(context.Context) (string, error
 	}
 	done := make(chan result, 1)
 	go func() {
-		token, err := "", error(failure.ErrExited)
+		token, err := "", failure.Exited()
 		defer func() { done <- result{token, failure.Recovered("", recover(), err)} }()
 		if token, err = source(ctx); err == nil && token == "" {
 			err = errors.New("the token is empty")
