@@ -12,7 +12,7 @@ import (
 // their kind; a number and a string if the string is that number; lists and objects
 // by their elements. Nothing else equals a value of another kind.
 func equal(m *meter, a, b any) bool {
-	m.spend(1)
+	m.spend(valueUnits)
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
@@ -52,7 +52,7 @@ func equalText(m *meter, a, b string) bool {
 }
 
 func equalObjects(m *meter, a, b any) bool {
-	m.spend(product(members(b), 16))
+	m.spend(product(members(b), valueUnits))
 	other := byName(b)
 	all, _ := entries(a)
 	for name, x := range all {

@@ -74,6 +74,7 @@ func (f *function) charge(m *meter, args []any) (any, error) {
 			size += len(v)
 		default:
 			size += product(members(v), 16)
+			m.spend(product(members(v), stepUnits))
 		}
 	}
 	m.spend(size)

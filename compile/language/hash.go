@@ -42,10 +42,10 @@ type composite string
 func keyOf(m *meter, v any) (any, error) {
 	switch v := fieldsOf(v).(type) {
 	case nil, bool, int, int64, float64, json.Number:
-		m.spend(1)
+		m.spend(valueUnits)
 		return numberKey(v), nil
 	case string:
-		m.spend(1 + len(v))
+		m.spend(valueUnits + len(v))
 		return v, nil
 	}
 	var room [2 * sha256.Size]byte
@@ -82,7 +82,7 @@ func numberKey(v any) any {
 // appendKey appends a text that no other value has. Strings, lists and objects
 // begin with their length, so that none is the beginning of another.
 func appendKey(m *meter, to []byte, v any) ([]byte, error) {
-	m.spend(1)
+	m.spend(valueUnits)
 	var err error
 	switch v := fieldsOf(v).(type) {
 	case nil:
@@ -107,7 +107,7 @@ func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 		return to, err
 	case map[string]any, rules.Object:
 		all, names := byName(v), sortedNames(v)
-		m.spend(product(len(names), 16))
+		m.spend(product(len(names), 2*valueUnits)) // they are sorted
 		to = binary.AppendUvarint(append(to, 'o'), uint64(len(names)))
 		for i := 0; i < len(names) && err == nil; i++ {
 			to, err = appendKey(m, appendText(to, 's', names[i]), all[names[i]])

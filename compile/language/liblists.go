@@ -205,7 +205,7 @@ func sortOrder(m *meter, name string, list, a []any) (func(a, b any) int, error)
 // sortValues sorts a list in place. Equal values keep their order.
 func sortValues(m *meter, list []any, by func(a, b any) int) {
 	slices.SortStableFunc(list, func(a, b any) int {
-		m.spend(16)
+		m.spend(valueUnits)
 		return by(a, b)
 	})
 }
@@ -312,7 +312,7 @@ func extremeOf(sign int) func(*meter, []any) (any, error) {
 		}
 		by := must(orderOf(m, name, values))
 		return slices.MaxFunc(values, func(a, b any) int {
-			m.spend(16)
+			m.spend(valueUnits)
 			return by(a, b) * sign
 		}), nil
 	}

@@ -19,16 +19,22 @@ import (
 const (
 	maxSteps   = 1_000_000   // elements that predicates are applied to, and calls of an embedder's functions
 	maxBytes   = 8 << 20     // size of the strings and lists that are made
-	maxTime    = time.Second // total time
+	maxWork    = 1 << 30     // units of work, of about a nanosecond: a second, or two
+	maxTime    = time.Second // time in an embedder's functions
 	maxNesting = 3           // depth of nested predicates
 
-	// maxCall limits the bytes and elements that one operation looks at, because
-	// the clock is not read meanwhile.
+	// maxCall limits the units of one operation, which an interruption of the run waits for.
 	maxCall = 64 << 20
 
-	// tickEvery is the number of bytes and elements after which the clock is read,
-	// which is slow.
+	// tickEvery is the number of units after which the meter looks for an interruption.
 	tickEvery = 16 << 10
+)
+
+// The work of an evaluation is counted and not timed, so that an expression does not fail on a
+// machine that is busy. A byte that is looked at is one unit.
+const (
+	stepUnits  = 256 // of an element that a predicate or a function is applied to
+	valueUnits = 64  // of a value that is compared
 )
 
 // ErrBudget is the error of an expression that spends more than it may.
@@ -52,8 +58,9 @@ const meterName = "·meter"
 // it does from its own errors, and [Expression.Eval] returns that error.
 type meter struct {
 	steps, bytes int
-	unread       int // units of work since the clock was read
-	until        time.Time
+	work         int           // units until the last tick
+	unread       int           // units since then
+	called       time.Duration // time in an embedder's functions
 	ctx          context.Context // context of the run; nil is never cancelled
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
@@ -76,12 +83,10 @@ func (m *meter) step() {
 	if m.steps > maxSteps {
 		panic(overBudget("more than %d steps through lists", maxSteps))
 	}
-	m.spend(tickEvery / 64)
+	m.spend(stepUnits)
 }
 
-// spend counts the bytes and elements that an operation is about to look at. All
-// that takes time is counted here, so that neither the limit of time nor an
-// interruption of the run has to wait.
+// spend counts the units of an operation before its work is done.
 func (m *meter) spend(units int) {
 	if units > maxCall {
 		panic(overBudget("one operation on more than %d MiB", maxCall>>20))
@@ -91,17 +96,26 @@ func (m *meter) spend(units int) {
 	}
 }
 
-// tick checks the time since the first tick, and whether the run was cancelled.
+// tick checks the work, and whether the run was cancelled.
 func (m *meter) tick() {
+	m.work += m.unread
 	m.unread = 0
 	if m.ctx != nil && m.ctx.Err() != nil {
 		panic(context.Cause(m.ctx))
 	}
-	switch now := time.Now(); {
-	case m.until.IsZero():
-		m.until = now.Add(maxTime)
-	case now.After(m.until):
-		panic(overBudget("more than %s of time", maxTime))
+	if m.work > maxWork {
+		panic(overBudget("more work than looking at %d GiB", maxWork>>30))
+	}
+}
+
+// call counts the time of an embedder's function.
+func (m *meter) call(f func()) {
+	m.step()
+	m.tick()
+	began := time.Now()
+	f()
+	if m.called += time.Since(began); m.called > maxTime {
+		panic(overBudget("more than %s in the functions of the program", maxTime))
 	}
 }
 

@@ -102,13 +102,12 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	if absent {
 		return nil, nil
 	}
-	m.step()
-	m.tick()
-	v, err := u.run(in)
+	var v any
+	var err error
+	m.call(func() { v, err = u.run(in) })
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", u.name, err)
 	}
-	m.tick()
 	if err := m.growResult(v, 0); err != nil {
 		return nil, fmt.Errorf("%s returned %w", u.name, err)
 	}

@@ -168,7 +168,7 @@ func TestTheTimeOfAProgramsFunctionCounts(t *testing.T) {
 		began := time.Now()
 		_, err := call(t, withF(t, slow), `f() + f() > 0`)
 		require.ErrorIs(t, err, ErrBudget)
-		require.ErrorContains(t, err, "more than 1s of time")
+		require.ErrorContains(t, err, "more than 1s in the functions of the program")
 		require.Equal(t, maxTime+time.Millisecond, time.Since(began), "it is not called again")
 	})
 }

@@ -247,12 +247,12 @@ func TestATimeoutResumesAndAMaximumOfPagesEnds(t *testing.T) {
 func TestTwoRunsDoNotWriteTheSameFile(t *testing.T) {
 	s := newStateCase(t)
 	held, release := make(chan bool), make(chan bool)
-	s.hold = func(page string) {
+	s.holdPages(func(page string) {
 		if page == "2" {
 			held <- true
 			<-release
 		}
-	}
+	})
 	ended := make(chan string, 1)
 	go func() {
 		var stderr bytes.Buffer
@@ -264,7 +264,7 @@ func TestTwoRunsDoNotWriteTheSameFile(t *testing.T) {
 		args := append([]string{"run", s.path("c.json"), "--out", s.path("out")}, more...)
 		require.Contains(t, runStopwhen(t, 8, args...), "users.ndjson is in use by another run (wait until that run ends, or use another --out)")
 	}
-	s.hold = func(string) {}
+	s.holdPages(func(string) {})
 	close(release)
 	require.Contains(t, <-ended, "from 1 job")
 	require.Equal(t, allItems(), s.items(t))

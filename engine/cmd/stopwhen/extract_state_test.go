@@ -27,21 +27,23 @@ type stateCase struct {
 	broken   atomic.Bool // the API refuses page 5 and later pages
 	failing  atomic.Bool // the API reports an error with status 200 instead of page 5
 	requests atomic.Int64
-	hold     func(page string) // called for every request; may be nil
-	slow     atomic.Int64      // how long the API takes, in nanoseconds
+	hold     atomic.Pointer[func(page string)] // called for every request
+	slow     atomic.Int64                      // how long the API takes, in nanoseconds
 	api      *httptest.Server
 }
+
+// holdPages calls f for every request from now on.
+func (s *stateCase) holdPages(f func(page string)) { s.hold.Store(&f) }
 
 func newStateCase(t *testing.T) *stateCase {
 	t.Helper()
 	s := &stateCase{dir: t.TempDir()}
+	s.holdPages(func(string) {})
 	s.api = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.requests.Add(1)
 		page := r.URL.Query().Get("page")
 		time.Sleep(time.Duration(s.slow.Load()))
-		if s.hold != nil {
-			s.hold(page)
-		}
+		(*s.hold.Load())(page)
 		switch {
 		case s.broken.Load() && (len(page) > 1 || page >= "5"):
 			w.WriteHeader(http.StatusForbidden)

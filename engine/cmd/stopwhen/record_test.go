@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,22 +82,26 @@ func TestARunThatResumesContinuesItsRecording(t *testing.T) {
 // TestARunThatIsKilledContinuesItsRecording kills the run between two pages, after a commit.
 func TestARunThatIsKilledContinuesItsRecording(t *testing.T) {
 	program, s := binary(t), newStateCase(t)
-	var cmd *exec.Cmd
 	args := append([]string{"run", s.path("c.json"), "--state", s.path("state.json"), "--out", s.path("out")}, s.records()...)
 	for _, page := range []string{"2", "4", "7"} {
-		cmd = exec.Command(program, args...)
-		struck := false
-		s.hold = func(requested string) {
-			if requested == page && !struck {
-				struck = true
-				time.Sleep(2 * noticeTime / 5) // a commit is due
-				_ = cmd.Process.Kill()
+		requested, killed := make(chan struct{}), make(chan struct{})
+		request := sync.OnceFunc(func() { close(requested) })
+		s.holdPages(func(p string) {
+			if p == page {
+				request()
+				<-killed
 			}
-		}
-		require.Error(t, cmd.Run())
+		})
+		cmd := exec.Command(program, args...)
+		require.NoError(t, cmd.Start())
+		<-requested
+		time.Sleep(2 * noticeTime / 5) // a commit is due
+		require.NoError(t, cmd.Process.Kill())
+		require.Error(t, cmd.Wait())
+		close(killed)
 		require.FileExists(t, s.path("r.har.partial"))
 	}
-	s.hold = nil
+	s.holdPages(func(string) {})
 	out, err := exec.Command(program, args...).CombinedOutput()
 	require.NoError(t, err, string(out))
 	require.Equal(t, allItems(), s.items(t))
