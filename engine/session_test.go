@@ -26,6 +26,7 @@ import (
 // TestTheTasksOfARunAreTheRun plays every case as tasks, those of a step before the next
 // step. Requests, items, trace and result must be those of the run on one machine.
 func TestTheTasksOfARunAreTheRun(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) { playTasks(t, c, false) })
 	}

@@ -12,11 +12,13 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // TestItemsOfALargePageAreShapedLikeThoseOfASmallOne uses pages that are in a temporary
 // file, and one after them that is in memory.
 func TestItemsOfALargePageAreShapedLikeThoseOfASmallOne(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	const large, small = 60_000, 10 // items; 5 MB are in a file
 	var want bytes.Buffer
 	bodies := map[string][]byte{}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // errBroken ends a run that a test interrupts.
@@ -199,6 +200,9 @@ func TestATreeEndsWithItsContextOrItsSink(t *testing.T) {
 	full := errors.New("full")
 	for last := 1; last <= 12; last++ {
 		for _, cancels := range []bool{true, false} {
+			if fixtures.Race && last%5 != 1 {
+				continue
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			pages := 0
 			_, err := largePartitions(t).With(engine.WithParallelJobs(4)).Run(ctx, func(context.Context, *engine.Page) error {
@@ -226,6 +230,7 @@ func TestATreeEndsWithItsContextOrItsSink(t *testing.T) {
 // Partitions that run ahead keep their pages until it is their turn, and not until the end
 // of the job.
 func TestPartitionsThatRanAheadFreeTheirPages(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
 	const partitions, size = 150, 512 << 10
 	text := strings.Repeat("x", size)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -38,6 +39,7 @@ func largePage(size int, indented bool) (page, items []byte) {
 }
 
 func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, c := range []struct {
 		name                 string
 		indented, withLength bool

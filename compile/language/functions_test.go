@@ -14,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/builtin"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -194,6 +195,7 @@ func requireValue(t *testing.T, source string, v any) {
 // TestEveryFunctionStaysInItsLimits calls every function and operator of the
 // language with drawn arguments, most of which are large or of the wrong kind.
 func TestEveryFunctionStaysInItsLimits(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	defer debug.SetGCPercent(debug.SetGCPercent(50))
 	for i, name := range callables() {
 		d := drawer{rand.New(rand.NewPCG(1, uint64(i)))}

@@ -58,9 +58,9 @@ const meterName = "·meter"
 // it does from its own errors, and [Expression.Eval] returns that error.
 type meter struct {
 	steps, bytes int
-	work         int           // units until the last tick
-	unread       int           // units since then
-	called       time.Duration // time in an embedder's functions
+	work         int             // units until the last tick
+	unread       int             // units since then
+	called       time.Duration   // time in an embedder's functions
 	ctx          context.Context // context of the run; nil is never cancelled
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string

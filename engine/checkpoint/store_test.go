@@ -232,6 +232,7 @@ func TestOtherOutputsAreRefused(t *testing.T) {
 // TestDiskErrorsAreReportedAndLoseNothingCommitted lets each operation of a run
 // fail in turn.
 func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, e := range extractions() {
 		prepared, operations := e.prepared(t)
 		for stop := 1; stop <= operations; stop++ {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -461,6 +462,7 @@ func FuzzRead(f *testing.F) {
 // A body that is too large to be recorded is an error when it is replayed, and never a
 // page without items.
 func TestALargeBodyIsNotRecordedAndNotReplayedAsAnEmptyPage(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	size := recording.MaxBodyBytes
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprintf(w, `{"data": [1], "pad": "%s"}`, strings.Repeat("x", size-len(`{"data": [1], "pad": ""}`)))

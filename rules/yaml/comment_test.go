@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -61,6 +62,7 @@ func TestAnnotateReportsWhatIsNotYAML(t *testing.T) {
 }
 
 func TestAnnotateRefusesAResultThatIsTooLarge(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	text := "a: " + strings.Repeat("x", rules.MaxConfigBytes-4) + "\n"
 	_, err := yaml.Annotate(text, nil, 80)
 	require.NoError(t, err)

@@ -223,6 +223,7 @@ func FuzzDocument(f *testing.F) {
 }
 
 func TestALargeDocumentOfXMLIsHeldInAFile(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	body, versions, markers := &strings.Builder{}, []string{}, []string{}
 	body.WriteString("<list>")
 	for i := range 100_000 {

@@ -15,12 +15,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // TestAPartitionThatKillsItsWorkersIsSetAside requests a page at which the process dies that
 // has asked for it. The partition that each of these processes runs beside it is slower, and
 // is lost as well, but it is not what ends them.
 func TestAPartitionThatKillsItsWorkersIsSetAside(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
 	t.Parallel()
 	var worker, died atomic.Int64 // the process, and how often one was killed
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
