@@ -123,12 +123,17 @@ func Example_diagnostics() {
 
 	if mistakes, ok := errors.AsType[engine.Diagnostics](err); ok {
 		for _, m := range mistakes {
-			fmt.Printf("%s: %s: %s (%s)\n", m.Location(), m.Path, m.Message, m.Hint)
+			fmt.Println(m)
 		}
 	}
 	// Output:
-	// users.json:2:94: api.pagination.limit: want a whole number above 0, got 0 ()
-	// users.json:3:45: config.jobs[0].dataFeild: unknown key "dataFeild" (did you mean "dataField"?)
+	// api.pagination.limit: want a whole number above 0, got 0 (users.json:2:94)
+	//  | om/", "pagination": {"method": "offset", "limit": 0}},
+	//  |                                                   ^
+	// config.jobs[0].dataFeild: unknown key "dataFeild" (users.json:3:45)
+	//  |   "config": {"jobs": [{"endpoint": "users", "dataFeild": "data"}]}
+	//  |                                             ^
+	//    did you mean "dataField"?
 }
 
 // The class of an error decides what to do about it.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -66,20 +67,16 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 }
 
 // Load compiles the text of a configuration file: the specification's JSON, with or without the
-// outer `parameters` object. The name appears in messages, and its ending selects the format (see
-// [WithFormat]). Load finds all mistakes; the error is then [Diagnostics], with the position of
-// each.
+// outer `parameters` object. The name appears in messages, and its ending selects the format: JSON,
+// or the format that was passed for this ending to [WithFormat]. Load finds all mistakes; the error
+// is then [Diagnostics], with the position of each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
 	s, err := newSettings(options)
 	if err != nil {
 		return nil, err
 	}
 	source := diag.NewSource(name, string(bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))))
-	parse, ok := s.formats[strings.ToLower(filepath.Ext(name))]
-	if !ok {
-		parse = rules.ParseJSON
-	}
-	root, err := parse(source)
+	root, err := s.parse(source)
 	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
 		return nil, hideSecrets(found, nil, source)
 	}
@@ -87,6 +84,21 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 		return nil, err
 	}
 	return build(source, root, s)
+}
+
+// parse parses a text in the format that the ending of its name selects.
+func (s settings) parse(source *diag.Source) (any, error) {
+	ending := strings.ToLower(filepath.Ext(source.Name))
+	if parse, ok := s.formats[ending]; ok {
+		return parse(source)
+	}
+	if (ending == ".yaml" || ending == ".yml") && !json.Valid([]byte(source.Text)) {
+		found := diag.NewCollector(source)
+		found.Errorf(diag.Offset("", 0), "YAML is read only with an option").
+			WithHint(fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", ending))
+		return nil, found.Diagnostics()
+	}
+	return rules.ParseJSON(source)
 }
 
 // LoadFile calls [Load] with the file at path.

@@ -2,16 +2,21 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // TestTheHintForANestedFlagMeansTheSame applies the hint for each nextPageFlag with a
@@ -38,6 +43,37 @@ func TestTheHintForANestedFlagMeansTheSame(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestYAMLWithoutItsFormatNamesTheOption loads the name of a YAML file without the option that reads
+// YAML, and other texts that are not JSON.
+func TestYAMLWithoutItsFormatNamesTheOption(t *testing.T) {
+	const config = "api: {baseUrl: 'https://api.test/'}\nconfig: {jobs: [{endpoint: users}]}\n"
+	const asJSON = `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "users"}]}}`
+	for _, ending := range []string{".yaml", ".yml", ".YAML"} {
+		name := filepath.Join(t.TempDir(), "c"+ending)
+		require.NoError(t, os.WriteFile(name, []byte(config), 0o600))
+		_, err := engine.LoadFile(name)
+		hint := fmt.Sprintf("pass engine.WithFormat(%q, yaml.Parse), with package rules/yaml", strings.ToLower(ending))
+		require.ErrorContains(t, err, hint)
+		require.ErrorContains(t, err, name)
+		_, err = engine.LoadFile(name, engine.WithFormat(ending, yaml.Parse))
+		require.NoError(t, err)
+		_, err = engine.Load(name, []byte(asJSON))
+		require.NoError(t, err, "every text in JSON is YAML, too")
+	}
+	for text, hint := range map[string]string{
+		config:                           "the name of a YAML file ends with .yaml or .yml",
+		"{\n  // the API\n" + asJSON[1:]: "in a YAML file (.yaml or .yml), they begin with #",
+		`{"api" "x"}`:                    "",
+		strings.Replace(asJSON, "]}}", "],\n}}", 1): "remove the comma before it",
+	} {
+		_, err := engine.Load("c.json", []byte(text))
+		mistakes, ok := errors.AsType[engine.Diagnostics](err)
+		require.True(t, ok)
+		require.Len(t, mistakes, 1)
+		require.Contains(t, mistakes[0].Hint, hint, text)
 	}
 }
 

@@ -89,8 +89,23 @@ func (p *jsonParser) valid() bool {
 	if strings.HasPrefix(message, "unexpected end") {
 		at, message = len(p.text), "unexpected end of the text"
 	}
-	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message)
+	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message).WithHint(jsonHint(p.text, at))
 	return false
+}
+
+// jsonHint returns a hint for a text that is not JSON, and of which the byte at an offset cannot be
+// read. It is empty for a mistake that is not a common one.
+func jsonHint(text string, at int) string {
+	before, rest := strings.TrimRight(text[:at], " \t\r\n"), text[at:]
+	switch {
+	case strings.HasPrefix(rest, "//"), strings.HasPrefix(rest, "/*"), strings.HasPrefix(rest, "#"):
+		return "JSON has no comments; in a YAML file (.yaml or .yml), they begin with #"
+	case strings.HasPrefix(rest, "}") && strings.HasSuffix(before, ","), strings.HasPrefix(rest, "]") && strings.HasSuffix(before, ","):
+		return "remove the comma before it"
+	case before == "" && rest != "":
+		return "JSON begins with {; the name of a YAML file ends with .yaml or .yml"
+	}
+	return ""
 }
 
 // errReported ends the parse. The collector has the mistake.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,6 +151,9 @@ func (s *source) readConfig(l *loaded, path string) (err error) {
 		l.name = stdinName
 	}
 	if l.text, err = s.readText(path); err != nil {
+		if address, invalid := url.Parse(path); invalid == nil && address.Host != "" {
+			return &usageError{"want a configuration, got an address; stopwhen detect ADDRESS --out FILE writes a configuration for it"}
+		}
 		return &usageError{fmt.Sprintf("cannot read the configuration: %v", err)}
 	}
 	if l.server != nil {
