@@ -115,11 +115,11 @@ func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.E
 		return nil, err
 	}
 	e, err := record.ReadEnvelope(entry)
-	switch {
-	case err != nil:
-		return nil, damaged(entry, err.Error())
-	case e.Ending == nil:
-		return nil, damaged(entry, "it does not say how the task failed")
+	if err == nil && e.Ending == nil {
+		err = entry.Damaged("it does not say how the task failed")
+	}
+	if err != nil {
+		return nil, err
 	}
 	return e.Ending, nil
 }

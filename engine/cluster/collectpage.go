@@ -5,13 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -23,7 +21,7 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Enve
 	case entry.Submission != c.run.record.Submission:
 		return c.incomplete(ctx, isDeleted)
 	case trees == nil:
-		return damaged(entry, "it belongs to no job of the run")
+		return entry.Damaged("it belongs to no job of the run")
 	}
 	t, final := trees[0], c.count(trees, entry, e)
 	if c.whole && e.Root != "" {
@@ -110,10 +108,6 @@ func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	}
 }
 
-func damaged(entry *store.Entry, what string) error {
-	return &engine.Error{Class: failure.State, Op: "collect", Message: fmt.Sprintf("page %d of the run is damaged: %s", entry.Sequence, what)}
-}
-
 // stored passes the pages in the order in which they were stored.
 func (c *collection) stored(ctx context.Context) error {
 	from := c.begin()
@@ -165,7 +159,7 @@ func (c *collection) begin() uint64 {
 func (c *collection) take(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
-		return damaged(entry, err.Error())
+		return err
 	}
 	if err := c.add(ctx, entry, e); err != nil {
 		return err

@@ -119,7 +119,7 @@ func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
 		return err
 	}
 	if entry == nil || entry.Sequence != sequence {
-		return unusable(fmt.Errorf("page %d of task %s is not on the server", sequence, at.key.Task))
+		return unusable(fmt.Errorf("message %d of task %s is not on the server", sequence, at.key.Task))
 	}
 	return w.enter(at, entry, func(*record.Envelope) error { return nil })
 }
@@ -129,7 +129,7 @@ func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) 
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
-		return damaged(entry, err.Error())
+		return err
 	}
 	at.sequence, at.todo, at.state = entry.Sequence, e.Children, entry.State
 	return pass(e)

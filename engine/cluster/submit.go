@@ -373,11 +373,11 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 // enqueueFailed queues the task of an entry that records a failure.
 func (r *Run) enqueueFailed(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
-	switch {
-	case err != nil:
-		return damaged(entry, err.Error())
-	case e.Task == nil:
-		return damaged(entry, "it does not name the task that has failed")
+	if err == nil && e.Task == nil {
+		err = entry.Damaged("it does not name the task that has failed")
+	}
+	if err != nil {
+		return err
 	}
 	item, err := r.item(*e.Task)
 	if err != nil {

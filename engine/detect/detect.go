@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"regexp"
 	"slices"
@@ -165,13 +166,14 @@ func (d *detection) explain(err error) error {
 	if d.session.differs {
 		return fault(failure.Internal, "the address of the recording cannot be written in a configuration", "")
 	}
-	if failed.Class == failure.Internal && failed.Message == "no request is left" {
+	if d.session.refused {
 		failed = fault(failure.API, "the address redirects too often", "give the address that it redirects to")
 	}
 	last := d.session.last
+	dns, unresolved := errors.AsType[*net.DNSError](failed)
 	switch {
-	case last == nil && strings.Contains(failed.Hint, "api.baseUrl"): // there is no configuration yet
-		failed.Hint = "check the host of the address"
+	case last == nil && unresolved && dns.IsNotFound:
+		failed.Hint = "check the host of the address" // there is no configuration yet
 	case last == nil:
 	case isHTML(last) && passwordField.Match(last.ResponseBody):
 		failed.Message, failed.Hint = "the address answers with a login page", needsCredentials

@@ -278,11 +278,12 @@ func TestARedirectIsARequest(t *testing.T) {
 	require.LessOrEqual(t, c.n, detect.MaxRequests)
 	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "redirects to https://api.test/new")
 
-	endless := &counting{api: func(url.Values, *http.Request) (int, http.Header, string) {
-		return 302, http.Header{"Location": {"https://api.test/" + strings.Repeat("x", 1+len("a"))}}, ""
+	endless := &counting{api: func(_ url.Values, r *http.Request) (int, http.Header, string) {
+		return 302, http.Header{"Location": {r.URL.Path + "x"}}, ""
 	}}
 	_, err = detect.Detect(t.Context(), detect.Request{URL: "https://api.test/x"}, detect.Options{Transport: endless})
-	require.Error(t, err)
+	require.ErrorIs(t, err, engine.ErrAPI)
+	require.ErrorContains(t, err, "the address redirects too often (give the address that it redirects to)")
 	require.LessOrEqual(t, endless.n, detect.MaxRequests)
 }
 

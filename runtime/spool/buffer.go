@@ -105,7 +105,7 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 	}
 	view, err := mapFile(b.file.file, int(b.file.size))
 	if err != nil {
-		return nil, nil, b.file.fault(err)
+		return nil, nil, b.file.fault("read from", err)
 	}
 	b.view = view
 	return view, &Window{data: view}, nil
@@ -140,14 +140,14 @@ type File struct {
 func (f *File) Write(p []byte) (n int, err error) {
 	if f.file == nil {
 		if f.file, err = os.CreateTemp("", "stopwhen-*"); err != nil {
-			return 0, f.fault(err)
+			return 0, f.fault("written to", err)
 		}
 		_ = os.Remove(f.file.Name()) // the open file outlives its name, whatever happens to the process
 	}
 	n, err = f.file.Write(p)
 	f.size += int64(n)
 	if err != nil {
-		err = f.fault(err)
+		err = f.fault("written to", err)
 	}
 	return n, err
 }
@@ -158,7 +158,7 @@ func (f *File) Size() int64 { return f.size }
 // ReadAt reads from the file. Its error is a [*failure.Error], or io.EOF.
 func (f *File) ReadAt(p []byte, at int64) (n int, err error) {
 	if n, err = f.file.ReadAt(p, at); err != nil && !errors.Is(err, io.EOF) {
-		err = f.fault(err)
+		err = f.fault("read from", err)
 	}
 	return n, err
 }
@@ -177,10 +177,10 @@ func (f *File) Close() {
 	f.file, f.size = nil, 0
 }
 
-// fault returns the error for a file that cannot be used.
-func (f *File) fault(err error) error {
+// fault returns the error for a file that cannot be, for example, "written to".
+func (f *File) fault(done string, err error) error {
 	return &failure.Error{
-		Class: failure.IO, Op: "read", Message: f.Holds + " cannot be written to a temporary file: " + err.Error(), Err: err,
+		Class: failure.IO, Op: "read", Message: f.Holds + " cannot be " + done + " a temporary file: " + err.Error(), Err: err,
 		Hint: "free space in " + os.TempDir() + ", or set TMPDIR to another directory",
 	}
 }

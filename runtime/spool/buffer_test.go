@@ -32,6 +32,17 @@ func TestWithoutRoomForALargeBodyTheErrorNamesTheFix(t *testing.T) {
 	require.ErrorIs(t, err, os.ErrNotExist)
 }
 
+func TestAnErrorOfATemporaryFileNamesItsOperation(t *testing.T) {
+	f := &File{Holds: "a table"}
+	_, err := f.Write([]byte("row"))
+	require.NoError(t, err)
+	require.NoError(t, f.file.Close()) // every later operation fails
+	_, err = f.ReadAt(make([]byte, 1), 0)
+	require.ErrorContains(t, err, "a table cannot be read from a temporary file: ")
+	_, err = f.Write([]byte("row"))
+	require.ErrorContains(t, err, "a table cannot be written to a temporary file: ")
+}
+
 func TestABufferHoldsEveryByteWhateverItsSize(t *testing.T) {
 	b := &Buffer{}
 	defer b.Release()

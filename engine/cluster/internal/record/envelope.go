@@ -50,14 +50,17 @@ func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 	return json.Marshal(e)
 }
 
-// ReadEnvelope returns the envelope of a page.
+// ReadEnvelope returns the envelope of a page. The error says that the page is damaged.
 func ReadEnvelope(entry *store.Entry) (*Envelope, error) {
 	e := &Envelope{}
 	err := Decode(entry.Envelope, e)
 	if err == nil && e.Record != nil && e.Record.Partition != nil {
 		err = e.keepOrder(entry.Envelope)
 	}
-	return e, err
+	if err != nil {
+		return nil, entry.Damaged(err.Error())
+	}
+	return e, nil
 }
 
 // keepOrder decodes the values of the partition again, so that their keys keep the order of the

@@ -54,8 +54,11 @@ func (m *message) entry() (*Entry, error) {
 	return &Entry{Heading: Heading{key, head, m.Sequence, m.Time}}, nil
 }
 
-func damaged(sequence uint64, what string) error {
-	return &failure.Error{Class: failure.State, Op: "store", Message: fmt.Sprintf("message %d of the run is damaged: %s", sequence, what),
+// Damaged returns the error for a page whose content has a problem.
+func (h Heading) Damaged(problem string) error { return damaged(h.Sequence, problem) }
+
+func damaged(sequence uint64, problem string) error {
+	return &failure.Error{Class: failure.State, Op: "store", Message: fmt.Sprintf("message %d of the run is damaged: %s", sequence, problem),
 		Hint: "delete the run and submit it again"}
 }
 

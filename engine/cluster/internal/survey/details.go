@@ -3,7 +3,6 @@ package survey
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -13,7 +12,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // last returns the envelope of the last page of a task, or nil if the task has no pages.
@@ -22,12 +20,7 @@ func (s *survey) last(ctx context.Context, key store.Key) (*record.Envelope, err
 	if err != nil || last == nil {
 		return nil, err
 	}
-	e, err := record.ReadEnvelope(last)
-	if err != nil {
-		return nil, &engine.Error{Class: failure.State, Op: "status", Err: err,
-			Message: fmt.Sprintf("page %d of the run is damaged: %v", last.Sequence, err)}
-	}
-	return e, nil
+	return record.ReadEnvelope(last)
 }
 
 // partition returns the status of a task that its head describes.
