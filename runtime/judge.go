@@ -55,6 +55,7 @@ func (r *listRun) judge(page *Page) error {
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered
 // items.
 func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
+	defer func(before context.Context) { r.tools.machine.Context = before }(r.tools.machine.Context)
 	r.tools.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.watcher.HasSiblings = r.list.Siblings
 	findings := r.watcher.Audit(&r.tools.machine, evidence.End{

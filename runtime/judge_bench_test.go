@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -51,4 +52,13 @@ func TestAVerdictAllocatesNothingThatGrowsWithThePage(t *testing.T) {
 		return testing.AllocsPerRun(20, func() { require.NoError(t, r.judge(&Page{})) })
 	}
 	require.Equal(t, allocations(10), allocations(100_000))
+}
+
+func TestAfterTheAuditExpressionsCanBeInterrupted(t *testing.T) {
+	r := judged(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.tools.machine.Context = ctx
+	r.audit(ctx, 1)
+	cancel()
+	require.ErrorIs(t, r.tools.machine.Context.Err(), context.Canceled)
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -232,6 +233,30 @@ func TestACollectionOfARunThatIsDeletedSaysSo(t *testing.T) {
 		}
 		require.ErrorContains(t, <-all.ended, "run r1 is incomplete: it was deleted from the server")
 	}
+}
+
+// A collection that can no longer follow its run would wait forever after the run is cancelled.
+func TestACollectionEndsWhenItCannotFollowItsRun(t *testing.T) {
+	graces := make(chan func(), 1)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Graceful(cluster.Options{Patience: 100 * time.Millisecond}, graces))
+	run := submit(t, c, serveAPI(t, 1).config())
+	ended := make(chan error)
+	collect := func() {
+		_, err := (&collector{run: run}).collect(t, cluster.CollectOptions{})
+		ended <- err
+	}
+	go collect()
+	require.NoError(t, run.Cancel(t.Context()))
+	end := <-graces
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	require.NoError(t, js.DeleteKeyValue(t.Context(), "STOPWHEN_RUNS"))
+	end()
+	require.ErrorContains(t, <-ended, "read the record of the run r1: ")
+
+	go collect()
+	require.ErrorContains(t, <-ended, "watch the runs: ")
 }
 
 // Pages for whose items there are partitions cannot be released. If they fill what the run may

@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -34,19 +35,21 @@ func (c *collection) startRelease(ctx context.Context) (context.Context, func(er
 		return ctx, nil, err
 	}
 	ctx, stop := context.WithCancelCause(ctx)
+	ended, failed := make(chan struct{}), error(nil)
 	var running sync.WaitGroup
 	running.Go(func() {
-		if err := c.releaser.run(ctx); err != nil {
-			stop(err)
+		if failed = c.releaser.run(ctx, ended); failed != nil {
+			stop(failed)
 		}
 	})
 	return ctx, func(err error) error {
 		if cause := context.Cause(ctx); err != nil && cause != nil {
 			err = cause
 		}
-		stop(nil)
+		close(ended)
 		running.Wait()
-		return err
+		stop(nil)
+		return cmp.Or(err, failed)
 	}, nil
 }
 
@@ -151,15 +154,17 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 	})
 }
 
-// run deletes marked pages until the collection ends.
-func (r *releaser) run(ctx context.Context) error {
+// run deletes marked pages until the collection has ended and all of them are deleted.
+func (r *releaser) run(ctx context.Context, ended <-chan struct{}) error {
 	tick := time.NewTicker(releaseEvery)
 	defer tick.Stop()
 	claimed := false
-	for {
+	for more := true; more; {
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-ended:
+			more = false
 		case <-tick.C:
 		}
 		r.mu.Lock()
@@ -181,6 +186,7 @@ func (r *releaser) run(ctx context.Context) error {
 			}
 		}
 	}
+	return nil
 }
 
 // claim makes this collection the only one that may read the run.

@@ -15,12 +15,12 @@ import (
 
 // watched returns a context that ends when the run is deleted or when another collection releases
 // its pages. If pages are read in the order in which they were stored, the context also ends when
-// the run is cancelled and all pages have been read. Stop ends the watch and waits for its
-// goroutine.
+// the run is cancelled and all pages have been read, or when the watch fails. Stop ends the watch
+// and waits for its goroutines.
 func (c *collection) watched(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
-	all.Go(func() { c.watch(watched, cancel) })
+	all.Go(func() { cancel(c.watch(watched, cancel, &all)) })
 	all.Go(func() { c.tellWhyIdle(watched) })
 	return watched, func() {
 		cancel(nil)
@@ -28,11 +28,8 @@ func (c *collection) watched(ctx context.Context) (watched context.Context, stop
 	}
 }
 
-// Reasons why the context of [collection.watched] ends.
-var (
-	errCancelled = errors.New("the run is cancelled")
-	errDeleted   = errors.New("the run is deleted")
-)
+// errCancelled ends the context of [collection.watched] if the run is cancelled.
+var errCancelled = errors.New("the run is cancelled")
 
 // why returns the error of a collection, given the error of a call with the context of
 // [collection.watched]. The reason why that context ended takes precedence.
@@ -41,7 +38,7 @@ func (c *collection) why(ctx, watched context.Context, err error) error {
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return err
-	case errors.Is(cause, errDeleted), errors.Is(err, store.ErrDeleted):
+	case errors.Is(cause, store.ErrDeleted), errors.Is(err, store.ErrDeleted):
 		return c.incomplete(ctx, isDeleted)
 	case cause == nil:
 		return err
@@ -51,20 +48,21 @@ func (c *collection) why(ctx, watched context.Context, err error) error {
 	return cause
 }
 
-// watch follows the record of the run.
-func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
-	_ = c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
+// watch follows the record of the run, and stops the collection if necessary. Its goroutines belong
+// to all. It returns an error when the context ends or when it cannot follow the record.
+func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, all *sync.WaitGroup) error {
+	return c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
 		var r record.Run
 		switch {
 		case stored.Name != c.run.ID():
 		case stored.Value == nil:
-			stop(errDeleted)
+			stop(store.ErrDeleted)
 		case record.Decode(stored.Value, &r) != nil: // the record is from a later version
 		case r.Submission != c.run.record.Submission:
 			// Another run has its name.
-			stop(errDeleted)
+			stop(store.ErrDeleted)
 		case r.Phase == Cancelled:
-			c.afterGrace(func() { c.closeAfterCancel(ctx, stop) })
+			all.Go(func() { c.afterGrace(ctx, func() { c.closeAfterCancel(ctx, stop) }) })
 		default:
 			c.reopen()
 			if err := c.checkReleased(&r); err != nil {
@@ -77,26 +75,30 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc) {
 // cancelledGrace is how long workers may still store pages after a run is cancelled.
 const cancelledGrace = 2 * time.Second
 
-// afterGrace calls end when cancelledGrace is over.
-func (c *collection) afterGrace(end func()) {
+// afterGrace calls end when cancelledGrace is over, unless the context ends first.
+func (c *collection) afterGrace(ctx context.Context, end func()) {
 	if wait := c.run.cluster.options.grace; wait != nil {
 		wait(end)
-		return
+	} else if store.Sleep(ctx, cancelledGrace) == nil {
+		end()
 	}
-	time.AfterFunc(cancelledGrace, end)
 }
 
 // closeAfterCancel limits the collection to the pages stored so far if the run is still cancelled.
-// It blocks updates of the run meanwhile.
+// Meanwhile, [collection.reopen] waits.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
 	c.closing.Lock()
 	defer c.closing.Unlock()
 	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
-	if err != nil || goesOn(stored) {
+	if err == nil && goesOn(stored) {
 		return
 	}
-	last, err := c.limit(ctx)
+	var last uint64
+	if err == nil {
+		last, err = c.limit(ctx)
+	}
 	if err != nil {
+		stop(err)
 		return
 	}
 	c.final.Store(&last)

@@ -24,7 +24,7 @@ func Impatient(o Options) Options {
 // Hasty returns options with which a collection waits less: for pages of a run that is
 // cancelled, and before it looks why none arrives.
 func Hasty(o Options) Options {
-	o.grace = func(end func()) { time.AfterFunc(20*time.Millisecond, end) }
+	o.grace = func(end func()) { time.Sleep(20 * time.Millisecond); end() }
 	o.idle = 50 * time.Millisecond
 	return o
 }

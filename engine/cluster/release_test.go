@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -31,7 +32,10 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 		fmt.Fprintf(w, `[{"page":%s,"fill":%q}]`, r.URL.Query().Get("page"), strings.Repeat("x", kilobytes<<10))
 	}))
 	defer api.Close()
-	c := open(t, startServer(t), cluster.Options{})
+	nc := startServer(t)
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	c := open(t, nc, cluster.Options{})
 	run, err := c.Submit(t.Context(), cluster.Submission{Run: "large", Name: "large.json", MaxBytes: pages * kilobytes << 10 / 3,
 		Text: fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "x"}]}}`, api.URL)})
 	require.NoError(t, err)
@@ -66,6 +70,9 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 		want = append(want, page+1)
 	}
 	require.Equal(t, want, got)
+	stream, err := js.Stream(t.Context(), "STOPWHEN_RUN_large")
+	require.NoError(t, err)
+	require.EqualValues(t, 1, stream.CachedInfo().State.Msgs, "all pages but the last are released, although no later collection follows")
 
 	again, err := c.Run(t.Context(), "large")
 	require.NoError(t, err)

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
 // A record is a hold as stored in the bucket. A record without times is over.
@@ -215,10 +217,12 @@ func (h *hold) apply(r record, revision uint64) {
 		h.until, h.probe = r.Until, r.Probe
 	}
 	if wait := h.probe.Sub(h.pace.serverTime()); wait > 0 {
-		time.AfterFunc(wait, func() {
-			h.mu.Lock()
-			defer h.mu.Unlock()
-			h.wakeUp()
+		h.pace.all.Go(func() {
+			if store.Sleep(h.pace.ctx, wait) == nil {
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.wakeUp()
+			}
 		})
 	}
 	h.wakeUp()

@@ -5,6 +5,7 @@ import (
 	"net"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,4 +192,27 @@ func TestNoRequestGoesFirstWhileTheServerIsAway(t *testing.T) {
 	require.True(t, first)
 	require.True(t, ok)
 	holds[0].Leave()
+}
+
+func TestNothingOfAHoldOutlivesItsPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &Pace{now: time.Now, holds: map[string]*hold{}}
+		p.ctx, p.cancel = context.WithCancel(t.Context())
+		p.clock.Store(&serverClock{time.Now(), time.Now()})
+		h := p.hold("hold.api")
+		h.apply(record{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 1)
+		_, changed := h.State()
+		time.Sleep(probeTime)
+		<-changed
+
+		h.apply(record{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 2)
+		_, changed = h.State()
+		p.Close()
+		time.Sleep(2 * probeTime)
+		select {
+		case <-changed:
+			t.Error("a timer is still running")
+		default:
+		}
+	})
 }
