@@ -56,6 +56,10 @@ func TestScripts(t *testing.T) {
 			"serve":  serveScript,
 		},
 		Condition: condition,
+		Setup: func(env *testscript.Env) error {
+			env.Setenv("GORACE", "atexit_sleep_ms=20") // the race detector waits for a second at each exit otherwise
+			return nil
+		},
 	})
 }
 
