@@ -65,6 +65,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 				{rules.OfNext, func() { c.Hints.Next = "x" }},
 				{rules.OfMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
 				{rules.OfLimit, func() { c.Limit = rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "limit") }},
+				{rules.OfFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
 				{rules.OfMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
 				require.Zero(t, rules.EvidenceIn(c)&other.evidence)

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/credential"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -214,6 +215,17 @@ func (e *Engine) Accepts(job JobResult) bool {
 		return e.settings.run.accept(job)
 	}
 	return rules.SwitchesOf(e.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0
+}
+
+// AuditFile returns the finding of the audit about a file of items that a job replaces, or nil if
+// there is none. had is the number of rows of the file, and rows the number of the rows that
+// replace them.
+func (e *Engine) AuditFile(job, file string, rows, had int64) *Finding {
+	compiled := e.byID[job]
+	if compiled == nil {
+		return nil
+	}
+	return evidence.AuditFile(compiled, file, rows, had)
 }
 
 // walk returns the walk of a run over its jobs and their partitions.

@@ -73,6 +73,10 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+
+	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
+	Rows int    `expr:"rows" doc:"the number of these rows"`
+	Had  int    `expr:"had" doc:"the number of rows that the file has"`
 }
 
 // Evidence is a set of signs in a list. An audit rule is met only if the list has the evidence of
@@ -88,6 +92,7 @@ const (
 	OfMore                       // there is a hint at whether there is more
 	OfLimit                      // the page size is known
 	OfMany                       // a thousand items or more were read
+	OfFile                       // the rows replace those of a file; known only after the list has ended
 )
 
 // EvidenceIn returns the evidence in the page context of the audit. It is next to the table
@@ -102,7 +107,7 @@ func EvidenceIn(c *Context) Evidence {
 	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
 	return of(OfList, *c.List != ordinary) | of(OfTotal, c.Hints.Total != nil) |
 		of(OfPages, c.Hints.Pages != nil) | of(OfNext, c.Hints.Next != nil) | of(OfMore, c.Hints.More != nil) |
-		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000)
+		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000) | of(OfFile, c.List.File != "")
 }
 
 // A sign that a job noticed counts after any outcome. Signs of more pages count only after a
@@ -238,6 +243,11 @@ var auditTable = audits([]Rule{
 		Clause: "an onError rule restarted the list after items were written",
 		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
 			"remove the duplicates by their identifiers"},
+	{ID: "audit.shrank", Auditing: Auditing{Evidence: OfFile, Also: unlessFailed},
+		Source: `list.had > 2 * list.rows`,
+		Clause: "a list has less than half the rows of the file that it replaces",
+		Message: `the list has {list.rows} {list.rows == 1 ? "row" : "rows"}, less than half of the {list.had} in {list.file}, ` +
+			"which an earlier run has written; check whether the API returns all of it"},
 })
 
 // audits completes the rows of the table.

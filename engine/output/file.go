@@ -23,6 +23,7 @@ type file struct {
 	columns []string // columns of the file that rows are added to
 	encoder encoder
 	settled bool
+	had     *int64 // see replaces; nil if the rows have not been counted
 }
 
 // openFile returns a file of a store. stream names the stream of its items, which is the data type
@@ -130,8 +131,16 @@ func (f *file) rewrite() (rewriteFunc, error) {
 }
 
 // replaces returns the number of rows in the existing file, which the rows of this run replace, or
-// 0 if they are added to it or if it cannot be read.
+// 0 if they are added to it or if it cannot be read. The file is read to its end, but only once.
 func (f *file) replaces() int64 {
+	if f.had == nil {
+		n := f.countBefore()
+		f.had = &n
+	}
+	return *f.had
+}
+
+func (f *file) countBefore() int64 {
 	if f.appends {
 		return 0
 	}
@@ -145,6 +154,21 @@ func (f *file) replaces() int64 {
 		return 0
 	}
 	return n
+}
+
+// maxCounted is the size in bytes of the largest existing file whose rows are always counted.
+const maxCounted = 64 << 20
+
+// mayShrink reports whether the rows of this run may be less than half of those of the existing
+// file. A large file is only counted if it also has clearly more bytes than this run has written:
+// reading it takes long.
+func (f *file) mayShrink() bool {
+	before, err := os.Stat(f.rows.Name())
+	if f.appends || err != nil || !before.Mode().IsRegular() || before.Size() == 0 {
+		return false
+	}
+	written, err := os.Stat(f.rows.Path())
+	return before.Size() <= maxCounted || err != nil || written.Size() < before.Size()/4*3
 }
 
 // before returns the content of the existing file if rows are added to it and it is not empty, and

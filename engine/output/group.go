@@ -186,6 +186,9 @@ func (p *Publisher) endQueues() error {
 
 // publish publishes the rows of a group together with the values that its jobs keep.
 func (p *Publisher) publish(g *group) error {
+	if !p.audit(g) {
+		return nil
+	}
 	repeats := slices.ContainsFunc(g.targets, p.repeats)
 	kept, err := p.keptOf(g, repeats)
 	if err != nil {

@@ -48,6 +48,8 @@ type Publisher struct {
 	saved   map[string]bool            // jobs whose values for the next run are saved
 	keptFor map[string]string          // what these values are about, by job
 	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
+	found   []engine.JobResult         // jobs with findings about their files, with all of their findings
+	told    int                        // number of them that refusal has returned
 	trace   trace
 	close   []func() error
 
@@ -236,7 +238,7 @@ func (p *Publisher) page(page *engine.Page) error {
 func (p *Publisher) Commit(_ context.Context, job engine.JobResult) error {
 	err := p.endQueues()
 	p.endJob(job)
-	return WriteError(errors.Join(err, p.publishDue()))
+	return WriteError(cmp.Or(errors.Join(err, p.publishDue()), p.refusal()))
 }
 
 // publishJobs publishes the items of the complete jobs.
@@ -338,7 +340,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // the result, values for the next run that could not be saved are replaced by those of the run
 // before.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, WriteError(p.end(result)))
+	err := errors.Join(failed, WriteError(p.end(result)), p.refusal())
 	for i := range result.Jobs {
 		if job := &result.Jobs[i]; p.carries() && !p.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
@@ -352,7 +354,8 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 // traces the failures, which are not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
-		p.endQueues, func() error { return p.publishJobs(result) }, p.store.Flush, func() error { return p.trace.failures(result) },
+		p.endQueues, func() error { return p.publishJobs(result) }, func() error { return p.addFindings(result) },
+		p.store.Flush, func() error { return p.trace.failures(result) },
 		p.recording.flush, func() error { return p.discard(result) },
 	} {
 		if err := end(); err != nil {
@@ -363,12 +366,12 @@ func (p *Publisher) end(result *engine.Result) error {
 }
 
 // discard lets the next run with the state request the lists again that this run refuses for their
-// evidence, and those of all jobs whose rows are in a file with theirs. A list that a limit ended
+// findings, and those of all jobs whose rows are in a file with theirs. A list that a limit ended
 // would end there again, and a collection would collect the same pages.
 func (p *Publisher) discard(result *engine.Result) error {
 	refused := map[string]bool{} // roots
 	for _, job := range result.Jobs {
-		if job.Refused && len(job.Evidence()) > 0 && !p.options.Received {
+		if job.Refused && (job.Outcome == rules.Complete || len(job.Evidence()) > 0) && !p.options.Received {
 			refused[p.engine.Job(job.Job).Root] = true
 		}
 	}

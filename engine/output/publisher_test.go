@@ -6,6 +6,7 @@ import (
 	"compress/gzip"
 	"context"
 	"encoding/csv"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -171,5 +172,60 @@ func TestAPublisherIsASink(t *testing.T) {
 			require.Equal(t, "a1 a2 a3 a4 b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "x.csv")))
 		}
 		require.Equal(t, 9, bytes.Count(stream.Bytes(), newline))
+	}
+}
+
+// TestAListThatShrankMayBeRefused publishes a file in each way in which a program may run, after
+// another one with more rows. A file of several jobs is compared as a whole, and a large file only
+// if it has clearly more bytes.
+func TestAListThatShrankMayBeRefused(t *testing.T) {
+	server := httptest.NewServer(&flakyAPI{})
+	defer server.Close()
+	strict := engine.WithAccept(func(job engine.JobResult) bool { return len(job.Findings) == 0 })
+	run := func(p *Publisher) (*engine.Result, error) { return p.Run(t.Context()) }
+	sink := func(p *Publisher) (*engine.Result, error) {
+		result, err := p.Engine().RunTo(t.Context(), p)
+		return result, errors.Join(err, p.End(result, nil))
+	}
+	for _, test := range []struct {
+		name      string
+		dataTypes string
+		order     Order
+		before    string
+		run       func(p *Publisher) (*engine.Result, error)
+		shrank    bool
+	}{
+		{"a file of a job", "x,y", Sequential, strings.Repeat("{}\n", 9), run, true},
+		{"half as many rows", "x,y", Sequential, strings.Repeat("{}\n", 8), run, false},
+		{"a file of two jobs", "x,x", Sequential, strings.Repeat("{}\n", 17), run, true},
+		{"a file of two jobs that are interleaved", "x,x", Queued, strings.Repeat("{}\n", 17), run, true},
+		{"half as many rows of two jobs", "x,x", Queued, strings.Repeat("{}\n", 16), run, false},
+		{"a sink", "x,y", Sequential, strings.Repeat("{}\n", 9), sink, true},
+		{"a large file with few rows", "x,y", Sequential, strings.Repeat(" ", maxCounted) + "\n", run, false},
+		{"a large file", "x,y", Sequential, strings.Repeat(strings.Repeat(" ", maxCounted/8)+"\n", 9), run, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			dir := t.TempDir()
+			path := filepath.Join(dir, "x.ndjson")
+			require.NoError(t, os.WriteFile(path, []byte(test.before), 0o600))
+			p, err := Open(loadFlaky(t, server.URL, test.dataTypes).With(strict), checkpoint.Stateless(), PublisherOptions{Dir: dir, Order: test.order})
+			require.NoError(t, err)
+			result, err := test.run(p)
+			require.NoError(t, p.Close())
+			if !test.shrank {
+				require.NoError(t, err)
+				require.Empty(t, result.Jobs[0].Findings)
+				return
+			}
+			require.ErrorIs(t, err, engine.ErrSuspect)
+			require.Equal(t, 1, strings.Count(err.Error(), "less than half"), err)
+			require.Equal(t, "audit.shrank", result.Jobs[0].Findings[0].ID)
+			require.True(t, result.Jobs[0].Refused)
+			require.False(t, result.Jobs[1].Refused)
+			require.FileExists(t, path+checkpoint.PartialSuffix)
+			now, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, test.before, string(now), "the file of the earlier run stays")
+		})
 	}
 }

@@ -130,13 +130,10 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 	for _, a := range s.Lacked {
 		texts, renamed = append(texts, a.Text), renamed || a.Renamed
 	}
-	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == findingMissing })
-	if texts == nil || at < 0 {
+	if texts == nil {
 		return nil
 	}
-	rule := job.AuditRule(&job.Set.Rules[at])
-	m, c := &language.Machine{}, rules.Context{List: &rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed}, Hints: &rules.Hints{}}
-	return &trace.Finding{ID: findingMissing, Weight: rule.Weight(m, &c), Message: rule.Message.Text(m, &c), Because: rule.Because(&c)}
+	return findingOf(job, findingMissing, rules.ListFacts{Missing: joinMissing(texts), Renamed: renamed})
 }
 
 // findingMissing is the id of the audit rule about paths that responses do not have.

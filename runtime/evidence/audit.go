@@ -47,6 +47,27 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	return findings
 }
 
+// AuditFile returns the finding that a job replaces the rows of a file by less than half as many,
+// or nil. It is known only when all rows are written.
+func AuditFile(job *compile.Job, file string, written, had int64) *trace.Finding {
+	return findingOf(job, "audit.shrank", rules.ListFacts{File: file, Rows: int(written), Had: int(had)})
+}
+
+// findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
+// the rule reads, or nil if the rule is not met or the configuration ignores it.
+func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
+	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == id })
+	if at < 0 {
+		return nil
+	}
+	rule := job.AuditRule(&job.Set.Rules[at])
+	m, c := &language.Machine{}, &rules.Context{List: &facts, Hints: &rules.Hints{}}
+	if met, err := rule.EvalBool(m, c); err != nil || !met {
+		return nil
+	}
+	return &trace.Finding{ID: id, Weight: rule.Weight(m, c), Message: rule.Message.Text(m, c), Because: rule.Because(c)}
+}
+
 // facts returns the facts about the list as a whole.
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	facts := w.Facts

@@ -222,7 +222,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 		return out.Page(ctx, page)
 	})
 	bar.done()
-	err = out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end()))
+	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
 	tape.log(logger)
 	logPartial(logger, out.Files(), l.pages != nil)
 	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
