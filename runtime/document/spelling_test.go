@@ -17,8 +17,6 @@ func TestContentsThatDifferOnlyInEscapesAreTheSame(t *testing.T) {
 		{"control characters", []string{`["\u001f\u0000"]`, `["\u001F\u0000"]`}},
 		{"surrogate pair", []string{`["😀"]`, `["\ud83d\ude00"]`, `["\uD83D\uDE00"]`}},
 		{"two and three bytes", []string{`["€é"]`, `["\u20ac\u00e9"]`}},
-		{"lone surrogate", []string{`["\ud800"]`, `[ "\uD800" ]`}},
-		{"invalid UTF-8", []string{"[\"\xff\"]"}},
 		{"replacement character", []string{`["\ufffd"]`, "[\"\ufffd\"]"}},
 		{"escaped quotes", []string{`["a\",\"b"]`}},
 		{"quotes", []string{`["a","b"]`}},

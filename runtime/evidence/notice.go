@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -56,6 +57,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	if c.Page == 1 {
 		w.First = sent
 	}
+	w.Facts.DuplicateKey = cmp.Or(w.Facts.DuplicateKey, reading.DuplicateKey)
 	c.RepeatedRequest, w.repeats = false, false
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)

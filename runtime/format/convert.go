@@ -210,8 +210,7 @@ func lineError(number int, last bool, err error) error {
 	return fmt.Errorf("line %d is not a JSON value: %w", number, err)
 }
 
-// appendText appends a text as a JSON string. It keeps bytes that are not UTF-8: the page reader
-// reports them.
+// appendText appends a text as a JSON string.
 func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
 	out = append(out, '"')
 	plain := 0

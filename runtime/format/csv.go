@@ -50,6 +50,10 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 		if !first {
 			out = append(out, ',')
 		}
+		if i := slices.IndexFunc(row, func(text string) bool { return !utf8.ValidString(text) }); i >= 0 {
+			line, _ := r.FieldPos(i)
+			return fmt.Errorf("line %d, field %d is not text in UTF-8", line, i+1)
+		}
 		out = appendRow(out, members, row)
 		if err := to.write(out); err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 var byteOrderMark = []byte("\ufeff")
@@ -67,7 +68,7 @@ func mediaType(contentType string) string {
 func (c *Converter) formatOf(b Body) (string, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
 	switch said := typeOf(b.ContentType); {
-	case isUTF16(b.Data):
+	case scan.IsUTF16(b.Data):
 		return "", errors.New("the document is UTF-16, not UTF-8")
 	case looksLikeHTML(head), said == html && looksLikeXML(head) && format != rules.XML:
 		return "", errors.New("the response is a web page")
@@ -127,10 +128,6 @@ func looksLikeJSON(head []byte) bool { return len(head) > 0 && (head[0] == '{' |
 var htmlBeginning = regexp.MustCompile(`^<(?i:!doctype\s+html|html)[\s>]`)
 
 func looksLikeHTML(head []byte) bool { return htmlBeginning.Match(head) }
-
-func isUTF16(data []byte) bool {
-	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})
-}
 
 // Hint returns the setting for a response that was read as JSON and is not, or "" if there is none.
 func Hint(b Body) string {

@@ -27,8 +27,8 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 		last = next
 		if at != nil {
 			if child := next.child(at); child != nil || depth == 1 { // the lists of the root object may be separated
-				if child != nil {
-					child.clear(s.row)
+				if child != nil && child.clear(s.row) && s.Duplicate == nil {
+					s.Duplicate = child
 				}
 				if i = s.field(s.gap(data, i), depth, child); i < 0 {
 					return i

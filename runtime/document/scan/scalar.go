@@ -27,8 +27,18 @@ func (s *Scanner) badText(i int) int {
 	if i >= len(s.data) {
 		return s.end()
 	}
-	if s.data[i] != '\\' {
-		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", s.data[i]))
+	switch c := s.data[i]; {
+	case c >= utf8.RuneSelf && !utf8.FullRune(s.data[i:]):
+		return s.end()
+	case c >= utf8.RuneSelf:
+		s.fail(i, fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c))
+		s.err.(*SyntaxError).NotUTF8 = true
+		return -1
+	case c != '\\':
+		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", c))
+	}
+	if i+6 <= len(s.data) && s.data[i+1] == 'u' && hexRune(s.data[i+2:]) >= 0 {
+		return s.fail(i, fmt.Sprintf("unpaired surrogate %s in a string", s.data[i:i+6]))
 	}
 	if i++; i < len(s.data) && s.data[i] != 'u' {
 		return s.unexpected(i, "in an escape")
@@ -56,8 +66,17 @@ func (s *Scanner) escape(i int) bool {
 		if hexRune(data[i+2:]) < 0 {
 			return false
 		}
+		r, size := Unescape(data[i:])
+		switch half := utf16.IsSurrogate(r); {
+		case half && i != s.block.lowHalf:
+			return false
+		case half: // its first half has counted
+			return true
+		case size > 6:
+			s.block.lowHalf = i + 6
+		}
 		s.Respelt = true
-		s.Surplus += surplus(data[i:])
+		s.Surplus += surplus(r, size)
 		return true
 	}
 	return false
@@ -76,22 +95,21 @@ var escapeKinds = [256]uint8{
 	'u': hexEscape,
 }
 
-// surplus returns by how many bytes the \u escape at the beginning of text, with the second
-// half of a surrogate pair, is longer than its canonical spelling.
-func surplus(text []byte) int {
-	r, size := Unescape(text)
+// surplus returns by how many bytes the \u escape of a character is longer than its canonical
+// spelling. size is its length, with the second half of a surrogate pair.
+func surplus(r rune, size int) int {
 	switch r {
 	case '"', '\\', '\b', '\f', '\n', '\r', '\t':
 		return size - 2
 	}
-	if r < ' ' || utf16.IsSurrogate(r) {
+	if r < ' ' {
 		return 0
 	}
 	return size - utf8.RuneLen(r)
 }
 
 // Unescape reads the escape at the beginning of s, with the second half of a
-// surrogate pair. It returns a lone surrogate as it is. s is part of a valid string.
+// surrogate pair. It returns a lone half as it is. The escape must be valid.
 func Unescape(s []byte) (r rune, size int) {
 	switch s[1] {
 	case 'b':
@@ -117,17 +135,13 @@ func Unescape(s []byte) (r rune, size int) {
 }
 
 // Character reads one character of a valid document, escaped or not. An escaped
-// quote differs from a quote that ends a string, and every byte that is not UTF-8
-// differs from all characters.
+// quote differs from a quote that ends a string.
 func Character(s []byte) (r rune, size int) {
-	if s[0] == '\\' {
-		if r, size = Unescape(s); r == '"' {
-			r = -r
-		}
-		return r, size
+	if s[0] != '\\' {
+		return utf8.DecodeRune(s)
 	}
-	if r, size = utf8.DecodeRune(s); r == utf8.RuneError && size == 1 {
-		r = utf8.MaxRune + 1 + rune(s[0])
+	if r, size = Unescape(s); r == '"' {
+		r = -r
 	}
 	return r, size
 }
@@ -153,7 +167,7 @@ var hexDigits = func() (table [256]int8) {
 	return table
 }()
 
-// Unquote returns the content of a valid string. A lone surrogate becomes U+FFFD.
+// Unquote returns the content of a valid string.
 // If there are no escapes, the result is a slice of quoted.
 func Unquote(quoted []byte) []byte {
 	rest := quoted[1 : len(quoted)-1]

@@ -1,6 +1,7 @@
 package scan
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -30,9 +31,9 @@ type Found struct {
 	Row  []Span // locations of the values of [Marks.Body]
 	Size int    // size of the document without insignificant whitespace
 
-	Invalid bool // whether a string is not valid UTF-8
-	Respelt bool // whether a string has an escape with another spelling: \/ or \u
-	Surplus int  // bytes by which those escapes are longer than their canonical spelling
+	Duplicate *Node // path of which an object has two values, the last of which counts; nil without one
+	Respelt   bool  // whether a string has an escape with another spelling: \/ or \u
+	Surplus   int   // bytes by which those escapes are longer than their canonical spelling
 
 	Begins int    // offset of the list that was separated; -1 without one
 	Breaks []int  // offsets at which its elements end
@@ -103,6 +104,15 @@ func (s *Scanner) Scan(data []byte, window *spool.Window) error {
 	}
 	s.Size = len(data) - s.spaces
 	return nil
+}
+
+// Rest returns the document of a failed scan, which may have removed whitespace.
+func (s *Scanner) Rest() []byte {
+	if !s.Compact {
+		return s.data
+	}
+	s.move(len(s.data))
+	return s.data[:s.writePos]
 }
 
 // Release drops the references to the document.
@@ -230,6 +240,9 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 			i = s.field(i, depth, at.element(n))
 		}
 		if i < 0 {
+			if syntax, ok := s.err.(*SyntaxError); ok && separates { //nolint:errorlint // it is not wrapped
+				syntax.Item = n + 1
+			}
 			return i
 		}
 		i = s.gap(data, i)
@@ -344,14 +357,26 @@ func (s *Scanner) tooDeep(i int) int {
 	return -1
 }
 
+// IsUTF16 reports whether a document begins with a byte order mark of UTF-16.
+func IsUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0xFE, 0xFF}) || bytes.HasPrefix(data, []byte{0xFF, 0xFE})
+}
+
 // A SyntaxError says why a document is not one JSON value (RFC 8259).
 type SyntaxError struct {
 	Offset  int    // in bytes, in the document before its whitespace is removed
-	Message string // without the offset
+	Item    int    // number of the item that it is in, from 1; 0 means it is in none
+	Message string // without the offset and the item
+	NotUTF8 bool   // whether a string has a byte that is not UTF-8
 }
 
-// Error returns the message and the offset.
-func (e *SyntaxError) Error() string { return fmt.Sprintf("%s at byte %d", e.Message, e.Offset) }
+// Error returns the message, the offset and the number of the item.
+func (e *SyntaxError) Error() string {
+	if e.Item > 0 {
+		return fmt.Sprintf("%s at byte %d, in item %d", e.Message, e.Offset, e.Item)
+	}
+	return fmt.Sprintf("%s at byte %d", e.Message, e.Offset)
+}
 
 // A DepthError reports a document that is nested more deeply than the limit. The rest of the
 // document was not validated.
@@ -378,7 +403,9 @@ func (e *ItemsError) Error() string { return fmt.Sprintf("more than %d items", e
 // AddOffset returns an error of a document that begins n bytes into a body.
 func AddOffset(err error, n int) error {
 	if syntax, ok := errors.AsType[*SyntaxError](err); ok {
-		return &SyntaxError{Offset: syntax.Offset + n, Message: syntax.Message}
+		moved := *syntax
+		moved.Offset += n
+		return &moved
 	}
 	if depth, ok := errors.AsType[*DepthError](err); ok {
 		return &DepthError{offset: depth.offset + n, limit: depth.limit}

@@ -17,9 +17,10 @@ import (
 type slowScanner struct {
 	Marks
 	Found
-	in  []byte
-	i   int
-	out []byte // the document without whitespace
+	in   []byte
+	i    int
+	out  []byte // the document without whitespace
+	item int    // number of the item that is read, or 0
 }
 
 // slowFailure is the error with which a slowScanner ends.
@@ -48,7 +49,7 @@ func slowly(m Marks, data []byte) (found Found, err error) {
 }
 
 func (s *slowScanner) fail(at int, format string, args ...any) {
-	panic(slowFailure{&SyntaxError{at, fmt.Sprintf(format, args...)}})
+	panic(slowFailure{&SyntaxError{Offset: at, Item: s.item, Message: fmt.Sprintf(format, args...)}})
 }
 
 // unexpected fails at the byte at i.
@@ -145,6 +146,9 @@ func (s *slowScanner) object(depth int, path []string, at *Node, row []Span) {
 			for _, c := range at.Children {
 				if c.Key == key {
 					child = c
+					if s.Duplicate == nil && slices.ContainsFunc(row[c.cell:c.end], Span.Present) {
+						s.Duplicate = c
+					}
 					clear(row[c.cell:c.end])
 				}
 			}
@@ -182,12 +186,18 @@ func (s *slowScanner) list(depth int, path []string, at *Node, row []Span) {
 				}
 			}
 		}
+		if separates {
+			s.item = n + 1
+		}
 		if columns {
 			item := make([]Span, s.Columns.Width)
 			s.value(depth, append(slices.Clip(path), "*"), s.Columns.Root, item)
 			s.Cells = append(s.Cells, item...)
 		} else {
 			s.value(depth, append(slices.Clip(path), "*"), child, row)
+		}
+		if separates {
+			s.item = 0
 		}
 		s.space()
 		if separates {
@@ -218,20 +228,29 @@ func (s *slowScanner) text() []byte {
 		case c == '\\':
 			s.escape()
 		default:
-			s.take()
+			r, size := utf8.DecodeRune(s.in[s.i:])
+			if !utf8.FullRune(s.in[s.i:]) {
+				s.fail(len(s.in), "unexpected end of the document")
+			}
+			if r == utf8.RuneError && size == 1 {
+				err := &SyntaxError{Offset: s.i, Item: s.item, Message: fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c), NotUTF8: true}
+				panic(slowFailure{err})
+			}
+			for range size {
+				s.take()
+			}
 		}
 	}
 	if s.i >= len(s.in) {
 		s.unexpected("")
 	}
 	s.take()
-	quoted := s.in[start:s.i]
-	s.Invalid = s.Invalid || !utf8.Valid(quoted)
-	return quoted
+	return s.in[start:s.i]
 }
 
 // escape reads an escape; both halves of a surrogate pair are one.
 func (s *slowScanner) escape() {
+	start := s.i
 	first := s.oneEscape()
 	if first < 0 {
 		return
@@ -244,9 +263,11 @@ func (s *slowScanner) escape() {
 		}
 	}
 	switch {
+	case utf16.IsSurrogate(first):
+		s.fail(start, "unpaired surrogate %s in a string", s.in[start:s.i])
 	case first == '"' || first == '\\' || strings.ContainsRune("\b\f\n\r\t", first):
 		s.Surplus += 6 - 2
-	case first >= ' ' && !utf16.IsSurrogate(first):
+	case first >= ' ':
 		s.Surplus += 6 - utf8.RuneLen(first)
 	}
 }
@@ -321,9 +342,6 @@ func (s *slowScanner) word(word string) {
 
 // unquoteSlowly returns the content of a string.
 func unquoteSlowly(quoted []byte) string {
-	if !utf8.Valid(quoted) { // encoding/json would replace bytes
-		return string(Unquote(quoted))
-	}
 	var text string
 	if err := json.Unmarshal(quoted, &text); err != nil {
 		panic(err)

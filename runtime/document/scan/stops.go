@@ -14,18 +14,19 @@ const (
 
 // A block is a part of the document whose stops the scan knows: the bytes at which a
 // string ends if they are in one. They are the quotes that are not escaped, the control
-// characters, and the backslashes of escapes that are not valid. They are found for all bytes
-// alike, before it is known which of them are in a string.
+// characters, the backslashes of escapes that are not valid, and the first byte that is not
+// UTF-8. They are found for all bytes alike, before it is known which of them are in a string.
 type block struct {
 	start     int                    // offset of the first byte
 	stops     [blockBytes/8 + 8]byte // a bit for each byte, the lowest first; the last eight bytes are 0
 	slashes   [blockWords]uint64     // a bit for each backslash
 	escaped   bool                   // the first byte after the block is escaped
-	validated int                    // the bytes before this one are valid UTF-8, or Found.Invalid is set
+	lowHalf   int                    // offset of the latest escape that is the second half of a surrogate pair
+	validated int                    // the bytes before this one are valid UTF-8, or there is a stop among them
 }
 
 // rewind goes back to the beginning of the document.
-func (b *block) rewind() { b.start, b.escaped, b.validated = -blockBytes, false, 0 }
+func (b *block) rewind() { b.start, b.escaped, b.lowHalf, b.validated = -blockBytes, false, 0, 0 }
 
 // after returns the stops among at least aheadBytes bytes at an offset in the block, as far
 // as they are in it. The lowest bit is that of the byte at the offset.
@@ -68,7 +69,7 @@ func (s *Scanner) advance() {
 			binary.LittleEndian.PutUint64(stops, s.escapes(binary.LittleEndian.Uint64(stops), slashes, b.start+n*64))
 		}
 	}
-	if high || b.validated < b.start {
+	if high {
 		s.validate(end)
 	} else {
 		b.validated = end
@@ -94,19 +95,34 @@ func (s *Scanner) escapes(stops, slashes uint64, i int) uint64 {
 	return stops
 }
 
-// validate checks that the bytes before end are UTF-8. The last character may continue after end.
+// validate checks that the bytes before end are UTF-8, and puts a stop at the first that is not. It
+// also checks the rest of a character that continues after end.
 func (s *Scanner) validate(end int) {
-	rest := s.data[s.block.validated:end]
-	for n := 1; end < len(s.data) && n < utf8.UTFMax && n <= len(rest); n++ {
-		if last := rest[len(rest)-n:]; utf8.RuneStart(last[0]) {
-			if !utf8.FullRune(last) {
-				rest = rest[:len(rest)-n]
-			}
+	b := &s.block
+	for more := end + utf8.UTFMax - 1; end < min(len(s.data), more) && !utf8.RuneStart(s.data[end]); {
+		end++
+	}
+	rest := s.data[min(b.validated, end):end]
+	b.validated = end
+	if utf8.Valid(rest) {
+		return
+	}
+	b.validated -= len(rest) - invalidAt(rest)
+	if at := b.validated - b.start; at < blockBytes {
+		b.stops[at/8] |= 1 << (at % 8)
+	}
+}
+
+// invalidAt returns the offset of the first byte that is not UTF-8, or the length.
+func invalidAt(data []byte) (i int) {
+	for i < len(data) {
+		r, size := utf8.DecodeRune(data[i:])
+		if r == utf8.RuneError && size == 1 {
 			break
 		}
+		i += size
 	}
-	s.Invalid = s.Invalid || !utf8.Valid(rest)
-	s.block.validated += len(rest)
+	return i
 }
 
 // findStopsPortably is findStops on processors for which there is nothing faster.

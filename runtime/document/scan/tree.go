@@ -101,9 +101,15 @@ func (n *Node) note(row []Span, at Span) {
 	}
 }
 
-// clear forgets the values that were found here and below. The last of duplicate keys
-// counts, so nothing of an earlier value may remain.
-func (n *Node) clear(row []Span) { clear(row[n.cell:n.end]) }
+// clear forgets the values that were found here and below, and reports whether there were any. The
+// last of duplicate keys counts, so nothing of an earlier value may remain.
+func (n *Node) clear(row []Span) (found bool) {
+	for i := n.cell; i < n.end; i++ {
+		found = found || row[i].End > 0
+		row[i] = Span{}
+	}
+	return found
+}
 
 // branches reports whether paths go on below the node.
 func (n *Node) branches() bool { return n != nil && len(n.Children) > 0 }

@@ -47,7 +47,7 @@ func requireTwin(t *testing.T, body []byte) {
 			}
 			require.Equal(t, string(want.Data), string(s.Data), name)
 			require.Equal(t, []any{want.Root, want.Size, want.Begins}, []any{s.Root, s.Size, s.Begins}, name)
-			require.Equal(t, []any{want.Invalid, want.Respelt, want.Surplus}, []any{s.Invalid, s.Respelt, s.Surplus}, name)
+			require.Equal(t, []any{want.Duplicate, want.Respelt, want.Surplus}, []any{s.Duplicate, s.Respelt, s.Surplus}, name)
 			requireSpans(t, want.Row, s.Row, name)
 			requireSpans(t, want.Cells, s.Cells, name)
 			require.Equal(t, fmt.Sprint(want.Breaks), fmt.Sprint(s.Breaks), name)
@@ -71,7 +71,8 @@ var twinSeeds = []string{
 		`{"i":1,"a long key of more than sixteen":2, "k" : 3,"k":4,"l":5,"m":6},{"i":1}]}`,
 	`[{"id":1,"n":{"a":1}},{"id":1,"n":{"a":1}},{"id":1}]`, `{"data":[{"id":1}],"data":[{"n":{"b":[2]},"l":[1,[2]]}],"c":[0,{"id":3}]}`,
 	`[{"a":1,"b":"c"},{"a": 1,"b": "c"},{"a":1,"b":  "c"},{"a":  1, "b":"c"}]`, `{"\u00e9":1,"":{"":2},"a":{"\u0062":3,"":4}}`,
-	`{"data": [ {"id" : [ 1 ]} , 2 ], "x": [3], "x": 4, "\u0078": [5]}`, `["\ud83d\ude00\ud800\u002f\u0022\u0008\u0001"]`,
+	`{"data": [ {"id" : [ 1 ]} , 2 ], "x": [3], "x": 4, "\u0078": [5]}`, `["\ud83d\ude00\u002f\u0022\u0008\u0001"]`,
+	`["\ud83d\ude00\ud800"]`, `["\ud83d\ude00\ude00"]`, `["\ude00\ud83d"]`, `{"data":[1,{"a":"\\ud83d\ude00"}]}`, `{"data":[1],"a":"\ud83d\u0041"}`,
 	`{"data":[{"l":[{"a":1},2],"k":[0,{"a":[1]}],"l":[]},{"k":[1,{"b":2}],"n":{"a":1,"a":2},"n":{"b":3}}]}`,
 }
 
