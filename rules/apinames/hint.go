@@ -112,6 +112,16 @@ func IsHint(key string, kind HintKind) bool {
 	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind == kind })
 }
 
+// HintNames returns the bare names of a kind. The list must not be changed.
+func HintNames(kind HintKind) []string {
+	for _, row := range hintTable {
+		if row.kind == kind {
+			return row.names
+		}
+	}
+	return nil
+}
+
 // IsNext reports whether a key is one that many APIs use for a link to or a token of the next
 // page.
 func IsNext(key string) bool { return IsHint(key, HintNext) }

@@ -262,21 +262,23 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 			hints.Next, hints.NextAt, hints.NextRead = v, at, read
 		}
 	case apinames.HintMore, apinames.HintLast:
-		if flag, ok := flagOf(v, hint.kind); ok && hints.More == nil {
+		name := hint.path[len(hint.path)-1] // flags are in bodies only
+		if flag, ok := flagOf(v, apinames.IsHint(name, apinames.HintPages)); ok && hints.More == nil {
 			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), at, read
 		}
 	}
 }
 
-// flagOf returns the value of a flag, and whether it is one. A number is a flag only if its name is
-// not also that of the number of a page.
-func flagOf(v any, kind apinames.HintKind) (flag, ok bool) {
-	if text, isText := value.Text(v); isText && (kind == apinames.HintMore || v != 0 && v != 1) {
-		text = strings.ToLower(text)
-		yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
-		return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
+// flagOf returns the value of a flag, and whether it is one. A number is no flag if the name may be
+// that of a number of pages.
+func flagOf(v any, counts bool) (flag, ok bool) {
+	text, isText := value.Text(v)
+	if !isText || counts && (text == "0" || text == "1") {
+		return false, false
 	}
-	return false, false
+	text = strings.ToLower(text)
+	yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
+	return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
 }
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
