@@ -56,6 +56,8 @@ func TestEveryMistakeIsReportedWithItsPlaceAndFix(t *testing.T) {
 			"it is a setting of method response.url; known here:"},
 		{"key of the pagination in a job",
 			strings.Replace(paged(`{`+offset+`}`), `"endpoint"`, `"keep": {}, "endpoint"`, 1), "config.jobs[0].keep", `unknown key "keep"`, "it belongs in api.pagination"},
+		{"pagination in a job", strings.Replace(paged(`{`+offset+`}`), `"endpoint"`, `"pagination": {}, "endpoint"`, 1), "config.jobs[0].pagination",
+			`unknown key "pagination"`, `it belongs in api; jobs that page in different ways name scrollers of method "multiple"`},
 		{"key of a method in api", strings.Replace(paged(`{`+offset+`}`), `"baseUrl"`, `"urlKey": "next", "baseUrl"`, 1), "api.urlKey",
 			`unknown key "urlKey"`, "it belongs in api.pagination"},
 		{"key of a job in the pagination", paged(`{` + offset + `, "dataField": "data"}`), "api.pagination.dataField",

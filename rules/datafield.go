@@ -119,6 +119,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 			return ItemList{}, false
 		}
 	}
+	d.dottedPath(s.path(), text, true)
 	return ItemList{Steps: d.steps(d.split(path, delimiter)), Text: text, DataType: dataType}, text != ""
 }
 

@@ -105,6 +105,7 @@ func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
 	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), s.get("api.dialect").text()
+	d.addressText(s.get("api.baseUrl"))
 	c.pagination, _ = s.get("api.pagination").Value.(*pagination)
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
 	c.Debug = s.get("config.debug").flag()

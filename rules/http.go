@@ -173,6 +173,7 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 	if !hidden {
 		d.plainSecret(path, name, v)
 	}
+	d.literalText(path, v, true)
 	return d.secret(path, v, hidden)
 }
 
@@ -199,6 +200,7 @@ func (r *reader) param(path string, m Member) Member {
 			c.Secret = true
 			return Member{Name: name, Value: c}
 		}
+		r.literalText(path, m.Value, true)
 		text, _ := r.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
@@ -232,6 +234,7 @@ func (r *reader) paramValue(path string, v any) any {
 	if r.dialect == Keboola { // PHP keeps no spelling
 		return computable(v)
 	}
+	r.literalText(path, v, true)
 	return v
 }
 

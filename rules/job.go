@@ -97,6 +97,9 @@ func (d *decoder) job(s, api settings) Job {
 		Response: d.response(s, api),
 	}
 	j.For, j.Silent, j.OnFailure = d.variables(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
+	d.addressText(s.get("endpoint"))
+	d.constantText(s.get("id"))
+	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	if j.secretEndpoint && s.get("dataType").Default {
 		j.DataType = "" // the id of the job

@@ -90,6 +90,7 @@ var belongs = sync.OnceValue(func() map[string]string {
 	add("api", apiFields)
 	add("the root of the configuration, next to api", rootFields)
 	add("config", configFields)
+	places["pagination"] = `api; jobs that page in different ways name scrollers of method "multiple"`
 	return places
 })
 

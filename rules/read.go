@@ -113,6 +113,17 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 			return
 		}
 	}
+	switch written, _ := value.Members(v); {
+	case f.Kind == Path:
+		r.dottedPath(into.path(), into.Written, false)
+	case f.Kind == Paths:
+		for _, m := range written {
+			path, _ := m.Value.(string)
+			r.dottedPath(diag.Join(into.path(), m.Name), path, false)
+		}
+	case f.Kind == Secret:
+		r.literalText(into.path(), v, false)
+	}
 	r.inner(into, f)
 }
 
