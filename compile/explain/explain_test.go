@@ -97,6 +97,10 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 			"starts again from the first request, at most 3 times; items are written again"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
+		{"which finding fails the run?", `{"method": "pagenum"}`,
+			"fails the run (status 9) if a later page has its list at another place than the first page (audit.moved);"},
+		{"and where it may be meant?", `{"method": "pagenum"}`,
+			"fails the run (status 9), or warns where a rule reads the sign, if a total exceeds the items read (audit.total);"},
 		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page is the number of the page, from 1"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "also in the first request (firstPageParams by default)"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
@@ -112,6 +116,12 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 			require.Contains(t, strings.Join(strings.Fields(x.Text(TextOptions{Width: 120})), " "), strings.Join(strings.Fields(c.want), " "))
 		})
 	}
+}
+
+func TestTheAuditOnlyWarnsInDialectKeboola(t *testing.T) {
+	text := (&Explanation{Dialect: rules.Keboola, Jobs: []JobExplanation{explained(t, `{"method": "pagenum"}`)}}).Text(TextOptions{})
+	require.Contains(t, text, "warns (outcome unchanged) if")
+	require.NotContains(t, text, "(status 9)")
 }
 
 func TestABoundIsNamedForEveryJob(t *testing.T) {

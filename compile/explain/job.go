@@ -103,7 +103,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop,
 		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, rule: r, bound: r.Bound,
+		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, bound: r.Bound,
 	}
 	if r.FirstBy != nil {
 		by := *r.FirstBy

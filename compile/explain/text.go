@@ -241,21 +241,43 @@ func (t *textWriter) common(x *JobExplanation) string {
 	}
 	w.heading(other)
 	w.paragraph(4, t.explanation.Retries.String())
-	var audits, never []string
+	var never []string
+	audits := map[string][]string{}
 	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
 		switch {
 		case r.Never != "":
 			never = append(never, r.ID+": "+r.Never)
 		case r.rule.Role == rules.Audit:
-			audits = append(audits, fmt.Sprintf("%s (%s)", r.Says, r.ID))
+			does := t.explanation.afterAudit(r)
+			audits[does] = append(audits[does], fmt.Sprintf("%s (%s)", r.Says, r.ID))
 		}
 	}
 	for _, u := range x.Unused {
 		never = append(never, fmt.Sprintf("%s: %s%s", u.ID, u.Why, origin(u.Origin)))
 	}
-	w.list("at the end of a complete list, warns (outcome unchanged) if", strings.Join(audits, "; "))
+	for _, does := range []string{auditFails, auditDoubts, auditWarns} {
+		w.list("at the end of a complete list, "+does+" if", strings.Join(audits[does], "; "))
+	}
 	w.list("not in effect", never...)
 	return w.String()
+}
+
+// A rule of the audit does one of these.
+const (
+	auditFails  = "fails the run (status 9)"
+	auditDoubts = "fails the run (status 9), or warns where a rule reads the sign,"
+	auditWarns  = "warns (outcome unchanged)"
+)
+
+// afterAudit says what a rule of the audit does if it is true.
+func (x *Explanation) afterAudit(r RuleExplanation) string {
+	switch {
+	case r.Evidence == "", x.Dialect == rules.Keboola:
+		return auditWarns
+	case r.Evidence == "true":
+		return auditFails
+	}
+	return auditDoubts
 }
 
 // list writes a heading and texts, if there are any.
