@@ -2,6 +2,7 @@ package configtest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // compare returns the expectations that were not met. If the run ended in a way
@@ -48,7 +50,7 @@ func (t *trial) compare() []Difference {
 func (t *trial) compareEnd(d *differences, want rules.Expect) {
 	r := t.result
 	if want.StoppedBy != nil && !slices.Equal(want.StoppedBy, r.StoppedBy) {
-		d.add("stoppedBy", listed(want.StoppedBy), listed(r.StoppedBy), t.unknown(want.StoppedBy...))
+		d.add("stoppedBy", listed(want.StoppedBy), listed(r.StoppedBy), cmp.Or(t.unknown(want.StoppedBy...), onlyTheReason(want.StoppedBy, r)))
 	}
 	if want.Reason != "" && want.Reason != r.Reason {
 		d.add("reason", want.Reason, r.Reason, t.unknown(want.Reason))
@@ -101,6 +103,15 @@ func (t *trial) unknown(ids ...string) string {
 		if !slices.Contains(known, id) {
 			return strings.TrimSuffix(fmt.Sprintf("job %s has no rule %s; %s", t.test.Job, id, diag.DidYouMean(id, known)), "; ")
 		}
+	}
+	return ""
+}
+
+// onlyTheReason returns a hint for a test that wants only one of several rules which ended the list,
+// namely the first one.
+func onlyTheReason(want []string, got runtime.Result) string {
+	if len(want) == 1 && want[0] == got.Reason && len(got.StoppedBy) > 1 {
+		return fmt.Sprintf(`stoppedBy lists every rule that is met; write "reason": %q for the first`, want[0])
 	}
 	return ""
 }

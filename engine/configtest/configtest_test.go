@@ -97,7 +97,7 @@ func TestTestsOfAConfigurationFail(t *testing.T) {
 		{"stoppedBy", offset, `[` + one + `]`, `{"stoppedBy": "offset.empty"}`,
 			[]string{"stoppedBy want offset.empty got offset.short"}},
 		{"one rule of several", offset, `[{"data": []}]`, `{"stoppedBy": "offset.empty"}`,
-			[]string{"stoppedBy want offset.empty got offset.empty, offset.short"}},
+			[]string{`stoppedBy want offset.empty got offset.empty, offset.short: stoppedBy lists every rule that is met; write "reason": "offset.empty" for the first`}},
 		{"an unknown rule", offset, `[` + one + `]`, `{"stoppedBy": "offset.shrt"}`,
 			[]string{`stoppedBy want offset.shrt got offset.short: job users has no rule offset.shrt; did you mean "offset.short"?`}},
 		{"reason", offset, `[` + one + `]`, `{"reason": "offset.empty"}`, []string{"reason want offset.empty got offset.short"}},

@@ -156,8 +156,27 @@ func (d *detection) written(c candidate) value.Object {
 	}
 	return given("inputs", inputs, "api", given(
 		"baseUrl", d.call.base, "authentication", d.call.auth, "http", given("headers", d.call.hidden),
-		"response", given("format", format), "pagination", c.pagination,
+		"response", given("format", format), "pagination", d.pagination(c),
 	), "config", given("jobs", []any{d.job(c)}))
+}
+
+// pagination returns the pagination of a candidate. If a parameter of the job carries the page size,
+// its name takes the place of the size, which is then written once.
+func (d *detection) pagination(c candidate) value.Object {
+	param := d.size.param
+	if _, ofJob := d.call.params.Get(param); !ofJob || slices.Contains(c.moved, param) {
+		return c.pagination
+	}
+	var out value.Object
+	for _, m := range c.pagination {
+		switch {
+		case m.Name == "limit" && param != "limit": // the default of limitParam
+			out = append(out, value.Member{Name: "limitParam", Value: param})
+		case m.Name != "limit" && m.Name != "limitParam":
+			out = append(out, m)
+		}
+	}
+	return out
 }
 
 // job returns the job of a candidate.

@@ -263,9 +263,13 @@ func parseServer(address string) (*url.URL, error) {
 }
 
 // inspect returns an option that reads the others: it hides their secrets in all that is
-// printed, and keeps the addresses for messages.
+// printed, and keeps the addresses for messages. Without an address, it sets the default one, as the
+// client does when it connects.
 func (n *natsClient) inspect(t *natsTarget) nats.Option {
 	return func(o *nats.Options) error {
+		if len(o.Servers) == 0 {
+			o.Servers = []string{nats.DefaultURL}
+		}
 		n.redactor.Hide(o.Password)
 		n.redactor.Hide(o.Token)
 		t.servers = nil

@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -24,6 +25,7 @@ import (
 
 	"github.com/nats-io/jwt/v2"
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nkeys"
 	"github.com/stretchr/testify/require"
 
@@ -157,6 +159,27 @@ func TestAConnectionThatFailsSaysWhatToDo(t *testing.T) {
 			require.NotContains(t, printed, "token-7")
 		})
 	}
+}
+
+// A refusingDialer connects to no address.
+type refusingDialer struct{}
+
+func (refusingDialer) Dial(network, address string) (net.Conn, error) {
+	return nil, &net.OpError{Op: "dial", Net: network, Err: errors.New(address + " refused")}
+}
+
+// TestTheDefaultServerIsNamedWhenItIsOutOfReach connects without an address in the flags, the
+// environment and the contexts.
+func TestTheDefaultServerIsNamedWhenItIsOutOfReach(t *testing.T) {
+	clearNATS(t)
+	n := &natsClient{app: newApp(nil, io.Discard, io.Discard)}
+	target, err := n.natsTarget()
+	require.NoError(t, err)
+	target.options = append(target.options, nats.SetCustomDialer(refusingDialer{}), n.inspect(target))
+	_, err = target.dial()
+	require.ErrorContains(t, err, "cannot reach NATS at nats://127.0.0.1:4222")
+	require.ErrorContains(t, err, "start a server with stopwhen hub, or name yours with --nats URL")
+	require.Equal(t, 4, exitStatus(err), "a worker waits for such a server")
 }
 
 func TestLoginsInTheEnvironmentThatContradict(t *testing.T) {

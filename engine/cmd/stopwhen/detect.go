@@ -248,6 +248,7 @@ func (d *detectCommand) nextSteps(r *detect.Result) string {
 		name = r.Name + "." + d.format
 		fmt.Fprintf(b, "  save it, for example as %s\n", name)
 	}
+	fmt.Fprintf(b, "  %s\n", writeSchema)
 	if _, tested := r.Config.Get("tests"); tested {
 		fmt.Fprintf(b, "  stopwhen test %s\n", name)
 	}

@@ -57,15 +57,18 @@ func (a *app) init(path string) error {
 	return a.writeText(fmt.Sprintf(`wrote %[1]s
 
 Next:
-  stopwhen schema > %[2]s   # for completion in the editor
+  %[2]s
   stopwhen test %[1]s       # its test passes; change both together
   stopwhen explain %[1]s    # what it would request, and when it would stop
   stopwhen run %[1]s --max-pages 3
 
 Is there an address that answers with a list? stopwhen detect URL writes a
 configuration for it.
-`, path, strings.TrimPrefix(detect.SchemaFile, "./")))
+`, path, writeSchema))
 }
+
+// writeSchema is the command that writes the schema which a new configuration names.
+var writeSchema = "stopwhen schema > " + strings.TrimPrefix(detect.SchemaFile, "./") + "   # for completion in the editor"
 
 // The configurations that init writes.
 var (

@@ -26,9 +26,9 @@ func newTest(a *app) *cobra.Command {
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",
 		Long: `Run the tests under the key tests of a configuration, and list the rules that
-were not both true and false. Each test contains its own pages. No
-network is used, waiting takes no time, and environment variables that are not
-passed with --env have placeholder values.
+were never true, or never false. Each test contains its own pages. No network is
+used, waiting takes no time, and environment variables that are not passed with
+--env have placeholder values.
 
 The exit status is 0 if all tests pass, 10 if a test fails, and 2 if the
 configuration has errors or no tests.`,
@@ -115,16 +115,16 @@ func coverageText(both, all int) string {
 	case all == 0:
 		return "there are no conditions to cover"
 	case all == 1 && both == 1:
-		return "the only rule was both true and false"
+		return "the only rule was true on one page and false on another"
 	case all == 1:
-		return "the only rule was not both true and false"
+		return "the only rule was never true, or never false"
 	}
-	return fmt.Sprintf("%d of %d rules were both true and false", both, all)
+	return fmt.Sprintf("%d of %d rules were true on one page and false on another", both, all)
 }
 
 // testTotals are the sums over the jobs of a report.
 type testTotals struct {
-	Covered, Conditions, gaps int      // rules that were both true and false, of all conditions
+	Covered, Conditions, gaps int      // rules that were true on one page and false on another, of all conditions
 	Untested                  []string // jobs
 }
 
