@@ -38,12 +38,12 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`).Audit()[0])
 }
 
-// A rule whose evidence is missing is not evaluated, so it must not be met then.
-func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
+// A rule whose signs are missing is not evaluated, so it must not be met then.
+func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Set.Rules)
-	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Evidence: rules.OfList}}
+	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Needs: rules.OfList}}
 	for _, rule := range append(list, split) {
-		if rule.Role != rules.Audit || rule.Evidence == 0 {
+		if rule.Role != rules.Audit || rule.Needs == 0 {
 			continue
 		}
 		e := sharedAuditor().compile(rule)
@@ -56,8 +56,8 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
 			}
 			for _, other := range []struct {
-				evidence rules.Evidence
-				add      func()
+				sign rules.Signs
+				add  func()
 			}{
 				{rules.OfList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage }},
 				{rules.OfTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
@@ -68,10 +68,10 @@ func TestNoRuleOfTheAuditIsMetWithoutItsEvidence(t *testing.T) {
 				{rules.OfFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
 				{rules.OfMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
-				require.Zero(t, rules.EvidenceIn(c)&other.evidence)
-				if other.evidence != rule.Evidence {
+				require.Zero(t, rules.SignsIn(c)&other.sign)
+				if other.sign != rule.Needs {
 					other.add()
-					require.NotZero(t, rules.EvidenceIn(c)&other.evidence)
+					require.NotZero(t, rules.SignsIn(c)&other.sign)
 				}
 			}
 			met, err := e.EvalBool(&language.Machine{}, c)

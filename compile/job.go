@@ -2,7 +2,6 @@ package compile
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -219,7 +218,7 @@ func (j *Job) add(e *language.Expression) {
 		j.Needs.add(r)
 		if r.Is(language.PartitionField) {
 			j.partitionReads = append(j.partitionReads, r.Path)
-			if !r.Has && !strings.Contains(e.Rule.Source, "??") && !strings.Contains(e.Rule.Source, "?.") {
+			if !r.Has && !r.Defaulted {
 				j.partitionNeeds = append(j.partitionNeeds, r.Path)
 			}
 		}

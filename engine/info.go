@@ -69,7 +69,7 @@ func (e *Engine) Job(id string) JobInfo {
 	if job == nil {
 		return JobInfo{}
 	}
-	info := JobInfo{ID: id, DataTypes: job.Spec().DataTypes(), Emits: !job.Spec().Silent, Partitioned: job.Partitioned()}
+	info := JobInfo{ID: id, DataTypes: job.Spec().DataTypes(), Emits: job.Spec().Emits, Partitioned: job.Partitioned()}
 	if job.Parent != nil {
 		info.Parent = job.Parent.ID()
 	}

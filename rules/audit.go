@@ -81,30 +81,30 @@ type ListFacts struct {
 	Had  int    `expr:"had" doc:"the number of rows that the file has"`
 }
 
-// Evidence is a set of signs in a list. An audit rule is met only if the list has the evidence of
-// the rule. Most lists have no evidence, so most rules need not be evaluated. A rule with the zero Evidence may be met in any list.
-type Evidence uint8
+// Signs is a set of signs that a list may be incomplete. An audit rule is met only if the list has
+// all signs that the rule needs, so most rules need not be evaluated: most lists have no sign.
+type Signs uint8
 
-// The kinds of evidence, which can be combined.
+// The signs, which can be combined.
 const (
-	OfList  Evidence = 1 << iota // something was noticed of the list, besides items with identifiers
-	OfTotal                      // there is a hint at the total
-	OfPages                      // there is a hint at the number of pages
-	OfNext                       // there is a hint at another page
-	OfMore                       // there is a hint at whether there is more
-	OfLimit                      // the page size is known
-	OfMany                       // a thousand items or more were read
-	OfFile                       // the rows replace those of a file; known only after the list has ended
+	OfList  Signs = 1 << iota // something was noticed of the list, besides items with identifiers
+	OfTotal                   // there is a hint at the total
+	OfPages                   // there is a hint at the number of pages
+	OfNext                    // there is a hint at another page
+	OfMore                    // there is a hint at whether there is more
+	OfLimit                   // the page size is known
+	OfMany                    // a thousand items or more were read
+	OfFile                    // the rows replace those of a file; known only after the list has ended
 )
 
-// EvidenceIn returns the evidence in the page context of the audit. It is next to the table
-// because the two must agree: a rule is met only with its evidence.
-func EvidenceIn(c *Context) Evidence {
-	of := func(evidence Evidence, found bool) Evidence {
+// SignsIn returns the signs in the page context of the audit. It is next to the table because the
+// two must agree: no rule is met without the signs that it needs.
+func SignsIn(c *Context) Signs {
+	of := func(sign Signs, found bool) Signs {
 		if !found {
 			return 0
 		}
-		return evidence
+		return sign
 	}
 	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
 	return of(OfList, *c.List != ordinary) | of(OfTotal, c.Hints.Total != nil) |
@@ -130,43 +130,43 @@ const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead o
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.capped", Auditing: Auditing{Evidence: OfLimit},
+	{ID: "audit.capped", Auditing: Auditing{Needs: OfLimit},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.overfull", Auditing: Auditing{Evidence: OfLimit},
+	{ID: "audit.overfull", Auditing: Auditing{Needs: OfLimit},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Auditing: Auditing{Evidence: OfTotal, Proof: `list.counted and not (hints.totalRead or list.chosen)`},
+	{ID: "audit.total", Auditing: Auditing{Needs: OfTotal, Proof: `list.counted and not (hints.totalRead or list.chosen)`},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Evidence: OfPages},
+	{ID: "audit.pages", Auditing: Auditing{Needs: OfPages},
 		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
-	{ID: "audit.surplus", Auditing: Auditing{Evidence: OfTotal},
+	{ID: "audit.surplus", Auditing: Auditing{Needs: OfTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Evidence: OfMore, Proof: `not (hints.moreRead or list.chosen)`},
+	{ID: "audit.more", Auditing: Auditing{Needs: OfMore, Proof: `not (hints.moreRead or list.chosen)`},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Auditing: Auditing{Evidence: OfNext, Proof: `not (hints.nextRead or list.chosen)`},
+	{ID: "audit.token", Auditing: Auditing{Needs: OfNext, Proof: `not (hints.nextRead or list.chosen)`},
 		Source:  `hints.next != nil and hints.more != false`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
-	{ID: "audit.ceiling", Auditing: Auditing{Evidence: OfMany},
+	{ID: "audit.ceiling", Auditing: Auditing{Needs: OfMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.repeated", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -174,82 +174,82 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.ignoredParam", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.cycle", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.shift", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.twice", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.twice", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicateKey", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.duplicateKey", Auditing: Auditing{Needs: OfList, Also: always},
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.lostParams", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.shrunk", Auditing: Auditing{Evidence: OfList},
+	{ID: "audit.shrunk", Auditing: Auditing{Needs: OfList},
 		Source: `list.shrunk > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: unreadSigns},
+	{ID: "audit.missing", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: unreadSigns},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			"items there are not read: compare the responses"},
-	{ID: "audit.noList", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.noList", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
-	{ID: "audit.noPages", Auditing: Auditing{Evidence: OfPages},
+	{ID: "audit.noPages", Auditing: Auditing{Needs: OfPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Evidence: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.errorBody", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: "audit.nested", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.nested", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
 		Message: `{list.nested} {list.nested == 1 ? "item has" : "items have"} {list.nestedSign}, and no job reads the rest: ` +
 			"add a job with {list.nestedFor}"},
-	{ID: windowAudit, Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.window", Auditing: Auditing{Needs: OfList, Also: always, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Auditing: Auditing{Evidence: OfList, Also: always},
+	{ID: "audit.restart", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.shrank", Auditing: Auditing{Evidence: OfFile, Also: unlessFailed},
+	{ID: "audit.shrank", Auditing: Auditing{Needs: OfFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",
 		Message: `the list has {list.rows} {list.rows == 1 ? "row" : "rows"}, less than half of the {list.had} in {list.file}, ` +
@@ -264,10 +264,7 @@ func audits(rows []Rule) []Rule {
 	return rows
 }
 
-// windowAudit is the rule for jobs whose windows may be split.
-const windowAudit = "audit.window"
-
-// commonAudit has the rules for all other jobs.
-var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.ID == windowAudit })
+// commonAudit has the rules for jobs whose windows are not split.
+var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.Splits })
 
 func auditIDs() []string { return value.Map(auditTable, func(r Rule) string { return r.ID }) }

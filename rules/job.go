@@ -22,7 +22,7 @@ type Job struct {
 	Fields        []ItemField // in the order in which members are added
 	Response      Response
 	For           []ForVariable // variables of its partitions; nil if the job is one partition
-	Silent        bool          // its items are not written (emit)
+	Emits         bool          // its items are written (emit)
 	OnFailure     string        // [PartitionFail] or [PartitionSkip], when a partition fails
 
 	scroller string // its scroller, if the method is multiple
@@ -96,7 +96,7 @@ func (d *decoder) job(s, api settings) Job {
 		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
-	j.For, j.Silent, j.OnFailure = d.variables(s.get("for")), !s.get("emit").flag(), s.get("onPartitionError").text()
+	j.For, j.Emits, j.OnFailure = d.variables(s.get("for")), s.get("emit").flag(), s.get("onPartitionError").text()
 	d.addressText(s.get("endpoint"))
 	d.constantText(s.get("id"))
 	d.constantText(s.get("dataType"))

@@ -91,7 +91,7 @@ func audited(set *Ruleset) {
 	set.Rules = slices.Grow(set.Rules, len(auditTable))
 	for _, r := range auditTable {
 		switch {
-		case r.ID == windowAudit && !set.Job.splits():
+		case r.Splits && !set.Job.splits():
 		case slices.Contains(set.IgnoredFindings, r.ID):
 			set.Unused = append(set.Unused, Unused{ID: r.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
 		default:

@@ -55,9 +55,10 @@ type Placement struct {
 
 // Auditing holds the fields of rules with role [Audit].
 type Auditing struct {
-	Evidence Evidence  // without it, the rule is not met
-	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
-	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
+	Needs  Signs     // signs without which the rule is not met; if it is 0, the rule may be met in any list
+	Also   []Outcome // outcomes after which the rule is evaluated, besides Complete
+	Proof  string    // an expression; if it is true, the finding is evidence, otherwise a hint
+	Splits bool      // only jobs whose windows may be split have the rule
 }
 
 // A Weight says how much a finding means.

@@ -206,7 +206,8 @@ func (r *listRun) end(ctx context.Context, err error) Result {
 	return result
 }
 
-// concluded returns the result of a listRun that has ended, with its error if there is one.
+// concluded completes the result of a list that has ended. err is the error with which it ended; it may
+// be nil.
 func (r *listRun) concluded(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {

@@ -251,7 +251,7 @@ func (c Checkpoint) state(secrets *saved.Concealer, job string) (s state, err er
 	return s, s.check(job)
 }
 
-// CheckList checks the checkpoint of a list of a job, whose secrets secrets reveals. It reports
+// CheckList checks the checkpoint of a list of a job. secrets reveals the secrets in it. It reports
 // whether the list had ended.
 func (c Checkpoint) CheckList(secrets *saved.Concealer, job string) (ended bool, err error) {
 	s, err := c.state(secrets, job)

@@ -146,7 +146,7 @@ func (j explainer) tree() TreeExplanation {
 	if p := j.partitions(); p != nil {
 		says = append(says, p.Says)
 	}
-	if j.Spec().Silent {
+	if !j.Spec().Emits {
 		says = append(says, "its items are not written")
 	}
 	x.Says = strings.Join(says, "; ")

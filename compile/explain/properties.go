@@ -233,10 +233,10 @@ func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
 	p.add("items", "", where, x.Items.Where)
 	p.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
 	written := "yes"
-	if job.Silent {
+	if !job.Emits {
 		written = "no: the items are for other jobs only"
 	}
-	p.add("written", "", !job.Silent, written)
+	p.add("written", "", job.Emits, written)
 }
 
 // partitions adds the properties of the job's partitions.

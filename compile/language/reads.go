@@ -19,6 +19,8 @@ type Read struct {
 	Args []string // of the call of a field such as header, if they are constant
 	Open bool     // what is read depends on other values
 
+	Defaulted bool // the expression allows for its absence, with ?? or ?.
+
 	call string // the source of the call, if the field is a function
 	rest int    // number of trailing keys that are looked up after the whole value was decoded
 }
@@ -103,13 +105,18 @@ func (l *Language) accesses(node *ast.Node, found func(access)) {
 
 // firsts returns the reads of a list, each once.
 func firsts(list []access, of func(access) Read) (reads []Read) {
-	seen := map[string]bool{}
+	seen := map[string]int{} // indices in reads
 	for _, a := range list {
-		r := of(a)
-		if key := r.String(); !a.ofElement && !seen[key] {
-			seen[key] = true
-			reads = append(reads, r)
+		if a.ofElement {
+			continue
 		}
+		r := of(a)
+		if i, found := seen[r.String()]; found {
+			reads[i].Defaulted = reads[i].Defaulted && r.Defaulted
+			continue
+		}
+		seen[r.String()] = len(reads)
+		reads = append(reads, r)
 	}
 	return reads
 }
@@ -120,6 +127,7 @@ type reader struct {
 	found    func(access)
 	locals   map[string]int // let variables, which hide names of the context
 	flags    int            // calls around the node that convert their argument to a boolean
+	defaults int            // operators ?? around the node
 	list     *Read          // whose elements the innermost predicate sees; nil if it is not read directly
 }
 
@@ -134,6 +142,7 @@ func (r *reader) walk(node *ast.Node) {
 		return
 	}
 	if read, ok := r.read(*node); ok {
+		read.Defaulted = read.Defaulted || r.defaults > 0
 		r.found(access{node: node, read: read, flag: r.flags > 0})
 		if !read.Open {
 			return
@@ -150,6 +159,10 @@ func (r *reader) walk(node *ast.Node) {
 	case *ast.BuiltinNode:
 		r.builtin(n)
 	default:
+		if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
+			r.defaults++
+			defer func() { r.defaults-- }()
+		}
 		for _, child := range children(n) {
 			r.walk(child)
 		}
@@ -215,8 +228,10 @@ func elementPath(node ast.Node) ([]string, bool) {
 // calls that read the page.
 func (r *reader) read(node ast.Node) (read Read, ok bool) {
 	switch n := node.(type) {
-	case *ast.ChainNode:
-		return r.read(n.Node)
+	case *ast.ChainNode: // a chain has an operator ?.
+		read, ok = r.read(n.Node)
+		read.Defaulted = true
+		return read, ok
 	case *ast.IdentifierNode:
 		return Read{Root: n.Value}, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
 	case *ast.MemberNode:

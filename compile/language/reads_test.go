@@ -45,6 +45,34 @@ func TestReadsListWhatAnExpressionReads(t *testing.T) {
 	}
 }
 
+func TestReadsSayWhichValuesMayBeAbsent(t *testing.T) {
+	for _, c := range []struct {
+		source string
+		want   []string // reads for whose absence the expression does not allow
+	}{
+		{`body.a ?? body.b.c ?? ""`, nil},
+		{`body.a?.b`, nil},
+		{`body?.a.b["c"]`, nil},
+		{`(body.a ?? "") + body.b`, []string{"body.b"}},
+		{`body.a == "??" ? body.b : "?."`, []string{"body.a", "body.b"}},
+		{`body.a ?? ("x" + body.a)`, nil},
+		{`"x" + body.a + (body.a ?? "")`, []string{"body.a"}},
+		{`(body.a ?? "") + body.a`, []string{"body.a"}},
+	} {
+		t.Run(c.source, func(t *testing.T) {
+			e, faults := one(t, rules.Param, c.source)
+			require.Empty(t, faults)
+			var reads []string
+			for _, r := range e.Reads {
+				if !r.Defaulted {
+					reads = append(reads, r.String())
+				}
+			}
+			require.Equal(t, c.want, reads)
+		})
+	}
+}
+
 func TestBecauseShowsTheValuesThatDecided(t *testing.T) {
 	page := &rules.Context{
 		Count: 7, Limit: 10, Body: decoded(t, `{"meta": {"total": 25}, "items": [1, 2]}`),

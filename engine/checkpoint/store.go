@@ -64,7 +64,7 @@ type Store struct {
 	discarded int64 // number of bytes discarded from the outputs
 }
 
-// stateFile is the content of a stateFile file.
+// A stateFile is the content of a state file.
 type stateFile struct {
 	Version     int                        `json:"version"`
 	Program     string                     `json:"program"`

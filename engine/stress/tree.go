@@ -292,7 +292,7 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 	if !a.paged {
 		a.size = max(1, len(a.rows))
 	}
-	if p.Job.Spec().Silent {
+	if !p.Job.Spec().Emits {
 		a.truth = nil
 	}
 	t.known[key] = a

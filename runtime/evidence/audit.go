@@ -26,11 +26,11 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	c.Total.Items = end.Items - w.Facts.Rewritten
 	c.Hints = w.Hints()
 	c.List = w.facts(c.Hints)
-	evidence := rules.EvidenceIn(c)
+	signs := rules.SignsIn(c)
 	var findings []trace.Finding
 	for i := range w.Subject.job.Set.Rules {
 		listed := &w.Subject.job.Set.Rules[i]
-		if listed.Role != rules.Audit || listed.Evidence&^evidence != 0 ||
+		if listed.Role != rules.Audit || listed.Needs&^signs != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}

@@ -102,7 +102,7 @@ func wake(changed *sync.Cond) {
 func (b *backlog) store(d outgoing, at stack) error {
 	page := *d.page
 	*runtime.DeliveryOf(&page) = runtime.Delivery{}
-	if d.silent { // the items are no longer needed
+	if !d.emits { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
 	e := backlogEntry{outgoing: d, kept: at}

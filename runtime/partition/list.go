@@ -25,7 +25,7 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 		loop.Ahead.Large = 0
 	}
 	if t.left != nil && !tried {
-		list.Enough = func() bool { return t.leftOut && t.silent(p.Job) }
+		list.Enough = func() bool { return t.leftOut && !t.emits(p.Job) }
 	}
 	if !tried {
 		return loop.RunList(ctx, list, sink)
@@ -33,7 +33,7 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 	kept := newBacklog(0)
 	defer kept.discard()
 	result, err := loop.RunList(ctx, list, func(ctx context.Context, page *runtime.Page) error {
-		_, err := kept.keep(ctx, outgoing{page: page, stack: func() (stack, error) {
+		_, err := kept.keep(ctx, outgoing{page: page, emits: true, stack: func() (stack, error) {
 			token, err := page.Checkpoint()
 			return stack{{progress: progress{position: token}}}, err
 		}})
@@ -88,8 +88,8 @@ func lastValue(p runtime.Partition) any {
 	return nil
 }
 
-// silent reports whether the items of a job are not written.
-func (t *treeRun) silent(job *compile.Job) bool { return job.Spec().Silent || !t.selects(job) }
+// emits reports whether the items of a job are written.
+func (t *treeRun) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
 
 // eachChildItem calls f with each child, each item of the page that the child runs for, as the API
 // sent it, and the values that the child reads of the item. i is the index of the child, and n

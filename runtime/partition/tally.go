@@ -54,7 +54,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
 		held: map[*compile.Job]bool{}, refuses: w.refuses,
 	}
-	if len(t.all) > 1 || len(root.For) > 0 || root.Spec().Silent {
+	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
 		t.rootID = root.ID()
 	}
 	for _, job := range t.all {

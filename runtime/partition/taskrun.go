@@ -79,7 +79,7 @@ func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
 		step.Ending = r.ending(result, page.Skipped)
 	}
 	items, lists := page.Items, page.Lists
-	if r.silent(r.job) {
+	if !r.emits(r.job) {
 		page.Items, page.Lists = document.Items{}, nil
 	}
 	r.stored = r.store(ctx, step)

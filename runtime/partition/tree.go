@@ -72,7 +72,7 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
-	if len(root.For) == 0 && len(w.children(root)) == 0 && !root.Spec().Silent {
+	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
 		held := w.leftOutOf(root) != nil
 		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
@@ -122,7 +122,7 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 			continue
 		}
 		for _, one := range job.Below() {
-			if !w.selects(one) && !one.Spec().Silent {
+			if !w.selects(one) && one.Spec().Emits {
 				return one
 			}
 		}

@@ -130,7 +130,7 @@ func (f *frame) runPage(ctx context.Context, page *runtime.Page) (err error) {
 	}
 	runtime.DeliveryOf(page).Sent = nil // a backlog need not store them
 	page.Skipped = skipsOn(f.partition.Job, page)
-	err = f.forward(ctx, outgoing{page: page, silent: f.silent(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
+	err = f.forward(ctx, outgoing{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
 		return err
 	}
@@ -221,9 +221,9 @@ func (f *frame) popChild(child *walkTask) {
 
 // An outgoing is a page on its way to the sink.
 type outgoing struct {
-	page   *runtime.Page
-	silent bool // whether its items are not written
-	last   bool // whether the page is the last, as far as the tasks that forwarded it know
+	page  *runtime.Page
+	emits bool // whether its items are written
+	last  bool // whether the page is the last, as far as the tasks that forwarded it know
 
 	// stack returns the stack after the page, or nil if the page must be requested again.
 	stack func() (stack, error)
@@ -307,7 +307,7 @@ func (f *frame) leaveOut() {
 func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 	page := d.page
 	page.Root, page.Final = t.root.ID(), d.last
-	if d.silent {
+	if !d.emits {
 		items, lists := page.Items, page.Lists
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()

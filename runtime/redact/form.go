@@ -112,7 +112,7 @@ type unescaped struct {
 	escapes []escape // in order
 }
 
-// An escape is a replaced escape: size bytes at from became length bytes at at.
+// An escape is an escape sequence that was replaced: size bytes at from became length bytes at at.
 type escape struct{ at, length, from, size int }
 
 // unescape replaces the escapes of a text once. The result may contain escapes again. It reports

@@ -17,7 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A runState holds the outputs of a run and, with --runState, the file from which it resumes.
+// A runState holds the outputs of a run and, with --state, the file from which it resumes.
 type runState struct {
 	*checkpoint.Store
 	path  string // value of --state; may be empty
