@@ -175,7 +175,9 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	} else if s.transport == nil {
 		s.transport = transport.Default()
 	}
-	retry := transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader}
+	retry := transport.RetryPolicy{
+		MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
+	}
 	pace := cfg.HTTP.Pace
 	pacer := transport.NewSharedPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel}, s.pace)
 	secrets := e.namedSecrets()

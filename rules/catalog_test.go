@@ -253,22 +253,22 @@ func TestOptionsAreCheckedLikeTheConfiguration(t *testing.T) {
 
 func TestDecodingFillsInTheDefaults(t *testing.T) {
 	usual := []int{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529}
-	unpaced := rules.Pace{Burst: 1}
+	limit, unpaced := []int{403}, rules.Pace{Burst: 1}
 	for _, c := range []struct {
 		name, api string
 		want      rules.HTTP
 	}{
 		{"nothing", ``,
-			rules.HTTP{MaxRetries: 4, RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
-		{"http", `, "http": {"maxRetries": 0, "codes": [500], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7, "maxValueBytes": 8}`,
-			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7, MaxValueBytes: 8, Pace: unpaced}},
+			rules.HTTP{MaxRetries: 4, RetryCodes: usual, LimitCodes: limit, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
+		{"http", `, "http": {"maxRetries": 0, "codes": [500], "limitCodes": [400], "retryHeader": "X-Again", "maxBodyBytes": 5, "maxDepth": 6, "maxItemsPerPage": 7, "maxValueBytes": 8}`,
+			rules.HTTP{MaxRetries: 0, RetryCodes: []int{500}, LimitCodes: []int{400}, RetryHeader: "X-Again", MaxBodyBytes: 5, MaxDepth: 6, MaxItems: 7, MaxValueBytes: 8, Pace: unpaced}},
 		{"retryConfig overrides http", `, "http": {"maxRetries": 1, "codes": [500], "retryHeader": "X-Again"}, "retryConfig": {"maxRetries": 2, "codes": [501], "http": {"codes": [502], "retryHeader": "X-Later"}}`,
-			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
-		{"pace", `, "http": {"maxRetries": 0, "codes": [], "timeout": "1m30s", "requestsPerSecond": "0.5", "burst": 3, "parallel": 2}`,
+			rules.HTTP{MaxRetries: 2, RetryCodes: []int{502}, LimitCodes: limit, RetryHeader: "X-Later", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
+		{"pace", `, "http": {"maxRetries": 0, "codes": [], "limitCodes": [], "timeout": "1m30s", "requestsPerSecond": "0.5", "burst": 3, "parallel": 2}`,
 			rules.HTTP{RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20,
 				Pace: rules.Pace{Timeout: 90 * time.Second, PerSecond: 0.5, Burst: 3, Parallel: 2}}},
 		{"no retries below 0", `, "http": {"maxRetries": -3}`,
-			rules.HTTP{RetryCodes: usual, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
+			rules.HTTP{RetryCodes: usual, LimitCodes: limit, RetryHeader: "Retry-After", MaxBodyBytes: 1 << 30, MaxDepth: 512, MaxItems: 1_000_000, MaxValueBytes: 256 << 20, Pace: unpaced}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			cfg, _, found := load(t, `{"api": {"baseUrl": "https://a.test"`+c.api+`}, "config": {"jobs": [{"endpoint": "x"}]}}`, rules.Options{})

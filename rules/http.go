@@ -18,6 +18,7 @@ type HTTP struct {
 	SecretHeaders []string // names of headers whose values are secret
 	MaxRetries    int      // retries of one request
 	RetryCodes    []int    // statuses that are retried
+	LimitCodes    []int    // statuses that are retried if the response says that a rate limit is exceeded
 	RetryHeader   string   // says when to retry
 	RateRemaining string   // header with the number of requests that are left; may be empty
 	RateReset     string   // header that says when there will be more
@@ -44,6 +45,10 @@ var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status
 	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
 	Doc:     "the statuses that are retried"}
 
+var limitCodesField = Field{Name: "limitCodes", Kind: List, Each: &Field{Kind: Status}, Default: []any{403},
+	Doc: "the statuses that are retried, too, if the response says that a rate limit is exceeded: it has the `retryHeader`, " +
+		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`)"}
+
 var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to retry"}
 
 var httpFields = []Field{
@@ -54,6 +59,7 @@ var httpFields = []Field{
 	}},
 	maxRetriesField,
 	retryCodesField,
+	limitCodesField,
 	retryHeaderField,
 	{Name: "rateLimit", Kind: Block, Doc: "headers that say how many requests are left; when none are, the next one waits", Fields: []Field{
 		{Name: "remaining", Kind: Text, Subject: "rate limit",
@@ -94,6 +100,7 @@ func (d *decoder) http(s settings) HTTP {
 	h := HTTP{
 		MaxRetries:   max(s.firstGiven("api.retryConfig.maxRetries", "api.http.maxRetries").number(), 0),
 		RetryCodes:   s.firstGiven("api.retryConfig.http.codes", "api.retryConfig.codes", "api.http.codes").numbers(),
+		LimitCodes:   s.get("api.http.limitCodes").numbers(),
 		RetryHeader:  s.firstGiven("api.retryConfig.http.retryHeader", "api.http.retryHeader").text(),
 		IgnoreErrors: s.get("api.http.ignoreErrors").numbers(),
 		MaxBodyBytes: s.get("api.http.maxBodyBytes").number(),

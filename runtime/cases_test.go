@@ -67,7 +67,9 @@ func TestTheLoopPlaysTheCasesOfLists(t *testing.T) {
 			require.NoError(t, err)
 			client := transport.New(transport.Options{
 				Clock: server.Clock(), UserAgent: "stopwhen", Origin: origin, AllowedOrigins: cfg.AllowedOrigins, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
-				Retry:     transport.RetryPolicy{MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Header: cfg.HTTP.RetryHeader},
+				Retry: transport.RetryPolicy{
+					MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
+				},
 				RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
 			})
 			defer client.Close()

@@ -92,7 +92,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "or with status 429, 500 or 503, is retried, at most 2 times; after that the run fails."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "or with status 429, 500 or 503, or with status 403 that says that a rate limit is exceeded, is retried, at most 2 times; after that the run fails."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"starts again from the first request, at most 3 times; items are written again"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
@@ -112,7 +112,7 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {
-			x := &Explanation{Retries: RetryExplanation{2, []int{429, 500, 503}, "Retry-After"}, Jobs: []JobExplanation{explained(t, c.pagination)}}
+			x := &Explanation{Retries: RetryExplanation{2, []int{429, 500, 503}, []int{403}, "Retry-After"}, Jobs: []JobExplanation{explained(t, c.pagination)}}
 			require.Contains(t, strings.Join(strings.Fields(x.Text(TextOptions{Width: 120})), " "), strings.Join(strings.Fields(c.want), " "))
 		})
 	}

@@ -58,6 +58,7 @@ type AuthExplanation struct {
 type RetryExplanation struct {
 	Max      int    `json:"max" doc:"number of retries of one request; then the run fails"`
 	Statuses []int  `json:"statuses,omitempty" doc:"the statuses that are retried"`
+	Limited  []int  `json:"limited,omitempty" doc:"the statuses that are retried if the response says that a rate limit is exceeded"`
 	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
 }
 
@@ -171,7 +172,7 @@ type RunDetails struct {
 func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanation {
 	e := &Explanation{
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
-		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.RetryHeader},
+		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.LimitCodes, cfg.HTTP.RetryHeader},
 		Pace:    explainPace(cfg.HTTP.Pace), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)

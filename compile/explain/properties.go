@@ -109,6 +109,8 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	f.add("retries", "maxRetries", x.Retries.Max, fmt.Sprint(x.Retries.Max))
 	codes := slices.Sorted(slices.Values(x.Retries.Statuses))
 	f.add("retries", "codes", codes, plainJSON(codes))
+	limited := slices.Sorted(slices.Values(x.Retries.Limited))
+	f.add("retries", "limitCodes", limited, plainJSON(limited))
 	f.given("retries", "retryHeader", x.Retries.Header)
 	f.settings(cfg, "rate limit")
 	if x.Pace != nil {

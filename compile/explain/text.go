@@ -297,9 +297,14 @@ func (r RetryExplanation) String() string {
 		return "It fails the run: no request is retried (api.http.maxRetries)."
 	}
 	which := "A request without a response"
+	list := func(statuses []int) string {
+		return value.OrList(strings.Fields(strings.Trim(fmt.Sprint(statuses), "[]")))
+	}
 	if len(r.Statuses) > 0 {
-		statuses := strings.Fields(strings.Trim(fmt.Sprint(r.Statuses), "[]"))
-		which += ", or with status " + value.OrList(statuses) + ","
+		which += ", or with status " + list(r.Statuses) + ","
+	}
+	if len(r.Limited) > 0 {
+		which = strings.TrimSuffix(which, ",") + ", or with status " + list(r.Limited) + " that says that a rate limit is exceeded,"
 	}
 	return fmt.Sprintf("%s is retried, at most %s; after that the run fails. The header %s says when. "+
 		"Any other status of 400 or above fails the run at once.", which, value.Counted(r.Max, "time"), r.Header)

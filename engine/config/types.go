@@ -14,6 +14,10 @@ type HTTP struct {
 	MaxRetries *int `config:"maxRetries"`
 	// The statuses that are retried; default [408,425,429,500,502,503,504,520,521,522,523,524,529].
 	Codes []int `config:"codes"`
+	// The statuses that are retried, too, if the response says that a rate limit is exceeded: it has
+	// the `retryHeader`, or the header `rateLimit.remaining` is 0 (without `rateLimit`:
+	// `X-RateLimit-Remaining`); default [403].
+	LimitCodes []int `config:"limitCodes"`
 	// The header that says when to retry; default "Retry-After".
 	RetryHeader string `config:"retryHeader"`
 	// Headers that say how many requests are left; when none are, the next one waits.

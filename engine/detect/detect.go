@@ -180,14 +180,14 @@ func (d *detection) explain(err error) error {
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
 			"show it, and can save a HAR file for detect.FromRecording"
+	case last.Status == http.StatusTooManyRequests, limits.Retries(last.Status, last.ResponseHeader):
+		failed.Hint = "try again later"
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
 		failed.Hint = needsCredentials
 	case last.Status == http.StatusNotFound:
 		failed.Hint = "check the path of the address"
 	case last.Status == http.StatusMethodNotAllowed:
 		failed.Hint = "the address may want detect.Request.Method POST with detect.Request.Body"
-	case last.Status == http.StatusTooManyRequests:
-		failed.Hint = "try again later"
 	}
 	failed.Job, failed.Page = "", 0
 	return failed

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -390,6 +392,46 @@ func TestAnAPIThatLimitsRequestsIsNotAskedAgain(t *testing.T) {
 	require.Equal(t, 2, c.n)
 	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "not proved: the request for the second page failed with status 429")
 	require.Equal(t, "next", setting(r, "api", "pagination", "urlKey"))
+}
+
+// TestAShortRetryAfterIsWaitedFor waits for an API that limits requests, as long as requests are left.
+func TestAShortRetryAfterIsWaitedFor(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		refuses int // number of the request that is refused, from 1
+		status  int
+		after   string
+		waits   bool
+	}{
+		{"the first request", 1, 429, "2", true},
+		{"the second request", 2, 429, "2", true},
+		{"status 503", 2, 503, "2", true},
+		{"status 403", 2, 403, "2", true},
+		{"a long wait", 2, 429, "3600", false},
+		{"no wait", 2, 429, "", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				n := 0
+				begin := time.Now()
+				serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+					if n++; n == c.refuses {
+						return c.status, http.Header{"Retry-After": {c.after}}, `{"error": "slow down"}`
+					}
+					if q.Get("page") == "2" {
+						return 200, nil, `{"data": [{"id": 3}], "next": null, "total": 3}`
+					}
+					return 200, nil, `{"data": [{"id": 1}, {"id": 2}], "next": "/users?page=2", "total": 3}`
+				})
+				r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: serve})
+				require.NoError(t, err)
+				require.Equal(t, c.waits, time.Since(begin) >= 2*time.Second)
+				require.Equal(t, "next", setting(r, "api", "pagination", "urlKey"))
+				require.Equal(t, !c.waits, strings.Contains(strings.Join(r.Findings.Doubts, " "), "not proved"))
+				require.LessOrEqual(t, r.Requests, detect.MaxRequests)
+			})
+		})
+	}
 }
 
 // TestAQueryWithoutACursorGetsAdvice cannot page through a connection whose query has no

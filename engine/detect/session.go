@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -106,7 +107,16 @@ func (s *session) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.send(r, asked)
 }
 
-// send makes a request and remembers its response.
+// limits says which responses tell the session to wait. A longer wait than longestWait is not worth
+// the time of the user.
+var limits = transport.Options{Retry: transport.RetryPolicy{
+	Limited: []int{http.StatusTooManyRequests, http.StatusServiceUnavailable, http.StatusForbidden}, Header: "Retry-After",
+}}
+
+const longestWait = 30 * time.Second
+
+// send makes a request and remembers its response. If the response asks for a short wait and there are
+// requests left, send waits, and makes the request again.
 func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 	s.left, s.made = s.left-1, s.made+1
 	if x.Body != nil {
@@ -118,6 +128,13 @@ func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
+	if wait, limited := limits.Retry.RequestedWait(response.Header, time.Now()); limited && wait <= longestWait && s.left > 0 &&
+		limits.Retries(response.StatusCode, response.Header) {
+		if err := transport.SystemClock.Sleep(r.Context(), wait); err != nil {
+			return nil, err
+		}
+		return s.send(r, x)
+	}
 	if x.ResponseBody, err = readAll(response.Body); err != nil {
 		return nil, err
 	}

@@ -114,7 +114,7 @@ func (l *login) encode(request requests.Request) (transport.Call, error) {
 func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	sent := l.Clock.Now()
 	response, err := l.client.Do(transport.WithoutRecording(ctx), l.call, func(r *transport.Response) transport.ErrorDecision {
-		if r.Status < http.StatusInternalServerError && !l.Retry.Retries(r.Status) {
+		if r.Status < http.StatusInternalServerError && !l.Retries(r.Status, r.Header) {
 			return transport.ErrorDecision{Action: transport.Fail, Message: "check api.authentication.loginRequest"}
 		}
 		return transport.ErrorDecision{}

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -221,6 +222,16 @@ type RateLimit struct {
 	Remaining string // X-RateLimit-Remaining, for example; at 0, the next request waits for the reset
 	Reset     string // X-RateLimit-Reset, for example: seconds to wait, or a time in seconds or milliseconds since 1970
 }
+
+// exceeded reports whether a refusal says that no requests are left, in the configured header or in
+// the usual one.
+func (l RateLimit) exceeded(headers http.Header) bool {
+	return strings.TrimSpace(headers.Get(cmp.Or(l.Remaining, "X-RateLimit-Remaining"))) == "0"
+}
+
+// reset returns the name of the header with the reset of the limit: the configured one, or the usual
+// one.
+func (l RateLimit) reset() string { return cmp.Or(l.Reset, "X-RateLimit-Reset") }
 
 // Reserve counts a request against the rate limit of the API before the request is made, and
 // returns its number for [Call.Turn]. If requests wait for the [Pace], the lowest number comes

@@ -21,11 +21,22 @@ import (
 type RetryPolicy struct {
 	MaxAttempts int    // attempts per call; 0 means 1, without retries
 	Statuses    []int  // statuses that are retried
+	Limited     []int  // statuses that are retried if the response says that a rate limit is exceeded
 	Header      string // response header that says when to retry; "" means none
 }
 
-// Retries reports whether a status is retried.
-func (p RetryPolicy) Retries(status int) bool { return slices.Contains(p.Statuses, status) }
+// Retries reports whether a response with a status and headers is retried. A response says that a
+// rate limit is exceeded if it says when to retry, or that no requests are left.
+func (o *Options) Retries(status int, headers http.Header) bool {
+	if slices.Contains(o.Retry.Statuses, status) {
+		return true
+	}
+	if !slices.Contains(o.Retry.Limited, status) {
+		return false
+	}
+	_, said := o.Retry.RequestedWait(headers, time.Time{})
+	return said || o.RateLimit.exceeded(headers)
+}
 
 // The waits before a retry.
 const (
@@ -108,18 +119,30 @@ func exhausted(cause *failure.Error, reason string) error {
 // and the cost of the retry to the budget.
 func (c *Client) retryWait(attempt int, r *Response) (wait time.Duration, source string, cost int64) {
 	if r != nil {
-		if wait, ok := c.requestedWait(r.Header); ok {
-			return wait, c.options.Retry.Header, requestedCost
+		if wait, source, ok := c.requestedWait(r.Header); ok {
+			return wait, source, requestedCost
 		}
 	}
 	return c.backoff(attempt), "backoff", backoffCost
 }
 
-// requestedWait returns the wait that the headers of a response ask for.
-func (c *Client) requestedWait(headers http.Header) (time.Duration, bool) {
-	name, now := c.options.Retry.Header, c.options.Clock.Now()
-	header := headers.Get(name)
-	if !strings.EqualFold(name, "Retry-After") { // other headers often hold a point in time
+// requestedWait returns the wait that the headers of a refusal ask for, and the header that says so.
+func (c *Client) requestedWait(headers http.Header) (wait time.Duration, source string, ok bool) {
+	retry, limit, now := c.options.Retry, c.options.RateLimit, c.options.Clock.Now()
+	if wait, ok := retry.RequestedWait(headers, now); ok {
+		return wait, retry.Header, true
+	}
+	if source = limit.reset(); limit.exceeded(headers) {
+		wait, ok = resetIn(headers.Get(source), now)
+	}
+	return wait, source, ok
+}
+
+// RequestedWait returns the wait from now that the header of a refusal asks for. It reports false
+// if the header is missing or malformed.
+func (p RetryPolicy) RequestedWait(headers http.Header, now time.Time) (time.Duration, bool) {
+	header := headers.Get(p.Header)
+	if !strings.EqualFold(p.Header, "Retry-After") { // other headers often hold a point in time
 		if wait, ok := resetIn(header, now); ok {
 			return wait, true
 		}

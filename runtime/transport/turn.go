@@ -159,10 +159,10 @@ const farWait = 100 * 365 * 24 * time.Hour
 
 // noteHold begins a hold if a response says when to retry.
 func (c *Client) noteHold(call Call, r *http.Response) {
-	if !c.options.Retry.Retries(r.StatusCode) {
+	if !c.options.Retries(r.StatusCode, r.Header) {
 		return
 	}
-	if wait, ok := c.requestedWait(r.Header); ok && wait > 0 {
+	if wait, _, ok := c.requestedWait(r.Header); ok && wait > 0 {
 		c.holdOn(call.URL).Begin(min(wait, farWait))
 	}
 }

@@ -53,7 +53,7 @@ func (c *Client) judge(
 	switch action := decision.Action; {
 	case action == Accept:
 		return nil, false
-	case action == Retry, action == 0 && c.options.Retry.Retries(r.Status) && !r.refusesLease():
+	case action == Retry, action == 0 && c.options.Retries(r.Status, r.Header) && !r.refusesLease():
 		return c.statusError(failure.Transient, call, r), true
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
@@ -182,6 +182,9 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 		message += fmt.Sprintf("; the response (%s) begins with %s", r.ContentType(), c.options.Redactor.Excerpt(r.Head(), len(r.Body)))
 	}
 	e := c.fault(class, call, r.Status, message, statusHint(r.Status))
+	if class == failure.Transient {
+		e.Hint = "" // it is the remedy for a status that is permanent
+	}
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
 		e.Hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)
 	}
