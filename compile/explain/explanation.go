@@ -146,7 +146,7 @@ type RuleExplanation struct {
 
 	MaxRestarts int             `json:"maxRestarts,omitempty" doc:"how often the rule restarts the list at most; items are written again"`
 	Bound       *language.Bound `json:"bound,omitempty" doc:"of a stop: when it is true at the latest; absent: the responses decide"`
-	Evidence    string          `json:"evidence,omitempty" doc:"of a rule of the audit: an expression; if it is true, the finding is evidence, which fails the run, except in dialect keboola; absent: it never is"`
+	Evidence    string          `json:"evidence,omitempty" doc:"when a finding of the audit is evidence, which fails the run; absent: never"`
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule  rules.Rule
