@@ -85,7 +85,7 @@ var valueKeys = [][]string{
 // checkVariable checks that a variable has exactly one kind of values, and reads them.
 func (d *decoder) checkVariable(v *ForVariable) {
 	if !IsIdentifier(v.Name) {
-		d.diags.Errorf(diag.Key(v.path), "want a name that expressions can use, such as order")
+		d.diags.Errorf(diag.Key(v.path), "a variable needs a name that expressions can use, such as order")
 	}
 	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.given.get(keys[0]).given() })
 	if kind < 0 {

@@ -96,7 +96,7 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 type step struct {
 	request  requests.Request
 	fetched  fetched
-	unread   bool            // no page was read, so the record of a failure describes the request
+	unread   bool            // whether no page was read yet; the record of a failure then describes the request
 	notes    []string        // remarks on the values of the rule that is being judged
 	restarts []trace.Restart // restarts of the list since the last page
 }

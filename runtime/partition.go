@@ -133,8 +133,8 @@ type List struct {
 	From      json.RawMessage // position to continue from; nil means the beginning
 	Enough    func() bool     // reports whether the rest of the list can be skipped; nil means never
 
-	Siblings bool // whether other partitions of the job run; findings that they can refute are then left to the tally
+	Siblings bool // whether the job may have other partitions, whose pages can refute findings of this list
 
 	Splits  bool // whether rules may split its window, with the outcome [rules.Split]
-	Unsplit bool // whether its window could be split, had no pages of it been delivered
+	Unsplit bool // whether its window cannot be split any more, since pages of it were delivered
 }

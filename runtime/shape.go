@@ -47,9 +47,9 @@ func newShaper(r *listRun) *shaper {
 	return s
 }
 
-// shape filters and changes the items of a page that was judged. failed is the error of the page so
-// far, or nil. shape returns it, unless there is none or the job is being cancelled: then it
-// returns its own error.
+// shape filters and changes the items of a page that was judged. failed is the error of judging the
+// page, or nil. shape returns failed if it is not nil, and otherwise its own error. If the job is
+// being cancelled, its own error takes precedence.
 func (r *listRun) shape(ctx context.Context, page *Page, failed error) error {
 	if r.shaper == nil || page.Items.Len() == 0 {
 		return failed

@@ -113,9 +113,10 @@ type workerRun struct {
 	tasks sync.WaitGroup
 	busy  atomic.Int64
 
-	returned atomic.Int64 // number of tasks handed back since the worker began to end
+	returned atomic.Int64  // number of tasks handed back since the worker began to end
+	news     chan struct{} // signals that a problem must be reported to the server at once
 
-	mu       sync.Mutex
+	mu       sync.Mutex        // guards the fields below
 	origins  map[string]string // origins of the active runs, by run ID
 	sessions map[sessionKey]*session
 	paused   map[string]time.Time // times until which the worker avoids an origin, because it cannot run one of its runs
@@ -123,7 +124,6 @@ type workerRun struct {
 	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
 	refused  map[string]int  // number of successive tasks of an origin that this worker could not run
 	unused   map[string]bool // inputs that a run does not have and that have been logged
-	news     chan struct{}   // signals that a problem must be reported to the server at once
 	done     int
 }
 

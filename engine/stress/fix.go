@@ -163,11 +163,10 @@ func (l *loss) full() string {
 	return "page > 1 and count >= first.count"
 }
 
-// expression lays another stopping rule over the pagination as it stands, in place of the rules
-// that ended the run. If one of them belongs to the method, the method becomes expression, which
-// does the same by the rules that the job was compiled to. All other settings stay. With
-// advance, variables of the state advance by the number of items instead of the limit. It is nil
-// if the rules cannot be written so.
+// expression returns the changes that replace the rules that ended the run by another stopping rule,
+// or nil if that is impossible. If one of them belongs to the method, the method is replaced by
+// method expression, with the rules that the job was compiled to. All other settings stay. With
+// advance, the variables of the state advance by the number of items instead of the limit.
 func (l *loss) expression(advance bool, stop string) []Change {
 	if len(l.job.Parts) == 0 || l.job.Set.Scroller != "" {
 		return nil

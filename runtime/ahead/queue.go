@@ -41,15 +41,15 @@ type Queue struct {
 	list        Source
 	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
 	grows       bool
-	large       int
+	large       int  // see [Policy]
 	independent bool // whether the requests of the job read no response
 
 	machine language.Machine
 	context rules.Context // context after the page before the last requested one
-	largest int           // size of the largest page since the first large one; 0 without a large page
-	sent    int           // size of the same page as it was sent
+	largest int           // size in bytes of the largest body since the first large page; 0 before it
+	sent    int           // largest number of bytes in which one of these bodies arrived, perhaps compressed
 
-	mu      sync.Mutex
+	mu      sync.Mutex // guards the flights and spare
 	flights []*Flight
 	spare   []*spool.Buffer // unused buffers for the bodies of flights
 

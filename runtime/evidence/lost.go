@@ -16,8 +16,8 @@ import (
 // maxFirstPaths is the largest number of paths remembered from the first page.
 const maxFirstPaths = 256
 
-// noticeMoved notices a page that lacks the list of items although an earlier page has it, and
-// whether the page has a list of objects where the first page has nothing.
+// noticeMoved notices a page whose items may have moved: the list of items is missing, although the
+// first page has it, and another list of objects is at a path that the first page does not have.
 func (w *Watcher) noticeMoved() {
 	c, n := w.Context, w.Noticed
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {

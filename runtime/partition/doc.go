@@ -15,8 +15,8 @@
 // the tasks that it has found, and then any machine may run them (taskrun.go).
 //
 // Package engine/cluster collects stored steps in the same order, but with a stack of its own: it
-// waits for steps where a walk runs lists, and stores sequences where a walk stores values. An
-// interface for both would have as many methods as either has lines.
+// waits for steps where a walk runs lists, and stores sequences where a walk stores values. The two
+// share too little for an interface.
 //
 // A [Tally] sums up how the partitions ended.
 package partition

@@ -193,9 +193,9 @@ func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) 
 	return raw, err
 }
 
-// resume returns the root task, with the stack of an earlier run if there is one. A checkpoint
-// comes from a file that may be damaged or written by hand, so all of it is checked before the
-// first request: a run must be able to save its jobs and types.
+// resume returns the root task, with the stack of an earlier run if there is one. The checkpoint may
+// be damaged or written by hand, so resume checks all of it: an error after the first request would
+// be too late.
 func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 	id := t.root.ID()
 	token := t.Resume[id]

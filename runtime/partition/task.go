@@ -105,11 +105,12 @@ func RootTasks(roots []*compile.Job, limited bool) []Task {
 // allJobs is the id of the task that runs all jobs.
 const allJobs = "all"
 
-// Run runs a task from its beginning, or from the position of a stored step if it is not nil. It
-// passes each step to store, and ends with the error of store, if there is one. The items of a step
-// are valid until store returns. If the task itself fails, the error is a [*failure.Error] and the
-// ending describes the failure; this ending is not part of a step. A task that was interrupted has
-// no ending.
+// Run runs a task from the position of a stored step; if position is nil, it begins with the first
+// step. It passes each step to store. The items of a step are valid until store returns.
+//
+// The ending of a task that ends is part of its last step. If the task fails, the error is a
+// [*failure.Error], and the ending, which describes the failure, is only returned. If store returns
+// an error, Run returns it. A task that was interrupted has no ending.
 func (s *Tasks) Run(ctx context.Context, task Task, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
 	if task.Job == "" {
 		return s.runAll(ctx, position, store)

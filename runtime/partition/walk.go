@@ -55,7 +55,7 @@ type frame struct {
 	token     func() (position, error) // returns the position after the page that is being delivered; nil between pages
 	err       error                    // error of the sink, or of a task for an item
 
-	mu      sync.Mutex
+	mu      sync.Mutex  // guards the fields below
 	changed sync.Cond   // signals changes of todo to the task that begins others ahead
 	ahead   []*walkTask // tasks that began ahead of their turn and still have pages to forward
 	progress

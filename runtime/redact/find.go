@@ -63,8 +63,8 @@ func newFinder(secrets []named) *finder {
 type purpose int
 
 const (
-	toHide       purpose = iota // hide all that reveals a secret, even where the text was clipped
-	toHideCut                   // the same, for a text that was cut at its end
+	toHide       purpose = iota // hide every secret, also the part of one that is left where a text was clipped
+	toHideCut                   // like toHide, for a text whose end was cut off
 	toSpellAgain                // replace secrets in a text that must be restored later
 )
 

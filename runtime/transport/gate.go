@@ -129,11 +129,11 @@ func (r *localReservation) Wait(context.Context) (time.Duration, error) {
 // Cancel implements [Reservation].
 func (r *localReservation) Cancel() { r.of.CancelAt(r.at) }
 
-// When a response says when to retry, no request goes to its origin before that time, whichever job
-// makes it. Then a single request goes first. The others follow unless it was told to wait again,
-// so that an overloaded API gets one request and not one from every job.
-
-// An originHold is a [Hold] for the requests of one client. The lock of the gate protects it.
+// An originHold is a [Hold] for the requests of one client. If a response says when to retry, no job
+// sends a request to the origin before that time. Then one request goes first. The others follow
+// unless its response says to wait again, so an overloaded API does not get a request of every job.
+//
+// The mutex of the gate guards all fields.
 type originHold struct {
 	gate    *gate
 	until   time.Time     // no request goes before it; zero without a hold

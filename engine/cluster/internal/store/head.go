@@ -121,9 +121,9 @@ type Heading struct {
 }
 
 // Heads calls f for the last page of each task of a run, in the order in which they were stored.
-// It ends when it has delivered all existing pages, and retains none of them. It calls again
-// before the first task. If the connection was interrupted, it calls again once more and then
-// repeats f for all tasks. again may be nil.
+// It ends with the pages that existed when it began. After a lost connection it starts over, and
+// passes all tasks to f a second time. It calls again at the beginning and whenever it starts over,
+// so that the caller can discard what f has collected; again may be nil.
 func (s *Store) Heads(ctx context.Context, run string, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, again, f)
