@@ -130,6 +130,22 @@ func (j *Job) GivesOf(path []string) bool {
 	return false
 }
 
+// Expects reports whether every partition of the job should have a value for one of [Job.Binds]: a
+// parameter, a header or a value of the body that only items of parents decide, by an expression
+// that does not say otherwise.
+func (j *Job) Expects(e *language.Expression) bool {
+	var items []string // variables
+	for ; j.Parent != nil; j = j.Parent {
+		items = append(items, j.For[0].Name)
+	}
+	ofItem := func(r language.Read) bool {
+		return r.Is(language.PartitionField) && !r.Has && !r.Defaulted && len(r.Path) > 0 && slices.Contains(items, r.Path[0])
+	}
+	sent := slices.Contains([]rules.Role{rules.Param, rules.Header, rules.Body}, e.Rule.Role)
+	return sent && len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !ofItem(r) }) &&
+		!e.NamesNil()
+}
+
 // Bounds reports whether an input only bounds how far a run reads: nothing reads it but the ends of
 // windows that begin where those of the run before ended, so that the next run can go further.
 func (j *Job) Bounds(input string) bool {

@@ -95,20 +95,86 @@ func (j *Job) resolvesAgainstResponse() bool {
 	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
-// Keep returns the values for the next run: the values of the previous run, replaced
-// by the values of keep expressions that are not nil.
-func (j *Job) Keep(m *language.Machine, page *rules.Context) (map[string]any, error) {
+// Keep returns the values for the next run, after the last page of a list. soFar has the result of
+// [Job.KeepSoFar] for the pages before it; own is false if the last page is an
+// error response, so that the context has the items of the page before it. A value that is nil does not replace one of the previous
+// run, and is left out without one; lacking has the expressions of these values.
+func (j *Job) Keep(m *language.Machine, page *rules.Context, soFar map[string]any, own bool) (
+	values map[string]any, lacking []*language.Expression, err error,
+) {
 	if len(j.Keeps) == 0 {
-		return nil, nil
+		return nil, nil, nil
 	}
-	values, err := evaluate(j.Keeps, m, page)
-	for name, v := range values {
-		values[name] = language.Kept(v)
-		if had, ok := page.Kept[name]; v == nil && ok {
-			values[name] = had
+	values = map[string]any{}
+	for _, e := range j.Keeps {
+		name := e.Rule.Target
+		v := soFar[name]
+		if own || !KeepsItems(e) {
+			if v, err = keepValue(e, m, page, soFar); err != nil {
+				return nil, nil, err
+			}
+		}
+		if v == nil {
+			v = page.Kept[name]
+			lacking = append(lacking, e)
+		}
+		if v != nil {
+			values[name] = v
 		}
 	}
-	return values, err
+	return values, lacking, nil
+}
+
+// KeepSoFar returns the values for the next run that are about the items of all pages, after a page
+// that is not the last. soFar has its result for the pages before.
+func (j *Job) KeepSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
+	var values map[string]any
+	for _, e := range j.Keeps {
+		if !KeepsItems(e) {
+			continue
+		}
+		v, err := keepValue(e, m, page, soFar)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			continue
+		}
+		if values == nil {
+			values = map[string]any{}
+		}
+		values[e.Rule.Target] = v
+	}
+	return values, nil
+}
+
+// KeepsItems reports whether an expression under keep is about the items of all pages: it reads those
+// of the present one, and no variable, by which the configuration remembers those of the others itself.
+func KeepsItems(e *language.Expression) bool {
+	reads := func(root string) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
+	}
+	return reads("items") && !reads("state")
+}
+
+// keepValue evaluates an expression under keep. If it is about the items of all pages, it sees its own
+// value so far as that of the previous run, and a page on which it is nil changes nothing.
+func keepValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
+	before, known := soFar[e.Rule.Target]
+	if known {
+		kept := page.Kept
+		defer func() { page.Kept = kept }()
+		page.Kept = maps.Clone(kept)
+		if page.Kept == nil {
+			page.Kept = map[string]any{}
+		}
+		page.Kept[e.Rule.Target] = before
+	}
+	v, err := e.Value(m, page, language.MaxValueBytes)
+	if v = language.Kept(v); v == nil {
+		v = before
+	}
+	return v, err
 }
 
 // evaluate returns the values of expressions by their targets.

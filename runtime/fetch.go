@@ -170,7 +170,7 @@ func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f f
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
 	page.Findings = r.audit(ctx, r.obtained())
-	failed := r.carryOver()
+	failed := r.carryOver(page)
 	if failed != nil {
 		page.fail(failed)
 	}

@@ -147,10 +147,10 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	failed = r.shape(ctx, page, failed)
 	if failed == nil && page.Decision == trace.Continue {
-		next, failed = r.advance(page)
+		next, failed = r.continued(page)
 	}
 	if failed == nil && page.Decision == trace.Stop {
-		failed = r.carryOver()
+		failed = r.carryOver(page)
 	}
 	if errors.Is(failed, failure.ErrCancelled) {
 		return next, failed
@@ -167,6 +167,19 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	page.Error = trace.FaultOf(failed, r.Redactor)
 	return next, failed
+}
+
+// continued makes the next request after a page that no rule made the last one, and notes what the
+// page adds to the values for the next run.
+func (r *listRun) continued(page *Page) (next requests.Request, err error) {
+	kept, err := r.keepSoFar()
+	if err == nil {
+		next, err = r.advance(page)
+	}
+	if err == nil && page.Decision == trace.Continue {
+		r.state.Kept.Value = kept
+	}
+	return next, err
 }
 
 // LimitPartitions is the reason of the [Result] of a job if the limit on the partitions of a run

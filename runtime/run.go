@@ -40,6 +40,7 @@ type listRun struct {
 	converter *format.Converter // nil if the responses are JSON
 	kept      map[string]any    // values of the previous run, including their secrets
 	binding   *compile.Binding  // nil before the first request
+	values    evidence.Values   // of the binding
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
@@ -114,6 +115,7 @@ func (r *listRun) bind() error {
 		}
 	}
 	r.state.Computed.Value = computed
+	r.values = evidence.ValuesOf(r.job, values)
 	if r.binding, err = r.job.Bind(values); err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (r *listRun) after(page *Page, failed error) Result {
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) Result {
-	result.seen.Had = r.state.Noticed.Seen()
+	result.seen.Had, result.seen.Values = r.state.Noticed.Seen(), r.values
 	if result.Outcome != rules.Failed {
 		result.seen.Lacked = r.state.Noticed.Lacked
 	}
@@ -355,18 +357,49 @@ func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result R
 }
 
 // carryOver computes the values for the next run when the list is complete.
-func (r *listRun) carryOver() error {
+func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, err := r.job.Keep(&r.tools.machine, r.context())
+	values, lacking, err := r.job.Keep(&r.tools.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
 	if err != nil {
 		return r.fault(failure.Response, err)
 	}
+	r.warnOfNil(lacking)
 	if values != nil {
 		r.state.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
 	}
 	return nil
+}
+
+// keepSoFar returns the values for the next run that are about the items of all pages, up to this one.
+func (r *listRun) keepSoFar() (map[string]any, error) {
+	values, err := r.job.KeepSoFar(&r.tools.machine, r.context(), r.state.Kept.Value)
+	if err == nil {
+		values, err = saved.Variables(values)
+	}
+	if err != nil {
+		return nil, r.fault(failure.Response, err)
+	}
+	return values, nil
+}
+
+// warnOfNil warns of values for the next run that are nil, unless they are about items and the list
+// has none.
+func (r *listRun) warnOfNil(lacking []*language.Expression) {
+	for _, e := range lacking {
+		if len(r.job.For) > 0 { // the other partitions may have it
+			return
+		}
+		if compile.KeepsItems(e) && r.obtained() == 0 && r.context().Count == 0 {
+			continue
+		}
+		then := "nothing is saved, and the next run begins where this one did"
+		if r.kept[e.Rule.Target] != nil {
+			then = "the value of the run before stays, and the next run begins where this one did"
+		}
+		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, then))
+	}
 }
 
 // Concealer returns a concealer that can also reveal the secrets that the client fetches.

@@ -43,6 +43,9 @@ type state struct {
 	Due      time.Time                  `json:"due,omitzero"`      // time of the next request, if it has to wait
 	Hints    saved.Value[*rules.Hints]  `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
 
+	// Kept holds the values for the next run that are about the items of all pages, up to this one.
+	Kept saved.Value[map[string]any] `json:"kept,omitzero"`
+
 	Restarts    int              `json:"restarts,omitempty"`
 	Noticed     evidence.Noticed `json:"noticed"`
 	LargestPage int              `json:"largestPage,omitempty"` // number of items on the largest page
@@ -71,6 +74,7 @@ func (r *listRun) checkpoint(page *Page) (json.RawMessage, error) {
 	if s.Done {
 		s.Context, s.Last = saved.Value[rules.Context]{}, saved.Value[*rules.Past]{}
 		s.Parts, s.Exchanges = saved.Value[compile.Parts]{}, evidence.Recall{}
+		s.Kept = saved.Value[map[string]any]{}
 	} else if len(r.job.OnErrors) > 0 {
 		s.Hints.Value = r.watcher.Hints()
 	}

@@ -165,6 +165,16 @@ func (e *Expression) Items() [][]string { return e.code.items }
 // Functions returns the functions of an embedder that the expression calls, each once.
 func (e *Expression) Functions() []Function { return e.code.names.functions }
 
+// NamesNil reports whether the expression has the constant nil, so that its value may be nil on purpose.
+func (e *Expression) NamesNil() bool {
+	for node := range nodes(e.code.syntax) {
+		if _, ok := node.(*ast.NilNode); ok {
+			return true
+		}
+	}
+	return false
+}
+
 // Formatted returns the source in its canonical form.
 func (e *Expression) Formatted() string { return e.code.syntax.String() }
 

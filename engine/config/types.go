@@ -143,8 +143,8 @@ type Pagination struct {
 	// each page).
 	State map[string]StateVariable `config:"state"`
 	// Values for the next run (`--kept FILE`): names, each with an expression that is evaluated after
-	// the last page of a complete list; the next run sees them as `kept`. A value that is nil does not
-	// replace the previous one.
+	// the last page of a complete list; the next run sees them as `kept`. One that reads `items` is
+	// about the items of all pages. A value that is nil does not replace the previous one.
 	Keep map[string]string `config:"keep"`
 	// The next request as expressions, applied after the method's.
 	NextRequest NextRequest `config:"nextRequest"`

@@ -4,10 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -103,19 +101,21 @@ func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
 type Seen struct {
 	Had    []string  `json:"had,omitempty"`
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
+	Values Values    `json:"values,omitempty"`
 }
 
 // Empty reports whether nothing was added.
-func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked) == 0 }
+func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 }
 
 // Add adds what the list of one partition had and lacked.
-func (s *Seen) Add(had []string, lacked []Absence) {
-	for _, key := range had {
+func (s *Seen) Add(one *Seen) {
+	s.Values.add(one.Values)
+	for _, key := range one.Had {
 		if !slices.Contains(s.Had, key) {
 			s.Had = append(s.Had, key)
 		}
 	}
-	for _, a := range lacked {
+	for _, a := range one.Lacked {
 		if !slices.ContainsFunc(s.Lacked, func(known Absence) bool { return known.Key == a.Key }) {
 			s.Lacked = append(s.Lacked, a)
 		}
@@ -138,75 +138,3 @@ func (s *Seen) Finding(job *compile.Job) *trace.Finding {
 
 // findingMissing is the id of the audit rule about paths that responses do not have.
 const findingMissing = "audit.missing"
-
-// A Presence records the paths that child jobs read in the items of their parents and that no item
-// has had. Such paths are probably misspelt: partitions are missing, their requests lack a parameter,
-// or their items a value.
-// The zero Presence is empty.
-type Presence struct {
-	mu      sync.Mutex
-	missing map[*compile.Job][][]string // missing paths of the jobs for which items were read
-}
-
-// Note notes the paths that an item has.
-func (p *Presence) Note(job *compile.Job, item any) {
-	p.remove(job, func(path []string) bool { return language.HasPath(item, path) })
-}
-
-// Merge adds the result of Save for another page.
-func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
-	for id, missing := range saved {
-		if job := jobs[id]; job != nil {
-			p.remove(job, func(path []string) bool {
-				return !slices.ContainsFunc(missing, func(one []string) bool { return slices.Equal(one, path) })
-			})
-		}
-	}
-}
-
-// remove removes the paths of a job that an item has had.
-func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.missing == nil {
-		p.missing = map[*compile.Job][][]string{}
-	}
-	missing, read := p.missing[job]
-	if !read {
-		missing = job.ItemNeeds
-	}
-	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
-}
-
-// Save returns the paths that are still missing, by job, for a checkpoint.
-func (p *Presence) Save() map[string][][]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	saved := map[string][][]string{}
-	for job, missing := range p.missing {
-		saved[job.ID()] = missing
-	}
-	return saved
-}
-
-// Finding returns the finding about a job, or nil if there is none. If partitions ran, only the paths of
-// what they send and add to items count: a condition may be about a path that items seldom have.
-func (p *Presence) Finding(job *compile.Job, ran bool) *trace.Finding {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
-		return nil
-	}
-	var paths []string
-	for _, path := range p.missing[job] {
-		if !ran || job.GivesOf(path) {
-			paths = append(paths, rules.FormatPath(job.For[0].Name, path))
-		}
-	}
-	if paths == nil {
-		return nil
-	}
-	return &trace.Finding{ID: findingMissing, Weight: rules.WeightHint, Message: fmt.Sprintf(
-		"no item of %s has %s, which %s reads; check the spelling",
-		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
-}

@@ -176,13 +176,13 @@ func TestASeenHasWhatNoListHad(t *testing.T) {
 	var s evidence.Seen
 	require.True(t, s.Empty())
 	require.Nil(t, s.Finding(job))
-	s.Add([]string{"dataField"}, []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "b", Text: "body.b"}})
-	s.Add(nil, []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "c", Text: "body.c"}})
+	s.Add(&evidence.Seen{Had: []string{"dataField"}, Lacked: []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "b", Text: "body.b"}}})
+	s.Add(&evidence.Seen{Lacked: []evidence.Absence{{Key: "a", Text: "body.a"}, {Key: "c", Text: "body.c"}}})
 	require.Contains(t, s.Finding(job).Message, "body.a, nor body.b, nor body.c")
-	s.Add([]string{"b", "c"}, nil)
+	s.Add(&evidence.Seen{Had: []string{"b", "c"}})
 	require.Contains(t, s.Finding(job).Message, "body.a")
 	require.NotContains(t, s.Finding(job).Message, "body.b")
-	s.Add([]string{"a"}, nil)
+	s.Add(&evidence.Seen{Had: []string{"a"}})
 	require.Nil(t, s.Finding(job))
 	require.False(t, s.Empty())
 }
@@ -193,17 +193,18 @@ func TestAPresenceHasThePathsThatNoItemHad(t *testing.T) {
 	child := all[slices.IndexFunc(all, func(job *compile.Job) bool { return job.Parent != nil })]
 	jobs := map[string]*compile.Job{child.ID(): child}
 	p := &evidence.Presence{}
-	require.Nil(t, p.Finding(child, false), "no item was read")
-	p.Note(child, map[string]any{"id": 1})
-	require.Contains(t, p.Finding(child, false).Message, "no item of users has ")
+	require.Nil(t, p.Finding(child, false, nil), "no item was read")
+	p.Note(child, map[string]any{"id": 1}, []byte(`{"id": 1, "Name": "x"}`))
+	require.Contains(t, p.Finding(child, false, nil).Message, "no item of users has ")
+	require.Contains(t, p.Finding(child, false, nil).Message, "u.name (did you mean u.Name?)")
 
 	saved := p.Save()
 	restored, merged := &evidence.Presence{}, &evidence.Presence{}
 	restored.Merge(saved, jobs)
 	require.Equal(t, saved, restored.Save())
-	merged.Note(child, map[string]any{"name": "x", "active": true})
+	merged.Note(child, map[string]any{"name": "x", "active": true}, []byte(`{}`))
 	merged.Merge(saved, jobs)
-	require.Nil(t, merged.Finding(child, false), "the items together have all paths")
+	require.Nil(t, merged.Finding(child, false, nil), "the items together have all paths")
 	merged.Merge(map[string][][]string{"other": nil}, jobs)
 	require.Equal(t, map[string][][]string{"child": {}}, merged.Save())
 }

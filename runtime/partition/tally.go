@@ -83,7 +83,7 @@ func (t *Tally) addPartition(job *compile.Job, names func() (label, name string)
 		return
 	}
 	if one.Lists != nil {
-		t.seen[job].Add(one.Lists.Had, one.Lists.Lacked)
+		t.seen[job].Add(one.Lists)
 	}
 	total.addPartition(names, one)
 }
@@ -145,9 +145,11 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if partitions == nil {
 		return nil
 	}
-	if f := t.found.Finding(job, partitions.Count > 0); f != nil {
+	values := t.seen[job].Values
+	if f := t.found.Finding(job, partitions.Count > 0, values); f != nil {
 		found = append(found, *f)
 	}
+	found = append(found, values.Findings(job, t.found)...)
 	if f := t.seen[job].Finding(job); f != nil && partitions.Count > 0 {
 		found = append(found, *f)
 	}

@@ -1,0 +1,214 @@
+package evidence
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A Presence records the paths that child jobs read in the items of their parents and that no item
+// has had. Such paths are probably misspelt: partitions are missing, their requests lack a parameter,
+// or their items a value.
+// The zero Presence is empty.
+type Presence struct {
+	mu      sync.Mutex
+	missing map[*compile.Job][][]string        // missing paths of the jobs for which items were read
+	near    map[*compile.Job]map[string]string // similar paths of the first item, by missing path
+}
+
+// Note notes the paths that an item has. v holds the values at the paths that the job reads, and
+// item is the whole item.
+func (p *Presence) Note(job *compile.Job, v any, item json.RawMessage) {
+	missing := p.remove(job, func(path []string) bool { return language.HasPath(v, path) })
+	if len(missing) > 0 {
+		p.suggest(job, missing, item)
+	}
+}
+
+// suggest looks for paths of the first item that are similar to the missing ones.
+func (p *Presence) suggest(job *compile.Job, missing [][]string, item json.RawMessage) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.near == nil {
+		p.near = map[*compile.Job]map[string]string{}
+	}
+	var whole any
+	if p.near[job] != nil || value.Unmarshal(item, &whole) != nil {
+		return
+	}
+	names := func(path []string) []string {
+		members, _ := value.Members(whole)
+		for _, key := range path {
+			v, _ := members.Get(key)
+			members, _ = value.Members(v)
+		}
+		return value.Map(members, func(m rules.Member) string { return m.Name })
+	}
+	p.near[job] = map[string]string{}
+	for _, path := range missing {
+		if near := document.Nearest(names, path); near != nil {
+			p.near[job][rules.FormatPath("", path)] = rules.FormatPath(job.For[0].Name, near)
+		}
+	}
+}
+
+// Merge adds the result of Save for another page.
+func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.Job) {
+	for id, missing := range saved {
+		if job := jobs[id]; job != nil {
+			p.remove(job, func(path []string) bool {
+				return !slices.ContainsFunc(missing, func(one []string) bool { return slices.Equal(one, path) })
+			})
+		}
+	}
+}
+
+// remove removes the paths of a job that an item has had, and returns the others.
+func (p *Presence) remove(job *compile.Job, had func(path []string) bool) [][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.missing == nil {
+		p.missing = map[*compile.Job][][]string{}
+	}
+	missing, read := p.missing[job]
+	if !read {
+		missing = job.ItemNeeds
+	}
+	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
+	return p.missing[job]
+}
+
+// Save returns the paths that are still missing, by job, for a checkpoint.
+func (p *Presence) Save() map[string][][]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	saved := map[string][][]string{}
+	for job, missing := range p.missing {
+		saved[job.ID()] = missing
+	}
+	return saved
+}
+
+// Finding returns the finding about a job, or nil if there is none. If partitions ran, only the paths of
+// what they send and add to items count: a condition may be about a path that items seldom have. The
+// finding is evidence if a value was nil in all of their requests because of such a path.
+func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Finding {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
+		return nil
+	}
+	var paths []string
+	weight := rules.WeightHint
+	for _, path := range p.missing[job] {
+		if ran && !job.GivesOf(path) {
+			continue
+		}
+		text := rules.FormatPath(job.For[0].Name, path)
+		if near := p.near[job][rules.FormatPath("", path)]; near != "" {
+			text += fmt.Sprintf(" (did you mean %s?)", near)
+		}
+		paths = append(paths, text)
+		if slices.ContainsFunc(job.Binds, func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }) {
+			weight = rules.WeightEvidence
+		}
+	}
+	if paths == nil {
+		return nil
+	}
+	return &trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
+		"no item of %s has %s, which %s reads; check the spelling",
+		job.Parent.ID(), strings.Join(paths, ", nor "), job.ID())}
+}
+
+// lacks reports whether an expression reads a path that no item of the parent has.
+func (p *Presence) lacks(job *compile.Job, e *language.Expression) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.ContainsFunc(p.missing[job], func(path []string) bool { return readsItem(job, e, path) })
+}
+
+// readsItem reports whether an expression of a job reads a path of the items that the job runs for.
+func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
+	whole := append([]string{job.For[0].Name}, path...)
+	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
+		return r.Is(language.PartitionField) && slices.Equal(r.Path, whole)
+	})
+}
+
+// Values counts, by the id of its rule, in how many partitions a computed value of the request was
+// nil, for those that every partition should have.
+type Values map[string]NilCount
+
+// A NilCount counts the partitions in which a value was nil, among those that have computed it.
+type NilCount struct {
+	Nil int `json:"nil"`
+	All int `json:"all"`
+}
+
+// ValuesOf returns the count of one partition, given the values of [compile.Job.Binds].
+func ValuesOf(job *compile.Job, values compile.Parts) Values {
+	var all Values
+	for i, e := range job.Binds {
+		if !job.Expects(e) {
+			continue
+		}
+		if all == nil {
+			all = Values{}
+		}
+		count := NilCount{All: 1}
+		if values[i] == nil {
+			count.Nil = 1
+		}
+		all[e.Rule.ID] = count
+	}
+	return all
+}
+
+// add adds the count of other partitions.
+func (v *Values) add(other Values) {
+	for id, count := range other {
+		if *v == nil {
+			*v = Values{}
+		}
+		had := (*v)[id]
+		(*v)[id] = NilCount{had.Nil + count.Nil, had.All + count.All}
+	}
+}
+
+// always reports whether a value was nil in every partition.
+func (v Values) always(e *language.Expression) bool {
+	count := v[e.Rule.ID]
+	return count.Nil > 0 && count.Nil == count.All
+}
+
+// Findings returns the findings about values that were nil: in every partition it is evidence, as
+// each of them has requested another list than the configuration says, and in some of them a hint.
+// found has the paths that no item has, about which it has a finding already.
+func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding) {
+	if slices.Contains(job.Set.IgnoredFindings, findingMissing) {
+		return nil
+	}
+	for _, e := range job.Binds {
+		count := v[e.Rule.ID]
+		if count.Nil == 0 || found.lacks(job, e) {
+			continue
+		}
+		weight, in := rules.WeightHint, fmt.Sprintf("in %d of %d partitions, whose requests lack", count.Nil, count.All)
+		if v.always(e) {
+			weight, in = rules.WeightEvidence, fmt.Sprintf("in every partition (%d), so that no request had", count.All)
+		}
+		all = append(all, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
+			"%s (%s) is nil %s it; check the path or, if it may be nil, say so: %[2]s ?? nil", e.Rule.ID, e.Rule.Source, in)})
+	}
+	return all
+}
