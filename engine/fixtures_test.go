@@ -293,12 +293,17 @@ func requireGolden(t *testing.T, c *fixtures.Case, got outcome, rewrite bool) {
 	}
 }
 
-// requireLines requires every line of a section to occur in a text, in this order.
+// requireLines requires every line of a section to occur in a text, in this order, and one that
+// begins with an exclamation mark not to occur at all.
 func requireLines(t *testing.T, section, want, text string) {
 	t.Helper()
 	rest := text
 	for line := range strings.Lines(want) {
 		line = strings.TrimSpace(line)
+		if absent, ok := strings.CutPrefix(line, "! "); ok {
+			require.NotContains(t, text, absent, section)
+			continue
+		}
 		at := strings.Index(rest, line)
 		require.GreaterOrEqual(t, at, 0, "%s lacks %q (in this order); it is\n%s", section, line, text)
 		rest = rest[at+len(line):]
