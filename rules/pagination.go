@@ -43,7 +43,8 @@ var paginationFields = []Field{
 		Doc: "variables: names, each with an object that has init (before the first request) and next (after each page)"},
 	{Name: "keep", Kind: Map, PerScroller: true, Each: &Field{Kind: Expression}, Doc: "values for the next run (`--kept FILE`): names, " +
 		"each with an expression that is evaluated after the last page of a complete list; " +
-		"the next run sees them as `kept`. One that reads `items` is about the items of all pages. A value that is nil does not replace the previous one"},
+		"the next run sees them as `kept`. One that reads `items` is about the items of all pages. " +
+		"A value that is nil does not replace the previous one"},
 	{Name: "nextRequest", Kind: Block, PerScroller: true, Doc: "the next request as expressions, applied after the method's",
 		Fields: []Field{
 			{Name: "url", Kind: Expression, Doc: "the address; nil or empty stops paging"},
