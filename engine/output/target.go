@@ -1,8 +1,10 @@
 package output
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -156,10 +158,21 @@ func (p *Publisher) chooseModes() error {
 					"give each job its own dataType, or add all rows with PublisherOptions.Append", name, continues[0], starts[0]),
 			}
 		}
+		if !exists(name) {
+			p.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
+				"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, strings.Join(continues, " and ")),
+				"event", "append_new", "file", name)
+			continue
+		}
 		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",
 			name, strings.Join(continues, " and ")), "event", "append", "file", name)
 	}
 	return nil
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // beginAppend prepares a file for appending. It warns if the file does not end with a newline,

@@ -65,6 +65,10 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 			a.Ordinary = !more && !w.misspelt(f.Keys)
 		}
 		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
+		if f := w.Subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
+			a.Renamed, a.Ordinary = true, false
+			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
+		}
 		all = append(all, a)
 	}
 	for _, list := range w.listsOf() {
