@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -245,11 +246,11 @@ func (db *database) begin() *transaction {
 
 func (tx *transaction) insert(item json.RawMessage) { tx.items = append(tx.items, string(item)) }
 
-func (tx *transaction) saveCheckpoint(job string, token json.RawMessage) { tx.tokens[job] = token }
+func (tx *transaction) saveCheckpoint(root string, token json.RawMessage) { tx.tokens[root] = token }
 
 func (tx *transaction) commit() error {
 	tx.db.items = append(tx.db.items, tx.items...)
-	tx.db.tokens = tx.tokens
+	maps.Copy(tx.db.tokens, tx.tokens)
 	return nil
 }
 
@@ -265,7 +266,7 @@ func Example_checkpoints() {
 		fmt.Println(err)
 		return
 	}
-	ctx, db := context.Background(), &database{}
+	ctx, db := context.Background(), &database{tokens: map[string]json.RawMessage{}}
 
 	save := func(_ context.Context, page *engine.Page) error {
 		token, err := page.Checkpoint()
@@ -276,7 +277,7 @@ func Example_checkpoints() {
 		for item := range page.Items.All() {
 			tx.insert(item)
 		}
-		tx.saveCheckpoint(page.Job, token)
+		tx.saveCheckpoint(page.Root, token)
 		return tx.commit()
 	}
 

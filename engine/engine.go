@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"path/filepath"
@@ -264,13 +265,16 @@ func (e *Engine) namedSecrets() map[string]string {
 }
 
 // Check returns the error that would end a run before its first request. Missing, unknown or
-// invalid inputs and unknown job IDs are reported as [Diagnostics], and checkpoints of another
+// invalid inputs and invalid job IDs are reported as [Diagnostics], and checkpoints of another
 // version as an [*Error] of class "state". [Engine.Run] calls Check.
 func (e *Engine) Check() error {
 	if err := e.settings.run.auth.check(); err != nil {
 		return err
 	}
 	if err := e.checkJobs(); err != nil {
+		return err
+	}
+	if err := e.checkResume(); err != nil {
 		return err
 	}
 	inputs, found := e.cfg.BindInputs(e.settings.run.Inputs)
@@ -317,6 +321,23 @@ func (e *Engine) checkJobs() error {
 		if !slices.Contains(known, id) {
 			hint := cmp.Or(diag.DidYouMean(id, known), "the jobs are "+strings.Join(known, ", "))
 			found.Errorf(diag.Outside("WithJobs"), "the configuration has no job %q", id).WithHint(hint)
+		}
+	}
+	return found.Diagnostics().Err()
+}
+
+// checkResume reports the IDs of [WithResume] that are not those of roots.
+func (e *Engine) checkResume() error {
+	found := diag.NewCollector(nil)
+	for _, id := range slices.Sorted(maps.Keys(e.settings.run.Resume)) {
+		switch root := e.Job(id).Root; {
+		case root == "":
+			known := e.With(WithJobs()).Info().Roots
+			hint := cmp.Or(diag.DidYouMean(id, known), "checkpoints belong to "+strings.Join(known, ", "))
+			found.Errorf(diag.Outside("WithResume"), "the configuration has no job %q", id).WithHint(hint)
+		case root != id:
+			found.Errorf(diag.Outside("WithResume"), "job %q has no checkpoint of its own: it is in the tree of job %q", id, root).
+				WithHint("save checkpoints by Page.Root")
 		}
 	}
 	return found.Diagnostics().Err()

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -84,5 +85,32 @@ func TestAStateBelongsToItsPartitions(t *testing.T) {
 			delete(after, tt.part)
 			require.Equal(t, before, after, "nothing else has changed")
 		})
+	}
+}
+
+// The checkpoint of a tree of jobs belongs to its root. Under another key it would be ignored, and the
+// run would begin anew and deliver what is saved again.
+func TestACheckpointOfAnotherJobThanARootIsRefused(t *testing.T) {
+	before := &seenPages{checkpoints: map[string]json.RawMessage{}, breakAt: 3}
+	_, err := limitedTree(t, 100).Run(t.Context(), before.deliver)
+	require.ErrorIs(t, err, errBroken)
+	token := before.checkpoints["team"]
+	for _, c := range []struct{ key, want, hint string }{
+		{"team", "", ""},
+		{"user", `job "user" has no checkpoint of its own: it is in the tree of job "team"`, "save checkpoints by Page.Root"},
+		{"teams", `the configuration has no job "teams"`, `did you mean "team"?`},
+		{"", `the configuration has no job ""`, "checkpoints belong to team"},
+	} {
+		e := limitedTree(t, 100).With(engine.WithResume(map[string]json.RawMessage{c.key: token}))
+		if c.want == "" {
+			require.NoError(t, e.Check())
+			continue
+		}
+		_, err := e.Run(t.Context(), func(context.Context, *engine.Page) error { t.Error("a page was requested"); return nil })
+		require.ErrorContains(t, err, "WithResume: "+c.want)
+		require.ErrorContains(t, err, c.hint)
+		if c.key != "" {
+			require.Equal(t, err, e.With(engine.WithJobs("user")).Check())
+		}
 	}
 }
