@@ -148,3 +148,27 @@ func TestAJobThatIsCancelledInARuleIsNotTheCause(t *testing.T) {
 		require.Equal(t, "users", failed.Job)
 	})
 }
+
+// A rule that a signal cancels has not failed, whether it is one of a list or of a variable.
+func TestARuleThatIsCancelledIsNotToBlame(t *testing.T) {
+	const slow = `wait() and count(1..100000, # < 0) > 0`
+	for name, jobs := range map[string]string{
+		"of a list":            `{"endpoint": "orders", "filter": "` + slow + `"}`,
+		"of values":            `{"endpoint": "{v}", "for": {"v": {"values": "` + slow + ` ? [1] : [2]"}}}`,
+		"of windows":           `{"endpoint": "x", "params": {"a": {"expr": "w.from"}}, "for": {"w": {"from": "` + slow + ` ? 1 : 2", "to": 9, "step": 1}}}`,
+		"of items of a parent": `{"endpoint": "orders"}, {"endpoint": "lines/{o.id}", "for": {"o": {"items": "orders", "when": "` + slow + `"}}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "http://api.test/"}, "config": {"jobs": [`+jobs+`]}}`),
+					engine.WithFunction("wait", func() bool { time.Sleep(500 * time.Millisecond); return true }),
+					engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { return respond(r, twoItems) })))
+				require.NoError(t, err)
+				ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+				defer cancel()
+				_, err = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
+				require.ErrorIs(t, err, engine.ErrCancelled)
+			})
+		})
+	}
+}

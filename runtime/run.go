@@ -455,7 +455,15 @@ func reasonOf(job *compile.Job, result Result) rules.Rule {
 
 // fault adds job and page to an error of a rule or of a response.
 func (r *listRun) fault(class failure.Class, err error) error {
-	e := &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Message: r.Redactor.String(err.Error()), Err: err}
+	return r.Fault(r.tools.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+}
+
+// Fault completes an error whose cause, Err, is that of a rule or of a value: its message, and its
+// class if the cause decides that. ctx is the context of the evaluation. If it is done because of
+// the cause, the class is [failure.Cancelled].
+func (l *Loop) Fault(ctx context.Context, e *failure.Error) *failure.Error {
+	err := e.Err
+	e.Message = l.Redactor.String(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {
 		e.Class = failure.Policy
 	}
@@ -464,13 +472,13 @@ func (r *listRun) fault(class failure.Class, err error) error {
 	}
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Op = "rule " + failed.Rule.ID
-		switch ctx := r.tools.machine.Context; {
+		switch {
 		case errors.Is(err, language.ErrBudget):
 			e.Class = failure.Policy
 		case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 			e.Class, e.Err = failure.Cancelled, errors.Join(ctx.Err(), context.Cause(ctx))
 		}
-		e.Message = r.Redactor.String(failed.Placed())
+		e.Message = l.Redactor.String(failed.Placed())
 	}
 	return e
 }

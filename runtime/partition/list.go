@@ -104,7 +104,7 @@ func (t *treeRun) eachChildItem(
 		for raw := range page.SentItems().All() {
 			v, err := t.paths[child].Decode(raw)
 			if err != nil {
-				return t.fault(runtime.Partition{Job: child, Binding: p.Binding}, err)
+				return t.fault(ctx, runtime.Partition{Job: child, Binding: p.Binding}, err)
 			}
 			found.Note(child, v, raw)
 			met, err := t.isFor(&machine, p, child, v)
@@ -113,7 +113,7 @@ func (t *treeRun) eachChildItem(
 				n++
 			}
 			if err != nil {
-				return t.fault(runtime.Partition{Job: child, Binding: p.Binding}, err)
+				return t.fault(ctx, runtime.Partition{Job: child, Binding: p.Binding}, err)
 			}
 		}
 	}
@@ -146,7 +146,7 @@ func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) 
 		list, err = rereadAll(variable.Constants)
 	}
 	if err != nil {
-		err = t.fault(p, err)
+		err = t.fault(ctx, p, err)
 	}
 	return list, w, err
 }

@@ -120,7 +120,7 @@ func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	for i, half := range []any{first, second} {
 		one, err := r.child(c, r.job, len(r.job.For)-1, fmt.Sprintf("h%d", i), half)
 		if err != nil {
-			return nil, r.fault(r.partition, err)
+			return nil, r.fault(ctx, r.partition, err)
 		}
 		step.Children = append(step.Children, one)
 	}
@@ -189,7 +189,7 @@ func (r *taskRun) storeValues(ctx context.Context, at foundState) (*Ending, erro
 		}
 		one, err := r.child(c, r.job, r.task.Level, fmt.Sprintf("v%d", i), v)
 		if err != nil {
-			return nil, r.fault(r.partition, err)
+			return nil, r.fault(ctx, r.partition, err)
 		}
 		step.Children = append(step.Children, one)
 	}

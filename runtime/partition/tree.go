@@ -2,12 +2,10 @@ package partition
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -180,16 +178,10 @@ func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
 }
 
 // fault returns the error of a rule of a variable.
-func (t *treeRun) fault(p runtime.Partition, err error) error {
-	e := &failure.Error{
-		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for",
-		Message: t.Redactor.String(err.Error()), Err: err,
-	}
-	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		e.Op = "rule " + failed.Rule.ID
-		e.Message = t.Redactor.String(failed.Placed())
-	}
-	return e
+func (t *treeRun) fault(ctx context.Context, p runtime.Partition, err error) error {
+	return t.Fault(ctx, &failure.Error{
+		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for", Err: err,
+	})
 }
 
 // A Quota is the number of partitions that a run may still start. A nil Quota is unlimited. A run
