@@ -182,5 +182,5 @@ func TestALargeObjectIsReadAndSearchedInLinearTime(t *testing.T) {
 	for i := range members {
 		require.True(t, source.Has(fmt.Sprintf("k%d", i)))
 	}
-	require.Less(t, time.Since(begin), 2*time.Second) // it takes a hundredth of that
+	require.Less(t, time.Since(begin), 20*time.Second) // it takes a thousandth of that
 }
