@@ -234,7 +234,7 @@ func (p *workerRun) round(ctx context.Context) (got bool, err error) {
 
 // take runs a delivered task.
 func (p *workerRun) take(ctx context.Context, s *session, first bool, work *store.Work) {
-	a := &attempt{workerRun: p, session: s, work: work}
+	a := &attempt{worker: p, session: s, work: work}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	stop := a.keepAlive()

@@ -25,9 +25,9 @@ import (
 
 // An attempt is one delivery of a task to this worker.
 type attempt struct {
-	*workerRun
-	*session
-	work *store.Work
+	worker  *workerRun
+	session *session
+	work    *store.Work
 
 	task  partition.Task
 	key   store.Key
@@ -36,9 +36,9 @@ type attempt struct {
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
-	stored bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
-	cancel context.CancelCauseFunc
-	slots  int // slots of other tasks that the attempt holds while the task runs alone
+	stored   bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
+	cancel   context.CancelCauseFunc
+	borrowed int // slots of other tasks that the attempt holds while the task runs alone
 }
 
 // run runs the task to its end, unless the context ends or another worker has the task. stop ends
@@ -50,17 +50,17 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case err == nil:
 		a.finish(ctx)
 	case errors.Is(err, store.ErrLost):
-		a.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
+		a.worker.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
 			"event", "task_lost", "run", a.work.Run)
 	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
-		a.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
-		a.giveUp(ctx, a.work)
+		a.worker.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
+		a.worker.giveUp(ctx, a.work)
 	case errors.Is(err, errAlone):
 		handBack(ctx, a.work, false)
 	default:
-		a.cannot(a.origin, a.work.Run, err)
+		a.worker.cannot(a.session.origin, a.work.Run, err)
 		handBack(ctx, a.work, true)
 	}
 }
@@ -72,16 +72,16 @@ func (a *attempt) finish(ctx context.Context) {
 	_ = a.work.Done(ctx) // after an error it is delivered again, and found to have ended
 	a.locked(func() {
 		if a.stored {
-			a.done++
+			a.worker.done++
 		}
-		delete(a.refused, a.origin)
+		delete(a.worker.refused, a.session.origin)
 	})
 }
 
 // locked calls f while holding the lock of the worker.
 func (a *attempt) locked(f func()) {
-	a.workerRun.mu.Lock()
-	defer a.workerRun.mu.Unlock()
+	a.worker.mu.Lock()
+	defer a.worker.mu.Unlock()
 	f()
 }
 
@@ -105,15 +105,15 @@ func (a *attempt) keepAlive() (stop func()) {
 		}
 	})
 	a.locked(func() {
-		a.running[a] = record.RunningTask{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task}
-		if a.alone != nil {
+		a.worker.running[a] = record.RunningTask{Run: a.work.Run, Submission: a.work.Submission, Task: a.work.Task}
+		if a.worker.alone != nil {
 			a.cancel(errAlone)
 		}
 	})
 	return func() {
 		close(done)
 		all.Wait()
-		a.locked(func() { delete(a.running, a) })
+		a.locked(func() { delete(a.worker.running, a) })
 	}
 }
 
@@ -128,9 +128,9 @@ func (a *attempt) resume(ctx context.Context) error {
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
 		Search: a.session.run.record.IsSearch(a.task),
 	}
-	now.Label = value.Clip(a.Label(ctx, a.task), labelShown)
-	a.locked(func() { a.running[a] = now })
-	last, err := a.c.store.Last(ctx, a.key)
+	now.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
+	a.locked(func() { a.worker.running[a] = now })
+	last, err := a.worker.c.store.Last(ctx, a.key)
 	if err != nil {
 		return err
 	}
@@ -168,22 +168,22 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
 			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
 			Hint: "look for the cause where they ran, such as a lack of memory"}
-		return a.end(ctx, a.FailedTask(ctx, a.task, err))
+		return a.end(ctx, a.session.FailedTask(ctx, a.task, err))
 	}
 	if err := a.beAlone(ctx); err != nil {
 		return err
 	}
 	defer a.letOthers()
-	a.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
+	a.worker.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
 		a.work.Run, a.task.ID, suspectAfter+starts),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
-	head := a.next(a.Label(ctx, a.task), nil)
+	head := a.next(a.session.Label(ctx, a.task), nil)
 	head.StartsAlone = starts + 1
 	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
 	if err != nil {
 		return err
 	}
-	if a.after, err = a.c.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
+	if a.after, err = a.worker.c.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
 		return err
 	}
 	a.head = head
@@ -194,11 +194,11 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 func (a *attempt) beAlone(ctx context.Context) error {
 	taken := false
 	a.locked(func() {
-		if taken = a.alone != nil; taken {
+		if taken = a.worker.alone != nil; taken {
 			return
 		}
-		a.alone = a
-		for other := range a.running {
+		a.worker.alone = a
+		for other := range a.worker.running {
 			if other != a {
 				other.cancel(errAlone)
 			}
@@ -207,10 +207,10 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	if taken {
 		return errAlone
 	}
-	for a.slots < a.Slots-1 {
+	for a.borrowed < a.worker.Slots-1 {
 		select {
-		case a.workerRun.slots <- struct{}{}:
-			a.slots++
+		case a.worker.slots <- struct{}{}:
+			a.borrowed++
 		case <-ctx.Done():
 			a.letOthers()
 			return context.Cause(ctx)
@@ -222,12 +222,12 @@ func (a *attempt) beAlone(ctx context.Context) error {
 // letOthers allows the worker to run other tasks again.
 func (a *attempt) letOthers() {
 	a.locked(func() {
-		if a.alone == a {
-			a.alone = nil
+		if a.worker.alone == a {
+			a.worker.alone = nil
 		}
 	})
-	for ; a.slots > 0; a.slots-- {
-		<-a.workerRun.slots
+	for ; a.borrowed > 0; a.borrowed-- {
+		<-a.worker.slots
 	}
 }
 
@@ -243,7 +243,7 @@ func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
 	if err != nil {
 		return err
 	}
-	return a.c.store.Enqueue(ctx, children...)
+	return a.worker.c.store.Enqueue(ctx, children...)
 }
 
 // runTask runs the rest of the task in this process.
@@ -271,20 +271,20 @@ func (a *attempt) final(err error) bool {
 // lacksRights reports whether the API refuses the credentials of this worker. A single partition
 // may be refused with the same status even though others are accepted.
 func (a *attempt) lacksRights(err *engine.Error) bool {
-	return err.Op == "authenticate" || err.Status == http.StatusUnauthorized && !a.proven.Load()
+	return err.Op == "authenticate" || err.Status == http.StatusUnauthorized && !a.session.proven.Load()
 }
 
 // guarded runs the task and turns a panic into its failure.
 func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
+			a.worker.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
 				"event", "task_panic", "run", a.work.Run)
 			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
-			ending = a.FailedTask(ctx, a.task, err)
+			ending = a.session.FailedTask(ctx, a.task, err)
 		}
 	}()
-	return a.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
+	return a.session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
 }
 
 // store stores a step and queues the tasks that it announces.
@@ -331,14 +331,14 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	if step.Ending != nil {
 		setEnd(&head, step.Ending)
 	}
-	sequence, err := a.c.store.Append(ctx, a.key, a.after, head, body, items)
+	sequence, err := a.worker.c.store.Append(ctx, a.key, a.after, head, body, items)
 	if err != nil {
 		return err
 	}
 	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
 	a.letOthers()
-	a.proven.Store(a.proven.Load() || step.Page != nil)
-	return a.c.store.Enqueue(ctx, children...)
+	a.session.proven.Store(a.session.proven.Load() || step.Page != nil)
+	return a.worker.c.store.Enqueue(ctx, children...)
 }
 
 // next returns the head of the next page.
@@ -362,7 +362,7 @@ func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	}
 	for _, r := range ending.Results {
 		if r.Outcome == rules.Failed && r.Error != nil {
-			a.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message), "event", "task_failed", "run", a.work.Run, "task", a.task.ID)
+			a.worker.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message), "event", "task_failed", "run", a.work.Run, "task", a.task.ID)
 		}
 	}
 	return a.storeStep(ctx, &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}, state, &a.task)
