@@ -187,24 +187,27 @@ func sameFile(a, b purpose) error {
 	return &usageError{fmt.Sprintf("%s and %s name the same file, %s and %s", a.flag, b.flag, a.path, b.path)}
 }
 
-// purposes returns the files that a run uses, except pipes and devices.
-func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
-	var all []purpose
-	add := func(flag string, paths ...string) {
-		for _, path := range paths {
-			if path == "" || path == "-" || output.IsStream(path) {
-				continue
-			}
-			info, _ := os.Stat(path)
-			all = append(all, purpose{flag, path, info})
+// purposes are the files that a run uses, except pipes and devices.
+type purposes []purpose
+
+func (all *purposes) add(flag string, paths ...string) {
+	for _, path := range paths {
+		if path == "" || path == "-" || output.IsStream(path) {
+			continue
 		}
+		info, _ := os.Stat(path)
+		*all = append(*all, purpose{flag, path, info})
 	}
+}
+
+// purposes returns the purposes of all files.
+func (x *extraction) purposes(l *loaded, args []string) (all purposes, err error) {
 	for _, config := range args {
-		add("the configuration", config)
+		all.add("the configuration", config)
 	}
-	add("--set-file", x.setFile)
+	all.add("--set-file", x.setFile)
 	if strings.HasSuffix(x.fixture, ".txtar") {
-		add("--fixture", x.fixture)
+		all.add("--fixture", x.fixture)
 	}
 	if x.tokens == "-" {
 		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
@@ -213,37 +216,43 @@ func (x *extraction) purposes(l *loaded, args []string) ([]purpose, error) {
 		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
 	}
 	if x.kept != "" {
-		add("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
+		all.add("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
 	}
 	if x.state != "" {
-		add("--state", x.state, x.state+lockSuffix)
+		all.add("--state", x.state, x.state+lockSuffix)
 	}
 	if l.Info().RotatesTokens {
-		add("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
+		all.add("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
 	}
-	add("--singer-catalog", x.catalog)
+	all.add("--singer-catalog", x.catalog)
 	for _, u := range x.outputs() {
-		add(u.name, u.path)
+		all.add(u.name, u.path)
 	}
 	for _, u := range x.records() {
-		add(u.name, u.path+checkpoint.PartialSuffix)
+		all.add(u.name, u.path+checkpoint.PartialSuffix)
 	}
+	err = x.addItems(l, &all)
+	return all, err
+}
+
+// addItems adds the files of the items, and those next to them.
+func (x *extraction) addItems(l *loaded, all *purposes) error {
 	if !x.writesFiles() {
-		return all, nil
+		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
 		if err := x.checkShared(f); err != nil {
-			return nil, err
+			return err
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
 			if target, ok := linkTarget(path); ok && !output.IsStream(path) {
-				return nil, &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
+				return &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix, f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
+		all.add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix, f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
 	}
-	return all, nil
+	return nil
 }
 
 // linkTarget returns the path that a symbolic link points to.
