@@ -362,7 +362,8 @@ func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	}
 	for _, r := range ending.Results {
 		if r.Outcome == rules.Failed && r.Error != nil {
-			a.worker.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message), "event", "task_failed", "run", a.work.Run, "task", a.task.ID)
+			a.worker.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message),
+				"event", "task_failed", "run", a.work.Run, "task", a.task.ID)
 		}
 	}
 	return a.storeStep(ctx, &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}, state, &a.task)

@@ -246,11 +246,13 @@ func (x *extraction) addItems(l *loaded, all *purposes) error {
 		}
 		for _, path := range []string{f.Path, f.Path + checkpoint.PartialSuffix} {
 			if target, ok := linkTarget(path); ok && !output.IsStream(path) {
-				return &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; rows appear by a rename, which would replace the link: "+
+				return &usageError{fmt.Sprintf("--out: %s is a symbolic link to %s; "+
+					"rows appear by a rename, which would replace the link: "+
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		all.add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix, f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
+		all.add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix,
+			f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
 	}
 	return nil
 }
