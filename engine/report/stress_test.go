@@ -38,7 +38,9 @@ func TestTheHTMLOfStressBeginsWithTheWorst(t *testing.T) {
 	page := stressHTML(t, stressed())
 	last := 0
 	for _, part := range []string{
-		"<h1>users.json</h1>", "1 SILENT, 1 endless, 1 reported, 1 complete; 1 job without a model", `<a href="#job-2">lines</a>`,
+		"<h1>users.json</h1>", "1 SILENT, 1 endless, 1 reported, 1 complete; 1 job without a model",
+		"What the verdicts and numbers mean", `<span class="outcome silent">SILENT</span> items are missing`, `<span class="outcome endless">`,
+		`<span class="outcome reported">`, `<span class="outcome complete">`, "its exit status.</p>", `<a href="#job-2">lines</a>`,
 		`<h2 id="job-1">Job users <span class="outcome silent">SILENT</span></h2>`, "body.next is a token of the next page.",
 		"<code>noList</code>", "Fail if there is no list.", `api.pagination.stopRules: add &#34;not has`,
 		"<code>pagingIgnored</code>", "&lt;b&gt;Every&lt;/b&gt; page.", "audit.repeated", "<code>html</code>",
