@@ -225,6 +225,45 @@ func TestOnlyTheCommandNamesFlags(t *testing.T) {
 	})
 }
 
+// mayWrite lists the files that create, open or rename a file with package os, and why they do not
+// use engine/checkpoint, whose files are complete or as they were before, whatever ends the process.
+var mayWrite = map[string]string{
+	"engine/checkpoint/files.go":            "is the one place that does",
+	"runtime/spool/buffer.go":               "creates temporary files, which nobody else reads",
+	"engine/output/publisher.go":            "opens pipes and devices, which cannot be replaced",
+	"engine/cmd/stopwhen/app_terminal.go":   "writes to pipes and devices",
+	"engine/cmd/stopwhen/record.go":         "opens pipes and devices",
+	"engine/cmd/stopwhen/extract_paths.go":  "opens a file to find whether it can be written",
+	"engine/cmd/stopwhen/extract_tokens.go": "gives the tokens that a killed run has left their name",
+	"engine/cluster/hub/hub.go":             "finds whether the disk has room, in a directory that it has locked",
+}
+
+// TestFilesAreWrittenInOnePlace requires all files of a run to be written by package
+// engine/checkpoint. Programs that measure and break runs write as they like.
+func TestFilesAreWrittenInOnePlace(t *testing.T) {
+	writers := map[string]bool{"Create": true, "CreateTemp": true, "WriteFile": true, "OpenFile": true, "Rename": true, "Link": true, "Symlink": true}
+	found := map[string]bool{}
+	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
+		if strings.HasPrefix(folder, "fixtures/programs") {
+			return
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if from, ok := call.X.(*ast.Ident); ok && from.Name == "os" && writers[call.Sel.Name] {
+				at := folder + "/" + filepath.Base(name)
+				require.Contains(t, mayWrite, at, "%s: os.%s: use checkpoint.WriteFile or checkpoint.Replace",
+					set.Position(call.Pos()), call.Sel.Name)
+				found[at] = true
+			}
+			return true
+		})
+	})
+	require.Len(t, found, len(mayWrite), "a file of mayWrite does not write any more")
+}
+
 func TestEveryExportedNameIsDocumented(t *testing.T) {
 	goFiles(t, func(_, _ string, file *ast.File, set *token.FileSet) {
 		for _, decl := range file.Decls {

@@ -368,3 +368,20 @@ func TestAnEmptyElementIsAnEmptyObjectInDialectKeboola(t *testing.T) {
 		})
 	}
 }
+
+// TestAFileIsNamedAfterTheIDOfItsJob reads what jobs call their items, which is the name of their file.
+func TestAFileIsNamedAfterTheIDOfItsJob(t *testing.T) {
+	for _, c := range []struct{ dialect, job, want string }{
+		{"spec", `"endpoint": "incremental/tickets/cursor.json"`, "incremental/tickets/cursor.json"},
+		{"spec", `"id": "tickets", "endpoint": "incremental/tickets/cursor.json"`, "tickets"},
+		{"spec", `"id": "tickets", "endpoint": "t", "dataType": "all_tickets"`, "all_tickets"},
+		{"keboola", `"id": "tickets", "endpoint": "incremental/tickets/cursor.json"`, "incremental/tickets/cursor.json"},
+	} {
+		source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{`+c.job+`}]}}`)
+		root, err := rules.ParseJSON(source)
+		require.NoError(t, err)
+		cfg, found := rules.Decode(source, root, rules.Options{Dialect: c.dialect})
+		require.NoError(t, found.Err())
+		require.Equal(t, c.want, cfg.Jobs[0].DataType, "%s: %s", c.dialect, c.job)
+	}
+}

@@ -63,7 +63,7 @@ var jobFields = []Field{
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
 			"in dialect `spec`, `*` is every element of a list or every member of an object; default: the root, or the only list in the root"},
 	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
-		Doc: "type of the items, and name of their file under `--out`; default: the endpoint"},
+		Doc: "type of the items, and name of their file under `--out`; default: the id or, without one and in dialect `keboola`, the endpoint"},
 	{Name: "filter", Kind: Expression, Doc: "expression over `item`: an item for which it is not true is not written; " +
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
@@ -101,12 +101,11 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("id"))
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
-	if j.secretEndpoint && s.get("dataType").Default {
-		j.DataType = "" // the id of the job
-	}
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
-	if j.secretQuery = d.secretsInEndpoint(s.get("endpoint")); j.secretQuery && s.get("dataType").Default {
-		j.DataType = "" // the id of the job
+	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
+	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
+	if s.get("dataType").Default && (named || j.secretEndpoint || j.secretQuery) {
+		j.DataType = j.ID // if it is empty, [Config.nameJobs] sets the id that the job gets
 	}
 	return j
 }

@@ -64,7 +64,8 @@ type Job struct {
 	// or a list of both; in dialect `spec`, `*` is every element of a list or every member of an
 	// object; default: the root, or the only list in the root.
 	DataField any `config:"dataField"`
-	// Type of the items, and name of their file under `--out`; default: the endpoint.
+	// Type of the items, and name of their file under `--out`; default: the id or, without one and in
+	// dialect `keboola`, the endpoint.
 	DataType string `config:"dataType"`
 	// Expression over `item`: an item for which it is not true is not written; the other rules see all
 	// items.

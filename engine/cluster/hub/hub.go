@@ -247,9 +247,11 @@ func prepareStore(dir string) (*flock.Flock, error) {
 	return lock, nil
 }
 
-// probe writes a file, and removes it again.
+// probe creates a file, writes it, and removes it again. It follows no symbolic link. The directory is
+// locked, so a file of the same name is that of a hub that was killed.
 func probe(path string) error {
-	file, err := os.Create(path)
+	_ = os.Remove(path) // if that fails, the next line does, too
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}

@@ -58,10 +58,16 @@ func TestErrorsOfTheStoreSayWhatToDo(t *testing.T) {
 
 func TestTheProbeLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
+	victim := filepath.Join(t.TempDir(), "victim")
+	require.NoError(t, os.WriteFile(victim, []byte("untouched"), 0o600))
+	require.NoError(t, os.Symlink(victim, filepath.Join(dir, probeName)))
 	lock, err := prepareStore(dir)
 	require.NoError(t, err)
 	defer lock.Unlock() //nolint:errcheck // the test has ended
 	left, err := filepath.Glob(filepath.Join(dir, "*"))
 	require.NoError(t, err)
 	require.Equal(t, []string{filepath.Join(dir, lockName)}, left)
+	text, err := os.ReadFile(victim)
+	require.NoError(t, err)
+	require.Equal(t, "untouched", string(text), "a symbolic link is not followed")
 }

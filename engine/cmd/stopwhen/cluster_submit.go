@@ -14,7 +14,9 @@ import (
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
@@ -170,14 +172,28 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
 			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
 	}
-	if err := errors.Join(repairKept(c.kept), l.readKept(c.kept)); err != nil {
+	if s.Kept, err = c.keptFor(l, s.Inputs); err != nil {
 		return nil, 0, err
 	}
-	s.Kept = l.kept
 	if s.Run == "" {
 		s.Run = runID(s.Name, s.Now)
 	}
 	return s, lease, nil
+}
+
+// keptFor reads the file of --kept, whose values must be about the lists that the run requests.
+func (c *submitCommand) keptFor(l *loaded, inputs map[string]any) (keptValues, error) {
+	if c.kept == "" {
+		return nil, nil
+	}
+	if err := repairKept(c.kept); err != nil {
+		return nil, err
+	}
+	c.placeholders = true // the secrets are those of the workers
+	if err := c.build(l, engine.WithInputs(inputs), engine.WithJobs(c.jobs...)); err != nil {
+		return nil, err
+	}
+	return output.ReadKept(c.kept, l.Fingerprint())
 }
 
 const (

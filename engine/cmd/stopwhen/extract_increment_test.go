@@ -129,7 +129,7 @@ func TestJobsThatContinueAndJobsThatStartDoNotShareAFile(t *testing.T) {
 	kept := g.path("kept.json")
 	g.run(t, 0, "--kept", kept)
 	text := readText(t, g.config)
-	text = strings.Replace(text, `"dataField": "data"}`, `"dataField": "data"}, {"id": "other", "endpoint": "items", "dataField": "data"}`, 1)
+	text = strings.Replace(text, `"dataField": "data"}`, `"dataField": "data"}, {"id": "other", "endpoint": "items", "dataField": "data", "dataType": "items"}`, 1)
 	require.NoError(t, os.WriteFile(g.config, []byte(text), 0o600))
 	require.Contains(t, g.run(t, 2, "--kept", kept),
 		"job items continues from kept values, so its rows are added, but job other starts at the beginning; give each job its own dataType")

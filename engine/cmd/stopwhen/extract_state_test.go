@@ -343,10 +343,10 @@ func savedPage(t *testing.T, path string) int {
 func TestStateWithParallelJobsNeedsAFilePerJob(t *testing.T) {
 	s := newStateCase(t)
 	config := fmt.Sprintf(`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [
-		{"id": "a", "endpoint": "users"}, {"id": "b", "endpoint": "users", "params": {"x": 1}}]}}`, s.api.URL)
+		{"id": "a", "endpoint": "users", "dataType": "users"}, {"id": "b", "endpoint": "users", "dataType": "users", "params": {"x": 1}}]}}`, s.api.URL)
 	s.write(t, config)
 	require.Contains(t, s.run(t, 2, "--jobs", "2"), "--jobs with --state: several jobs write to the same file")
-	s.write(t, strings.Replace(config, `"id": "a",`, `"id": "a", "dataType": "other",`, 1))
+	s.write(t, strings.Replace(config, `"dataType": "users"`, `"dataType": "other"`, 1))
 	s.run(t, 0, "--jobs", "2", "--prefetch", "4", "--restart")
 	require.Equal(t, allItems(), s.items(t))
 }
