@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
@@ -268,15 +269,20 @@ func (p *Publisher) repeats(t *target) bool {
 	})
 }
 
-// withhold leaves the rows of a file unpublished.
+// withhold leaves the rows of a file unpublished, and warns if there are any.
 func (p *Publisher) withhold(t *target, leftOut string) error {
 	rows := t.file.rows
+	if !rows.Created() {
+		return p.store.Release(rows)
+	}
+	t.withheld = true
 	why, fix := "a list that continues from kept values is incomplete",
 		"raise the limit that ended it or, if any page says where to go on, use a stop rule with outcome complete"
 	if leftOut != "" {
 		why, fix = fmt.Sprintf("job %s, which depends on the same kept values, was left out", leftOut), "run it as well"
 	}
-	p.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run are in %s (%s)",
-		rows.Name(), why, rows.Path(), fix), "event", "withheld", "file", rows.Name(), "partial", rows.Path())
+	p.log.Warn(fmt.Sprintf("%s is unchanged: %s, so the next run requests its rows again; those of this run (%s) are in %s (%s)",
+		rows.Name(), why, value.Counted(int(rows.Lines()), "row"), rows.Path(), fix),
+		"event", "withheld", "file", rows.Name(), "partial", rows.Path(), "rows", rows.Lines())
 	return p.store.Release(rows)
 }

@@ -436,7 +436,8 @@ type FileReport struct {
 	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
 	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
 
-	LateColumns int `json:"-"` // number of columns missing in the header of the partial file
+	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
+	LateColumns int  `json:"-"` // number of columns missing in the header of the partial file
 }
 
 // Files returns a report for each file of items.
@@ -447,7 +448,7 @@ func (p *Publisher) Files() []FileReport {
 			continue
 		}
 		rows := t.file.rows
-		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published()}
+		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published(), Withheld: t.withheld}
 		if !r.Complete && rows.Created() {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 		}

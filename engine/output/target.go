@@ -17,8 +17,9 @@ import (
 
 // A target is the destination of the items of one or several jobs: a file or a stream.
 type target struct {
-	file   *file
-	stream *stream
+	file     *file
+	stream   *stream
+	withheld bool // whether a warning has said why the rows of the file are not published
 
 	dataType string // data type of the items; "" stands for all types
 	jobs     []string

@@ -81,10 +81,10 @@ func (x *extraction) checkShared(f output.Place) error {
 		"use another --out, or add to it with --append", f.Path, strings.Join(f.LeftOut, ", "))}
 }
 
-// logPartial names the files whose rows are not complete.
+// logPartial names the files whose rows are not complete, except those that a warning has named.
 func logPartial(log *slog.Logger, files []output.FileReport, collects bool) {
 	for _, f := range files {
-		if f.Complete {
+		if f.Complete || f.Withheld && f.LateColumns == 0 {
 			continue
 		}
 		before, none := "is unchanged", "this run has no page for it"
