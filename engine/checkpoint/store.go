@@ -285,6 +285,12 @@ func ioError(action string, err error) error {
 // Resumed reports whether the state is from an earlier run that this run continues.
 func (s *Store) Resumed() bool { return s.resumed }
 
+// Published reports whether the run that this run continues has published the rows of an output.
+func (s *Store) Published(path string) bool {
+	e, known := s.state.Outputs[path]
+	return s.resumed && known && !e.Partial
+}
+
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
 func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jobs) }
 

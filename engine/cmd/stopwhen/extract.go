@@ -164,6 +164,9 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 		return err
 	}
 	defer state.Close()
+	if err := x.checkShared(l, state); err != nil {
+		return err
+	}
 	if err := x.lockKept(state); err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -181,6 +182,24 @@ func TestARunThatHasNotToldItsSuccessIsNotRepeated(t *testing.T) {
 	g.size.Store(7)
 	g.run(t, 0, state...)
 	g.require(t, 7)
+}
+
+// A file that --job would replace is refused, but not if the run that failed has published it itself.
+func TestARunOfOneJobThatHasNotToldItsSuccessIsNotRefused(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("no /dev/full")
+	}
+	g := newGrowing(t)
+	config := strings.Replace(readText(t, g.config), `[{"endpoint"`, `[{"id": "other", "endpoint": "others", "dataType": "items"}, {"id": "own", "endpoint"`, 1)
+	config = regexp.MustCompile(`(?s), "nextRequest".*?"body.size"}`).ReplaceAllLiteralString(config, "")
+	require.NoError(t, os.WriteFile(g.config, []byte(config), 0o600))
+	g.size.Store(5)
+	flags := []string{"--job", "own", "--state", g.path("state.json")}
+	g.run(t, 7, append(flags, "--result", "/dev/full")...)
+	g.require(t, 5)
+	require.Contains(t, g.run(t, 0, flags...), "the extraction has ended; no request is made")
+	require.Contains(t, g.run(t, 2, flags...), "items.ndjson may hold items of job other")
+	g.require(t, 5)
 }
 
 // TestAnIncrementMayHaveAnotherConfiguration: a state of a complete run holds nothing but

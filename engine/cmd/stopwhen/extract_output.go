@@ -72,13 +72,19 @@ func (x *extraction) order(l *loaded) output.Order {
 }
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
-// leaves out.
-func (x *extraction) checkShared(f output.Place) error {
-	if f.LeftOut == nil || x.appendRows || output.IsStream(f.Path) || isMissing(f.Path) {
+// leaves out. A file that the run which is resumed has published is not replaced again.
+func (x *extraction) checkShared(l *loaded, state *runState) error {
+	if x.appendRows || !x.writesFiles() {
 		return nil
 	}
-	return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
-		"use another --out, or add to it with --append", f.Path, strings.Join(f.LeftOut, ", "))}
+	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
+		if f.LeftOut == nil || output.IsStream(f.Path) || isMissing(f.Path) || state.Published(f.Path) {
+			continue
+		}
+		return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
+			"use another --out, or add to it with --append", f.Path, strings.Join(f.LeftOut, ", "))}
+	}
+	return nil
 }
 
 // logPartial names the files whose rows are not complete, except those that a warning has named.
