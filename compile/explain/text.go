@@ -270,9 +270,9 @@ const (
 )
 
 // afterAudit says what a rule of the audit does if it is true.
-func (x *Explanation) afterAudit(r RuleExplanation) string {
+func (e *Explanation) afterAudit(r RuleExplanation) string {
 	switch {
-	case r.Evidence == "", x.Dialect == rules.Keboola:
+	case r.Evidence == "", e.Dialect == rules.Keboola:
 		return auditWarns
 	case r.Evidence == "true":
 		return auditFails

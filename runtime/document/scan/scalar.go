@@ -31,8 +31,7 @@ func (s *Scanner) badText(i int) int {
 	case c >= utf8.RuneSelf && !utf8.FullRune(s.data[i:]):
 		return s.end()
 	case c >= utf8.RuneSelf:
-		s.fail(i, fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c))
-		s.err.(*SyntaxError).NotUTF8 = true
+		s.err = &SyntaxError{Offset: i, Message: fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c), NotUTF8: true}
 		return -1
 	case c != '\\':
 		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", c))
