@@ -190,7 +190,7 @@ func TestARunOfOneJobThatHasNotToldItsSuccessIsNotRefused(t *testing.T) {
 		t.Skip("no /dev/full")
 	}
 	g := newGrowing(t)
-	config := strings.Replace(readText(t, g.config), `[{"endpoint"`, `[{"id": "other", "endpoint": "others", "dataType": "items"}, {"id": "own", "endpoint"`, 1)
+	config := strings.Replace(readText(t, g.config), `[{"endpoint"`, `[{"id": "other", "endpoint": "others", "dataType": "items"}, {"id": "own", "dataType": "items", "endpoint"`, 1)
 	config = regexp.MustCompile(`(?s), "nextRequest".*?"body.size"}`).ReplaceAllLiteralString(config, "")
 	require.NoError(t, os.WriteFile(g.config, []byte(config), 0o600))
 	g.size.Store(5)
