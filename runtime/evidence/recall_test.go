@@ -3,10 +3,12 @@ package evidence
 import (
 	"encoding/json"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -26,6 +28,25 @@ func TestARecallForgetsTheOldestKey(t *testing.T) {
 		require.True(t, known)
 		require.EqualValues(t, n, v)
 	}
+}
+
+// TestTheMemoryOfARecallIsBounded puts many more keys than a Recall holds: it takes 3.5 MB, whatever
+// their number is.
+func TestTheMemoryOfARecallIsBounded(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures time or memory")
+	heap := func() int64 {
+		var s runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	var m Recall
+	empty := heap()
+	for n := range 5 * maxRecall {
+		m.Put(keyOf(n), uint64(n))
+	}
+	require.Less(t, heap()-empty, int64(4<<20))
+	runtime.KeepAlive(&m)
 }
 
 // A few keys are searched, and many are in a map: both find the latest number of each key.
