@@ -217,6 +217,11 @@ func filled(v, from any) any {
 	case map[string]any:
 		object, _ := from.(map[string]any)
 		for name := range v {
+			text, _ := v[name].(string)
+			if _, has := object[name]; !has && strings.HasPrefix(text, "{") { // it may be nil
+				delete(v, name)
+				continue
+			}
 			v[name] = filled(v[name], object[name])
 			if strings.HasPrefix(name, "{") { // several members
 				delete(v, name)

@@ -1,7 +1,6 @@
 package evidence
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +9,6 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -21,44 +18,12 @@ import (
 // The zero Presence is empty.
 type Presence struct {
 	mu      sync.Mutex
-	missing map[*compile.Job][][]string        // missing paths of the jobs for which items were read
-	near    map[*compile.Job]map[string]string // similar paths of the first item, by missing path
+	missing map[*compile.Job][][]string // missing paths of the jobs for which items were read
 }
 
-// Note notes the paths that an item has. v holds the values at the paths that the job reads, and
-// item is the whole item.
-func (p *Presence) Note(job *compile.Job, v any, item json.RawMessage) {
-	missing := p.remove(job, func(path []string) bool { return language.HasPath(v, path) })
-	if len(missing) > 0 {
-		p.suggest(job, missing, item)
-	}
-}
-
-// suggest looks for paths of the first item that are similar to the missing ones.
-func (p *Presence) suggest(job *compile.Job, missing [][]string, item json.RawMessage) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.near == nil {
-		p.near = map[*compile.Job]map[string]string{}
-	}
-	var whole any
-	if p.near[job] != nil || value.Unmarshal(item, &whole) != nil {
-		return
-	}
-	names := func(path []string) []string {
-		members, _ := value.Members(whole)
-		for _, key := range path {
-			v, _ := members.Get(key)
-			members, _ = value.Members(v)
-		}
-		return value.Map(members, func(m rules.Member) string { return m.Name })
-	}
-	p.near[job] = map[string]string{}
-	for _, path := range missing {
-		if near := document.Nearest(names, path); near != nil {
-			p.near[job][rules.FormatPath("", path)] = rules.FormatPath(job.For[0].Name, near)
-		}
-	}
+// Note notes the paths that an item has. v holds the values at the paths that the job reads.
+func (p *Presence) Note(job *compile.Job, v any) {
+	p.remove(job, func(path []string) bool { return language.HasPath(v, path) })
 }
 
 // Merge adds the result of Save for another page.
@@ -72,8 +37,8 @@ func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.J
 	}
 }
 
-// remove removes the paths of a job that an item has had, and returns the others.
-func (p *Presence) remove(job *compile.Job, had func(path []string) bool) [][]string {
+// remove removes the paths of a job that an item has had.
+func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing == nil {
@@ -84,7 +49,6 @@ func (p *Presence) remove(job *compile.Job, had func(path []string) bool) [][]st
 		missing = job.ItemNeeds
 	}
 	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
-	return p.missing[job]
 }
 
 // Save returns the paths that are still missing, by job, for a checkpoint.
@@ -113,11 +77,7 @@ func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Fin
 		if ran && !job.GivesOf(path) {
 			continue
 		}
-		text := rules.FormatPath(job.For[0].Name, path)
-		if near := p.near[job][rules.FormatPath("", path)]; near != "" {
-			text += fmt.Sprintf(" (did you mean %s?)", near)
-		}
-		paths = append(paths, text)
+		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
 		if slices.ContainsFunc(job.Binds, func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }) {
 			weight = rules.WeightEvidence
 		}

@@ -106,7 +106,7 @@ func (t *treeRun) eachChildItem(
 			if err != nil {
 				return t.fault(ctx, runtime.Partition{Job: child, Binding: p.Binding}, err)
 			}
-			found.Note(child, v, raw)
+			found.Note(child, v)
 			met, err := t.isFor(&machine, p, child, v)
 			if err == nil && met {
 				err = f(child, i, n, v)

@@ -15,6 +15,7 @@ var flagNames = strings.NewReplacer(
 	"WithEnv", "--env",
 	"WithInputs", "--set",
 	"WithJobs", "--job",
+	"WithResume", "--state",
 	"WithTokenStore", "--tokens FILE",
 
 	"checkpoint.Open", "--state",
