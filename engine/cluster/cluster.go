@@ -107,7 +107,8 @@ const (
 	Cancelled = status.Cancelled
 )
 
-// A Run is a run stored on the server.
+// A Run is a run stored on the server. Its methods must not be called at the same time: each
+// goroutine takes a Run of its own from [Cluster.Run].
 type Run struct {
 	cluster  *Cluster
 	record   record.Run

@@ -246,8 +246,10 @@ func TestACollectionEndsWhenItCannotFollowItsRun(t *testing.T) {
 		_, err := (&collector{run: run}).collect(t, cluster.CollectOptions{})
 		ended <- err
 	}
+	other, err := c.Run(t.Context(), run.ID())
+	require.NoError(t, err)
 	go collect()
-	require.NoError(t, run.Cancel(t.Context()))
+	require.NoError(t, other.Cancel(t.Context()))
 	end := <-graces
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
