@@ -37,6 +37,7 @@ type truthfulAPI struct {
 	beside    string // members that say that the request succeeded
 	header    bool   // the total is in a header, too
 	counts    bool   // count is the number of items of a page
+	always    bool   // the address of a next page is on every page, beside a total
 }
 
 // pagings are the methods and how they are configured for an API, with the path of what they read.
@@ -67,6 +68,10 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 		beside: draw("beside", "", `"status": "ok"`, `"success": true, "message": "Success"`, `"error": null, "errors": []`,
 			`"code": 200`, `"code": 0, "msg": ""`, `"error": false`, `"request_id": "7f", "took": 3`),
 		header: rapid.Bool().Draw(t, "header"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
+	}
+	a.always = a.method == "offset" && rapid.Bool().Draw(t, "always")
+	if a.always && !slices.Contains(a.signs, "total") {
+		a.signs = append(a.signs, "total")
 	}
 	switch a.method {
 	case "pagecount":
@@ -165,6 +170,8 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	switch {
 	case a.method == "pagecount":
 		add(a.read, strconv.Itoa(pages))
+	case a.always:
+		add("next", strconv.Quote(fmt.Sprintf("/users?offset=%d&limit=%d", first+a.size, a.size)))
 	case a.method == "header.link" && more:
 		header.Set("Link", "<https://api.test"+next+`>; rel="next"`)
 	case a.read != "" && more && a.method == "response.url":

@@ -65,6 +65,7 @@ type ListFacts struct {
 	Renamed    bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
+	MovedRead  bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
 	Shrunk     int    `expr:"shrunk" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
@@ -158,7 +159,7 @@ var auditTable = audits([]Rule{
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
 	{ID: "audit.token", Auditing: Auditing{Needs: OfNext, Proof: `not (hints.nextRead or list.chosen)`},
-		Source:  `hints.next != nil and hints.more != false`,
+		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
 	{ID: "audit.ceiling", Auditing: Auditing{Needs: OfMany},
@@ -218,7 +219,7 @@ var auditTable = audits([]Rule{
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
-			"items there are not read: compare the responses"},
+			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
 	{ID: "audit.noList", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `true`},
 		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",

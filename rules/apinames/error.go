@@ -1,6 +1,7 @@
 package apinames
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -49,10 +50,17 @@ var errorMessages = []string{
 // The words, in lower case, that tell success from failure, and the end of a list
 // ("No more users were found") from a complaint.
 var (
-	successWords = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
-	endWords     = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
+	successWords   = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	endWords       = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
+	complaintWords = []string{
+		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
+		"unavailable", "timeout",
+	}
 	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
 )
+
+// emptyResult matches a text that says that nothing was found: no records found.
+var emptyResult = regexp.MustCompile(`^no (more )?(data|entries|items|matches|records|results|rows)\b`)
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {
@@ -101,6 +109,13 @@ func Complains(message string) bool {
 	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
 }
 
+// Fails reports whether the message of a page with an empty list says that a request has failed. Its
+// words must say so, since many APIs have a message on every page.
+func Fails(message string) bool {
+	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
+	return Complains(message) && slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) })
+}
+
 func within(container, name string) []string {
 	if container == "" {
 		return []string{name}
@@ -141,5 +156,5 @@ func isError(v any) bool {
 	}
 	text, ok := value.Text(v)
 	text = strings.ToLower(strings.TrimSpace(text))
-	return ok && text != "" && !slices.Contains(successWords, text)
+	return ok && text != "" && !slices.Contains(successWords, text) && !emptyResult.MatchString(text)
 }

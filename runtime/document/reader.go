@@ -68,6 +68,8 @@ type Reading struct {
 	Missing      []string // paths of items at which the response has nothing
 	DuplicateKey string   // first value that rules read, or that has items, and of which an object has two; the last counts
 	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
+	Place        string   // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
+	Single       bool     // whether the place of the list has an object, which is taken as one item
 	HasErrors    bool     // whether the root has a key "errors" that is not null or empty
 	Ends         [][]byte // items to compare with those of other pages: all, or both ends of a large page
 
@@ -248,10 +250,11 @@ func (r *Reader) readItems(out *Reading, status int) error {
 	if r.gather != nil {
 		return r.gatherItems(out)
 	}
-	list, single, err := r.locateItems(status)
+	list, single, err := r.locateItems(out, status)
 	if err != nil {
 		return err
 	}
+	out.Single = single != nil
 	out.HasField = list.Present() || single != nil || r.field != nil && doc.find(r.field.Keys).Present()
 	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
@@ -354,10 +357,10 @@ func (r *Reader) ignored() []scan.Span {
 }
 
 // locateItems finds the items: a list, a value that counts as one item, or neither.
-func (r *Reader) locateItems(status int) (list scan.Span, single []byte, err error) {
+func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single []byte, err error) {
 	field, doc := r.field, &r.doc
 	if field == nil {
-		list, err = r.detect(status)
+		list, out.Place, err = r.detect(status)
 		return list, nil, err
 	}
 	at := doc.find(field.Keys)
@@ -393,25 +396,25 @@ func (r *Reader) locateItems(status int) (list scan.Span, single []byte, err err
 }
 
 // detect finds the items if no dataField is configured: the root list, or the only list in the root
-// object.
-func (r *Reader) detect(status int) (scan.Span, error) {
+// object. It returns the place of the list for messages.
+func (r *Reader) detect(status int) (list scan.Span, place string, err error) {
 	switch r.doc.rootKind() {
 	case scan.List:
-		return r.doc.scanner.Root, nil
+		return r.doc.scanner.Root, "body", nil
 	case scan.Object:
 	default:
-		return scan.Span{}, fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
+		return scan.Span{}, "", fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
 	}
 	lists := r.doc.rootLists()
 	switch {
 	case len(lists) == 1:
-		return lists[0].at, nil
+		return lists[0].at, rules.FormatPath("body", []string{lists[0].name}), nil
 	case len(lists) > 1:
-		return scan.Span{}, fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+		return scan.Span{}, "", fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
 	case status < http.StatusBadRequest:
 		r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
 	}
-	return scan.Span{}, nil
+	return scan.Span{}, "", nil
 }
 
 // A rootList is a member of the root object that is a list.

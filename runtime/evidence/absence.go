@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -120,8 +121,15 @@ func (s *Seen) Add(one *Seen) {
 		}
 	}
 	for _, a := range one.Lacked {
-		if !slices.ContainsFunc(s.Lacked, func(known Absence) bool { return known.Key == a.Key }) {
+		i := slices.IndexFunc(s.Lacked, func(known Absence) bool { return known.Key == a.Key })
+		if i < 0 {
 			s.Lacked = append(s.Lacked, a)
+			continue
+		}
+		known := &s.Lacked[i] // the result does not depend on the order of the partitions
+		known.Renamed = known.Renamed || a.Renamed
+		if cmp.Or(len(a.Text)-len(known.Text), strings.Compare(a.Text, known.Text)) > 0 {
+			known.Text = a.Text // with a similar path
 		}
 	}
 	s.Lacked = slices.DeleteFunc(s.Lacked, func(a Absence) bool { return slices.Contains(s.Had, a.Key) })

@@ -288,7 +288,7 @@ func isNext(v any, c *rules.Context) bool {
 		v, _ = object.Get("href")
 	}
 	text, ok := value.Text(v)
-	if _, flag := v.(bool); !ok || flag || value.Empty(v) || text == "0" || text == "-1" {
+	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
 		return false
 	}
 	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && address == c.Sent.URL {
@@ -296,6 +296,9 @@ func isNext(v any, c *rules.Context) bool {
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
 }
+
+// noNext are texts by which APIs say that there is no next page, in lower case.
+var noNext = []string{"0", "-1", "null", "nil", "none", "undefined", "end", "-", "javascript:void(0)"}
 
 // contains reports whether text occurs as a value in the request.
 func contains(sent any, text string) bool {

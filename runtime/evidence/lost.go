@@ -21,10 +21,17 @@ const maxFirstPaths = 256
 func (w *Watcher) noticeMoved() {
 	c, n := w.Context, w.Noticed
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
-		n.FirstPaths = w.outline()
+		n.FirstPaths, n.FirstNames = w.outline(), w.namesOfItem()
 	}
 	w.noticeGap()
-	if !w.lostItems() || n.Facts.MovedPage > 0 {
+	if n.Facts.MovedPage > 0 {
+		return
+	}
+	if place := w.page.Place; c.Count > 0 && place != "" && len(n.FirstPaths) > 0 && !slices.Contains(n.FirstPaths, place) {
+		n.Facts.MovedPage, n.Facts.MovedTo, n.Facts.MovedRead = c.Page, value.Clip(place, 200), true
+		return
+	}
+	if !w.lostItems() {
 		return
 	}
 	for _, path := range w.placesOfItems() {
@@ -56,11 +63,48 @@ func (w *Watcher) lostItems() bool {
 		!w.page.HasField && len(w.FirstPaths) > 0
 }
 
+// namesOfItem returns the names of the members of the first item of a page, or nil if it is not an
+// object.
+func (w *Watcher) namesOfItem() []string {
+	if w.page.Single {
+		return nil
+	}
+	for raw := range w.page.Items.All() {
+		var item any
+		if len(raw) > maxErrorBody || value.Unmarshal(raw, &item) != nil {
+			return nil
+		}
+		members, _ := value.Members(item)
+		return value.Map(members, func(m rules.Member) string { return m.Name })
+	}
+	return nil
+}
+
+// noticeStranger notices an object in the place where the first page has a list, if it has no
+// member of an item: {"data": {"code": 500}}. An object that is like an item may be the only item of
+// a page.
+func (w *Watcher) noticeStranger() {
+	c, f := w.Context, &w.Facts
+	if !w.page.Single || c.Page == 1 || len(w.FirstNames) == 0 || w.page.Bytes > maxErrorBody {
+		return
+	}
+	field := w.Subject.job.Spec().DataField
+	if field == nil || slices.ContainsFunc(w.page.Names(field.Keys), func(name string) bool { return slices.Contains(w.FirstNames, name) }) {
+		return
+	}
+	found, _ := w.lookup(field.Keys)
+	f.Error = rules.FormatPath("body", field.Keys) + " is " + shortText(found) + ", where page 1 has a list, and has no member of its items"
+	f.ErrorPage = c.Page
+}
+
 // outline returns the paths of a page at which items may be, or nil if there are too many.
 func (w *Watcher) outline() (outline []string) {
 	places := w.placesOfItems()
-	if len(places) > maxFirstPaths {
+	switch {
+	case len(places) > maxFirstPaths:
 		return nil
+	case w.page.Place == "body":
+		return []string{w.page.Place}
 	}
 	for _, path := range places {
 		outline = append(outline, rules.FormatPath("body", path))
@@ -113,7 +157,8 @@ func (w *Watcher) noticeError() {
 	}
 	signs := apinames.ErrorSigns()
 	if c.Count > 0 {
-		if !w.page.HasErrors || w.listsErrors() {
+		w.noticeStranger()
+		if f.Error != "" || !w.page.HasErrors || w.listsErrors() {
 			return
 		}
 		signs = []apinames.ErrorSign{apinames.ErrorsNextToData}
@@ -131,20 +176,28 @@ func (w *Watcher) noticeError() {
 			return
 		}
 	}
-	if w.lostItems() {
-		w.noticeComplaint(&page)
+	switch {
+	case w.lostItems():
+		w.noticeComplaint(&page, "there is no list of items", apinames.Complains)
+	case c.Page > 1 && len(w.FirstPaths) > 0 && w.page.HasField:
+		w.noticeComplaint(&page, "the list of items is empty", apinames.Fails)
 	}
 }
 
-// noticeComplaint notices a message in the root of a page that has no list of items,
-// if the first page has no such message: {"message": "Rate limit exceeded"}.
-func (w *Watcher) noticeComplaint(page *rules.Context) {
+// noticeComplaint notices a message on a page without items, in its root or next to the place of the
+// items, if the first page has no such message: {"message": "Rate limit exceeded"}.
+func (w *Watcher) noticeComplaint(page *rules.Context, state string, complains func(message string) bool) {
+	var parent []string
+	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 0 {
+		parent = field.Keys[:len(field.Keys)-1]
+	}
 	for _, path := range apinames.ErrorMessages() {
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
-		if text, ok := v.(string); ok && len(path) == 1 && !slices.Contains(w.FirstPaths, read.String()) && apinames.Complains(text) {
+		near := len(path) == 1 || slices.Equal(path[:len(path)-1], parent)
+		if text, ok := v.(string); ok && near && !slices.Contains(w.FirstPaths, read.String()) && complains(text) {
 			f := &w.Facts
-			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+", and there is no list of items", w.Context.Page
+			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+", and "+state, w.Context.Page
 			return
 		}
 	}

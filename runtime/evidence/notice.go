@@ -28,6 +28,7 @@ type Noticed struct {
 	First      trace.Sent  `json:"first"`                // first request, without its secrets
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
+	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
 
 	Responses int      `json:"responses,omitempty"` // number of successful responses with a body
 	HadItems  bool     `json:"hadItems,omitempty"`  // whether a response had the place of the items

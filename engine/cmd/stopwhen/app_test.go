@@ -100,6 +100,7 @@ func TestEveryCaseThroughTheCommand(t *testing.T) {
 	lines, results := compiled(t, schemaOf[engine.Record]("")()), compiled(t, schemaOf[resultFile]("")())
 	for _, c := range cases {
 		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
 			trace, result := t.TempDir()+"/trace.json", t.TempDir()+"/result.json"
 			var stdout, stderr bytes.Buffer
 			args := []string{"run", "--fixture", c.Name, "--trace", trace, "--result", result, "--log-format", "json"}

@@ -24,7 +24,7 @@ import (
 
 // kills is how often the kill loop kills: 150 times in CI, 10,000 times with
 // `go test ./engine/cmd/stopwhen -run KillLoop -kills 10000 -timeout 60m`.
-var kills = flag.Int("kills", 150, "how often the kill loop kills")
+var kills = flag.Int("kills", 60, "how often the kill loop kills")
 
 // The list that the kill loop extracts.
 const (
