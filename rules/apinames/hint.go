@@ -46,7 +46,8 @@ var hintTable = []struct {
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
-		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated", "incompleteresults", "more", "moreavailable", "moreresults", "morepages", "ismore",
+		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated", "incompleteresults",
+		"more", "moreavailable", "moreresults", "morepages", "ismore",
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",

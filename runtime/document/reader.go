@@ -410,7 +410,8 @@ func (r *Reader) detect(status int) (list scan.Span, place string, err error) {
 	case len(lists) == 1:
 		return lists[0].at, rules.FormatPath("body", []string{lists[0].name}), nil
 	case len(lists) > 1:
-		return scan.Span{}, "", fmt.Errorf("the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
+		return scan.Span{}, "", fmt.Errorf(
+			"the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
 	case status < http.StatusBadRequest:
 		r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
 	}
