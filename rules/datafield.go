@@ -61,9 +61,15 @@ var dataFieldFields = []Field{
 	{Name: "dataType", Kind: Text, Doc: "type of the items at this path; default: that of the job"},
 }
 
-// dataField reads a path, {"path", "delimiter", "dataType"}, or a list of both.
+// dataField reads a path, {"path", "delimiter", "dataType"}, or a list of both. Dialect keboola has
+// neither lists nor a dataType here.
 func (d *decoder) dataField(s setting) *DataField {
 	elements, several := s.Value.([]setting)
+	if several && d.dialect == Keboola {
+		d.diags.Errorf(diag.Value(s.path()), "dialect %s has one dataField, not a list", d.dialect).
+			WithHint("use dialect " + Spec + ", or a job for each path")
+		return nil
+	}
 	if !several {
 		elements = []setting{s}
 	}
@@ -81,6 +87,9 @@ func (d *decoder) dataField(s setting) *DataField {
 	}
 	if len(lists) == 0 {
 		return nil
+	}
+	if lists[0].DataType != "" && d.dialect == Keboola {
+		d.diags.Errorf(diag.Value(s.path()), "dataField has no dataType in dialect %s", d.dialect).WithHint("set the dataType of the job")
 	}
 	field := &DataField{Keys: lists[0].Fixed(), Text: lists[0].Text}
 	star := slices.ContainsFunc(lists[0].Steps, func(s Step) bool { return s.All })

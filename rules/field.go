@@ -101,7 +101,7 @@ func (f *Field) in(dialect string) (Kind, any) {
 
 // absent reports whether a value says no more than leaving the key out: null,
 // an empty text, and the empty list that PHP writes for an empty object.
-func (f *Field) absent(v any) bool {
+func (f *Field) absent(v any, dialect string) bool {
 	if v == nil || f.Required {
 		return v == nil
 	}
@@ -109,7 +109,7 @@ func (f *Field) absent(v any) bool {
 	emptyList := isList && len(list) == 0
 	switch f.Kind {
 	case Text:
-		return v == ""
+		return v == "" && (dialect != Keboola || f.Keboola != phpSet)
 	case Map, Block:
 		return emptyList
 	case Any:

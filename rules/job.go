@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -18,6 +19,7 @@ type Job struct {
 	SecretHeaders []string
 	DataField     *DataField // nil to find the list automatically
 	DataType      string
+	Typed         bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
 	Filter        string      // expression; "" if every item passes
 	Fields        []ItemField // in the order in which members are added
 	Response      Response
@@ -70,7 +72,7 @@ var jobFields = []Field{
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "response", Kind: Block, Fields: responseFields, Idle: Off,
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
-	{Name: "scroller", Kind: Text, Doc: "with method `multiple`: the scroller that pages this job"},
+	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
@@ -104,6 +106,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
+	j.Typed = !s.get("dataType").Default || d.dialect == Keboola
 	if s.get("dataType").Default && (named || j.secretEndpoint || j.secretQuery) {
 		j.DataType = j.ID // if it is empty, [Config.nameJobs] sets the id that the job gets
 	}
@@ -135,7 +138,7 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 			count[j.label()]++
 		}
 	}
-	seen := make(map[string]bool, len(c.Jobs))
+	seen, types := make(map[string]bool, len(c.Jobs)), map[string]string{}
 	for i := range c.Jobs {
 		j := &c.Jobs[i]
 		if j.ID == "" {
@@ -146,6 +149,13 @@ func (c *Config) nameJobs(diags *diag.Collector) {
 		}
 		if j.DataType == "" {
 			j.DataType = j.ID
+		}
+		if other, shared := types[j.DataType]; !j.Typed && j.Emits && slices.Contains(j.DataTypes(), j.DataType) {
+			if shared {
+				diags.Warnf(diag.Value(j.path), "the jobs %s and %s cannot be written to files, as both would be named %s", other, j.ID, j.DataType).
+					WithHint("give each of them an id, or the same dataType if one file is to have the items of both")
+			}
+			types[j.DataType] = j.ID
 		}
 		if seen[j.ID] {
 			diags.Errorf(diag.Value(diag.Join(j.path, "id")), "duplicate job id %q", j.ID).

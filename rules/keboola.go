@@ -125,6 +125,7 @@ func (k *keboolaConfig) pair(config Object) Object {
 // api takes functions out of baseUrl, and leaves the address that they give at present.
 func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
+	k.pages(diag.Join(path, "pagination"), valueOf(objectAt(object, "pagination"), "pages"))
 	if len(k.iterations) > 0 && k.authType == AuthBasic {
 		k.ownBasic, object = true, object.Without("authentication")
 		api = object
@@ -145,6 +146,21 @@ func (k *keboolaConfig) api(path string, api any) any {
 		address = "https://invalid.invalid/"
 	}
 	return object.With("baseUrl", php.String(address))
+}
+
+// pages reports a value of the key pages of the pagination that the reference implementation
+// refuses, although the key has no effect.
+func (k *keboolaConfig) pages(pagination string, written any) {
+	switch v := computable(written).(type) {
+	case nil, int:
+		return
+	case string:
+		if v != "" && strings.Trim(v, "0123456789") == "" {
+			return
+		}
+	}
+	k.diags.Errorf(diag.Value(diag.Join(pagination, "pages")), "want a whole number, got %s", describe(written)).
+		WithHint("the limit of pages is forceStop.pages; this key has no effect")
 }
 
 // unread warns of the attributes that nothing reads. They have no effect, and may be
@@ -240,17 +256,9 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 	return function.Call(values)
 }
 
-// checkKeboolaJobs reports what jobs cannot have in this dialect: another format than JSON,
-// and stars and lists of paths in dataField.
+// checkKeboolaJobs reports jobs with another format than JSON.
 func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
 	for _, job := range c.Jobs {
-		switch field, at := job.DataField, diag.Value(diag.Join(job.path, "dataField")); {
-		case field == nil || field.Lists == nil:
-		case len(field.Lists) > 1:
-			diags.Errorf(at, "dialect %s has one dataField, not a list", c.Dialect).WithHint("use dialect " + Spec + ", or a job for each path")
-		default:
-			diags.Errorf(at, "dataField has no dataType in dialect %s", c.Dialect).WithHint("set the dataType of the job")
-		}
 		if job.Response.Format != JSON {
 			diags.Errorf(diag.Value(job.path), "dialect %s reads JSON only, and response.format is %s", Keboola, job.Response.Format).
 				WithHint("use dialect " + Spec)

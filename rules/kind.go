@@ -48,7 +48,8 @@ const (
 	phpFlag    // cast to bool; null is missing
 	phpText    // a scalar cast to string; an empty one is missing
 	phpStrict  // a non-empty string; an empty value is missing
-	phpWhole   // an int; 0 is missing
+	phpSet     // a non-empty string; null is missing
+	phpWhole   // an int; an empty value is missing
 	phpBytes   // cast to int; an empty value is missing
 	phpSeconds // an int, or text for strtotime; an empty value is missing
 	phpBlock   // an object; any other value is missing
@@ -98,7 +99,8 @@ var kinds = [...]kindRow{
 	phpFlag:    {name: "a boolean", read: unless(isNil, cast(php.Bool))},
 	phpText:    {name: "a string", read: unless(php.EmptyConfig, cast(php.String))},
 	phpStrict:  {name: "a non-empty string", read: unless(php.EmptyConfig, nonEmpty)},
-	phpWhole:   {name: "a whole number", read: unless(func(v any) bool { return v == nil || v == 0 }, as[int])},
+	phpSet:     {name: "a non-empty string", read: unless(isNil, nonEmpty)},
+	phpWhole:   {name: "a whole number", read: unless(php.EmptyConfig, as[int])},
 	phpBytes:   {name: "a number", read: unless(php.EmptyConfig, cast(php.Int))},
 	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unless(php.EmptyConfig, phpTime)},
 	phpBlock:   {name: "an object", read: readObject},

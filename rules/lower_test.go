@@ -73,15 +73,15 @@ func TestClausesSayNumbersAndPathsAsTheyApply(t *testing.T) {
 		{"a fraction", `{"method": "pagenum", "forceStop": {"time": 1.5}}`, "forceStop.time", "the time limit of 1.5 seconds is reached"},
 		{"the limit in force", `{"method": "offset", "limit": 10}`, "offset.short", "a page has fewer items than the limit of 3, which the job's parameter limit sets"},
 		{"a flag that stops when it is missing", `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true}}`,
-			"nextPageFlag", "last is true or missing"},
+			"nextPageFlag", "last is missing or counts as true"},
 		{"a flag that does not", `{"method": "pagenum", "nextPageFlag": {"field": "last", "stopOn": true, "ifNotSet": false}}`,
-			"nextPageFlag", "last is true"},
+			"nextPageFlag", "last counts as true"},
 		{"no ignored paths", `{"method": "pagenum"}`, "samePage",
 			"a response is identical to the previous one (the duplicate is not written)"},
 		{"ignored paths", `{"method": "pagenum", "guards": {"ignore": ["meta.took", "at"]}}`, "samePage",
 			"a response is identical to the previous one, ignoring meta.took, at (the duplicate is not written)"},
 		{"a path as it is written", `{"method": "response.url", "urlKey": "a/b", "delimiter": "/", "hasMore": "x\\.y"}`, "hasMore",
-			`x\.y is false or missing`},
+			`x\.y is missing or counts as false`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, lowered, found := load(t, paged(c.pagination), rules.Options{})

@@ -189,7 +189,7 @@ var builtinMethods = []Method{
 		Doc:     "Responses contain a direct link to the next page, usually in a links section.",
 		Example: Object{{Name: "urlKey", Value: "links.next"}},
 		Fields: append(responseURLFields("delimiter"),
-			Field{Name: "delimiter", Kind: Text, Keboola: phpStrict, Default: ".", Doc: "separator of the keys in urlKey"}),
+			Field{Name: "delimiter", Kind: Text, Keboola: phpSet, Default: ".", Doc: "separator of the keys in urlKey"}),
 		Next: responseURLNext,
 		Stops: []StopRule{
 			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
@@ -394,8 +394,8 @@ var builtinMethods = []Method{
 		Name: Multiple,
 		Doc:  "Different endpoints page differently: each job uses one of several named scrollers.",
 		Fields: []Field{
-			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested}, Required: true, Doc: "pagination objects by name"},
-			{Name: "default", Kind: Text, Keboola: phpText, Doc: "the scroller of jobs that name none"},
+			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested, Required: true}, Required: true, Doc: "pagination objects by name"},
+			{Name: "default", Kind: Text, Keboola: phpStrict, Doc: "the scroller of jobs that name none"},
 		},
 	},
 }

@@ -287,7 +287,7 @@ func inParentheses(source string) string {
 
 // noPhrases has the phrases that clauses may name besides settings, as they are if they do not
 // apply. A phrase depends on more than one setting.
-var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": ""}
+var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
@@ -305,7 +305,10 @@ func (p *pager) phrases() map[string]string {
 		}
 	}
 	if p.settings.get("nextPageFlag.ifNotSet").Value == p.settings.get("nextPageFlag.stopOn").Value {
-		out["orMissing"] = " or missing"
+		out["orMissing"] = "is missing or "
+	}
+	if p.dialect == Keboola {
+		out["asNumber"] = ", which counts as 0 if it is missing, null, false or text without a number"
 	}
 	return out
 }

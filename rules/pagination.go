@@ -79,8 +79,9 @@ type pagination struct {
 }
 
 // pagination reads a pagination object by the table of its method. It returns nil if the
-// object cannot be used.
-func (r *reader) pagination(path string, v any) *pagination {
+// object cannot be used. In dialect keboola, any value may be there unless it is required to be
+// an object, and a list is an object without a method.
+func (r *reader) pagination(path string, v any, required bool) *pagination {
 	switches, own := SwitchesOf(r.dialect), *r
 	r = &own
 	r.diags = cmp.Or(r.paging, r.diags)
@@ -89,7 +90,7 @@ func (r *reader) pagination(path string, v any) *pagination {
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		if !switches.OptionalMethod {
+		if _, isList := v.([]any); !switches.OptionalMethod || required && !isList {
 			r.diags.Errorf(diag.Value(path), "want an object, got %s", describe(v))
 		}
 		return nil

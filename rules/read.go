@@ -41,7 +41,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 			continue
 		}
 		s := member(path, f.Name)
-		if written && !f.absent(v) {
+		if written && !f.absent(v, r.dialect) {
 			r.convert(&s, v, f)
 		}
 		if s.Value == nil && !s.Invalid && f.Required {
@@ -89,7 +89,7 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	_, isObject := value.Members(v)
 	switch {
 	case f.Kind == Nested:
-		into.Value = r.pagination(into.path(), v)
+		into.Value = r.pagination(into.path(), v, f.Required)
 		return
 	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
 		return

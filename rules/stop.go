@@ -11,7 +11,7 @@ var sharedStops = []StopRule{
 	{ID: "limitStop.field", Only: Conditions{With("limitStop.field")}, Outcome: Complete,
 		When:    `total.items >= number(at(${limitStop.field}))`,
 		Keboola: `total.items >= phpTotal(at(${limitStop.field}))`,
-		Clause:  "the items read reach ${limitStop.field} of the latest response",
+		Clause:  "the items read reach ${limitStop.field} of the latest response${asNumber}",
 		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"},
 	{ID: "limitStop.absent", Only: Conditions{With("limitStop.field")}, Outcome: Complete,
 		When:    `at(${limitStop.field}) == nil`,
@@ -35,11 +35,11 @@ var sharedStops = []StopRule{
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Keboola: `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,
-		Clause:  "${nextPageFlag.field} is ${nextPageFlag.stopOn}${orMissing}",
+		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",
 		Message: "${nextPageFlag.field} says that page {page} is the last"},
 	{ID: "hasMore", Only: Conditions{With("hasMore")}, Outcome: Complete,
 		When:    `not truthy(at(${hasMore}))`,
-		Clause:  "${hasMore} is false or missing",
+		Clause:  "${hasMore} is missing or counts as false",
 		Message: "${hasMore} says that page {page} is the last"},
 }
 

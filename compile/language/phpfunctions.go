@@ -19,10 +19,10 @@ import (
 // the functions that configurations of the reference implementation may call.
 var phpBuiltins = []function{
 	documented(`phpTruthy(v)`, `phpTruthy("")`, `false`,
-		"dialect keboola: the reference's boolean; \"\" is false too",
+		"dialect keboola: the reference's boolean: nil, false, 0, \"\", \"0\" and [] are false, every other value is true",
 		function{types: types(func(any) bool { return false }), call: unary(php.Truthy)}),
 	documented(`phpEmpty(v)`, `phpEmpty(body.flags)`, `true`,
-		"dialect keboola: the reference's empty value; 0, \"0\" and [] are empty too",
+		"dialect keboola: the reference's empty value: nil, false, 0, \"\", \"0\" or []",
 		function{types: types(func(any) bool { return false }), call: unary(php.Empty)}),
 	documented(`phpInt(v)`, `phpInt("7 items")`, `7`,
 		"dialect keboola: any value as an integer, as the reference converts it",
@@ -31,7 +31,7 @@ var phpBuiltins = []function{
 		"dialect keboola: whether the reference accepts v as a number",
 		function{types: types(func(any) bool { return false }), call: unary(php.IsNumeric)}),
 	documented(`phpTotal(v)`, `phpTotal("3 items")`, `3`,
-		"dialect keboola: v as the reference compares a total with a count",
+		"dialect keboola: v as the reference compares a total with a count: nil, false and a text that does not begin with a number are 0",
 		function{types: types(func(any) any { return nil }), call: unary(php.Number)}),
 	documented(`phpQuery(v)`, `phpQuery("?a=1").a`, `"1"`,
 		"dialect keboola: the parameters of a query string, as the reference parses it",

@@ -45,14 +45,14 @@ func wrap(f float64) int {
 }
 
 // IsNumeric is PHP's is_numeric: a number, or a text that is a number with blanks
-// before it. (Since PHP 8 blanks may follow.)
+// around it. (Before PHP 8, no blanks may follow.)
 func IsNumeric(v any) bool {
 	switch v := v.(type) {
 	case int, int64, float64, json.Number:
 		return true
 	case string:
 		n := scanNumber(v)
-		return n.text != "" && n.rest == ""
+		return n.text != "" && strings.Trim(n.rest, blanks) == ""
 	}
 	return false
 }
@@ -71,8 +71,11 @@ type scanned struct {
 	rest    string // the text after it
 }
 
+// blanks are the characters that may surround a number.
+const blanks = " \t\n\r\v\f"
+
 // numberForm has the groups number, fraction and exponent.
-var numberForm = regexp.MustCompile(`^[ \t\n\r\v\f]*([+-]?(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?)`)
+var numberForm = regexp.MustCompile(`^[` + blanks + `]*([+-]?(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?)`)
 
 // scanNumber finds the longest decimal number at the beginning of a text, after
 // blanks. Hexadecimal numbers, "INF" and digit separators are not numbers.

@@ -25,7 +25,9 @@ func TestTextReadsAsANumber(t *testing.T) {
 		{"2", true, 2, 2},
 		{" 2", true, 2, 2},
 		{"\t\n\r\v\f3", true, 3, 3},
-		{"2 ", false, 2, 2}, // numeric from PHP 8 on
+		{"2 ", true, 2, 2}, // before PHP 8 it was not numeric
+		{"2\n\f ", true, 2, 2},
+		{"2 x", false, 2, 2},
 		{"2.7", true, 2, 2.7},
 		{"-2.7", true, -2, -2.7},
 		{"+5", true, 5, 5},
