@@ -19,24 +19,14 @@ import (
 // hiddenText replaces a secret in recordings.
 const hiddenText = "***"
 
-// isSecret reports whether a parameter is probably a credential. A long value under a
-// usual name of credentials is assumed to be a credential.
+// isSecret reports whether a parameter is probably a credential.
 func isSecret(name, text string) bool {
-	const shortest, long = 4, 16
-	if text == hiddenText && secret.Name(name) { // in a recording
-		return true
-	}
-	switch strings.ToLower(name) {
-	case "auth", "jwt", "pass", "pw", "pwd": // of a parameter, they are nothing else
-		return len(text) >= shortest
-	case "appid", "userkey": // numbers and words are no credentials
-		return secret.Like("key", text)
-	}
-	return secret.Like(name, text) || secret.Issued(text) || secret.Name(name) && len(text) >= long && !strings.ContainsAny(text, " \t\n")
+	return secret.Parameter(name, text) || text == hiddenText && secret.Name(name) // in a recording
 }
 
-// withoutTokens replaces the tokens in the path of an address by inputs: /bot123456:AB…/getUpdates.
-func (r Request) withoutTokens() Request {
+// withoutTokens replaces the tokens in the path of an address by inputs: /bot123456:AB…/getUpdates. It
+// also returns the inputs whose values only look like tokens.
+func (r Request) withoutTokens() (_ Request, guessed []string) {
 	address, rest := r.URL, ""
 	if end := strings.IndexAny(r.URL, "?#"); end >= 0 {
 		address, rest = r.URL[:end], r.URL[end:]
@@ -46,7 +36,8 @@ func (r Request) withoutTokens() Request {
 	inputs := maps.Clone(r.Inputs)
 	for i, segment := range segments {
 		text, err := url.PathUnescape(segment)
-		if err != nil || !strings.Contains(after, "/"+segment) || !secret.Issued(text) {
+		isIssued := secret.Issued(text)
+		if err != nil || !strings.Contains(after, "/"+segment) || !isIssued && !secret.Random(text) {
 			continue
 		}
 		name := "token"
@@ -57,9 +48,12 @@ func (r Request) withoutTokens() Request {
 			inputs = map[string]string{}
 		}
 		segments[i], inputs[name] = "{"+name+"}", text
+		if !isIssued {
+			guessed = value.AppendNew(guessed, name)
+		}
 	}
 	r.URL, r.Inputs = strings.Join(segments, "/")+rest, inputs
-	return r
+	return r, guessed
 }
 
 // withoutSecrets replaces secrets in a body by references to the environment.
@@ -97,7 +91,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		key, text := textproto.CanonicalMIMEHeaderKey(name), strings.Join(header[name], ", ")
-		hides := hidesHeader(name) || secret.Issued(text)
+		hides := secret.Header(name, text)
 		switch {
 		case slices.Contains(noise, key) && (key != "Content-Type" || isOwnType(text)):
 		case strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"): // of HTTP/2, and of browsers
@@ -110,15 +104,6 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 			c.headers = append(c.headers, value.Member{Name: name, Value: text})
 		}
 	}
-}
-
-// hidesHeader reports whether a header is probably a credential. Of headers more names
-// count than of parameters: a mistake costs an environment variable, not a secret.
-func hidesHeader(name string) bool {
-	words := []string{"token", "key", "secret", "signature", "session", "auth", "authentication", "csrf", "xsrf", "pw"}
-	return secret.Name(name) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
-		return slices.Contains(words, word)
-	})
 }
 
 // isOwnType reports whether the engine sends a content type by itself.

@@ -1,7 +1,6 @@
 package detect
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -58,6 +58,7 @@ type detection struct {
 	session   *session
 	userAgent string
 	recorded  bool // whether requests are impossible, because the exchange is recorded
+	partial   bool // whether pages have status 206
 	redactor  *redact.Redactor
 
 	page  *page // the first one
@@ -122,6 +123,12 @@ func fault(class failure.Class, message, hint string) *engine.Error {
 // fetch obtains the first page.
 func (d *detection) fetch(ctx context.Context) error {
 	t := d.run(ctx, candidate{}, 1)
+	if last := d.session.last; last != nil && last.Status == http.StatusPartialContent {
+		_, d.partial = last.rangeOfItems()
+	}
+	if d.partial {
+		t = d.run(ctx, candidate{}, 1)
+	}
 	if d.session.last == nil {
 		return d.explain(t.err)
 	}
@@ -134,8 +141,7 @@ func (d *detection) fetch(ctx context.Context) error {
 	if err != nil {
 		return d.explain(fault(failure.Response, err.Error(), ""))
 	}
-	colons := strings.NewReplacer(":", "%3A") // may be escaped: those in the values of inputs are
-	if first := d.session.known[0]; d.call.typed == nil || colons.Replace(pathOf(d.call.typed)) != colons.Replace(pathOf(first.address)) ||
+	if first := d.session.known[0]; d.call.typed == nil || pathOf(d.call.typed) != pathOf(first.address) ||
 		!sameParams(d.call.typed.Query(), first.address.Query(), []string{d.session.buster}) {
 		d.doubt("The request that was made is not exactly the address: it was %s.", d.hide(first.address.RequestURI()))
 	}
@@ -149,6 +155,12 @@ func (d *detection) fetch(ctx context.Context) error {
 		format += ", compressed with gzip"
 	}
 	d.saw("The response is %s.", format)
+	if d.partial {
+		d.saw("The API answers with status 206 for a part of the list. A run reads such a response as a page because of api.http.ignoreErrors.")
+	}
+	for _, name := range d.call.guessed {
+		d.doubt("A part of the path looks like a key, so it is the input %s, which is a secret. If it is none, write it into the address.", name)
+	}
 	return nil
 }
 
@@ -160,11 +172,15 @@ const needsCredentials = "add credentials, as with detect.Request.Header 'Author
 // explain adds a hint to an error.
 func (d *detection) explain(err error) error {
 	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok {
-		return cmp.Or(err, error(fault(failure.Internal, "there is no response", "")))
-	}
 	if d.session.differs {
-		return fault(failure.Internal, "the address of the recording cannot be written in a configuration", "")
+		return fault(failure.Response, "the request of the recording cannot be written in a configuration",
+			"give the address of the API itself, without the recording")
+	}
+	if !ok && err != nil {
+		return invalid("", "the request cannot be written in a configuration: %v", err)
+	}
+	if !ok {
+		return fault(failure.Response, "there is no response", "give the address of a list")
 	}
 	if d.session.refused {
 		failed = fault(failure.API, "the address redirects too often", "give the address that it redirects to")
@@ -181,9 +197,11 @@ func (d *detection) explain(err error) error {
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+
 			"show it, and can save a HAR file for detect.FromRecording"
 	case last.Status == http.StatusTooManyRequests, limits.Retries(last.Status, last.ResponseHeader):
-		failed.Hint = "try again later"
+		failed.Hint = d.session.later()
 	case last.Status == http.StatusUnauthorized || last.Status == http.StatusForbidden:
 		failed.Hint = needsCredentials
+	case last.Status == http.StatusPartialContent:
+		failed.Hint = "if this is a page of the list, write a configuration by hand and set api.http.ignoreErrors to [206]"
 	case last.Status == http.StatusNotFound:
 		failed.Hint = "check the path of the address"
 	case last.Status == http.StatusMethodNotAllowed:
@@ -245,7 +263,8 @@ func (d *detection) advise(format string, args ...any) {
 	d.Advice = append(d.Advice, fmt.Sprintf(format, args...))
 }
 
-// hide returns a text without secrets, and without bytes that are no text.
+// hide returns a text without secrets, and without bytes that are no text. Parameters of addresses in
+// the text are hidden by their names, and tokens of well-known services by their form.
 func (d *detection) hide(text string) string {
-	return d.redactor.String(strings.ToValidUTF8(text, "\uFFFD"))
+	return secret.ReplaceIssued(d.redactor.URL(strings.ToValidUTF8(text, "\uFFFD")), hiddenText)
 }

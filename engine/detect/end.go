@@ -2,9 +2,13 @@ package detect
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
@@ -30,9 +34,15 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if _, given := t.pagination.Get("limitStop"); given {
 		return t
 	}
-	withTotal := func(c *candidate) { c.pagination = c.pagination.With("limitStop", object("field", f.String())) }
+	withTotal := func(c *candidate) {
+		if f.header != "" {
+			c.pagination = withRule(c.pagination, fmt.Sprintf("total.items >= number(%s)", f.expression()))
+			return
+		}
+		c.pagination = c.pagination.With("limitStop", object("field", f.String()))
+	}
 	with := d.vary(ctx, t, len(t.pages), withTotal)
-	if len(with.pages) < len(t.pages) {
+	if with.obtained() < t.obtained() {
 		return t
 	}
 	if t.kind != indexSign && t.kind != numberSign {
@@ -108,7 +118,7 @@ func (t *trial) rules() []string {
 	return slices.DeleteFunc(slices.Clone(t.StoppedBy), func(id string) bool { return strings.HasPrefix(id, "option.") })
 }
 
-// lookFurther obtains a third page if the second one may be the last.
+// lookFurther obtains a third page, unless the second one is known to be far from the end.
 func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 	if d.recorded { // the further pages cost no request
 		longer := d.vary(ctx, t, len(d.session.known)+1, nil)
@@ -116,48 +126,95 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 			return longer
 		}
 	}
-	if t.err != nil || len(t.pages) > 2 || !d.nearEnd(t) {
+	if t.err != nil || len(t.pages) > 2 || d.isFar(t) {
 		return t
-	}
-	if t.kind == keySign && d.size.asked != 0 && d.size.asked == len(t.pages[0].items) { // its method can end with a short page
-		with := d.vary(ctx, t, len(t.pages), func(c *candidate) {
-			c.values["shortEnds"], c.values["limit"] = true, d.size.asked
-			c.fill(c.hypothesis.pagination)
-		})
-		if with.ended {
-			d.doubt("That a page with fewer than %d items is the last was not proved. Without shortPageEnds an empty page is.", d.size.asked)
-			return with
-		}
 	}
 	longer := d.vary(ctx, t, 3, nil)
 	switch {
-	case longer.refused:
+	case len(longer.pages) < 3 && !longer.ended:
+		if short := d.endShort(ctx, t); short != nil {
+			return short
+		}
+		if !longer.refused {
+			t.beyond = failureOf("third", longer.err)
+			d.adviseStop(t, longer.err)
+		}
 		return t
-	case longer.ended && !longer.pages[len(longer.pages)-1].again:
-		return longer
-	case len(longer.pages) < 3:
-		t.beyond = "the third page could not be obtained (" + failureOf(longer.err) + ")"
+	case longer.pages[len(longer.pages)-1].again:
+		t.beyond = "the third page is the second one again. A run stops there, but the API may have cut the list off"
 		return t
-	case len(longer.pages[2].items) > 0:
+	case longer.ended, len(longer.pages[2].items) > 0:
 		return longer
 	case t.ends == nil:
-		t.beyond = "the third page is empty or the second one again, and nothing says that it is the last"
+		t.beyond = "the third page is empty, and nothing says that it is the last"
 		return t
+	case !longer.stays():
+		longer.beyond = "page 3 is empty, but it has another value for the next page, so a run goes on. " +
+			"If an empty page ends the list, add the stopping rule count == 0"
+		return longer
 	}
 	with := d.vary(ctx, t, 3, func(c *candidate) { c.pagination = withRule(c.pagination, "count == 0") })
-	d.saw("Page 3 is empty, but still has a value for the next page: an empty page ends the list.")
+	d.saw("Page 3 is empty, and has the same value for the next page as the page before: an empty page ends the list.")
 	return with
 }
 
-// nearEnd reports whether the next page is probably the last.
-func (d *detection) nearEnd(t *trial) bool {
-	first, last := len(t.pages[0].items), len(t.pages[len(t.pages)-1].items)
-	if _, total, ok := d.page.hint(apinames.HintTotal, above(first)); ok && t.obtained()+first >= total {
-		return true
+// adviseStop advises what to do if the API answers with an error after its last page.
+func (d *detection) adviseStop(t *trial, err error) {
+	failed, ok := errors.AsType[*engine.Error](err)
+	counts := t.kind == indexSign || t.kind == numberSign || t.kind == pathSign
+	if ok && counts && failed.Status >= 400 && failed.Status < 500 && failed.Status != http.StatusTooManyRequests {
+		d.advise(`If status %[1]d is the end of the list, add this to the pagination: `+
+			`"onError": [{"when": "status == %[1]d and page > 1", "do": "stop"}].`, failed.Status)
 	}
-	x := t.pages[len(t.pages)-1].exchange
-	next := x.link("next")
-	return last < first || next != nil && next == x.link("last")
+}
+
+// endShort returns the trial with shortPageEnds if that ends its list, and nil otherwise.
+func (d *detection) endShort(ctx context.Context, t *trial) *trial {
+	if t.kind != keySign || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
+		return nil
+	}
+	with := d.vary(ctx, t, len(t.pages), func(c *candidate) {
+		c.values["shortEnds"], c.values["limit"] = true, d.size.asked
+		c.fill(c.hypothesis.pagination)
+	})
+	if !with.ended {
+		return nil
+	}
+	d.doubt("That a page with fewer than %d items is the last was not proved. Without shortPageEnds an empty page is.", d.size.asked)
+	return with
+}
+
+// stays reports whether the last page has the same token as the page before it.
+func (t *trial) stays() bool {
+	pages, place := t.decoded(), textOf(t.values["at"])
+	if len(pages) < 2 {
+		return false
+	}
+	one, two := pages[len(pages)-2].at(place), pages[len(pages)-1].at(place)
+	return textOf(one) != "" && textOf(one) == textOf(two)
+}
+
+// isFar reports whether the response says that the page after the second one is not the last.
+func (d *detection) isFar(t *trial) bool {
+	latest := t.decoded()
+	if len(latest) == 0 {
+		return false
+	}
+	same := func(kind apinames.HintKind, ok check) (n int, found bool) {
+		_, n, found = d.page.hint(kind, ok)
+		_, _, again := latest[len(latest)-1].hint(kind, exactly(n))
+		return n, found && again
+	}
+	first := len(t.pages[0].items)
+	if total, ok := same(apinames.HintTotal, above(first)); ok {
+		return t.obtained()+first < total
+	}
+	if pages, ok := same(apinames.HintPages, above(1)); ok {
+		return pages > len(t.pages)+1
+	}
+	x := latest[len(latest)-1]
+	last := x.link("last")
+	return last != nil && last != x.link("next")
 }
 
 // endOf states how the list ends, as far as it is known.
@@ -171,5 +228,8 @@ func (d *detection) endOf(t *trial) string {
 		return "It is assumed that the last page has no value for a next one, as most APIs do it. " +
 			"If it has one, the run ends with a warning or an error."
 	}
-	return "It is assumed that the API answers with an empty page or a short one after the last item."
+	if _, short := t.pagination.Get("limit"); t.kind == indexSign && short {
+		return "It is assumed that the last page has fewer items than the others, or none."
+	}
+	return "It is assumed that an empty page follows the last one."
 }

@@ -1,9 +1,10 @@
 package detect
 
 import (
+	"fmt"
 	"slices"
+	"strconv"
 
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -11,41 +12,70 @@ import (
 // A flag is a value that says whether there is more, with the setting that reads it.
 type flag struct {
 	fact
-	setting string // key of the pagination
+	more    bool   // whether it says that there is more
+	setting string // key of the pagination; empty if the flag does not say that there is more
 	value   any    // its value
 }
 
 // says describes the flag on the first page.
 func (f fact) says() string { return f.String() + " is " + value.Preview(f.value) }
 
-// flagOf returns the first value of a page that says whether there is more, or nil if the page has
-// no value with a clear meaning.
-func flagOf(p *page) *flag {
-	rule := func(f fact, end string) *flag {
-		return &flag{f, "stopRules", rules.FormatPath("body", f.path) + end}
-	}
-	for _, f := range p.hints(apinames.HintMore) {
-		switch f.value {
-		case true:
-			return &flag{f, "hasMore", f.String()}
-		case "true":
-			return rule(f, ` == "false"`)
+// flags returns the values of a page that say whether there is more, those nearest to the root first.
+func (p *page) flags() []flag {
+	var out []flag
+	for _, f := range p.facts {
+		kind, ambiguous := apinames.FlagKind(f.name()), apinames.CountsToo(f.name())
+		flagged, ok := apinames.Flag(f.value, ambiguous)
+		if !ok || kind == "" || apinames.Alike(f.name(), "incompleteresults") { // which is about the search, not the page
+			continue
 		}
-	}
-	for _, f := range p.hints(apinames.HintLast) {
-		switch {
-		case f.value == false && len(f.path) == 1:
-			return &flag{f, "nextPageFlag", object("field", f.name(), "stopOn", true, "ifNotSet", false)}
-		case f.value == false:
-			return rule(f, " == true")
+		if one := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); one.more {
+			one.setting, one.value = settingOf(f, kind)
+			out = append(out, one)
+		} else if !ambiguous { // "complete" may be that of the request
+			out = append(out, one)
 		}
 	}
 	for _, f := range p.named(apinames.Pending()...) {
-		switch n, ok := number(f.value); {
-		case ok && n > 0 && len(f.path) == 1:
-			return &flag{f, "nextPageFlag", object("field", f.name(), "stopOn", false)}
-		case ok && n > 0:
-			return rule(f, " == 0")
+		if n, ok := number(f.value); ok && n > 0 {
+			one := flag{fact: f, more: true, setting: "nextPageFlag", value: object("field", f.name(), "stopOn", false)}
+			if len(f.path) > 1 {
+				one.setting, one.value = "stopRules", f.expression()+" == 0"
+			}
+			out = append(out, one)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b flag) int { return len(a.path) - len(b.path) })
+	return out
+}
+
+// settingOf returns the key of the pagination that reads a flag, and its value. The flag says that there
+// is more.
+func settingOf(f fact, kind apinames.HintKind) (key string, setting any) {
+	text := textOf(f.value)
+	_, err := strconv.ParseFloat(text, 64)
+	isWord := f.value == text && err != nil // the specification's boolean of a word is true
+	at := f.expression()
+	switch {
+	case kind == apinames.HintMore && isWord:
+		return "stopRules", at + " != " + strconv.Quote(text)
+	case kind == apinames.HintMore:
+		return "hasMore", f.String()
+	case isWord:
+		return "stopRules", fmt.Sprintf("%s != nil and %s != %q", at, at, text)
+	case len(f.path) == 1:
+		return "nextPageFlag", object("field", f.name(), "stopOn", true, "ifNotSet", false)
+	case f.value == false:
+		return "stopRules", at + " == true"
+	}
+	return "stopRules", "truthy(" + at + ")"
+}
+
+// flagOf returns the first value of a page that says that there is more, or nil.
+func flagOf(p *page) *flag {
+	for _, f := range p.flags() {
+		if f.more {
+			return &f
 		}
 	}
 	return nil

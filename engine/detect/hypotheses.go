@@ -76,8 +76,9 @@ var (
 // chooses the items of a page first and leaves out some of them afterwards.
 var shortPages = hypothesis{
 	id: "item-index-short-pages", kind: indexSign, names: apinames.ItemIndexes(), params: []string{"offset"},
-	pagination: expression("count == 0", object("params", object("${param}", "${first} + page * ${limit}"))),
-	says:       "${param} is the index of the first item of a page",
+	pagination: append(expression("count == 0", object("params", object("${param}", "${first} + page * limit"))),
+		value.Member{Name: "limit", Value: "${limit}"}, value.Member{Name: "limitParam", Value: "${limitParam}"}),
+	says: "${param} is the index of the first item of a page",
 }
 
 // hypotheses is the table of signs, explicit ones first. The first whose second page proves it
@@ -137,6 +138,8 @@ var hypotheses = []hypothesis{
 	several("s3-versions", []string{"NextKeyMarker", "NextVersionIdMarker"}, []string{"key-marker", "version-id-marker"}),
 
 	// Tokens. The names are keys of responses; the parameters are the names that well-known APIs use.
+	// The first row is for all other names; see [apinames.Following].
+	token(nil),
 	token([]string{"nextPageToken", "NextPageToken"}, "pageToken", "nextPageToken", "page_token"),
 	token([]string{"next_page_token"}, "page_token", "pageToken", "next_page_token"),
 	token([]string{"nextCursorMark"}, "cursorMark"),
@@ -155,7 +158,8 @@ var hypotheses = []hypothesis{
 	token([]string{"continue"}, "continue"),
 	token([]string{"nextPage", "next_page", "next"}, "page", "cursor", ""),
 	token([]string{"nextLink", "next_page_id", "nextPageId", "nextKey", "next_key", "next_id", "nextId"}, "", "cursor", "after"),
-	token([]string{"cursor", "page_token", "pageToken", "scroll_param", "scroll_id", "scrollId"}, ""),
+	token([]string{"cursor"}, "", "after"),
+	token([]string{"page_token", "pageToken", "scroll_param", "scroll_id", "scrollId"}, ""),
 	token([]string{"last_id", "lastId"}, "after", "after_id", "starting_after"),
 	token([]string{"last_seq"}, "since"),
 	textToken([]string{"offset"}, "offset"),
@@ -233,7 +237,7 @@ var hypotheses = []hypothesis{
 	{
 		id: "last-key", kind: keySign, params: []string{"starting_after", "after", "since_id"},
 		pagination: keysetPagination, weak: true,
-		says: "there is more, but no link and no token: the next page may begin after the ${idKey} of the last item",
+		says: "no response has a link or a token: the next page may begin after the ${idKey} of the last item",
 	},
 	{
 		id: "last-key-descending", kind: keySign, params: []string{"before", "max_id"}, descending: true,

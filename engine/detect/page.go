@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,10 +59,31 @@ func (p path) isNamed(name string) bool {
 	return p.name() == name || len(ending) <= len(p) && slices.Equal(ending, p[len(p)-len(ending):])
 }
 
-// A fact is a value in a response.
+// A fact is a value in a response, or in a header of it.
 type fact struct {
 	path
-	value any
+	value  any
+	header string // name of the header; empty for a value in the body
+}
+
+// String returns where the value is.
+func (f fact) String() string {
+	if f.header != "" {
+		return f.header
+	}
+	return f.path.String()
+}
+
+// expression returns an expression for the value.
+func (f fact) expression() string {
+	switch f.header {
+	case "":
+	case contentRange:
+		return fmt.Sprintf(`split(header(%q), "/")[1]`, f.header)
+	default:
+		return fmt.Sprintf("header(%q)", f.header)
+	}
+	return rules.FormatPath("body", f.path)
 }
 
 // A list is a list in a response that may be that of the items. Its path is written as
@@ -173,7 +195,7 @@ func (p *page) collect(v any, at path) {
 	}
 	items, isList := v.([]any)
 	if len(at) > 0 && !isList {
-		p.facts = append(p.facts, fact{at, v})
+		p.facts = append(p.facts, fact{path: at, value: v})
 	}
 	if object, ok := v.(value.Object); ok {
 		for _, m := range object {
@@ -240,6 +262,16 @@ func (p *page) list(at path) []any {
 	return nil
 }
 
+// at returns the value at a place that a fact states, or nil.
+func (p *page) at(place string) any {
+	for _, f := range p.facts {
+		if f.String() == place {
+			return f.value
+		}
+	}
+	return nil
+}
+
 // named returns the facts under one of the names, those nearest to the root first. A name
 // with a dot is the end of a path.
 func (p *page) named(names ...string) []fact {
@@ -253,7 +285,7 @@ func (p *page) named(names ...string) []fact {
 	return out
 }
 
-// hints returns the facts of a kind, those nearest to the root first.
+// hints returns the facts of a kind, those nearest to the root first, and headers last.
 func (p *page) hints(kind apinames.HintKind) []fact {
 	var out []fact
 	for _, f := range p.facts {
@@ -262,8 +294,38 @@ func (p *page) hints(kind apinames.HintKind) []fact {
 		}
 	}
 	slices.SortStableFunc(out, func(a, b fact) int { return len(a.path) - len(b.path) })
+	for _, h := range apinames.HintHeaders() {
+		if text := p.ResponseHeader.Get(h.Name); text != "" && h.Kind == kind {
+			out = append(out, fact{header: h.Name, value: numberOr(text)})
+		}
+	}
+	if total, ok := p.rangeOfItems(); ok && kind == apinames.HintTotal {
+		out = append(out, fact{header: contentRange, value: numberOr(total)})
+	}
 	return out
 }
+
+// numberOr returns an integer that a text holds, or the text.
+func numberOr(text string) any {
+	if n, ok := number(text); ok {
+		return n
+	}
+	return text
+}
+
+// rangeOfItems returns the total of a range that is one of items: 0-9/25, items 0-9/25 or 0-9/*. It
+// reports false if there is no such range.
+func (x *exchange) rangeOfItems() (total string, ok bool) {
+	m := contentRanges.FindStringSubmatch(x.ResponseHeader.Get(contentRange))
+	if m == nil || strings.EqualFold(m[1], "bytes") {
+		return "", false
+	}
+	return m[2], true
+}
+
+const contentRange = "Content-Range"
+
+var contentRanges = regexp.MustCompile(`^(?:([\w-]+) )?(?:[0-9]+-[0-9]+|\*)/([0-9]+|\*)$`)
 
 // previous returns where a response points to an earlier page; empty: nowhere.
 func (p *page) previous() string {
@@ -272,8 +334,8 @@ func (p *page) previous() string {
 			return "The Link header"
 		}
 	}
-	for _, f := range p.named(apinames.Previous()...) {
-		if text := textOf(f.value); text != "" && text != "0" && f.value != false {
+	for _, f := range p.facts {
+		if text := textOf(f.value); apinames.AlikeAny(f.name(), apinames.Previous()) && text != "" && text != "0" && f.value != false {
 			return f.String()
 		}
 	}

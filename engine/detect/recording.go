@@ -3,6 +3,7 @@ package detect
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -47,9 +48,9 @@ func FromRecording(ctx context.Context, r *recording.Recording, address string) 
 		}
 	}
 	d := &detection{call: c, session: s, redactor: redact.New(c.secrets()), recorded: true}
-	d.saw("The recording has %s of %s %s.", value.Counted(len(best.exchanges), "page"), best.exchanges[0].Method, d.hide(best.place))
+	d.saw("The recording has %s.", best.describe(d))
 	for _, other := range series[1:min(len(series), 6)] {
-		d.saw("It also has %s of %s %s.", value.Counted(len(other.exchanges), "page"), other.exchanges[0].Method, d.hide(other.place))
+		d.saw("It also has %s.", other.describe(d))
 	}
 	return d.detect(ctx)
 }
@@ -60,6 +61,12 @@ type series struct {
 	exchanges []*exchange
 	pages     map[string]bool // the items of each page
 	items     int
+}
+
+// describe describes a series without the tokens in its address.
+func (s *series) describe(d *detection) string {
+	place, _ := Request{URL: s.place}.withoutTokens()
+	return fmt.Sprintf("%s of %s %s", value.Counted(len(s.exchanges), "page"), s.exchanges[0].Method, d.hide(place.URL))
 }
 
 // request returns the request for the first page.
@@ -77,7 +84,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 	slices.SortStableFunc(exchanges, func(a, b recording.Exchange) int { return a.Started.Compare(b.Started) })
 	for _, recorded := range exchanges {
 		x := exchangeOf(recorded)
-		if x == nil || x.Status != http.StatusOK || !strings.HasPrefix(recorded.URL, address) {
+		if x == nil || x.Status != http.StatusOK && x.Status != http.StatusPartialContent || !strings.HasPrefix(recorded.URL, address) {
 			continue
 		}
 		page, err := readPage(x)

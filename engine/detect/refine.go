@@ -2,10 +2,12 @@ package detect
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -16,7 +18,7 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 	t = d.settleBase(ctx, t)
 	t = d.addFlag(ctx, t)
 	t = d.findEnd(ctx, t)
-	d.doubtStart(t)
+	d.doubtStart(ctx, t)
 	d.doubtSize(t)
 	d.doubtLink(t)
 	for _, f := range t.Findings {
@@ -58,10 +60,10 @@ func (t *trial) repeats() bool {
 	return t.pages[1].again || len(items) > 0 && overlap(t.pages[0].items, items) == len(items)
 }
 
-// addFlag adds the flag that says that there is more, unless the end of the list is
-// stated otherwise.
+// addFlag adds the flag that says that there is more, unless the pagination has it or the number of
+// pages already.
 func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
-	if d.flag == nil || t.statesEnd() {
+	if d.flag == nil || t.pagesKnown || t.kind == connectionSign || t.kind == linkFlagSign {
 		return t
 	}
 	with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, d.flag) })
@@ -91,31 +93,50 @@ func (d *detection) factOf(t *trial, f *flag) string {
 }
 
 // doubtStart doubts that the address is that of the first page.
-func (d *detection) doubtStart(t *trial) {
+func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	if at := d.page.previous(); at != "" {
 		d.doubt("%s points to a page before this one, so the address may not be that of the first page: what is before it is not read.", at)
 	}
 	for _, name := range slices.Concat(apinames.PageNumbers(), apinames.ItemIndexes()) {
 		isSize := slices.Contains(apinames.PageSizes(), name)
-		if _, n, ok := d.call.param(name); ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != name {
-			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", name, n)
+		at, n, ok := d.call.param(name)
+		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != at.name() {
+			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", at.name(), n)
 		}
 	}
 	n, counted := t.values["first"].(int)
 	_, _, given := d.call.param(textOf(t.values["param"]))
 	if given && counted && n == 1 && t.kind == numberSign && !d.recorded && !d.allRead(t) {
-		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", t.values["param"])
+		d.settleStart(ctx, t)
 	}
 	if counted && n > 1 {
 		d.doubt("The address begins at %s=%d: items before that are not read.", t.values["param"], n)
 	}
 }
 
+// settleStart finds out whether there is a page numbered 0 before that of the address, if a request is left.
+func (d *detection) settleStart(ctx context.Context, t *trial) {
+	param := textOf(t.values["param"])
+	c := candidate{hypothesis: t.hypothesis}
+	c.pagination = expression("count == 0", object(when(t.post, "body", "params"), object(param, "0")))
+	before := d.run(ctx, c, 2)
+	d.judge(before)
+	failed, _ := errors.AsType[*engine.Error](before.err)
+	switch {
+	case before.proof == proven:
+		d.doubt("The page numbered 0 has items, too, which the configuration does not read. To read them, begin at %s=0.", param)
+	case before.repeats(), before.proof == emptyPage, failed != nil && failed.Status >= 400 && !before.transient:
+		d.saw("Pages are counted from 1: the page numbered 0 has no other items.")
+	default:
+		d.doubt("The address begins at %s=1. If the API counts pages from 0, the page numbered 0 is missing.", param)
+	}
+}
+
 // allRead reports whether a total, or a number of pages, says that all was read.
 func (d *detection) allRead(t *trial) bool {
 	_, _, items := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
-	_, _, pages := d.page.hint(apinames.HintPages, func(n int) bool { return n >= len(t.pages) })
-	return t.ended && items || pages
+	_, _, pages := d.page.hint(apinames.HintPages, exactly(len(t.pages)))
+	return t.ended && (items || pages && len(t.pages[len(t.pages)-1].items) > 0)
 }
 
 // doubtSize doubts a page size that the API does not honour.
@@ -140,7 +161,7 @@ func (d *detection) doubtLink(t *trial) {
 	var missing []string
 	for _, m := range d.call.params {
 		name := strings.TrimPrefix(m.Name, "#")
-		if !u.Query().Has(name) && !slices.Contains(apinames.PageSizes(), name) && u.Path == d.page.address.Path && !d.opaque(u) {
+		if !u.Query().Has(name) && !apinames.AlikeAny(name, apinames.PageSizes()) && u.Path == d.page.address.Path && !d.opaque(u) {
 			missing = append(missing, name)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -38,23 +39,50 @@ func (c *call) query() string {
 	return text
 }
 
-// param returns an integer parameter of the request: of the address or, at any depth, of
-// a JSON body.
-func (c *call) param(name string) (at path, n int, ok bool) { return c.find(c.params, nil, name) }
-
-func (c *call) find(o value.Object, above path, name string) (path, int, bool) {
-	for _, m := range o {
-		at := above.child(m.Name)
-		if n, isNumber := number(m.Value); isNumber && m.Name == name {
-			return at, n, true
-		}
-		if inner, isObject := m.Value.(value.Object); isObject && c.isJSON() {
-			if at, n, ok := c.find(inner, at, name); ok {
-				return at, n, true
-			}
+// param returns an integer parameter of the request that has a name in any spelling: of the address
+// or, at any depth, of a JSON body.
+func (c *call) param(name string) (at path, n int, ok bool) {
+	for _, f := range c.numbers() {
+		if apinames.Alike(f.name(), name) {
+			n, _ = number(f.value)
+			return f.path, n, true
 		}
 	}
 	return nil, 0, false
+}
+
+// numbers returns the integer parameters of the request.
+func (c *call) numbers() []fact {
+	var found []fact
+	var search func(o value.Object, above path)
+	search = func(o value.Object, above path) {
+		for _, m := range o {
+			inner, isObject := m.Value.(value.Object)
+			if _, isNumber := number(m.Value); isNumber {
+				found = append(found, fact{path: above.child(m.Name), value: m.Value})
+			} else if isObject && c.isJSON() {
+				search(inner, above.child(m.Name))
+			}
+		}
+	}
+	search(c.params, nil)
+	return found
+}
+
+// declaredInteger matches the declaration of a variable in a query of GraphQL.
+var declaredInteger = regexp.MustCompile(`\$(\w+)\s*:\s*Int\b`)
+
+// unset returns the variable of the query that has one of the names in any spelling, is an integer, and
+// has no value. It returns "" if there is none.
+func (c *call) unset(names []string) string {
+	variables, _ := c.body.Get("variables")
+	given, _ := variables.(value.Object)
+	for _, m := range declaredInteger.FindAllStringSubmatch(c.query(), -1) {
+		if _, ok := given.Get(m[1]); !ok && apinames.AlikeAny(m[1], names) {
+			return m[1]
+		}
+	}
+	return ""
 }
 
 // Secrets returns the values in a request that must not be printed.
@@ -97,6 +125,7 @@ type call struct {
 	env            map[string]string
 	inputs         []string
 	values         map[string]string
+	guessed        []string     // inputs for parts of the path that look like tokens
 	body           value.Object // values of the JSON body
 	typed          *url.URL     // the address with the values of the inputs
 }
@@ -108,8 +137,8 @@ var braces = regexp.MustCompile(`\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
 // newCall checks a request and splits it.
 func newCall(r Request) (*call, error) {
-	r = r.withoutTokens()
-	c := &call{env: map[string]string{}, values: r.Inputs}
+	r, guessed := r.withoutTokens()
+	c := &call{env: map[string]string{}, values: r.Inputs, guessed: guessed}
 	text := braces.ReplaceAllStringFunc(r.URL, func(found string) string {
 		name := strings.Trim(found, "{}")
 		c.inputs = value.AppendNew(c.inputs, name)

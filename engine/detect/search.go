@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -41,6 +42,9 @@ func (d *detection) search(ctx context.Context) *trial {
 			if v, ok := d.shifted(t); ok {
 				d.saw("The page at index %d begins with the last item of the first page, so items are counted from 1.", len(d.items.items))
 				queue = slices.Insert(queue, 1, v)
+			} else if v, ok := d.asIndex(t); ok {
+				d.saw("The page at %s begins with the second item of the first page, so it is the index of an item.", v.sent())
+				queue = slices.Insert(queue, 1, v)
 			} else if v, ok := d.withoutParams(t); ok {
 				at := slices.IndexFunc(queue[1:], func(c candidate) bool { return c.score < v.score })
 				queue = slices.Insert(queue, cmp.Or(at+1, len(queue)), v)
@@ -51,7 +55,7 @@ func (d *detection) search(ctx context.Context) *trial {
 			}
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
-				d.advise("Try again later: %s.", t.why)
+				d.advise("%s: %s.", upper(d.session.later()), t.why)
 				return d.fallBack(t)
 			}
 		}
@@ -81,8 +85,11 @@ func (c candidate) sentence() string {
 	if text == "" || strings.HasPrefix(c.says, "${") {
 		return text
 	}
-	return strings.ToUpper(text[:1]) + text[1:]
+	return upper(text)
 }
+
+// upper returns a text, which is not empty, with a capital first letter.
+func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // describe describes the sign of a trial, and how the second page has proved it.
 func (d *detection) describe(t *trial) string {
@@ -104,10 +111,10 @@ func (d *detection) reportFailed(failed []*trial, proved *trial) {
 			text += " (sent as " + t.guess + ")"
 		}
 		settled := proved != nil && t.values["at"] == proved.values["at"] && proved.values["at"] != nil
-		if t.score > blind && !settled {
+		if t.score > blind+besideSize && !settled {
 			d.doubt("%s, but %s.", text, d.hide(t.why))
 		} else {
-			d.saw("Tried in vain: %s: %s.", text, d.hide(t.why))
+			d.saw("Tried without success: %s: %s.", text, d.hide(t.why))
 		}
 	}
 }
@@ -124,6 +131,34 @@ func (d *detection) shifted(t *trial) (candidate, bool) {
 	return c, c.pagination != nil
 }
 
+// asIndex returns a candidate that takes a number for the index of an item. It is tried after a candidate
+// that took it for the number of a page and obtained all items of the first page again, except for the first.
+func (d *detection) asIndex(t *trial) (candidate, bool) {
+	first, _ := t.values["first"].(int)
+	const fewest = 3 // items of a page of which all but one are more than chance
+	if t.kind != numberSign || t.post || first > 1 || len(t.pages) < 2 || len(t.pages[0].items) < fewest ||
+		overlap(t.pages[0].items, t.pages[1].items) != len(t.pages[0].items)-1 {
+		return candidate{}, false
+	}
+	for _, h := range hypotheses {
+		if h.kind != indexSign || h.post {
+			continue
+		}
+		c := d.counted(h, echoed, textOf(t.values["param"]), first)[0]
+		c.hypothesis, c.guess = h, t.guess
+		if c = d.complete(c); c.pagination != nil {
+			return c, true
+		}
+	}
+	return candidate{}, false
+}
+
+// sent returns the first value that a candidate sends after the first page: offset=1.
+func (c candidate) sent() string {
+	first, _ := c.values["first"].(int)
+	return fmt.Sprintf("%s=%d", textOf(c.values["param"]), first+1)
+}
+
 // withoutParams returns a candidate that sends a token without the other parameters of the job,
 // after an API has refused them together.
 func (d *detection) withoutParams(t *trial) (candidate, bool) {
@@ -136,8 +171,8 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 	c.alone, c.values, c.score = true, maps.Clone(c.values), echoed-1
 	c.values["endpoint"] = d.call.endpoint
 	params := value.Object{}
-	if v, ok := d.call.params.Get(d.size.param); ok {
-		params = params.With(d.size.param, v)
+	if _, ok := d.call.params.Get(d.size.param); ok { // the job has the number
+		params = params.With(d.size.param, object("expr", rules.FormatPath("job.params", path{d.size.param})))
 	}
 	c.values["params"] = params
 	c.pagination, ok = fill(scroll, c.values).(value.Object)
@@ -170,6 +205,15 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.saw("The response says that the list ends with this page.")
 		d.doubt("Only one page was seen, so it is not known how longer lists are paged.")
 		d.smaller(true)
+	case d.pointer() != "":
+		d.doubt("%s has a value, so the list probably has more items than this page, but nothing brought a second page. "+
+			"The configuration reads the first page only.", d.pointer())
+		d.advise(lookUp)
+	case d.counts():
+		f, n, _ := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+		d.doubt("%s is %d, as many items as the page has. It may count the page, and not the list. The configuration reads one page.",
+			f.String(), n)
+		d.smaller(false)
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
 		if d.session.made > 1 { // the parameters that were tried are not those of the API
@@ -178,6 +222,51 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.smaller(false)
 	}
 	return nil
+}
+
+// pointer returns where the response has a value that leads to another page by its name; empty: nowhere.
+func (d *detection) pointer() string {
+	for _, f := range d.page.facts {
+		if object, isObject := f.value.(value.Object); isObject {
+			f.value, _ = object.Get("href")
+		}
+		_, isFlag := f.value.(bool)
+		if text := textOf(f.value); pointsOn(f.path, isNumber(text)) && !isFlag && !slices.Contains([]string{"", "0", "-1"}, text) {
+			return f.String()
+		}
+	}
+	for _, h := range d.page.hints(apinames.HintNext) {
+		if h.header != "" {
+			return h.header
+		}
+	}
+	if d.page.link("next") != nil {
+		return "The Link header"
+	}
+	return ""
+}
+
+// pointsOn reports whether the value at a path leads to another page by its name.
+func pointsOn(at path, isNumber bool) bool {
+	if _, names := apinames.Following(at.name()); names || apinames.IsNext(at.name()) {
+		return true
+	}
+	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}
+	return slices.ContainsFunc(hypotheses, func(h hypothesis) bool {
+		return slices.Contains(kinds, h.kind) && slices.ContainsFunc(h.names, at.isNamed) && !(isNumber && h.textOnly)
+	})
+}
+
+func isNumber(text string) bool {
+	_, ok := number(text)
+	return ok
+}
+
+// counts reports whether the response has a number that is that of the items of the page, and may be
+// that of the list.
+func (d *detection) counts() bool {
+	_, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
+	return ok
 }
 
 // adviseUnproved advises how a pagination can be proved.

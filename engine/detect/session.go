@@ -2,6 +2,7 @@ package detect
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"io"
 	"maps"
@@ -59,8 +60,9 @@ type session struct {
 	left   int // requests that may still be made
 	made   int
 	known  []*exchange
-	buster string // parameter that only defeats caches, so that it is not compared; may be empty
-	replay        // replay of the current run
+	buster string        // parameter that only defeats caches, so that it is not compared; may be empty
+	wait   time.Duration // what the latest response that limits requests has asked for; 0: nothing
+	replay               // replay of the current run
 }
 
 // A replay describes the requests of one run.
@@ -128,8 +130,12 @@ func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 		return nil, err
 	}
 	defer response.Body.Close()
-	if wait, limited := limits.Retry.RequestedWait(response.Header, time.Now()); limited && wait <= longestWait && s.left > 0 &&
-		limits.Retries(response.StatusCode, response.Header) {
+	wait, limited := limits.Retry.RequestedWait(response.Header, time.Now())
+	limited = limited && limits.Retries(response.StatusCode, response.Header)
+	if s.wait = 0; limited {
+		s.wait = wait
+	}
+	if limited && wait <= longestWait && s.left > 0 {
 		if err := transport.SystemClock.Sleep(r.Context(), wait); err != nil {
 			return nil, err
 		}
@@ -147,6 +153,14 @@ func (s *session) send(r *http.Request, x *exchange) (*http.Response, error) {
 	return s.serve(x, r), nil
 }
 
+// later says when to try again after a response that limits requests.
+func (s *session) later() string {
+	if s.wait == 0 {
+		return "try again later"
+	}
+	return "try again after " + s.wait.Round(time.Second).String() + ", for which the API asks"
+}
+
 // serve answers a request with a response that is known.
 func (s *session) serve(x *exchange, r *http.Request) *http.Response {
 	s.last, s.served[x] = x, true
@@ -161,11 +175,10 @@ func (x *exchange) isFor(asked *exchange, ignored ...string) bool {
 		(bytes.Equal(x.Body, asked.Body) || sameParams(bodyParams(x.Body), bodyParams(asked.Body), ignored))
 }
 
+// pathOf returns the path of an address. Colons are not escaped: those in the values of inputs are in
+// requests.
 func pathOf(u *url.URL) string {
-	if path := u.EscapedPath(); path != "" {
-		return path
-	}
-	return "/"
+	return cmp.Or(strings.NewReplacer("%3A", ":", "%3a", ":").Replace(u.EscapedPath()), "/")
 }
 
 // sameParams compares parameters, except for the ignored ones.

@@ -38,6 +38,7 @@ const (
 	echoed     = 75 // the response repeats the parameter
 	keyGuess   = 60
 	blind      = 50
+	besideSize = 3  // bonus of a parameter that APIs have next to that of the page size
 	otherKey   = 12 // penalty for each later name of the key of an item
 	nextGuess  = 6  // penalty for each later name of a parameter
 )
@@ -46,7 +47,8 @@ const (
 func (d *detection) candidates() []candidate {
 	var all []candidate
 	for _, h := range hypotheses {
-		if h.post && !d.call.isJSON() || d.call.isGraphQL() && h.kind != connectionSign { // its variables are known from the query only
+		inQuery := h.kind == connectionSign || h.post && (h.kind == numberSign || h.kind == indexSign)
+		if h.post && !d.call.isJSON() || d.call.isGraphQL() && !inQuery { // its variables are known from the query only
 			continue
 		}
 		for _, c := range h.kind.find(d, h) {
@@ -172,15 +174,28 @@ func (d *detection) relation(h hypothesis) []candidate {
 
 // token finds texts and numbers that may be sent for the next page.
 func (d *detection) token(h hypothesis) []candidate {
+	if h.names == nil {
+		return d.follower()
+	}
 	var out []candidate
 	for _, f := range d.page.named(h.names...) {
 		text := textOf(f.value)
 		_, isFlag := f.value.(bool)
-		_, isNumber := number(f.value)
+		n, isNumber := number(f.value)
 		if isFlag || text == "" || text == "0" || text == "-1" || isAddress(text) || isNumber && h.textOnly {
 			continue
 		}
-		for _, c := range d.sent(h, at(f.path), f.name()) {
+		if param := d.advanced(n); isNumber && apinames.IsNext(f.name()) && param != "" {
+			c := candidate{score: namedParam, values: at(f.path)}
+			c.values["param"] = param
+			out = append(out, c)
+			continue
+		}
+		sign := h
+		if items := len(d.items.items); isNumber && apinames.Alike(f.name(), "next") && n == items && items > 2 { // no number of a page
+			sign.params = slices.Concat(apinames.ItemIndexes()[:3], h.params)
+		}
+		for _, c := range d.sent(sign, at(f.path), f.name()) {
 			param := c.guess
 			switch {
 			case d.hasParam(param), d.linked(param, text), param == f.name() && !strings.HasPrefix(strings.ToLower(param), "next"):
@@ -192,6 +207,52 @@ func (d *detection) token(h hypothesis) []candidate {
 				c.values["param"] = d.target(param)
 			}
 			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// advanced returns the parameter of the request whose number, plus one page or the items of the page, is
+// a number of the response. It returns "" if there is none.
+func (d *detection) advanced(to int) string {
+	for _, f := range d.call.numbers() {
+		from, _ := number(f.value)
+		if step := to - from; !slices.Equal(f.path, d.size.path) && (step == len(d.items.items) ||
+			step == 1 && !apinames.AlikeAny(f.name(), apinames.ItemIndexes())) {
+			return d.call.nameOf(f.path)
+		}
+	}
+	return ""
+}
+
+// follower finds values whose names say that they are the next value of a parameter, such as
+// next_since for since, and values of parameters of the request that are positions.
+func (d *detection) follower() []candidate {
+	var out []candidate
+	for _, f := range d.page.facts {
+		text := textOf(f.value)
+		if _, isFlag := f.value.(bool); isFlag || text == "" || isAddress(text) {
+			continue
+		}
+		param, next := apinames.Following(f.name())
+		if !next && apinames.IsPosition(f.name()) {
+			param = f.name()
+		}
+		if param == "" {
+			continue
+		}
+		values := at(f.path)
+		i := slices.IndexFunc(d.call.params, func(m value.Member) bool {
+			sent := textOf(m.Value)
+			return apinames.Alike(m.Name, param) && sent != text && sent != "" && m.Name != d.size.param
+		})
+		switch {
+		case i >= 0:
+			values["param"] = d.call.nameOf(path{d.call.params[i].Name})
+			out = append(out, candidate{score: namedParam, values: values})
+		case next && !d.call.isJSON():
+			values["param"] = param
+			out = append(out, candidate{score: tokenGuess - 1, values: values, guess: param})
 		}
 	}
 	return out
@@ -282,8 +343,8 @@ func (d *detection) object(h hypothesis) []candidate {
 // highestCounter is above every number of a page or an item; larger ones are times.
 const highestCounter = 10_000_000
 
-// pageParams are the keys of a response that are parameters, too.
-var pageParams = []string{"page", "p", "pageNumber", "page_number", "pageIndex", "page_index"}
+// pageParams are the bare names of keys of a response that are parameters, too.
+var pageParams = []string{"page", "p", "pagenumber", "pageindex"}
 
 // counter finds the number of a page or the index of an item: in the request, in the response,
 // or not at all.
@@ -293,44 +354,64 @@ func (d *detection) counter(h hypothesis) []candidate {
 	}
 	for _, name := range h.names {
 		if at, n, ok := d.call.param(name); ok && n < highestCounter && !slices.Equal(at, d.size.path) {
-			return d.counted(h, typed, at.String(), n)
+			return d.counted(h, typed, d.call.nameOf(at), n)
+		}
+	}
+	isLike := when(h.kind.pages, apinames.LikePageNumber, apinames.LikeItemIndex)
+	for _, f := range d.call.numbers() {
+		if n, _ := number(f.value); isLike(f.name()) && (n == 0 || n == 1) && !slices.Equal(f.path, d.size.path) {
+			return d.counted(h, typed, d.call.nameOf(f.path), n)
 		}
 	}
 	if h.post {
+		if name := d.call.unset(h.names); name != "" {
+			return d.counted(h, echoed, rules.PathOf("variables", name), when(h.kind.pages, 1, 0))
+		}
 		return nil
 	}
-	for _, f := range d.page.named(h.names...) {
-		if n, ok := number(f.value); ok && (n == 0 || n == 1) {
+	for _, f := range d.page.facts {
+		if n, ok := number(f.value); ok && (n == 0 || n == 1) && apinames.AlikeAny(f.name(), h.names) {
 			param := f.name()
-			if h.kind.pages && !slices.Contains(pageParams, param) {
+			if h.kind.pages && !apinames.AlikeAny(param, pageParams) {
 				param = h.params[0]
 			}
 			return d.counted(h, echoed, param, n)
 		}
 	}
-	switch {
-	case d.isComplete():
+	if d.isComplete() {
 		return nil
-	case h.kind.pages:
-		return d.counted(h, blind, h.params[0], 1)
 	}
-	return d.counted(h, blind-2, h.params[0], 0)
+	score, first := when(h.kind.pages, blind, blind-2), when(h.kind.pages, 1, 0)
+	if beside := when(h.kind.pages, apinames.PageNumberBeside, apinames.ItemIndexBeside)(d.size.param); beside != "" {
+		return d.counted(h, score+besideSize, beside, first)
+	}
+	return d.counted(h, score, h.params[0], first)
+}
+
+// when returns one of two values.
+func when[T any](condition bool, yes, no T) T {
+	if condition {
+		return yes
+	}
+	return no
+}
+
+// nameOf returns a parameter as a pagination writes it: the path in a JSON body, and a name otherwise.
+func (c *call) nameOf(at path) string {
+	if c.isJSON() {
+		return at.String()
+	}
+	return at.name()
 }
 
 // counted returns a candidate that counts from the value of the first request.
 func (d *detection) counted(h hypothesis, score int, param string, first int) []candidate {
 	c := candidate{score: score, values: map[string]any{"param": param, "first": first}}
 	if score < typed {
-		c.guess, c.base = param, score <= blind
+		c.guess, c.base = param, score <= blind+besideSize
 	}
 	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok {
-		c.values["pagesAt"] = f.String()
-	}
-	for _, header := range apinames.HintHeaders() {
-		n, ok := number(d.page.ResponseHeader.Get(header.Name))
-		if header.Kind == apinames.HintPages && ok && n > 0 && c.values["pagesAt"] == nil && c.values["pagesHeader"] == nil {
-			c.values["pagesHeader"] = header.Name
-		}
+		c.values[when(f.header == "", "pagesAt", "pagesHeader")] = f.String()
 	}
 	switch {
 	case !h.kind.pages && !d.size.honoured(): // the job sends its own parameters, and the index from the second request on
@@ -338,7 +419,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 		c.values["sendFirst"] = false
 	case !h.post: // the job keeps its body, in which the next value replaces the first
 		c.moved = []string{param}
-		if d.size.param != "" {
+		if _, given := d.call.params.Get(d.size.param); given {
 			c.moved = append(c.moved, d.size.param)
 		}
 		if !h.kind.pages && first != 0 {
@@ -355,10 +436,7 @@ func (d *detection) isComplete() bool {
 	if ok && !strings.HasSuffix(f.name(), "ount") { // a count may be that of the page
 		return true
 	}
-	says := func(kind apinames.HintKind, v any) bool {
-		return slices.ContainsFunc(d.page.hints(kind), func(f fact) bool { return f.value == v })
-	}
-	return says(apinames.HintMore, false) || says(apinames.HintLast, true)
+	return slices.ContainsFunc(d.page.flags(), func(f flag) bool { return !f.more })
 }
 
 // pathNumber finds a number in the path of the address.
@@ -387,7 +465,13 @@ func (d *detection) key(h hypothesis) []candidate {
 	_, _, total := d.page.hint(apinames.HintTotal, above(len(d.items.items)))
 	flagged := len(d.more) > 0 && !total
 	var out []candidate
-	for i, param := range h.params {
+	params := h.params
+	for _, m := range d.call.params {
+		if !h.descending && apinames.AlikeAny(m.Name, apinames.ItemKeys()) {
+			params = append([]string{m.Name}, params...)
+		}
+	}
+	for i, param := range params {
 		c := candidate{score: blind - 4 - i*nextGuess, guess: param, values: map[string]any{"idKey": name, "param": param}}
 		switch {
 		case d.hasParam(param):
@@ -464,7 +548,7 @@ func sizeOf(c *call, items int) size {
 	found := size{items: items}
 	for _, name := range apinames.PageSizes() {
 		if at, n, ok := c.param(name); ok && n > 0 && !found.honoured() && (found.param == "" || n == items) {
-			found.param, found.path, found.asked = name, at, n
+			found.param, found.path, found.asked = at.name(), at, n
 		}
 	}
 	return found
@@ -487,7 +571,7 @@ func (d *detection) complete(c candidate) candidate {
 	case numberSign:
 		known = d.size.param != "" && c.values["sendFirst"] == nil
 	}
-	if known {
+	if known && len(d.size.path) == 1 { // limitParam cannot name a size within an object of a body
 		c.values["limit"], c.values["limitParam"] = d.size.asked, d.size.param
 	}
 	template := c.hypothesis.pagination

@@ -219,3 +219,196 @@ func TestAnAddressOfPage1MayNotBeTheFirst(t *testing.T) {
 	require.NoError(t, err)
 	require.Contains(t, strings.Join(r.Findings.Doubts, " "), "If the API counts pages from 0, the page numbered 0 is missing.")
 }
+
+// TestNumbersAreRecognizedByTheirArithmetic takes a number for the index of an item, or the number of a
+// page, by what it brings or by what the response adds to it, whatever its name is.
+func TestNumbersAreRecognizedByTheirArithmetic(t *testing.T) {
+	const items, size = 7, 3
+	serve := func(param string, indexed bool, next func(from int) string) api {
+		return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+			from := number(q, param, 0)
+			if !indexed {
+				from *= size
+			}
+			var list []string
+			for id := from; id < min(from+size, items); id++ {
+				list = append(list, fmt.Sprintf(`{"id":%d}`, id))
+			}
+			return 200, nil, fmt.Sprintf(`{"data": [%s], "next": %s}`, strings.Join(list, ","), next(from))
+		}
+	}
+	nothing := func(int) string { return "null" }
+	following := func(step int) func(int) string {
+		return func(from int) string {
+			if from+size >= items {
+				return "null"
+			}
+			return strconv.Itoa(when(step == 1, from/size, from) + step)
+		}
+	}
+	for _, c := range []struct {
+		name, address, param string
+		api                  api
+	}{
+		{"an index called page", "?page=0", "page", serve("page", true, nothing)},
+		{"a name with offset in it", "?row_offset=0", "row_offset", serve("row_offset", true, nothing)},
+		{"a name with page in it", "?resultPage=0", "resultPage", serve("resultPage", false, nothing)},
+		{"the response adds the items of a page", "?row=0", "row", serve("row", true, following(size))},
+		{"the response adds one", "?leaf=0", "leaf", serve("leaf", false, following(1))},
+		{"the response has the index, the address nothing", "", "offset", serve("offset", true, following(size))},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users" + c.address}, detect.Options{Transport: c.api})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Contains(t, string(r.YAML), c.param)
+			require.Len(t, obtain(t, r.YAML, c.api), items, "%s", r.YAML)
+		})
+	}
+}
+
+// A parameter of a name that only resembles that of a page number is left alone: its next value may
+// bring items of another list.
+func TestAnIdentifierIsNotCounted(t *testing.T) {
+	serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+		n := number(q, "page_id", 1)
+		return 200, nil, fmt.Sprintf(`{"data": [{"id": %d1}, {"id": %d2}]}`, n, n)
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/comments?page_id=1"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.False(t, r.Paged, r.Findings)
+}
+
+// TestTheLastRequestSettlesThePageBefore asks for page 0 if the address begins at page 1, and nothing else
+// has to be found out.
+func TestTheLastRequestSettlesThePageBefore(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		first int // number of the first page
+		doubt string
+	}{
+		{"counted from 1", 1, ""},
+		{"counted from 0", 0, "The page numbered 0 has items, too, which the configuration does not read. To read them, begin at page=0."},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+				from := max(number(q, "page", c.first)-c.first, 0) * 2
+				return 200, nil, fmt.Sprintf(`{"data": [{"id": %d}, {"id": %d}], "total": 200}`, from, from+1)
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?page=1"}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.Equal(t, 3, r.Requests)
+			doubts := strings.Join(r.Findings.Doubts, " ")
+			require.NotContains(t, doubts, "If the API counts")
+			if c.doubt == "" {
+				require.Contains(t, strings.Join(r.Findings.Evidence, " "), "Pages are counted from 1: the page numbered 0 has no other items.")
+				require.NotContains(t, doubts, "numbered 0")
+				return
+			}
+			require.Contains(t, doubts, c.doubt)
+		})
+	}
+}
+
+// TestAnEmptyPageWithAnotherTokenIsNoEnd goes on, and says so; with the same token it is the end.
+func TestAnEmptyPageWithAnotherTokenIsNoEnd(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stays bool // whether the last token stays
+	}{{"another token", false}, {"the same token", true}} {
+		t.Run(c.name, func(t *testing.T) {
+			serve := api(func(q url.Values, _ *http.Request) (int, http.Header, string) {
+				at := number(q, "cursor", 0)
+				list := map[int]string{0: `{"id":1},{"id":2}`, 1: `{"id":3}`}[at]
+				next := at + 1
+				if c.stays {
+					next = min(next, 2)
+				}
+				return 200, nil, fmt.Sprintf(`{"data": [%s], "next_cursor": "c%d", "cursor": null}`, list, next)
+			})
+			tokens := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+				q.Set("cursor", strings.TrimPrefix(q.Get("cursor"), "c"))
+				return serve(q, r)
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users"}, detect.Options{Transport: tokens})
+			require.NoError(t, err)
+			rules, _ := setting(r, "api", "pagination", "stopRules").([]any)
+			doubts := strings.Join(r.Findings.Doubts, " ")
+			if c.stays {
+				require.Equal(t, []any{"count == 0"}, rules)
+				require.Empty(t, doubts)
+				return
+			}
+			require.Empty(t, rules)
+			require.Contains(t, doubts, "page 3 is empty, but it has another value for the next page, so a run goes on.")
+		})
+	}
+}
+
+// TestTheParameterBesideThePageSizeIsTried guesses the name that APIs have next to the parameter of the
+// page size in the address.
+func TestTheParameterBesideThePageSizeIsTried(t *testing.T) {
+	for _, c := range []struct{ size, param string }{
+		{"$top", "$skip"}, {"take", "skip"}, {"_limit", "_page"}, {"page[size]", "page[number]"}, {"page[limit]", "page[offset]"},
+		{"maxResults", "startAt"}, {"rows", "start"}, {"sysparm_limit", "sysparm_offset"},
+	} {
+		t.Run(c.size, func(t *testing.T) {
+			serve := indexed(c.param, c.size, func(from, size int, _ bool) (http.Header, string) { return nil, window(from, size) })
+			if c.param == "_page" || c.param == "page[number]" {
+				serve = numbered(c.param, c.size, 1, func(from, size int, _ bool) (http.Header, string) { return nil, window(from, size) })
+			}
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?" + url.QueryEscape(c.size) + "=10"}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.True(t, r.Paged, r.Findings)
+			require.Len(t, obtain(t, r.YAML, serve), wholeList, "%s", r.YAML)
+		})
+	}
+}
+
+// TestACursorIsSentUnderItsNameOrAsAfter tries both names.
+func TestACursorIsSentUnderItsNameOrAsAfter(t *testing.T) {
+	for _, param := range []string{"cursor", "after"} {
+		serve := tokens(param, func(from int, token string, more bool) (http.Header, string) {
+			return nil, fmt.Sprintf(`{"data": %s, "pagination": {"cursor": "%s"}}`, window(from, 10), when(more, token, ""))
+		})
+		r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/streams"}, detect.Options{Transport: serve})
+		require.NoError(t, err)
+		require.Equal(t, param, setting(r, "api", "pagination", "queryParam"), r.Findings)
+		require.Len(t, obtain(t, r.YAML, serve), wholeList)
+	}
+}
+
+// A range of items is a page, unlike a range of bytes.
+func TestARangeOfItemsIsAPage(t *testing.T) {
+	serve := func(unit string) api {
+		return func(q url.Values, _ *http.Request) (int, http.Header, string) {
+			from := number(q, "offset", 0)
+			return 206, http.Header{"Content-Range": {fmt.Sprintf("%s%d-%d/25", unit, from, from+9)}}, window(from, 10)
+		}
+	}
+	address := "https://api.test/todos?offset=0&limit=10"
+	for _, unit := range []string{"", "items ", "todos "} {
+		r, err := detect.Detect(t.Context(), detect.Request{URL: address}, detect.Options{Transport: serve(unit)})
+		require.NoError(t, err)
+		require.Len(t, obtain(t, r.YAML, serve(unit)), wholeList, "%s", r.YAML)
+		archive := &recording.Recording{}
+		for from := 0; from < wholeList; from += 10 {
+			_, header, body := serve(unit)(url.Values{"offset": {strconv.Itoa(from)}}, nil)
+			archive.Exchanges = append(archive.Exchanges, recording.Exchange{Method: "GET", Status: 206, ResponseHeader: header,
+				URL: fmt.Sprintf("https://api.test/todos?offset=%d&limit=10", from), ResponseBody: []byte(body)})
+		}
+		r, err = detect.FromRecording(t.Context(), archive, "")
+		require.NoError(t, err)
+		require.Len(t, obtain(t, r.YAML, serve(unit)), wholeList, "%s", r.YAML)
+	}
+	uncounted := api(func(q url.Values, r *http.Request) (int, http.Header, string) {
+		from := number(q, "offset", 0)
+		return 206, http.Header{"Content-Range": {fmt.Sprintf("%d-%d/*", from, from+9)}}, window(from, 10)
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: address}, detect.Options{Transport: uncounted})
+	require.NoError(t, err)
+	require.Len(t, obtain(t, r.YAML, uncounted), wholeList, "%s", r.YAML)
+
+	_, err = detect.Detect(t.Context(), detect.Request{URL: address}, detect.Options{Transport: serve("bytes ")})
+	require.ErrorContains(t, err, "set api.http.ignoreErrors to [206]")
+}

@@ -145,7 +145,7 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 		for _, m := range v {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
-			case last && d.pointsOn(m, inner):
+			case last && d.isPointer(m, inner):
 			case last && m.Value == true && apinames.IsHint(m.Name, apinames.HintMore):
 				out = append(out, value.Member{Name: m.Name, Value: false})
 			case last && m.Value == false && apinames.IsHint(m.Name, apinames.HintLast):
@@ -174,19 +174,10 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 	return v
 }
 
-// pointsOn reports whether a member of the last page would point to another one.
-func (d *detection) pointsOn(m value.Member, keys []string) bool {
-	if apinames.IsNext(m.Name) {
-		return true
-	}
-	for _, sign := range hypotheses {
-		counts := sign.kind == numberSign || sign.kind == indexSign
-		if !counts && slices.Contains(sign.names, m.Name) && !slices.Equal(keys, d.items.path) {
-			_, holdsItems := m.Value.([]any)
-			return !holdsItems
-		}
-	}
-	return false
+// isPointer reports whether a member of the last page would point to another one.
+func (d *detection) isPointer(m value.Member, keys []string) bool {
+	_, isList := m.Value.([]any)
+	return !isList && !slices.Equal(keys, d.items.path) && pointsOn(keys, false)
 }
 
 func (d *detection) withoutSecret(m value.Member) any {

@@ -113,28 +113,28 @@ func (d *detection) judge(t *trial) {
 	case len(t.pages) == 1 && t.ended:
 		t.proof, t.why = onlyPage, "its rules say that the first page is the last"
 	case len(t.pages) == 1 && errors.Is(t.err, engine.ErrTransient):
-		t.proof, t.why, t.transient = untried, failureOf(t.err), true
+		t.proof, t.why, t.transient = untried, failureOf("second", t.err), true
 	case len(t.pages) == 1 && t.refused:
 		t.proof, t.why = untried, "no request was left to try it"
 		if d.recorded {
 			t.why = "the recording does not have the second page"
 		}
 	case len(t.pages) == 1:
-		t.proof, t.why = rejected, failureOf(t.err)
+		t.proof, t.why = rejected, failureOf("second", t.err)
 	default:
 		d.compare(t)
 	}
 }
 
-// failureOf describes why a second page was not obtained.
-func failureOf(err error) string {
+// failureOf describes why a page, such as the second one, was not obtained.
+func failureOf(page string, err error) string {
 	if failed, ok := errors.AsType[*engine.Error](err); ok && failed.Status >= 300 {
-		return fmt.Sprintf("the request for the second page failed with status %d", failed.Status)
+		return fmt.Sprintf("the request for the %s page failed with status %d", page, failed.Status)
 	}
 	if err == nil {
-		return "it makes no second request"
+		return "it makes no " + page + " request"
 	}
-	return "the second page cannot be read: " + err.Error()
+	return "the " + page + " page cannot be read: " + err.Error()
 }
 
 // compare compares the second page with the first.

@@ -19,17 +19,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// SchemaFile is the file that configurations name as their schema. `stopwhen schema`
-// prints it.
-const SchemaFile = "./stopwhen.schema.json"
-
 // write writes the configuration of a trial, or one without pagination.
 func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {
 	var c candidate
 	if t != nil {
 		c = t.candidate
 	}
-	root := append(value.Object{{Name: "$schema", Value: SchemaFile}}, d.written(c)...)
+	root := d.written(c)
 	if test := d.test(ctx, root, t); test != nil {
 		root = append(root, value.Member{Name: "tests", Value: []any{test}})
 	}
@@ -42,8 +38,7 @@ func (d *detection) write(ctx context.Context, t *trial) (*Result, error) {
 		return nil, err
 	}
 	written, err := yamlOf(text)
-	head := "# " + strings.Join(append([]string{"yaml-language-server: $schema=" + SchemaFile},
-		d.lines("What this is based on:", "", 96)...), "\n# ")
+	head := "# " + strings.Join(d.lines("What this is based on:", "", 96)[1:], "\n# ")
 	return &Result{
 		YAML: append([]byte(strings.ReplaceAll(head, "# \n", "#\n")+"\n\n"), written...), JSON: b.Bytes(),
 		Findings: d.Findings, Requests: d.session.made, Config: root, Inputs: d.call.inputs, unpaged: c.pagination == nil,
@@ -154,8 +149,12 @@ func (d *detection) written(c candidate) value.Object {
 	if d.page != nil {
 		format = unless(rules.JSON, d.page.format)
 	}
+	var accepted value.Object
+	if d.partial {
+		accepted = object("ignoreErrors", []any{http.StatusPartialContent})
+	}
 	return given("inputs", inputs, "api", given(
-		"baseUrl", d.call.base, "authentication", d.call.auth, "http", given("headers", d.call.hidden),
+		"baseUrl", d.call.base, "authentication", d.call.auth, "http", given("headers", d.call.hidden).Merge(accepted),
 		"response", given("format", format), "pagination", d.pagination(c),
 	), "config", given("jobs", []any{d.job(c)}))
 }
@@ -164,7 +163,7 @@ func (d *detection) written(c candidate) value.Object {
 // its name takes the place of the size, which is then written once.
 func (d *detection) pagination(c candidate) value.Object {
 	param := d.size.param
-	if _, ofJob := d.call.params.Get(param); !ofJob || slices.Contains(c.moved, param) {
+	if param == "" || slices.Contains(c.moved, param) {
 		return c.pagination
 	}
 	var out value.Object

@@ -124,6 +124,7 @@ type attempt struct {
 	FailedTests   int
 	Leaked        bool // a secret is in the configuration
 	env           map[string]string
+	path          []string // segments of the path of the request
 }
 
 // try runs detect on a case, and then the configuration that it wrote.
@@ -135,7 +136,7 @@ func try(ctx context.Context, c *fixtures.Case) (*attempt, error) {
 	defer server.Close()
 	a := &attempt{Case: c, Wanted: lines(c.Items)}
 	request, env := requestOf(server)
-	a.env = variables(request)
+	a.env, a.path = variables(request), strings.Split(request.URL, "/")
 	a.Result, a.Err = detect.Detect(ctx, request, detect.Options{})
 	a.Requests = server.Requests()
 	server.Restart()
@@ -205,7 +206,15 @@ func (a *attempt) run(ctx context.Context, secrets []string) {
 		a.Leaked = a.Leaked || len(secret) > 6 && strings.Contains(string(a.Result.YAML), secret)
 	}
 	lookup := func(name string) (string, bool) { return cmp.Or(a.env[name], "secret"), true }
-	e, err := engine.Load("detected.yaml", a.Result.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithEnv(lookup))
+	inputs := map[string]any{}
+	for _, name := range a.Result.Inputs { // it has the place of a segment of the path
+		for _, segment := range a.path {
+			if len(segment) >= 20 && !strings.Contains(string(a.Result.YAML), segment) {
+				inputs[name] = segment
+			}
+		}
+	}
+	e, err := engine.Load("detected.yaml", a.Result.YAML, engine.WithFormat(".yaml", yaml.Parse), engine.WithEnv(lookup), engine.WithInputs(inputs))
 	if err != nil {
 		a.RunErr, a.Grade = err, wrong
 		return
@@ -304,7 +313,7 @@ func record(ctx context.Context, c *fixtures.Case) (*attempt, error) {
 		return a, nil
 	}
 	request, secrets := requestOf(lenient)
-	a.env = variables(request)
+	a.env, a.path = variables(request), strings.Split(request.URL, "/")
 	a.Result.YAML = bytes.ReplaceAll(a.Result.YAML, []byte(server.URL()), []byte(lenient.URL()))
 	a.Config = lenient.Neutral(string(a.Result.YAML))
 	a.run(ctx, secrets)

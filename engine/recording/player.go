@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -34,7 +35,7 @@ type Player struct {
 	exchanges []playable
 	played    Played
 
-	samples map[string][]byte // the body of the first page of each job; nil if none are kept
+	samples map[string]*sampled // pages by job; nil if none are kept
 }
 
 // Played describes the requests that a [Player] received.
@@ -272,28 +273,55 @@ func (p *Player) Played() Played {
 	return out
 }
 
-// maxSample is the size, in bytes, of the largest body that is kept as a sample.
-const maxSample = 1 << 20
+// maxSample is the size, in bytes, of the largest body that is kept as a sample, and maxSamples the
+// number of pages that are kept of a job.
+const (
+	maxSample  = 1 << 20
+	maxSamples = 20
+)
 
-// Samples runs a configuration against a recording and returns, by job, the body of the first
-// page that the recording has for it. A job without a recorded page, or whose first
-// page has more than 1 MiB, has no sample. It does not matter how the run ends.
-func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]byte {
+// sampled are the recorded pages of a job.
+type sampled struct {
+	partition string // partition whose pages they are
+	ended     bool   // whether a page is missing after them
+	pages     []stress.Sample
+}
+
+// Samples runs a configuration against a recording and returns, by job, the first pages that the
+// recording has of its first partition: 20 at most, up to the first page of more than 1 MiB. A job
+// without a recorded page has no samples. It does not matter how the run ends.
+func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]stress.Sample {
 	player := r.NewPlayer(e.Redactor())
-	player.samples = map[string][]byte{}
+	player.samples = map[string]*sampled{}
 	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithoutTokenRequests(), engine.WithTokenStore(nil),
 		engine.WithKeepGoing(), engine.WithPrefetch(0))
 	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
-	return player.samples
+	samples := map[string][]stress.Sample{}
+	for id, of := range player.samples {
+		if len(of.pages) > 0 {
+			samples[id] = of.pages
+		}
+	}
+	return samples
 }
 
-// sample keeps the body that answers a request if it is the first page of its job.
+// sample keeps the page that answers a request.
 func (p *Player) sample(req *http.Request, x Exchange) {
 	of, ok := runtime.PartitionOf(req.Context())
-	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 || len(x.ResponseBody) > maxSample {
+	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 {
 		return
 	}
-	if id := of.Job.ID(); p.samples[id] == nil {
-		p.samples[id] = x.ResponseBody
+	kept := p.samples[of.Job.ID()]
+	if kept == nil {
+		kept = &sampled{partition: of.Label()}
+		p.samples[of.Job.ID()] = kept
 	}
+	if kept.ended || kept.partition != of.Label() || len(kept.pages) >= maxSamples {
+		return
+	}
+	if len(x.ResponseBody) > maxSample { // pages after a gap would be in the wrong place
+		kept.ended = true
+		return
+	}
+	kept.pages = append(kept.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody})
 }

@@ -39,9 +39,10 @@ func TestAModelResemblesARecording(t *testing.T) {
 	require.NoError(t, err)
 
 	samples := recording.Samples(t.Context(), e, played)
-	require.JSONEq(t, `{"data": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "meta": {"total": 3}}`, string(samples["users"]))
+	require.JSONEq(t, `{"data": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "meta": {"total": 3}}`, string(samples["users"][0].Body))
+	require.Len(t, samples["users"], 2)
 
-	verdict := func(like map[string][]byte) stress.Verdict {
+	verdict := func(like map[string][]stress.Sample) stress.Verdict {
 		report, err := e.Stress(t.Context(), stress.Options{Like: like})
 		require.NoError(t, err)
 		for _, r := range report.Jobs[0].Rows {

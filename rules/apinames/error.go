@@ -22,6 +22,7 @@ const (
 	ErrorDenial ErrorKind = "denial" // false
 	ErrorWord   ErrorKind = "word"   // a word of failure
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on
+	ErrorCount  ErrorKind = "count"  // a number above 0
 )
 
 // errorNames are the keys that report errors, by the kind of their values.
@@ -32,8 +33,12 @@ var errorNames = []struct {
 	{ErrorValue, []string{
 		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
+		"ErrorResponse", "errorResponse", "error_response",
 	}},
-	{ErrorFlag, []string{"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors"}},
+	{ErrorFlag, []string{
+		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
+		"isPartial", "partial_results", "partialResults",
+	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
 	{ErrorWord, []string{"status", "Status", "state", "result", "type", "response"}},
 	{ErrorCode, []string{"status", "Status", "statusCode", "status_code", "code", "Code", "httpStatus", "http_status"}},
@@ -54,8 +59,9 @@ var (
 	endWords       = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
 	complaintWords = []string{
 		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
-		"unavailable", "timeout",
+		"unavailable", "timeout", "invalid", "internal", "unable", "rejected",
 	}
+	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
 	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
 )
 
@@ -68,9 +74,18 @@ type ErrorSign struct {
 	Kind ErrorKind
 }
 
-// ErrorsNextToData is the sign that GraphQL uses, and the only one that counts in a
-// response with items.
-var ErrorsNextToData = ErrorSign{Keys: []string{"errors"}, Kind: ErrorValue}
+// nextToData are the signs that count in a response with items, too.
+var nextToData = []ErrorSign{
+	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
+	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
+	{[]string{"timed_out"}, ErrorFlag}, {[]string{"timedOut"}, ErrorFlag}, {[]string{"partial"}, ErrorFlag},
+	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
+	{[]string{"_shards", "failed"}, ErrorCount},
+}
+
+// ErrorsNextToData returns the signs that count in a response with items, too. The list is shared, and
+// must not be changed.
+func ErrorsNextToData() []ErrorSign { return nextToData }
 
 // ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
 // and must not be changed.
@@ -85,7 +100,7 @@ var errorSigns = sync.OnceValue(func() []ErrorSign {
 			}
 		}
 	}
-	return out
+	return append(out, nextToData[len(nextToData)-1])
 })
 
 // ErrorMessages returns the paths of messages that belong to the signs. It is shared,
@@ -123,6 +138,19 @@ func within(container, name string) []string {
 	return []string{container, name}
 }
 
+// MayReport reports whether a value, as compact JSON, may be one that [ErrorSign.Reports] takes for an
+// error. It is quick.
+func (s ErrorSign) MayReport(raw []byte) bool {
+	word := string(raw[:min(len(raw), len("false")+1)])
+	switch s.Kind {
+	case ErrorFlag:
+		return word == "true"
+	case ErrorDenial:
+		return word == "false"
+	}
+	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false", "0"}, word)
+}
+
 // Reports reports whether a value at the sign's path reports an error.
 func (s ErrorSign) Reports(v any) bool {
 	switch s.Kind {
@@ -136,8 +164,27 @@ func (s ErrorSign) Reports(v any) bool {
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && n >= 400 && n < 600
+	case ErrorCount:
+		n, ok := v.(int)
+		return ok && n > 0
 	}
 	return isError(v)
+}
+
+// isWarning reports whether the severity of a message says that it is no error.
+func isWarning(severity any) bool {
+	word, _ := severity.(string)
+	return slices.Contains(warningWords, strings.ToLower(word))
+}
+
+// NamesError reports whether a key is one that errors and their messages have.
+func NamesError(key string) bool {
+	return slices.Contains(errorMessages, key) || slices.ContainsFunc(errorNames, func(row struct {
+		kind  ErrorKind
+		names []string
+	}) bool {
+		return slices.Contains(row.names, key)
+	})
 }
 
 // isError reports whether the value of a key such as error is an error, and not a
@@ -149,7 +196,12 @@ func isError(v any) bool {
 				return false
 			}
 		}
-		return len(object) > 0
+		for _, name := range []string{"severity", "level", "type"} {
+			if word, _ := object.Get(name); isWarning(word) {
+				return false
+			}
+		}
+		return slices.ContainsFunc(object, func(m value.Member) bool { return isError(m.Value) }) // {"total": 0} has none
 	}
 	if list, ok := v.([]any); ok {
 		return slices.ContainsFunc(list, isError)

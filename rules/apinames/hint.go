@@ -4,6 +4,7 @@
 package apinames
 
 import (
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +23,7 @@ const (
 	HintNext  HintKind = "next"  // a link or a token
 	HintMore  HintKind = "more"  // true: there is more
 	HintLast  HintKind = "last"  // true: there is no more
+	HintRough HintKind = "rough" // true: the number of items is an estimate
 )
 
 // hintTable has the names under which responses describe their lists, in the root, next to the
@@ -33,8 +35,9 @@ var hintTable = []struct {
 	flags []string // more names of flags; without a rule that reads them they are no hints
 }{
 	{HintTotal, []string{
+		"filteredtotal", "totalfiltered", "filteredcount", "totalfilteredcount", // before the total of all that is not filtered
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
-		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs",
+		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
 		"recordstotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount", "found", "matched",
 		"count", "odatacount",
@@ -47,11 +50,16 @@ var hintTable = []struct {
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated", "incompleteresults",
-		"more", "moreavailable", "moreresults", "morepages", "ismore",
+		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
+		"hasmoredata", "nextexists", "nextpageexists",
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
 	}, []string{"complete", "completed", "iscomplete", "finished", "end", "final"}},
+	{HintRough, []string{
+		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
+		"totalestimated", "totalisestimated", "totalisestimate", "istotalestimated", "countestimated", "countisestimated",
+	}, nil},
 }
 
 // containers are the bare names of the objects in which hints are, too.
@@ -60,16 +68,37 @@ var containers = []string{
 	"hits", "response", "result", "searchresults",
 }
 
+// ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
+// of bytes.
+var ambiguous = []string{"totalsize"}
+
 // HintHeader is a header that may say something about the list of a response.
 type HintHeader struct {
-	Name string
-	Kind HintKind
+	Name  string
+	Kind  HintKind
+	Range bool // the value is a range and a total: items 0-9/57
+}
+
+// ValueOf returns the hint in the value of the header, or nil if there is none. A range of bytes is
+// no hint.
+func (h HintHeader) ValueOf(v any) any {
+	text, ok := v.(string)
+	if !h.Range || !ok {
+		return v
+	}
+	_, total, found := strings.Cut(text, "/")
+	if !found || strings.HasPrefix(text, "bytes") {
+		return nil
+	}
+	return total
 }
 
 var hintHeaders = []HintHeader{
-	{"X-Total-Count", HintTotal}, {"X-Total", HintTotal}, {"X-WP-Total", HintTotal}, {"Total-Count", HintTotal},
-	{"X-Total-Pages", HintPages}, {"X-WP-TotalPages", HintPages},
-	{"X-Next-Page", HintNext}, {"X-Next-Token", HintNext}, {"X-Next-Cursor", HintNext},
+	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
+	{Name: "Total-Count", Kind: HintTotal}, {Name: "Content-Range", Kind: HintTotal, Range: true},
+	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
+	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
+	{Name: "X-Has-More", Kind: HintMore},
 }
 
 // HintHeaders returns the headers of all hints. The list must not be changed.
@@ -123,9 +152,27 @@ func HintNames(kind HintKind) []string {
 	return nil
 }
 
+// NumbersPage reports whether a number under a key that is a hint at the next page is that of a page.
+func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
+
 // IsNext reports whether a key is one that many APIs use for a link to or a token of the next
 // page.
 func IsNext(key string) bool { return IsHint(key, HintNext) }
+
+// Following returns the parameter whose next value a key names, in the key's spelling: since for
+// next_since and position for nextPosition. It reports false for a key that names none.
+func Following(key string) (param string, ok bool) {
+	m := following.FindStringSubmatch(key)
+	if m == nil {
+		return "", false
+	}
+	if param = m[3]; m[1] == "next" && m[2] == "" {
+		param = strings.ToLower(param[:1]) + param[1:]
+	}
+	return param, m[2] != "" || param[0] != m[3][0] || m[3][0] <= 'Z'
+}
+
+var following = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
 
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {
@@ -143,6 +190,18 @@ func FlagKind(name string) HintKind {
 		}
 	}
 	return ""
+}
+
+// RoughTotal reports whether a number of items may be an estimate, as in {"value": 57, "relation":
+// "approximate"}, or, by its key, may count something else.
+func RoughTotal(key string, v any) bool {
+	if slices.Contains(ambiguous, string(appendBare(nil, key))) {
+		return true
+	}
+	object, _ := value.Members(v)
+	return slices.ContainsFunc(object, func(m value.Member) bool {
+		return m.Name == "relation" && m.Value != "eq" && m.Value != "gte" && m.Value != "gt" || m.Value == true && IsHint(m.Name, HintRough)
+	})
 }
 
 // pagers are bare names that have no other meaning than a page of a list, unlike total or done.
@@ -168,11 +227,31 @@ func appendBare(out []byte, name string) []byte {
 		switch {
 		case c >= 'A' && c <= 'Z':
 			out = append(out, c+'a'-'A')
-		case !strings.ContainsRune("_-. @$:", rune(c)):
+		case !strings.ContainsRune("_-. @$:[]", rune(c)):
 			out = append(out, c)
 		}
 	}
 	return out
+}
+
+// Flag returns the value of a flag: a boolean, 1 or 0, or one of the texts true, yes, y and 1 and their
+// opposites. It reports false for any other value. A number, also as text, is no flag if counts is set,
+// because its name may be that of a number of pages.
+func Flag(v any, counts bool) (flag, ok bool) {
+	text, isText := value.Text(v)
+	if !isText || counts && (text == "0" || text == "1") {
+		return false, false
+	}
+	text = strings.ToLower(text)
+	yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
+	return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
+}
+
+// CountsToo reports whether the key of a flag may also be that of a number or a token, such as
+// lastPage or next.
+func CountsToo(key string) bool {
+	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
+		!IsHint(key, HintMore) && !IsHint(key, HintLast)
 }
 
 // TotalOf returns a number of items or pages: an integer, an integer as text, or an object such as

@@ -1,44 +1,100 @@
 package apinames
 
-import "slices"
+import (
+	"bytes"
+	"slices"
+)
 
-// Names that several signs have.
+// The names of parameters are bare: pageSize, page_size and page[size] are pagesize; see [Alike].
 var (
-	pageNumberNames = []string{
-		"page", "pageNumber", "page_number", "pageNo", "page_no", "pagenum", "pageNum", "pageIndex", "page_index", "currentPage", "current_page",
-		"page[number]", "p", "pg",
-	}
-	itemIndexNames = []string{
-		"offset", "skip", "start", "startAt", "start_at", "startIndex", "start_index", "from", "$skip", "page[offset]", "sysparm_offset",
-		"first", "firstResult", "first_result",
+	pageNumberNames = []string{"page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p", "pg"}
+	itemIndexNames  = []string{
+		"offset", "skip", "start", "startat", "startindex", "from", "pageoffset", "sysparmoffset", "first", "firstresult", "startrow",
+		"firstrow", "startrecord", "firstrecord", "startposition", "begin", "displaystart",
 	}
 	nextURLNames = []string{ // besides those of hints
 		"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next",
 	}
 	pageSizeNames = []string{
-		"limit", "per_page", "perPage", "per-page", "pageSize", "page_size", "pagesize", "size", "maxResults", "max_results", "max-results",
-		"count", "rows", "top", "$top", "take", "first", "num", "n", "page[size]", "page[limit]", "hitsPerPage", "itemsPerPage",
-		"resultsPerPage", "results_per_page", "max", "limit_per_page", "pageLimit", "page_limit", "sysparm_limit", "_count", "MaxResults",
-		"max-keys", "maxitems", "aplimit", "records", "batchSize",
+		"limit", "perpage", "pagesize", "size", "maxresults", "count", "rows", "top", "take", "first", "num", "n", "pagelimit",
+		"hitsperpage", "itemsperpage", "resultsperpage", "max", "limitperpage", "sysparmlimit", "maxkeys", "maxitems", "aplimit", "records",
+		"batchsize", "batch", "maxrows", "maxrecords", "pagelen", "length", "displaylength",
+	}
+	itemKeyNames  = []string{"startingafter", "after", "sinceid", "lastid", "afterid", "fromid", "minid"}
+	positionNames = []string{
+		"cursor", "token", "position", "since", "marker", "bookmark", "checkpoint", "continuation", "continuationtoken", "pagetoken",
+		"cursormark", "scrollid",
+	}
+	previousNames = []string{
+		"previous", "prev", "previouspage", "prevpage", "prevpageurl", "previouspageurl", "previouslink", "prevpagetoken",
+		"previouspagetoken", "previouscursor", "prevcursor", "previouspageuri", "odatapreviouslink",
 	}
 )
 
-// PageSizes returns the names of parameters that carry the number of items of a page.
-func PageSizes() []string { return pageSizeNames }
-
-// Previous returns the names of keys for a link to or a token of the page before.
-func Previous() []string {
-	return []string{
-		"previous", "prev", "previous_page", "previousPage", "prev_page", "prevPage", "prev_page_url", "previous_page_url", "previousLink",
-		"prevPageToken", "previousPageToken", "previous_cursor", "prev_cursor", "previous_page_uri", "@odata.previousLink",
-	}
+// partners are the parameters that APIs have next to that of a page size, by its name as APIs spell it.
+var partners = map[string]struct{ page, index string }{
+	"$top": {index: "$skip"}, "$limit": {index: "$offset"}, "take": {index: "skip"}, "rows": {index: "start"},
+	"length": {index: "start"}, "maxResults": {index: "startAt"}, "num": {index: "start"}, "maxRows": {index: "startRow"},
+	"_limit": {page: "_page", index: "_start"}, "page[size]": {page: "page[number]"}, "page[limit]": {index: "page[offset]"},
+	"size": {page: "page", index: "from"}, "sysparm_limit": {index: "sysparm_offset"},
 }
 
-// PageNumbers returns the names of parameters that carry the number of a page.
+// PageNumberBeside returns the parameter with the number of a page that APIs have next to a page size of
+// the given name; empty: unknown.
+func PageNumberBeside(size string) string { return partners[size].page }
+
+// ItemIndexBeside is PageNumberBeside for the index of an item.
+func ItemIndexBeside(size string) string { return partners[size].index }
+
+// Alike reports whether two names differ in nothing but case and separators, such as brackets.
+func Alike(a, b string) bool {
+	var one, two [maxBare]byte
+	return bytes.Equal(appendBare(one[:0], a), appendBare(two[:0], b))
+}
+
+// AlikeAny reports whether a name is [Alike] one of several.
+func AlikeAny(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(one string) bool { return Alike(name, one) })
+}
+
+// PageSizes returns the bare names of parameters that carry the number of items of a page.
+func PageSizes() []string { return pageSizeNames }
+
+// Previous returns the bare names of keys for a link to or a token of the page before.
+func Previous() []string { return previousNames }
+
+// PageNumbers returns the bare names of parameters that carry the number of a page.
 func PageNumbers() []string { return pageNumberNames }
 
-// ItemIndexes returns the names of parameters that carry the index of an item.
+// ItemIndexes returns the bare names of parameters that carry the index of an item.
 func ItemIndexes() []string { return itemIndexNames }
+
+// LikePageNumber reports whether a name is probably that of a parameter with the number of a page, such
+// as resultPage.
+func LikePageNumber(name string) bool {
+	return contains(name, "page") && !contains(name, "size", "limit", "count", "per", "len", "max", "token", "total", "items", "offset",
+		"id", "type", "name", "url", "key")
+}
+
+// LikeItemIndex reports whether a name is probably that of a parameter with the index of an item, such
+// as row_offset.
+func LikeItemIndex(name string) bool { return contains(name, "offset", "skip") }
+
+// contains reports whether a bare name contains one of several words.
+func contains(name string, words ...string) bool {
+	var buffer [maxBare]byte
+	bare := appendBare(buffer[:0], name)
+	return slices.ContainsFunc(words, func(word string) bool { return bytes.Contains(bare, []byte(word)) })
+}
+
+// ItemKeys returns the bare names of parameters after whose value the next page begins.
+func ItemKeys() []string { return itemKeyNames }
+
+// IsPosition reports whether a parameter of a name carries a position in a list, which is neither the
+// number of a page nor the index of an item.
+func IsPosition(name string) bool {
+	return AlikeAny(name, positionNames) || AlikeAny(name, itemKeyNames)
+}
 
 // NextURLs returns the names of keys for the address of the next page, besides those of hints.
 func NextURLs() []string { return nextURLNames }

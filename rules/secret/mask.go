@@ -13,7 +13,7 @@ import (
 // parameters of addresses that usually carry credentials. It works on malformed text,
 // in which it rather masks too much.
 func Mask(text string) (masked string, secrets []string) {
-	m := &masker{text: text, hidden: make([]bool, len(text)), yamlAuthentication: len(text)}
+	m := &masker{text: text, hidden: make([]bool, len(text)), lineEnd: -1, yamlAuthentication: len(text)}
 	if at := strings.Index(text, authenticationKey+":"); at >= 0 {
 		m.yamlAuthentication = at
 	}
@@ -43,6 +43,7 @@ type masker struct {
 	text    string
 	at      int    // offset of the next byte to read
 	line    int    // offset at which the line of the latest token begins
+	lineEnd int    // offset of the latest line end that was searched for, or -1
 	depth   int    // brackets that are open
 	hidden  []bool // bytes to mask
 	secrets []string
@@ -120,7 +121,7 @@ func (m *masker) scan() {
 			m.depth = max(m.depth-1, 0)
 		case plainWord, '"', '\'':
 			if t.kind == plainWord && word == "#" { // a comment that begins with "#:"
-				m.at += lineLength(m.text[m.at:])
+				m.at = m.endOfLine()
 			} else if m.isKey(t) {
 				key = word
 				m.at += strings.IndexByte(m.text[m.at:], ':') + 1
@@ -169,7 +170,7 @@ func (m *masker) value(line int) {
 		return
 	default:
 		m.at = begin
-		length := lineLength(m.text[begin:])
+		length := m.endOfLine() - begin
 		if m.depth > 0 {
 			length = len(untilAny(m.text[begin:begin+length], ",}]"))
 		}
@@ -208,25 +209,34 @@ func (m *masker) brackets() {
 // below masks the lines that follow and are indented more than that of a key, except a
 // reference to the environment.
 func (m *masker) below(line int) {
-	rest := m.text[m.at : m.at+lineLength(m.text[m.at:])]
+	rest := m.text[m.at:m.endOfLine()]
 	if rest = strings.TrimLeft(rest, " \t\r"); rest != "" && rest[0] != '#' {
 		return
 	}
 	indent := indentOf(m.text[line:])
-	for next := m.at + lineLength(m.text[m.at:]) + 1; next < len(m.text); {
-		body := m.text[next : next+lineLength(m.text[next:])]
-		content := strings.TrimSpace(body)
-		deeper := indentOf(body) > indent || indentOf(body) == indent && strings.HasPrefix(content, "- ")
-		if content != "" && !deeper {
-			return
+	for next := m.endOfLine() + 1; next < len(m.text); {
+		following := indentOf(m.text[next:])
+		content := m.text[next+following:]
+		deeper := following > indent || following == indent && strings.HasPrefix(content, "- ")
+		if content != "" && strings.IndexByte("\r\n", content[0]) < 0 && !deeper {
+			return // before the end of the line is searched for: there may be many secrets above it
 		}
+		body := m.text[next : next+lineLength(m.text[next:])]
 		if !strings.HasPrefix(content, "env:") {
-			m.hide(next+indentOf(body), next+len(body))
+			m.hide(next+following, next+len(body))
 		}
 		next += len(body) + 1
 		m.at = min(next, len(m.text))
 		m.line = m.at
 	}
+}
+
+// endOfLine returns the offset of the end of the line that is being read.
+func (m *masker) endOfLine() int {
+	if m.lineEnd < m.at {
+		m.lineEnd = m.at + lineLength(m.text[m.at:])
+	}
+	return m.lineEnd
 }
 
 func indentOf(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }

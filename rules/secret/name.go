@@ -13,41 +13,123 @@ import (
 var endings = []string{
 	"apikey", "apitoken", "apisecret", "accesskey", "accesskeyid", "accesstoken", "authtoken", "authkey", "bearertoken", "clientsecret",
 	"idtoken", "privatekey", "privatetoken", "refreshtoken", "secretkey", "securitytoken", "servicekey", "subscriptionkey", "vaulttoken",
-	"authorization", "credential", "credentials", "csrftoken", "jobtoken", "passphrase", "passwd", "password", "secret",
+	"authorization", "credential", "credentials", "csrf", "csrftoken", "xsrf", "xsrftoken", "jobtoken", "oauthtoken", "oauthsignature",
+	"amzsignature", "googsignature", "sessiontoken", "accountkey", "connectionstring", "passphrase", "passwd", "password", "secret",
 }
 
-// ambiguous are names that often carry credentials, but have other uses, too.
-var ambiguous = map[string]bool{
-	"auth": true, "cookie": true, "key": true, "pass": true, "pw": true, "pwd": true, "setcookie": true, "sig": true, "signature": true,
-	"token": true, "xauth": true, "xsignature": true, "xtoken": true, "session": true, "sessionid": true, "jwt": true, "xkey": true,
+// A use says how often a name is that of a credential.
+type use int
+
+// The uses of names other than those with one of the endings. Only a value that looks random is a
+// credential, except as described here.
+const (
+	seldom      use = iota + 1 // the name itself says nothing
+	often                      // hidden where nothing depends on the value, as in an address in the log
+	inParameter                // like often; as a parameter of a request, the name has no other use
+)
+
+var uses = map[string]use{
+	"cookie": often, "key": often, "setcookie": often, "sig": often, "signature": often, "token": often, "xauth": often,
+	"xsignature": often, "xtoken": often, "session": often, "sessionid": often, "xkey": often,
+	"bearer": often, "phpsessid": often, "jsessionid": often, "connectsid": often,
+	"auth": inParameter, "jwt": inParameter, "pass": inParameter, "pw": inParameter, "pwd": inParameter,
+	"appid": seldom, "code": seldom, "ticket": seldom, "sid": seldom, "userkey": seldom,
 }
+
+// headerWords are words in the names of headers of requests that carry credentials. Of headers more
+// names count than of parameters: they have few other uses.
+var headerWords = []string{"token", "key", "secret", "signature", "session", "auth", "authentication", "csrf", "xsrf", "pw"}
 
 // Name reports whether a header, parameter or key of that name usually carries a
 // credential, whatever its case and separators: X-Api-Key, api_key, apiKey.
-func Name(name string) bool { return sure(name) || ambiguous[plain(name)] }
+func Name(name string) bool { return sure(name) || uses[plain(name)] >= often }
+
+const (
+	shortest       = 4
+	shortestRandom = 8
+	shortestSeldom = 12 // of a name that seldom is that of a credential
+	long           = 16
+)
 
 // Like reports whether a value under a name is probably a credential. Under a name
-// with other uses, such as "key" or "token", only a value that looks random is one.
+// with other uses, such as "key", "token" or "code", only a value that looks random is one.
 func Like(name, value string) bool {
-	const shortest, shortestRandom = 4, 8
-	switch {
+	switch use := uses[plain(name)]; {
 	case sure(name):
 		return len(value) >= shortest
-	case ambiguous[plain(name)]:
+	case use == seldom:
+		return len(value) >= shortestSeldom && random(value)
+	case use >= often:
 		return len(value) >= shortestRandom && random(value)
 	}
 	return false
 }
 
-// issued are the forms of tokens that well-known services issue: GitHub, GitLab, Slack,
+// Parameter reports whether a parameter of a request is probably a credential. More values count than
+// for Like: a wrong answer costs a variable of the environment, and not a secret.
+func Parameter(name, value string) bool {
+	return Like(name, value) || Issued(value) || uses[plain(name)] == inParameter && len(value) >= shortest ||
+		Name(name) && len(value) >= long && !strings.ContainsAny(value, " \t\n")
+}
+
+// Header reports whether a header of a request is probably a credential.
+func Header(name, value string) bool {
+	return Name(name) || Issued(value) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
+		return slices.Contains(headerWords, word)
+	})
+}
+
+// issuedForms are the forms of tokens that well-known services issue: GitHub, GitLab, Slack,
 // Stripe, AWS, Google, Shopify, Telegram, and JSON Web Tokens.
-var issued = regexp.MustCompile(`^(?:gh[pousr]_[0-9A-Za-z]{30,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[0-9A-Za-z-]{10,}` +
+const issuedForms = `(?:gh[pousr]_[0-9A-Za-z]{30,}|github_pat_\w{20,}|glpat-[\w-]{16,}|xox[abeprs]-[0-9A-Za-z-]{10,}` +
 	`|[sr]k_(?:live|test)_[0-9A-Za-z]{10,}|(?:AKIA|ASIA)[0-9A-Z]{16}|AIza[\w-]{30,}|shp(?:at|ca|pa|ss)_[0-9A-Fa-f]{20,}` +
-	`|(?:bot)?[0-9]{6,}:[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})$`)
+	`|(?:bot)?[0-9]{6,}:[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})`
+
+var (
+	issued   = regexp.MustCompile(`^` + issuedForms + `$`)
+	issuedIn = regexp.MustCompile(`\b` + issuedForms)
+)
 
 // Issued reports whether a text has the form of a token that a well-known service issues,
 // so that it is a credential under any name, and in a path.
 func Issued(text string) bool { return issued.MatchString(text) }
+
+// ReplaceIssued replaces the tokens in a text that well-known services issue.
+func ReplaceIssued(text, by string) string { return issuedIn.ReplaceAllLiteralString(text, by) }
+
+// Random reports whether a text, such as a segment of a path, looks like a key: it is long, has no
+// words, and is no UUID, which usually names a resource.
+func Random(text string) bool {
+	const shortest, fewestChanges = 20, 6
+	if len(text) < shortest || uuid.MatchString(text) || !keyLetters.MatchString(text) {
+		return false
+	}
+	changes := 0 // between lower case, upper case and digits
+	for i := 1; i < len(text); i++ {
+		if a, b := kindOf(text[i-1]), kindOf(text[i]); a != 0 && b != 0 && a != b {
+			changes++
+		}
+	}
+	return changes >= fewestChanges
+}
+
+var (
+	uuid       = regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+	keyLetters = regexp.MustCompile(`^[\w-]*[0-9][\w-]*$`)
+)
+
+// kindOf returns 'a', 'A' or '0' for a letter or a digit, and 0 for any other byte.
+func kindOf(c byte) byte {
+	switch {
+	case c >= 'a' && c <= 'z':
+		return 'a'
+	case c >= 'A' && c <= 'Z':
+		return 'A'
+	case c >= '0' && c <= '9':
+		return '0'
+	}
+	return 0
+}
 
 func sure(name string) bool {
 	name = plain(name)

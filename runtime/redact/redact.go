@@ -152,19 +152,28 @@ func hideUser(text string) string {
 // JSON of PHP.
 var slashes = regexp.MustCompile(`:\\?/\\?/$`)
 
-// param matches a parameter of an address.
-var param = regexp.MustCompile(`([?&])([^=&#?\s]+)=([^&#\s]+)`)
+// param matches a parameter of an address, which may stand in another text.
+var param = regexp.MustCompile(`(&amp;|[?&#])([^=&#?\s<>"]+)=([^&#\s<>"]+)`)
 
 // URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
 // user name, password, and the values of parameters such as token.
 func (r *Redactor) URL(address string) string {
 	return r.String(param.ReplaceAllStringFunc(address, func(pair string) string {
-		name, _, _ := strings.Cut(pair[1:], "=")
-		if u, ok := unescape(name); ok && !secret.Name(u.text) || !ok && !secret.Name(name) {
+		m := param.FindStringSubmatch(pair)
+		name, text := plainOf(m[2]), plainOf(m[3])
+		if !secret.Name(name) && !secret.Like(name, text) && !secret.Issued(text) {
 			return pair
 		}
-		return pair[:len(name)+2] + hidden
+		return m[1] + m[2] + "=" + hidden
 	}))
+}
+
+// plainOf returns a part of an address without its escapes.
+func plainOf(text string) string {
+	if u, ok := unescape(text); ok {
+		return u.text
+	}
+	return text
 }
 
 // Header returns the value of a header with the secrets hidden. It hides the whole value if headers

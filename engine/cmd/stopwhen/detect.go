@@ -69,7 +69,7 @@ then the beginning of the address of the list, if the recording has several.`, d
 	flags.StringVar(&d.data, "data", "", "`BODY` of a POST request, JSON or a form; @FILE reads it from a file, @- from standard input")
 	flags.StringVar(&d.from, "from", "", "`FILE` with a recording (HAR), instead of requests")
 	flags.StringVar(&d.fixture, "fixture", "", "built-in `CASE` whose API is requested")
-	complete(cmd, "fixture", caseNames)
+	complete(cmd, "fixture", fixtures.Names)
 	flags.StringVar(&d.out, "out", "", "`FILE` to write the configuration to; it must not exist; default: standard output")
 	flags.BoolVarP(&d.quiet, "quiet", "q", false, "do not describe what was recognized")
 	choice(cmd, &d.format, "format", "output `FORMAT`: yaml or json", formatYAML, formatJSON)
@@ -248,7 +248,6 @@ func (d *detectCommand) nextSteps(r *detect.Result) string {
 		name = r.Name + "." + d.format
 		fmt.Fprintf(b, "  save it, for example as %s\n", name)
 	}
-	fmt.Fprintf(b, "  %s\n", writeSchema)
 	if _, tested := r.Config.Get("tests"); tested {
 		fmt.Fprintf(b, "  stopwhen test %s\n", name)
 	}

@@ -7,8 +7,6 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-
-	"github.com/stopwhen/stopwhen/engine/detect"
 )
 
 // starterName is the file that init writes by default.
@@ -68,7 +66,7 @@ configuration for it.
 }
 
 // writeSchema is the command that writes the schema which a new configuration names.
-var writeSchema = "stopwhen schema > " + strings.TrimPrefix(detect.SchemaFile, "./") + "   # for completion in the editor"
+const writeSchema = "stopwhen schema > stopwhen.schema.json   # for completion in the editor"
 
 // The configurations that init writes.
 var (
