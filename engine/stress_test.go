@@ -1,18 +1,26 @@
 package engine_test
 
 import (
+	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // stressed loads the configuration of a case as the command would, without its secrets.
@@ -100,7 +108,7 @@ func TestVerdictsOfKnownWeaknesses(t *testing.T) {
 		{offset, "insertedAtTheStart", stress.Reported, 0, 1}, // the tenth item is the first of page 2, too: audit.shift
 		{offset, "end404", stress.Reported, 0, 0},             // two full pages, so the third is requested, and refused
 		{offset, "endEmptyPage", stress.Complete, 0, 0},
-		{offset, "pagingIgnored", stress.Endless, 15, 0},   // the second page equals the first
+		{offset, "pagingIgnored", stress.Reported, 15, 0},  // the second page equals the first: audit.ignoredParam
 		{offset, "html", stress.Reported, 15, 0},           // no JSON
 		{offset, "serverErrorOnce", stress.Complete, 0, 0}, // the request is repeated
 		{offset, "serverError", stress.Reported, 15, 0},    // the retries are used up
@@ -225,7 +233,7 @@ func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {
 		{"jobs with the same list", `{"endpoint": "a", "dataField": "data"}, {"endpoint": "b", "dataField": "data"}`,
 			`api.pagination.stopRules: add {"name": "noList", "when": "not has(\"data\")", "outcome": "failed"}`},
 		{"no dataField", `{"endpoint": "a"}`, `config.jobs[0].dataField: "items"; ` +
-			`api.pagination.stopRules: add {"name": "noList", "when": "not has(\"items\")", "outcome": "failed"}`},
+			`api.pagination.stopRules: add {"name": "noList", "when": "type(at(\"items\")) != \"array\"", "outcome": "failed"}`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -234,11 +242,7 @@ func TestTheFixForALostListKnowsOnlyTheNamesOfTheConfiguration(t *testing.T) {
 			report, err := e.Stress(t.Context(), stress.Options{})
 			require.NoError(t, err)
 			fix := row(t, report.Jobs[0], "emptyBody").Fix
-			changes := make([]string, len(fix.Changes))
-			for i, c := range fix.Changes {
-				changes[i] = c.String()
-			}
-			require.Equal(t, tt.changes, strings.Join(changes, "; "))
+			require.Equal(t, tt.changes, strings.Join(textsOf(fix.Changes), "; "))
 			require.Equal(t, stress.Reported, fix.Verdict)
 			named := strings.HasPrefix(fix.Says, "Set dataField to the path of the list, which the model calls items. ")
 			require.Equal(t, tt.name == "no dataField", named)
@@ -317,17 +321,22 @@ func TestAFixLeavesOtherSettingsAsTheyAre(t *testing.T) {
 	require.NoError(t, err)
 	report, err := e.Stress(t.Context(), stress.Options{})
 	require.NoError(t, err)
-	for behaviour, advance := range map[string]string{"emptyPageInTheMiddle": "limit", "shortPageInTheMiddle": "count"} {
-		fix := row(t, report.Jobs[0], behaviour).Fix
-		require.Len(t, fix.Changes, 1)
-		require.Equal(t, []string{"api", "pagination"}, fix.Changes[0].Path)
-		text, err := json.Marshal(fix.Changes[0].Value)
-		require.NoError(t, err)
-		require.Contains(t, string(text), kept)
-		require.Contains(t, string(text), `"stopRules":[`+denied+`,{"name":"empty","when":`)
-		require.Contains(t, string(text), `"next":"state.offset + `+advance+`"`)
-		require.NotContains(t, string(text), "offsetParam")
+	for behaviour, want := range map[string]struct{ advance, stop string }{
+		"emptyPageInTheMiddle": {"limit", "count == 0 and prev != nil and prev.count == 0"}, "shortPageInTheMiddle": {"count", "count == 0"},
+	} {
+		require.Equal(t, []string{
+			`api.pagination.offsetParam: remove it`,
+			`api.pagination.method: "expression"`,
+			`api.pagination.state: {"offset": {"init": "0", "next": "state.offset + ` + want.advance + `"}}`,
+			`api.pagination.nextRequest: {"params": {"limit": "limit", "from": "state.offset"}, "includeParams": true, "applyToFirst": true}`,
+			`api.pagination.stopRules: add {"name": "empty", "when": "` + want.stop + `"}`,
+		}, textsOf(row(t, report.Jobs[0], behaviour).Fix.Changes))
 	}
+}
+
+// textsOf returns changes as texts.
+func textsOf(changes []stress.Change) []string {
+	return value.Map(changes, stress.Change.String)
 }
 
 // TestAFixTakesOnlyTheRuleAwayThatEndedTheList has a rule of the user that ends the list at a short page.
@@ -338,9 +347,9 @@ func TestAFixTakesOnlyTheRuleAwayThatEndedTheList(t *testing.T) {
 	report, err := e.Stress(t.Context(), stress.Options{})
 	require.NoError(t, err)
 	fix := row(t, report.Jobs[0], "shortPageInTheMiddle").Fix
-	require.Len(t, fix.Changes, 1)
-	require.Equal(t, `api.pagination: {"method": "pagenum", "limit": 10, "firstPage": 2, "stopRules": ["body.state == 'closed'", `+
-		`{"name": "empty", "when": "count == 0"}]}`, fix.Changes[0].String())
+	require.Equal(t, []string{
+		"api.pagination.stopRules[0]: remove it", `api.pagination.stopRules: add {"name": "empty", "when": "count == 0"}`,
+	}, textsOf(fix.Changes))
 	require.Equal(t, stress.Complete, fix.Verdict)
 }
 
@@ -354,5 +363,286 @@ func TestAnEmptyListDoesNotChange(t *testing.T) {
 		simulation, err := e.Simulate(t.Context(), "items", spec)
 		require.NoError(t, err)
 		require.Equal(t, stress.Complete, simulation.Result.Verdict, spec)
+	}
+}
+
+// TestAServerIsTheAPIOfARow runs a job against rows of its report that are served over HTTP. The
+// numbers are those of the rows.
+func TestAServerIsTheAPIOfARow(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 10}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+	require.NoError(t, err)
+	for _, behaviour := range []string{"ordinary", "cappedPages", "insertedAtTheStart", "cutOnce", "errorBody"} {
+		t.Run(behaviour, func(t *testing.T) {
+			api := report.Jobs[0].Server(behaviour)
+			server := httptest.NewServer(api)
+			defer server.Close()
+			text := strings.ReplaceAll(paged(`{"method": "offset", "limit": 10}`), "https://api.example.com", server.URL)
+			e, err := engine.Load("config.json", []byte(text), engine.WithClock(&transport.VirtualClock{Time: time.Now()}))
+			require.NoError(t, err)
+			var items [][]byte
+			result, err := e.Run(t.Context(), func(_ context.Context, page *engine.Page) error {
+				for item := range page.Items.All() {
+					items = append(items, bytes.Clone(item))
+				}
+				return nil
+			})
+			want := row(t, report.Jobs[0], behaviour)
+			require.Equal(t, want.Exit, failure.ExitStatus(err), "%v", err)
+			require.Len(t, result.Jobs[0].Findings, len(want.Findings))
+			obtained, missing, duplicated := api.Tally(items)
+			require.Equal(t, []int{want.Obtained, want.Missing, want.Duplicated}, []int{obtained, missing, duplicated})
+		})
+	}
+	require.Nil(t, report.Jobs[0].Server("partitions"))
+	require.Nil(t, report.Jobs[0].Server("tokenLost"), "it was left out")
+}
+
+// TestAModelUnderstandsTheValuesThatRulesRead has values that could be misread: the model would still
+// obtain the ordinary list, but lose items of other lists or never end one by the rule.
+func TestAModelUnderstandsTheValuesThatRulesRead(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	const next = `"method": "response.param", "responseParam": "meta.next", "queryParam": "cursor"`
+	tests := []struct{ name, pagination, sentence string }{
+		{
+			"the index of a page is not the number of pages",
+			`{"method": "offset", "limit": 10, "offsetParam": "startAt", "stopRules": ["body.startAt + count >= body.total"]}`,
+			"body.startAt is the index of the first item of the page.",
+		},
+		{"a count that ends the list is that of the page", `{` + next + `, "stopRules": ["body.count < 10"]}`, "body.count is the number of items on the page."},
+		{
+			"a sign of success is not a number", `{` + next + `, "stopRules": [{"when": "not body.ok", "outcome": "failed"}]}`,
+			"body.ok is always true.",
+		},
+		{
+			"a status is a word of the rule", `{` + next + `, "stopRules": [{"when": "body.status != 'ok'", "outcome": "failed"}]}`,
+			`body.status is always "ok".`,
+		},
+		{
+			"a value that is sent next to the key of an item is no token",
+			`{"method": "expression", "limit": 10, "nextRequest": {"params": {"pit": "body.pit_id", "after": "items[-1].sort"}}, "stopRules": ["count < limit"]}`,
+			"body.pit_id is the same on every page.",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(paged(tt.pagination)))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+			require.NoError(t, err)
+			job := report.Jobs[0]
+			require.Contains(t, job.Model, tt.sentence)
+			for _, r := range job.Rows {
+				if r.Group == "length" {
+					require.Equal(t, stress.Complete, r.Verdict, "%+v", r)
+				}
+			}
+		})
+	}
+}
+
+// TestARecordingThatContradictsAModelRefusesIt has a token that the recording shows to be constant, a
+// count that it shows to be that of the page, and a value that fits no meaning.
+func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
+	pages := func(texts ...string) map[string][]stress.Sample {
+		var all []stress.Sample
+		for _, text := range texts {
+			all = append(all, stress.Sample{Body: []byte(text)})
+		}
+		return map[string][]stress.Sample{"items": all}
+	}
+	const expression = `{"method": "expression", "limit": 2, "nextRequest": {"params": {"session": "body.session", "page": "page + 1"}}, "stopRules": [%s]}`
+	sent := paged(fmt.Sprintf(expression, `"count < limit"`))
+	judged := paged(fmt.Sprintf(expression, `"count < limit", "body.n >= 100"`))
+	tests := []struct {
+		name, config  string
+		like          map[string][]stress.Sample
+		model, reason string
+	}{
+		{"a constant", sent, pages(`{"data": [1, 2], "session": "s1"}`, `{"data": [3], "session": "s1"}`), `body.session is always "s1".`, ""},
+		{
+			"a count", judged, pages(`{"data": [1, 2], "session": "s", "n": 2}`, `{"data": [3, 4], "session": "s", "n": 2}`,
+				`{"data": [5], "session": "s", "n": 1}`), "body.n is the number of items on the page.", "",
+		},
+		{
+			"no meaning", judged, pages(`{"data": [1, 2], "session": "s", "n": {}}`, `{"data": [3], "session": "s", "n": 5}`), "",
+			"the recording contradicts every meaning that body.n could have: no model has such values",
+		},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(tt.config))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: tt.like})
+			require.NoError(t, err)
+			if tt.reason != "" {
+				require.Equal(t, tt.reason, report.Jobs[0].Unknown)
+				require.Empty(t, report.Jobs[0].Rows)
+				return
+			}
+			require.Empty(t, report.Jobs[0].Unknown)
+			require.Contains(t, report.Jobs[0].Model, tt.model)
+		})
+	}
+}
+
+// TestAJobWithoutAModelNamesTheValuesThatAreNotClear has a rule that no model satisfies.
+func TestAJobWithoutAModelNamesTheValuesThatAreNotClear(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "offset", "limit": 2, "stopRules": ["count + body.left < 2 or total.items > 3"]}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	require.Contains(t, report.Jobs[0].Unknown, "it is not clear what body.left means: record several pages, "+
+		"and let the model resemble the recording")
+}
+
+// TestLinksAndTokensMayBePositions has both readings of a token that nobody has recorded, and the only
+// reading of one whose recording shows a position.
+func TestLinksAndTokensMayBePositions(t *testing.T) {
+	const token = `{"method": "response.param", "responseParam": "next", "queryParam": "cursor"}`
+	const link = `{"method": "response.url", "urlKey": "next"}`
+	tests := []struct {
+		name, pagination string
+		pages            []string
+		plain, position  stress.Verdict // verdicts of deletedFromTheStart and of deletedBeforePosition
+	}{
+		{"nothing recorded", token, nil, stress.Complete, stress.Silent},
+		{"an opaque token", token, []string{`{"data": [1, 2], "next": "x7Hq"}`, `{"data": [3], "next": ""}`}, stress.Complete, stress.Silent},
+		{"a page number", link, []string{`{"data": [1, 2], "next": "/items?page=2"}`, `{"data": [3], "next": null}`}, stress.Silent, ""},
+		{"an offset", link, []string{`{"data": [1, 2], "next": "/items?start=2&sort=id"}`, `{"data": [3]}`}, stress.Silent, ""},
+		{"a token that hides an offset", token, []string{`{"data": [1, 2], "next": "b2Zmc2V0OjI="}`, `{"data": [3]}`}, stress.Silent, ""}, // offset:2
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(paged(tt.pagination)))
+			require.NoError(t, err)
+			var like []stress.Sample
+			for _, text := range tt.pages {
+				like = append(like, stress.Sample{Body: []byte(text)})
+			}
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: map[string][]stress.Sample{"items": like}})
+			require.NoError(t, err)
+			job := report.Jobs[0]
+			require.Equal(t, tt.plain, row(t, job, "deletedFromTheStart").Verdict)
+			if tt.position == "" {
+				require.Contains(t, job.Left, stress.LeftOut{
+					Behaviour: "deletedBeforePosition", Why: "the recording shows that links and tokens are positions",
+				})
+				return
+			}
+			require.Equal(t, tt.position, row(t, job, "deletedBeforePosition").Verdict)
+		})
+	}
+}
+
+// TestAFixMakesNoOtherRowSilent compares each fix with a report on the changed configuration: what the fix
+// says of other rows is true.
+func TestAFixMakesNoOtherRowSilent(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	tests := []struct{ pagination, like string }{ // responses of both configurations have the same members
+		{`{"method": "offset", "limit": 10}`, `{"data": [{"id": 1}]}`},
+		{`{"method": "pagecount", "limit": 10, "pagesField": "total_pages"}`, `{"data": [{"id": 1}], "total_pages": 1}`},
+		{
+			`{"method": "response.param", "responseParam": "next", "queryParam": "cursor", "limit": 10, "stopRules": ["not body.has_more"]}`,
+			`{"data": [{"id": 1}], "next": null, "has_more": false}`,
+		},
+	}
+	for _, tt := range tests {
+		pagination, like := tt.pagination, map[string][]stress.Sample{"items": {{Body: []byte(tt.like)}}}
+		e, err := engine.Load("config.json", []byte(paged(pagination)))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{Like: like})
+		require.NoError(t, err)
+		before, tried := map[string]stress.Verdict{}, 0
+		for _, r := range report.Jobs[0].Rows {
+			before[r.Behaviour] = r.Verdict
+		}
+		for _, r := range report.Jobs[0].Rows {
+			if r.Fix == nil || r.Fix.Changes == nil {
+				continue
+			}
+			tried++
+			root, err := jsonObject(paged(pagination))
+			require.NoError(t, err)
+			text, err := value.Marshal(stress.Apply(root, r.Fix.Changes))
+			require.NoError(t, err)
+			changed, err := engine.Load("config.json", text)
+			require.NoError(t, err)
+			after, err := changed.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
+			require.NoError(t, err)
+			for _, now := range after.Jobs[0].Rows {
+				if had, known := before[now.Behaviour]; known && now.Verdict == stress.Silent {
+					require.Equal(t, stress.Silent, had, "%s: the fix %v makes %s SILENT", r.Behaviour, textsOf(r.Fix.Changes), now.Behaviour)
+				}
+				if now.Behaviour == r.Behaviour && r.Fix.Changes[0].Path[2] != "limit" { // the API of the row has half of the new limit
+					require.NotEqual(t, stress.Silent, now.Verdict, "%s", r.Behaviour)
+				}
+			}
+		}
+		require.NotZero(t, tried, pagination)
+	}
+}
+
+// jsonObject decodes an object, whose members stay in their order.
+func jsonObject(text string) (value.Object, error) {
+	v, err := document.Decode([]byte(text))
+	object, _ := value.Members(v)
+	return object, err
+}
+
+// TestAFixReplacesAMethodThatAProgramAdded has a key that only the added method knows.
+func TestAFixReplacesAMethodThatAProgramAdded(t *testing.T) {
+	method := from()
+	method.State[0].Next = "state.read + limit"
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "from", "param": "begin", "limit": 10, "guards": {"samePage": "stop"}}`)),
+		engine.WithMethod(method))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{})
+	require.NoError(t, err)
+	texts := textsOf(row(t, report.Jobs[0], "emptyPageInTheMiddle").Fix.Changes)
+	require.Contains(t, texts, `api.pagination.param: remove it`)
+	require.Contains(t, texts, `api.pagination.method: "expression"`)
+	require.NotContains(t, strings.Join(texts, "\n"), "guards")
+}
+
+// TestRowsThatWereSeenOnServers has rows that servers of trials have shown, with what follows from the
+// rules by hand. Lists have 25 items and pages 10, if nothing else is said.
+func TestRowsThatWereSeenOnServers(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	const offset, token = `{"method": "offset", "limit": 10}`, `{"method": "response.param", "responseParam": "next", "queryParam": "cursor"}`
+	const link, keyset = `{"method": "response.url", "urlKey": "next"}`, `{"method": "keyset", "idKey": "updated_at", "param": "since"}`
+	tests := []struct {
+		pagination, behaviour string
+		verdict               stress.Verdict
+		missing, duplicated   int
+	}{
+		{offset, "smallerPagesLater", stress.Silent, 20, 0}, // 45 items: pages of 10 and 10, and the third, of 5, is short
+		{offset, "emptyAnswer", stress.Silent, 15, 0},       // page 2 is the end
+		{offset, "nullList", stress.Silent, 15, 0},          // an empty page ends the list
+		{offset, "cachedPage", stress.Reported, 15, 0},      // page 2 is page 1: audit.ignoredParam
+		{offset, "itemTwiceOnAPage", stress.Reported, 0, 1}, // audit.twice
+		{offset, "listCapped", stress.Silent, 25, 0},        // 20 of 45 items, and an empty page
+		{offset, "staleReplica", stress.Silent, 10, 0},      // page 2 has 5 items, and is short
+		{offset, "gzipCut", stress.Complete, 0, 0},          // the request is repeated
+		{offset, "retryAfterADay", stress.Reported, 15, 0},  // the wait is longer than allowed
+		{offset, "partialContent", stress.Reported, 15, 0},  // no page
+		{token, "endEmptyPages", stress.Endless, 0, 0},      // guards.emptyPages
+		{token, "tokenWorksOnce", stress.Reported, 15, 0},   // 400
+		{link, "linkOtherHost", stress.Reported, 15, 0},     // it is not trusted
+		{link, "linkOtherScheme", stress.Reported, 15, 0},   // neither is this
+		{keyset, "sortedByAnotherKey", stress.Silent, 6, 0}, // the last item of page 1 is the sixteenth: those before it are skipped
+	}
+	for _, tt := range tests {
+		t.Run(tt.pagination+" "+tt.behaviour, func(t *testing.T) {
+			e, err := engine.Load("config.json", []byte(paged(tt.pagination)))
+			require.NoError(t, err)
+			simulation, err := e.Simulate(t.Context(), "items", tt.behaviour)
+			require.NoError(t, err)
+			require.NotNil(t, simulation.Result, simulation.Unknown)
+			r := *simulation.Result
+			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
+			require.Equal(t, [2]int{tt.missing, tt.duplicated}, [2]int{r.Missing, r.Duplicated}, "%+v", r)
+		})
 	}
 }

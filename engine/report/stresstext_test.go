@@ -56,11 +56,11 @@ const wanted = `job users
                        "when": "not has(\"data\") and count > 0 and count > 0 and count > 0 and
                      count > 0 and count > 0 and true"
                      }
-                     With it, the verdict is reported. No longer complete with it: oneItem.
+                     With it, the verdict is reported. Worse with it: oneItem.
   SILENT    emptyBody      10 of 25       15           0         2     0
             A page is {}.
             run      was stopped by offset.empty: page 2 is empty
-            fix      That of noList: the verdict is reported. No longer complete with it: oneItem.
+            fix      That of noList: the verdict is reported. Worse with it: oneItem.
   SILENT    oneItem+html     0 of 1        1           0         1     0
             Both.
 

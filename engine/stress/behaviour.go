@@ -2,9 +2,11 @@ package stress
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A Behaviour is something that an API may do. Each row of the table applies to every
@@ -31,15 +33,22 @@ type need struct {
 }
 
 var (
-	pages    = need{"the job makes one request", func(p *plan) bool { return p.paged }}
-	links    = reads(pointer, "the rules read no link or token")
-	flags    = reads(flag, "the rules read no flag")
-	amounts  = reads(amount, "the rules read no total or number of pages")
-	byKeys   = need{"requests do not name the key of an item", func(p *plan) bool { return p.locator.kind == byKey }}
-	changing = need{"the list is sorted by an identifier", func(p *plan) bool { return !p.byIdentifier() }}
-	tokens   = need{"requests carry no token or link", func(p *plan) bool { return p.locator.kind == byToken }}
-	limit    = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
-	located  = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
+	pages     = need{"the job makes one request", func(p *plan) bool { return p.paged }}
+	links     = reads(pointer, "the rules read no link or token")
+	flags     = reads(flag, "the rules read no flag")
+	amounts   = reads(amount, "the rules read no total or number of pages")
+	byKeys    = need{"requests do not name the key of an item", func(p *plan) bool { return p.locator.kind == byKey }}
+	changing  = need{"the list is sorted by an identifier", func(p *plan) bool { return !p.byIdentifier() }}
+	tokens    = need{"requests carry no token or link", func(p *plan) bool { return p.locator.kind == byToken }}
+	opaque    = need{"the recording shows that links and tokens are positions", func(p *plan) bool { return !p.positional }}
+	wrapped   = need{"the response itself is the list, or an item", func(p *plan) bool { return len(p.list) > 0 && !p.single }}
+	manyItems = need{"a page has one item", func(p *plan) bool { return !p.single && p.pageSize > 1 }}
+	unnamed   = need{"requests name the key of an item", func(p *plan) bool { return p.locator.kind != byKey }}
+	addresses = need{"no value is the address of the next page", func(p *plan) bool {
+		return slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.name == "link" })
+	}}
+	limit   = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
+	located = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
 )
 
 // reads returns the need that rules read a value of a kind.
@@ -55,15 +64,19 @@ func (p *plan) byIdentifier() bool {
 	})
 }
 
+// lengthGroup is the group of behaviours that say only how long the list is. A model must obtain every
+// one of these lists.
+const lengthGroup = "length"
+
 // behaviours is the table of unusual behaviours of an API.
 var behaviours = []Behaviour{
-	{Name: "ordinary", Group: "length", Says: "The list has several pages, and the last one is short."},
-	{Name: "noItems", Group: "length", Says: "The list is empty.", items: exactly(0)},
-	{Name: "oneItem", Group: "length", Says: "The list has one item.", items: exactly(1)},
-	{Name: "limitMinusOne", Group: "length", Says: "The list has one item less than a page.", items: plus(-1), needs: []need{pages}},
-	{Name: "limit", Group: "length", Says: "The list has exactly one page.", items: plus(0), needs: []need{pages}},
-	{Name: "limitPlusOne", Group: "length", Says: "The list has one item more than a page.", items: plus(1), needs: []need{pages}},
-	{Name: "fullPages", Group: "length", Says: "The list has two full pages.", items: twice, needs: []need{pages}},
+	{Name: "ordinary", Group: lengthGroup, Says: "The list has several pages, and the last one is short."},
+	{Name: "noItems", Group: lengthGroup, Says: "The list is empty.", items: exactly(0)},
+	{Name: "oneItem", Group: lengthGroup, Says: "The list has one item.", items: exactly(1)},
+	{Name: "limitMinusOne", Group: lengthGroup, Says: "The list has one item less than a page.", items: plus(-1), needs: []need{pages}},
+	{Name: "limit", Group: lengthGroup, Says: "The list has exactly one page.", items: plus(0), needs: []need{pages}},
+	{Name: "limitPlusOne", Group: lengthGroup, Says: "The list has one item more than a page.", items: plus(1), needs: []need{pages}},
+	{Name: "fullPages", Group: lengthGroup, Says: "The list has two full pages.", items: twice, needs: []need{pages}},
 
 	{Name: "endEmptyPage", Group: "end", items: twice, needs: []need{pages}, reply: tooFar(nil),
 		Says: "The last full page does not say that it is the last; the page after it is empty."},
@@ -92,6 +105,8 @@ var behaviours = []Behaviour{
 		Says: "The last page has its own link or token, for ever."},
 	{Name: "endPointsToFirst", Group: "end", needs: []need{links}, reply: leadsTo(func(*reply) int { return 0 }),
 		Says: "The last page has a link or a token of the first page."},
+	{Name: "endEmptyPages", Group: "end", needs: []need{links}, begin: renewing, reply: followed,
+		Says: "After the last page come empty pages for ever, each with a new link or token."},
 
 	{Name: "cappedPages", Group: "page size", needs: []need{pages, limit}, begin: capped,
 		Says: "The API caps its pages at half of the limit."},
@@ -107,6 +122,15 @@ var behaviours = []Behaviour{
 	{Name: "shortPageInTheMiddle", Group: "page size", needs: []need{pages},
 		begin: filtered(func(i, n int) bool { return i%2 == 1 || n == 1 }),
 		Says:  "The API filters its pages, and the second one is short."},
+	{Name: "smallerPagesLater", Group: "page size", items: several, needs: []need{pages, limit}, reply: afterPage(2, halved),
+		Says: "After the second page, the API lowers its page size to half."},
+	{Name: "listCapped", Group: "page size", items: several, needs: []need{pages}, begin: cutToTwoPages,
+		Says: "The API has no page beyond the second one, although the list goes on; totals say the same."},
+	{Name: "emptyAnswer", Group: "page size", needs: []need{pages}, reply: onPage(2, emptied),
+		Says: "A page is answered with an empty list that seems to be the end, as some APIs do when there are too many requests."},
+	{Name: "nullList", Group: "page size", needs: []need{pages, wrapped},
+		reply: onPage(2, func(_ *api, r *reply) { r.rows, r.null = nil, true }),
+		Says:  "The list of a page that is not the last is null."},
 
 	{Name: "insertedAtTheStart", Group: "changes", needs: []need{pages}, reply: afterFirst(inserted),
 		Says: "After the first page, an item is inserted at the start of the list."},
@@ -114,10 +138,28 @@ var behaviours = []Behaviour{
 		Says: "After the first page, one of its items is deleted."},
 	{Name: "movedToTheEnd", Group: "changes", needs: []need{pages, changing}, reply: afterFirst(moved),
 		Says: "After the first page, one of its items moves to the end of the list, as after an update."},
+	{Name: "newOrder", Group: "changes", needs: []need{pages, changing, unnamed}, begin: counting, reply: reordered,
+		Says: "Every response has the items in another order."},
+	{Name: "staleReplica", Group: "changes", needs: []need{pages}, reply: onPage(2, stale),
+		Says: "A page comes from a copy of the list that lacks its newest items."},
+	{Name: "cachedPage", Group: "changes", needs: []need{pages}, reply: onPage(2, firstPage),
+		Says: "A cache answers the request for the second page with the first page."},
+	{Name: "itemTwiceOnAPage", Group: "changes", needs: []need{manyItems}, begin: doubled,
+		Says: "An item is on a page twice."},
+	{Name: "idBecomesText", Group: "changes", needs: []need{pages}, reply: retyped,
+		Says: "From the second page on, the identifiers of items are texts instead of numbers."},
+	{Name: "insertedBeforePosition", Group: "changes", needs: []need{tokens, opaque}, begin: counting, reply: afterFirst(inserted),
+		Says: "Links or tokens are positions in the list; after the first page, an item is inserted at its start."},
+	{Name: "deletedBeforePosition", Group: "changes", needs: []need{tokens, opaque}, begin: counting, reply: afterFirst(deleted),
+		Says: "Links or tokens are positions in the list; after the first page, one of its items is deleted."},
 	{Name: "equalKeys", Group: "changes", needs: []need{byKeys, changing}, begin: tied(plus(-1)),
 		Says: "The last item of a page and the first of the next one have the same key."},
 	{Name: "equalKeysOnAPage", Group: "changes", needs: []need{byKeys, changing}, begin: tied(exactly(0)),
 		Says: "More items than a page has have the same key."},
+	{Name: "sortedByAnotherKey", Group: "changes", needs: []need{byKeys}, begin: unsorted,
+		Says: "The list is sorted by another key than the one that requests name."},
+	{Name: "cursorDeleted", Group: "changes", needs: []need{byKeys}, reply: beganAgain,
+		Says: "The item that a request names is deleted, and the API begins again with the first page."},
 
 	{Name: "tokenExpires", Group: "tokens", needs: []need{tokens}, reply: onPage(3, status(http.StatusBadRequest, errorBody)),
 		Says: "The token of the third page has expired (400)."},
@@ -125,6 +167,15 @@ var behaviours = []Behaviour{
 		Says: "The token of the third page has expired (410)."},
 	{Name: "tokenLost", Group: "tokens", needs: []need{links}, reply: onPage(2, says(pointer, gone{})),
 		Says: "The second page has no link or token, although it is not the last."},
+	{Name: "tokenWorksOnce", Group: "tokens", needs: []need{tokens}, reply: onlyOnce,
+		Says: "A token works only once (400), and a response is cut off."},
+	{Name: "linkOtherHost", Group: "tokens", needs: []need{addresses},
+		reply: altered(pointer, elsewhere(func(u *url.URL) { u.Host = "other.example.net" })),
+		Says:  "Links lead to another host."},
+	{Name: "linkOtherScheme", Group: "tokens", needs: []need{addresses}, reply: altered(pointer, elsewhere(otherScheme)),
+		Says: "Links have http instead of https, or https instead of http."},
+	{Name: "linkLosesLimit", Group: "tokens", needs: []need{addresses, limit}, reply: afterPage(1, halved),
+		Says: "Links lack the limit, so that later pages have half of the items."},
 
 	{Name: "flagAbsent", Group: "flags", Says: "The flag is absent.", needs: []need{flags}, reply: says(flag, gone{})},
 	{Name: "flagNull", Group: "flags", Says: "The flag is null.", needs: []need{flags}, reply: says(flag, nil)},
@@ -148,6 +199,8 @@ var behaviours = []Behaviour{
 		Says: "One request is answered with 429 Too Many Requests."},
 	{Name: "tooManyRequests", Group: "errors", reply: from(status(http.StatusTooManyRequests, errorBody)),
 		Says: "Requests are answered with 429 Too Many Requests, for ever."},
+	{Name: "retryAfterADay", Group: "errors", reply: once(patient),
+		Says: "One request is answered with 429 Too Many Requests, to be repeated after a day."},
 	{Name: "serverErrorOnce", Group: "errors", reply: once(status(http.StatusInternalServerError, errorBody)),
 		Says: "One request is answered with 500 Internal Server Error."},
 	{Name: "serverError", Group: "errors", reply: from(status(http.StatusInternalServerError, errorBody)),
@@ -156,11 +209,25 @@ var behaviours = []Behaviour{
 		Says: "Requests are answered with 401 Unauthorized after the first page."},
 	{Name: "cutOnce", Group: "errors", Says: "One response is cut off.", reply: once(cutOff)},
 	{Name: "cut", Group: "errors", Says: "Responses are cut off, for ever.", reply: from(cutOff)},
+	{Name: "gzipCut", Group: "errors", Says: "One response is compressed, and the compressed data is cut off.",
+		reply: once(func(_ *api, r *reply) { r.gzipped = true })},
 	{Name: "html", Group: "errors", Says: "A page is HTML, with status 200.", reply: from(html)},
-	{Name: "errorBody", Group: "errors", Says: "A page is an error in JSON, with status 200.", reply: from(status(http.StatusOK, errorBody))},
+	{Name: "errorBody", Group: "errors", Says: "A page is an error in JSON, with status 200.",
+		reply: from(status(http.StatusOK, errorBody))},
 	{Name: "emptyBody", Group: "errors", Says: "A page is an empty object, with status 200.", reply: from(status(http.StatusOK, "{}"))},
 	{Name: "noList", Group: "errors", Says: "A page that is not the last lacks the list.", needs: []need{pages},
 		reply: onPage(2, withoutList)},
+	{Name: "acceptedOnce", Group: "errors", reply: once(status(http.StatusAccepted, `{"status":"pending"}`)),
+		Says: "One request is answered with 202 Accepted: the page is not ready."},
+	{Name: "partialContent", Group: "errors", needs: []need{pages},
+		reply: onPage(2, func(_ *api, r *reply) { r.status = http.StatusPartialContent }),
+		Says:  "A page is answered with 206 Partial Content."},
+	{Name: "errorsBesideData", Group: "errors", needs: []need{pages, wrapped},
+		reply: onPage(2, half(value.Member{Name: "errors", Value: []any{value.ObjectOf("message", "some items could not be read")}})),
+		Says:  "A page lacks half of its items, and has errors beside them."},
+	{Name: "partialResults", Group: "errors", needs: []need{pages, wrapped},
+		reply: onPage(2, half(value.Member{Name: "incomplete_results", Value: true}, value.Member{Name: "timed_out", Value: true})),
+		Says:  "A page lacks half of its items, and a flag says so: incomplete_results, timed_out."},
 
 	{Name: "pagingIgnored", Group: "parameters", needs: []need{pages, located}, reply: firstPage,
 		Says: "The API ignores the parameters that page through the list: every page is the first one."},

@@ -8,7 +8,7 @@
 // (the behaviours), plan.go, meaning.go and locate.go (how a model is found), model.go and run.go (a
 // run against a model) and fix.go (remedies). tree.go and treebehaviour.go do the same for
 // partitions. like.go gives a model the shape of a response, and simulate.go runs a single
-// behaviour. report.go and text.go have the results.
+// behaviour, and server.go serves one over HTTP. report.go and text.go have the results.
 //
 // # Decisions
 //

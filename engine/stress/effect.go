@@ -2,6 +2,7 @@ package stress
 
 import (
 	"net/http"
+	"net/url"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -13,6 +14,9 @@ type effect func(a *api, r *reply)
 func exactly(n int) func(int) int { return func(int) int { return n } }
 func plus(n int) func(int) int    { return func(size int) int { return max(0, size+n) } }
 func twice(size int) int          { return 2 * size }
+
+// several is a list of four pages and a half.
+func several(size int) int { return 4*size + max(1, size/2) }
 
 // errorBody is the body with which many APIs describe an error.
 const errorBody = `{"error":{"code":1,"message":"something went wrong"}}`
@@ -147,6 +151,9 @@ func sized(of func(limit int) int) func(*api) {
 	return func(a *api) { a.size = max(1, of(a.pageSize)) }
 }
 
+// counting makes links and tokens positions in the list.
+func counting(a *api) { a.positional = true }
+
 // capped caps the pages at half of the limit that the configuration sets.
 func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
 
@@ -213,4 +220,130 @@ func moved(a *api) {
 		}
 	}
 	a.rows = append(slices.Clone(a.rows[1:]), r)
+}
+
+// renewing makes every link and token a new one.
+func renewing(a *api) { a.renews = true }
+
+// followed makes the last page, and each page after it, announce another page.
+func followed(a *api, r *reply) {
+	if r.last() && r.status == http.StatusOK {
+		r.next = len(a.rows)
+	}
+}
+
+// afterPage changes the list or its pages after the nth page was answered.
+func afterPage(n int, change func(*api)) effect {
+	return func(a *api, r *reply) {
+		if r.nth == n && r.status == http.StatusOK {
+			a.pending = change
+		}
+	}
+}
+
+// halved lowers the page size to half.
+func halved(a *api) { a.size = max(1, a.size/2) }
+
+// cutToTwoPages makes the API know only the first two pages of the list.
+func cutToTwoPages(a *api) { a.rows = a.rows[:min(2*a.size, len(a.rows))] }
+
+// emptied answers with an empty page that announces no other one.
+func emptied(_ *api, r *reply) { r.rows, r.next = nil, -1 }
+
+// reordered reverses the list after each answer.
+func reordered(a *api, _ *reply) {
+	a.pending = func(a *api) {
+		a.rows = slices.Clone(a.rows)
+		slices.Reverse(a.rows)
+	}
+}
+
+// stale answers with half of the page, as if the list ended there.
+func stale(_ *api, r *reply) {
+	r.rows, r.next = r.rows[:len(r.rows)/2], -1
+	r.said["total"] = r.start + len(r.rows)
+}
+
+// doubled puts the first item on its page twice.
+func doubled(a *api) {
+	if len(a.rows) == 0 {
+		return
+	}
+	again := a.rows[0]
+	again.at += 0.5
+	a.rows = slices.Insert(slices.Clone(a.rows), 1, again)
+	if !a.paged {
+		a.size = len(a.rows)
+	}
+}
+
+// retyped writes identifiers as texts from the second page on.
+func retyped(_ *api, r *reply) { r.retyped = r.nth > 1 }
+
+// unsorted puts an item of the second page last on the first one.
+func unsorted(a *api) {
+	i := a.size + a.size/2
+	if i >= len(a.rows) || a.size < 2 {
+		return
+	}
+	early := a.rows[i]
+	a.rows = slices.Insert(slices.Delete(slices.Clone(a.rows), i, i+1), a.size-1, early)
+	for i := range a.rows {
+		a.rows[i].at = float64(i)
+	}
+}
+
+// beganAgain deletes the last item of the first page, and answers the next request with the first page.
+func beganAgain(a *api, r *reply) {
+	switch {
+	case r.nth == 1 && r.status == http.StatusOK && len(a.rows) > a.size:
+		a.pending = func(a *api) {
+			gone := a.rows[a.size-1]
+			a.rows = slices.Delete(slices.Clone(a.rows), a.size-1, a.size)
+			a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == gone.number })
+		}
+	case r.nth == 2:
+		r.page(a, 0)
+	}
+}
+
+// onlyOnce cuts a response off, and refuses the request when it is repeated.
+func onlyOnce(a *api, r *reply) {
+	n := len(a.exchanges)
+	once(cutOff)(a, r)
+	if !r.cut && n > 0 && r.start > 0 && a.exchanges[n-1].start == r.start && len(r.rows) > 0 {
+		status(http.StatusBadRequest, errorBody)(a, r)
+	}
+}
+
+// elsewhere changes the address in a link.
+func elsewhere(change func(*url.URL)) func(any) any {
+	return func(v any) any {
+		text, _ := v.(string)
+		u, err := url.Parse(text)
+		if err != nil || u.Host == "" {
+			return v
+		}
+		change(u)
+		return u.String()
+	}
+}
+
+func otherScheme(u *url.URL) {
+	if u.Scheme == "https" {
+		u.Scheme = "http"
+	} else {
+		u.Scheme = "https"
+	}
+}
+
+// patient refuses a request and asks to wait for a day.
+func patient(a *api, r *reply) {
+	status(http.StatusTooManyRequests, errorBody)(a, r)
+	r.headers = http.Header{"Retry-After": {"86400"}}
+}
+
+// half leaves out half of the items of a page, and adds members to the response.
+func half(with ...value.Member) effect {
+	return func(_ *api, r *reply) { r.rows, r.extra = r.rows[:len(r.rows)/2], with }
 }

@@ -3,6 +3,7 @@ package stress
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,12 +16,14 @@ import (
 )
 
 // A Fix is a change of the configuration after which a behaviour is no longer SILENT. It has been
-// tried, and the job still obtains the ordinary list with it.
+// tried with all behaviours: the job still obtains the ordinary list, and no other behaviour becomes
+// SILENT.
 type Fix struct {
-	Says    string   `json:"says"`
-	Changes []Change `json:"changes,omitempty"` // empty if no setting helps and Says is advice
-	Verdict Verdict  `json:"verdict,omitempty"` // verdict with the changes
-	Costs   []string `json:"costs,omitempty"`   // behaviours that are no longer complete with the changes
+	Says     string   `json:"says"`
+	Changes  []Change `json:"changes,omitempty"`  // empty if no setting helps and Says is advice
+	Verdict  Verdict  `json:"verdict,omitempty"`  // verdict with the changes
+	Improves []string `json:"improves,omitempty"` // other behaviours that have a better verdict with the changes
+	Costs    []string `json:"costs,omitempty"`    // behaviours that have a worse verdict with the changes; none is SILENT
 }
 
 // A remedy is a change that may help against a behaviour. It is a row of a table; whether it helps
@@ -38,21 +41,24 @@ type loss struct {
 	size    int          // page size of the API
 	stopped []string     // IDs of the rules that ended the run
 	stands  value.Object // pagination of the configuration
-	shared  bool         // whether another job has the same pagination and its list elsewhere
+	methods []rules.Method
+	shared  bool // whether another job has the same pagination and its list elsewhere
 }
 
 // remedies is the table of remedies, in the order in which they are tried.
 var remedies = []remedy{
 	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set the limit to {size}, which is what the API gives.",
 		changes: func(l *loss) []Change { return []Change{l.pagination("limit", l.size)} }},
-	{against: []string{"cappedPages", "limitOffByOneLess", "shortPageInTheMiddle", "largerPages", "limitOffByOneMore"},
+	{against: []string{"cappedPages", "limitOffByOneLess", "shortPageInTheMiddle", "largerPages", "limitOffByOneMore", "smallerPagesLater"},
 		says: "Advance by the number of items received, and stop at an empty page only.",
 		changes: func(l *loss) []Change {
 			return l.expression(true, atEmptyPage)
 		}},
-	{against: []string{"shortPageInTheMiddle", "cappedPages", "limitOffByOneLess"}, says: "Stop at an empty page only, not at a short one.",
+	{against: []string{"shortPageInTheMiddle", "cappedPages", "limitOffByOneLess", "smallerPagesLater", "partialResults", "errorsBesideData"},
+		says:    "Stop at an empty page only, not at a short one.",
 		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
-	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList"}, says: "Stop at the second empty page in a row.",
+	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList", "emptyAnswer", "nullList"},
+		says:    "Stop at the second empty page in a row.",
 		changes: func(l *loss) []Change { return l.expression(false, atTwoEmptyPages) }},
 	{against: []string{"totalTooLow", "totalZero"}, says: "Stop at an empty page, not by what the response says of its length.",
 		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
@@ -61,17 +67,26 @@ var remedies = []remedy{
 		changes: func(l *loss) []Change {
 			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in " + l.truths() + ")" })
 		}},
-	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull"},
+	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull", "staleReplica", "emptyAnswer"},
 		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.",
 		changes: func(l *loss) []Change {
 			return l.failWhen("lostToken", l.field(pointer), func(at string) string { return l.full() + " and empty(" + at + ")" })
 		}},
-	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost"},
+	{against: []string{"emptyBody", "noList", "errorBody", "html", "endNoList", "tokenLost", "acceptedOnce", "nullList"},
 		says:    "{unnamed}Fail if a response has no {list}.",
 		changes: (*loss).failWithoutList},
 	{against: []string{"cutOnce", "serverErrorOnce"}, says: "Do not repeat requests: the API goes on to the next page with each of them.",
 		changes: func(l *loss) []Change { return []Change{{Path: []string{"api", "http", "maxRetries"}, Value: 0}} }},
-	{against: []string{"deletedFromTheStart", "insertedAtTheStart", "movedToTheEnd"},
+	{against: []string{"cachedPage"}, says: "Fail if a page is the one before it again. A list that ends so fails, too.",
+		changes: func(l *loss) []Change { return []Change{l.guard("samePage", string(rules.PolicyFail))} }},
+	{against: []string{"listCapped"},
+		says: "No setting finds this. Narrow the requests with windows (for), and split a window that is full (splitWhen)."},
+	{against: []string{"sortedByAnotherKey", "cursorDeleted"},
+		says: "No setting finds this. Sort the list by the key that requests name; it must not change."},
+	{against: []string{"partialResults", "errorsBesideData"},
+		says: "Fail if the API says so: add a rule with outcome failed to stopRules that reads the flag or the errors of this API."},
+	{against: []string{"deletedFromTheStart", "newOrder", "staleReplica", "insertedAtTheStart", "movedToTheEnd",
+		"deletedBeforePosition", "insertedBeforePosition"},
 		says: "No setting finds this. Sort the list by a key that does not change, such as the time of creation, " +
 			"or page by a cursor if the API has one; then compare the number of items with a total."},
 	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set a limit that the API gives, and check the size of its pages."},
@@ -102,6 +117,13 @@ const (
 // pagination sets a key of the pagination.
 func (l *loss) pagination(key string, v any) Change {
 	return Change{Path: append(keysOf(l.job.Set.Path), key), Value: v}
+}
+
+// guard sets the policy of a guard.
+func (l *loss) guard(id, policy string) Change {
+	change := l.pagination("guards", policy)
+	change.Path = append(change.Path, id)
+	return change
 }
 
 // stopRule adds a stopping rule that fails the run.
@@ -146,6 +168,9 @@ func (l *loss) failWithoutList() (changes []Change) {
 		when = "not has(" + strconv.Quote(at) + ")"
 	}
 	if l.job.Spec().DataField == nil {
+		if len(l.list) > 0 { // with dataField, null would be an empty list
+			when = "type(at(" + strconv.Quote(at) + `)) != "array"`
+		}
 		changes = append(changes, Change{Path: append(keysOf(l.job.Spec().Path()), "dataField"), Value: at})
 	}
 	if l.shared {
@@ -180,7 +205,47 @@ func (l *loss) expression(advance bool, stop string) []Change {
 	had, _ := p.Get("stopRules")
 	rules, _ := had.([]any)
 	rule := value.ObjectOf("name", "empty", "when", stop)
-	return []Change{{Path: keysOf(l.job.Set.Path), Value: p.With("stopRules", append(slices.Clone(rules), rule))}}
+	p = p.With("stopRules", append(slices.Clone(rules), rule))
+	return differences(keysOf(l.job.Set.Path), l.stands, p)
+}
+
+// differences returns the changes that make one value another one. Members and elements that both
+// have stay as they are.
+func differences(path []string, from, to any) (changes []Change) {
+	at := func(key string) []string { return append(slices.Clone(path), key) }
+	had, isObject := value.Members(from)
+	want, alsoObject := value.Members(to)
+	old, isList := from.([]any)
+	list, alsoList := to.([]any)
+	switch {
+	case isObject && alsoObject:
+		for _, m := range had {
+			if _, stays := want.Get(m.Name); !stays {
+				changes = append(changes, Change{Path: at(m.Name), Remove: true})
+			}
+		}
+		for _, m := range want {
+			if before, stays := had.Get(m.Name); stays {
+				changes = append(changes, differences(at(m.Name), before, m.Value)...)
+			} else {
+				changes = append(changes, Change{Path: at(m.Name), Value: m.Value})
+			}
+		}
+	case isList && alsoList:
+		for i, e := range old {
+			if len(list) > 0 && reflect.DeepEqual(e, list[0]) {
+				list = list[1:]
+			} else {
+				changes = slices.Insert(changes, 0, Change{Path: at(strconv.Itoa(i)), Remove: true})
+			}
+		}
+		for _, e := range list {
+			changes = append(changes, Change{Path: path, Value: e, Append: true})
+		}
+	case !reflect.DeepEqual(from, to):
+		changes = []Change{{Path: path, Value: to}}
+	}
+	return changes
 }
 
 // withoutStops returns the pagination without the rules that ended the run, and whether the
@@ -254,7 +319,7 @@ func (l *loss) asExpression(p value.Object, advance bool) value.Object {
 	}
 	out = out.With("nextRequest", request)
 	replaced := []string{"limitParam"} // it is a parameter of nextRequest
-	for _, m := range rules.Builtin().Methods() {
+	for _, m := range l.methods {
 		if m.Name == l.job.Set.Method {
 			for _, f := range m.Fields {
 				replaced = append(replaced, f.Name)
@@ -311,20 +376,23 @@ type fixer struct {
 	job     *compile.Job // job of the suite
 	binding map[string]any
 	seed    int
-	known   map[string]*trial // trials by changes; nil if the changes are invalid or lose the ordinary list
+	before  map[string]Verdict // verdicts of the configuration as it stands, by behaviour
+	known   map[string]*trial  // trials by changes; nil if the changes are invalid or lose the ordinary list
 }
 
 // A trial is a changed configuration in which the job obtains the ordinary list.
 type trial struct {
-	suite *Suite
-	job   *compile.Job
-	costs func() []string // names the list lengths that the job no longer obtains without complaint
+	suite    *Suite
+	job      *compile.Job
+	verdicts func() map[string]Verdict // verdicts of all behaviours
 }
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
 func (f *fixer) fix(all combination, r *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Set.Path)))
-	l := &loss{plan: f.plan, job: f.job, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, shared: f.shares()}
+	l := &loss{
+		plan: f.plan, job: f.job, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, methods: f.suite.Methods, shared: f.shares(),
+	}
 	var advice *Fix
 	for _, r := range remedies {
 		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
@@ -337,13 +405,44 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 			continue
 		}
 		changes := r.changes(l)
-		if with := f.try(changes); with != nil {
-			if v := f.verdict(with, all); v == Complete || v == Reported {
-				return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Costs: with.costs()}
-			}
+		with := f.try(changes)
+		if with == nil {
+			continue
+		}
+		v := f.verdict(with, all)
+		if v != Complete && v != Reported {
+			continue
+		}
+		if improves, costs, silenced := f.compare(with, all); silenced == nil {
+			return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Improves: improves, Costs: costs}
 		}
 	}
+	if advice == nil {
+		advice = &Fix{Says: "No setting finds this. Compare the number of items with another source."}
+	}
 	return advice
+}
+
+// compare names the behaviours that have a better and a worse verdict with changes, besides the ones
+// that the changes are for. Behaviours that become SILENT are named apart: they make the changes unsafe.
+func (f *fixer) compare(with *trial, but combination) (improves, costs, silenced []string) {
+	after := with.verdicts()
+	for i := range behaviours {
+		name := behaviours[i].Name
+		v, tried := after[name]
+		if !tried || slices.ContainsFunc(but, func(b *Behaviour) bool { return b.Name == name }) {
+			continue
+		}
+		switch change := slices.Index(verdicts, v) - slices.Index(verdicts, f.before[name]); {
+		case change > 0:
+			improves = append(improves, name)
+		case change < 0 && v == Silent:
+			silenced = append(silenced, name)
+		case change < 0:
+			costs = append(costs, name)
+		}
+	}
+	return improves, costs, silenced
 }
 
 // verdict puts a job under stress.
@@ -368,22 +467,17 @@ func (f *fixer) try(changes []Change) *trial {
 		return nil
 	}
 	with := &trial{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
-	with.costs = sync.OnceValue(func() []string { return f.costs(with) })
+	with.verdicts = sync.OnceValue(func() map[string]Verdict {
+		all := map[string]Verdict{}
+		for name := range f.before {
+			if b, err := find(name); err == nil {
+				all[name] = f.verdict(with, combination{b})
+			}
+		}
+		return all
+	})
 	if f.verdict(with, combination{&behaviours[0]}) == Complete {
 		f.known[key] = with
 	}
 	return f.known[key]
-}
-
-// costs names the lengths of lists that the job obtains as it is, and no longer obtains without
-// complaint.
-func (f *fixer) costs(with *trial) (names []string) {
-	before := &trial{suite: f.suite, job: listed(f.job, f.plan.unlimited)}
-	for i := range behaviours {
-		b := combination{&behaviours[i]}
-		if b[0].Group == "length" && b.missing(f.plan) == "" && f.verdict(with, b) != Complete && f.verdict(before, b) == Complete {
-			names = append(names, b.name())
-		}
-	}
-	return names
 }

@@ -1,8 +1,8 @@
 package stress
 
 import (
+	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -11,18 +11,22 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A response is the shape of a real response without its list. The zero response has no members.
-type response struct {
-	root value.Object // members without the list of items
-	item value.Object // members of an item
+// A Sample is a response of the API.
+type Sample struct {
+	Header http.Header
+	Body   []byte
 }
 
-// sampleOf parses a response of the API. It returns no sample unless the response is JSON.
-func sampleOf(job *compile.Job, body []byte) (r response) {
-	v, err := document.Decode(body)
-	if len(body) == 0 || err != nil {
-		return response{}
-	}
+// A response is the shape of a real response without its list. The zero response has no members.
+type response struct {
+	root  value.Object // members without the list of items
+	item  value.Object // members of an item
+	pages []recorded   // pages of one list in their order
+}
+
+// sampleOf parses responses of the API, which are the pages of one list in their order. It omits
+// those after the first one that is not JSON, and returns no sample if this is the first.
+func sampleOf(job *compile.Job, samples []Sample) (r response) {
 	var keys []string
 	if d := job.Spec().DataField; d != nil {
 		keys = d.Keys
@@ -30,30 +34,52 @@ func sampleOf(job *compile.Job, body []byte) (r response) {
 			keys = d.Lists[0].Fixed()
 		}
 	}
-	if root, isObject := value.Members(v); isObject {
-		r.root = root
-		if len(keys) > 0 {
-			r.root = without(root, keys)
+	for i, s := range samples {
+		v, err := document.Decode(s.Body)
+		if len(s.Body) == 0 || err != nil {
+			return r
 		}
-	}
-	if list, _ := at(v, keys).([]any); len(list) > 0 {
-		r.item, _ = value.Members(list[0])
+		list, _ := at(v, keys).([]any)
+		if i == 0 {
+			if root, isObject := value.Members(v); isObject {
+				r.root = root
+				if len(keys) > 0 {
+					r.root = without(root, keys)
+				}
+			}
+			if len(list) > 0 {
+				r.item, _ = value.Members(list[0])
+			}
+		}
+		if n := countIn(job, v, list); n >= 0 {
+			r.add(recorded{body: v, header: s.Header, count: n})
+		}
 	}
 	return r
 }
 
-// at returns the value at a path of keys, or nil. A key of a list is an index.
-func at(v any, path []string) any {
-	for _, key := range path {
-		if list, isList := v.([]any); isList {
-			if i, err := strconv.Atoi(key); err == nil && i >= 0 && i < len(list) {
-				v = list[i]
-				continue
-			}
+// countIn returns the number of items of a response, or -1 if it is not known.
+func countIn(job *compile.Job, v any, list []any) int {
+	d := job.Spec().DataField
+	root, isObject := value.Members(v)
+	switch {
+	case d != nil && d.Lists != nil:
+		return -1
+	case d == nil && isObject:
+		lists := slices.DeleteFunc(root.Values(), func(v any) bool { _, isList := v.([]any); return !isList })
+		if len(lists) != 1 {
+			return -1
 		}
-		members, _ := value.Members(v)
-		v, _ = members.Get(key)
+		list, _ = lists[0].([]any)
+	case d != nil && len(d.Keys) == 0 && isObject:
+		return 1
 	}
+	return len(list)
+}
+
+// at returns the value at a path of keys, or nil.
+func at(v any, path []string) any {
+	v, _ = value.At(v, path)
 	return v
 }
 

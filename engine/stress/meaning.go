@@ -82,54 +82,76 @@ func linkObject(rel, target string) value.Object {
 
 var absence = meaning{"absent", constant, "absent", func(*api, *reply, int) any { return gone{} }}
 
-// saying returns the meaning of a place that always has the same value.
+// steady is the meaning of a place that always has the same value, whichever it is.
+var steady = meaning{"steady", constant, "the same on every page", func(*api, *reply, int) any { return "sample" }}
+
+// saying returns the meaning of a place that always has a certain value.
 func saying(v any) meaning {
 	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
 }
 
 // likely returns the possible meanings of a place, judged by how rules use it, the most likely
-// first. If rules only test the value, its name decides, by the tables of package apinames.
-func likely(p compile.Place, literals []any) []meaning {
-	var names []string
+// first. If rules only test the value, its name decides, by the tables of package apinames. Meanings
+// that a recording contradicts are left out.
+func likely(p compile.Place, surface compile.Surface, like response) []meaning {
+	var list []meaning
+	add := func(names ...string) {
+		for _, name := range names {
+			if name != "" && !slices.ContainsFunc(list, func(had meaning) bool { return had.name == name }) {
+				list = append(list, named(name))
+			}
+		}
+	}
+	hint := hinted(p)
+	literals := value.Map(surface.Literals, saying)
 	switch {
 	case p.Link != "" && p.Param != "":
-		names = []string{"more", "last"}
+		add("more", "last")
 	case p.Link != "":
-		names = []string{"link"}
+		add("link")
 	case p.Address:
-		names = []string{"link", "path", "query", "token", "number", "links", "absent"}
+		add("link", "path", "query", "token", "number", "links", "absent")
 	case p.Sent:
-		names = []string{"token", "number", "query", "object", "link", "page", "index", "size", "absent", "total"}
+		if hint == "" && len(surface.Keys) > 0 { // the key of an item says which page is next
+			list = append(list, steady)
+		}
+		add("token", "number", "query", "object", "link", "page", "index", "size", "absent", "total")
+		literals = nil
 	case p.Waits && !p.Judged:
-		names = []string{"absent", "size"}
+		add("absent", "size")
+	case p.Fails:
+		if denies(p) {
+			list = append(list, saying(true))
+		}
+		add(hint, "absent")
+		list, literals = append(list, literals...), nil
+		add("more", "last", "total", "pages", "left", "page", "count", "index", "size", "list", "token", "number")
+	case p.Flag && hint == "last":
+		add("last", "more", "token", "total", "absent")
 	case p.Flag:
-		names = []string{"more", "last", "token", "total", "absent"}
+		add("more", "last", "token", "total", "absent")
 	default:
-		names = []string{
-			hinted(p), "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent",
-		}
+		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent")
 	}
-	if hint := hinted(p); p.Flag && hint == "last" {
-		names[0], names[1] = names[1], names[0]
+	list = append(list, literals...)
+	if had := like.reading(p); had.constant() && len(had.values) == len(like.pages) {
+		list = append(list, saying(had.first()))
 	}
-	var list []meaning
-	for _, name := range names {
-		if name != "" && !slices.ContainsFunc(list, func(had meaning) bool { return had.name == name }) {
-			list = append(list, named(name))
-		}
-	}
-	if !p.Sent {
-		for _, v := range literals {
-			list = append(list, saying(v))
-		}
-	}
-	return list
+	return slices.DeleteFunc(list, func(m meaning) bool { return like.contradicts(p, m) })
+}
+
+// denies reports whether the name of a place is one under which many APIs report an error by false,
+// such as ok or success.
+func denies(p compile.Place) bool {
+	return slices.ContainsFunc(apinames.ErrorSigns(), func(s apinames.ErrorSign) bool {
+		return s.Kind == apinames.ErrorDenial && slices.Equal(s.Keys, p.Path)
+	})
 }
 
 // hinted returns the name of the meaning that a place has in many APIs, or "".
 func hinted(p compile.Place) string {
 	for _, h := range apinames.HintHeaders() {
-		if strings.EqualFold(h.Name, p.Header) {
+		if strings.EqualFold(h.Name, p.Header) && !h.Range {
 			return hintedMeanings[h.Kind]
 		}
 	}

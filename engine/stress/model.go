@@ -35,7 +35,8 @@ type api struct {
 	seed      int        // seed that varies the behaviours
 	pending   func(*api) // change of the list before the next answer; may be nil
 	exchanges []exchange // exchanges made so far
-	issued    []float64  // list positions of the issued tokens
+	renews    bool       // whether each link or token is a new one
+	issued    []float64  // places in the list for which tokens were issued
 }
 
 // A row is an item of the list.
@@ -65,6 +66,10 @@ type reply struct {
 	cut     bool           // whether the connection ends within the body
 	said    map[string]any // values that replace the true ones, by the name of the meaning
 	noList  bool           // whether the list itself is left out
+	null    bool           // whether the list is null
+	retyped bool           // whether identifiers are texts
+	gzipped bool           // whether the body is compressed, and the compressed data cut off
+	extra   value.Object   // members of the response besides those that rules read
 }
 
 // last reports whether no page follows.
@@ -130,13 +135,17 @@ func (a *api) locate(q request) int {
 }
 
 // issue returns the number of a token for the page that begins at an index. The token of a
-// place in the list is always the same.
+// place in the list is always the same. It stands for the last row before the page or, if tokens
+// are positions, for the number of rows before it.
 func (a *api) issue(start int) int {
 	at := -1e9
-	if start > 0 {
+	switch {
+	case a.positional:
+		at = float64(start)
+	case start > 0:
 		at = a.rows[min(start, len(a.rows))-1].at
 	}
-	if i := slices.Index(a.issued, at); i >= 0 {
+	if i := slices.Index(a.issued, at); i >= 0 && !a.renews {
 		return i
 	}
 	a.issued = append(a.issued, at)
@@ -144,10 +153,13 @@ func (a *api) issue(start int) int {
 }
 
 // redeem returns the index of the page that a token is for: after the row that was the
-// last one when it was issued, wherever that is now.
+// last one when it was issued, wherever that is now, or the position that it stands for.
 func (a *api) redeem(token int) (start int, ok bool) {
 	if token < 0 || token >= len(a.issued) {
 		return 0, false
+	}
+	if a.positional {
+		return min(int(a.issued[token]), len(a.rows)), true
 	}
 	start = slices.IndexFunc(a.rows, func(r row) bool { return r.at > a.issued[token] })
 	if start < 0 {
@@ -211,6 +223,11 @@ func (a *api) body(r *reply) ([]byte, error) {
 		if row.number == a.bare && a.bare > 0 {
 			items[i] = value.Object{{Name: identity, Value: row.number}}
 		}
+		if object, isObject := items[i].(value.Object); isObject && r.retyped {
+			id, _ := object.Get("id")
+			text, _ := value.Text(id)
+			items[i] = object.With("id", text)
+		}
 	}
 	var root any = a.like.root
 	switch {
@@ -219,6 +236,8 @@ func (a *api) body(r *reply) ([]byte, error) {
 	case a.single || r.noList:
 	case len(a.list) == 0:
 		root = items
+	case r.null:
+		root = place(root, a.list, nil)
 	default:
 		root = place(root, a.list, wrap(items, a.stars))
 	}
@@ -241,6 +260,9 @@ func (a *api) body(r *reply) ([]byte, error) {
 			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.Place)
 		}
 		root = place(root, p.Path, v)
+	}
+	for _, m := range r.extra {
+		root = place(root, []string{m.Name}, m.Value)
 	}
 	return value.Marshal(root)
 }

@@ -35,11 +35,13 @@ type plan struct {
 	like       response    // response whose shape the model has
 	references []reference // members of items that other jobs read
 	parent     bool        // whether other jobs run for its items
+	positional bool        // whether links and tokens are positions in the list
 	paged      bool
-	single     bool   // whether a response is a single item
-	limited    bool   // whether the page size is known
-	unlimited  bool   // whether the limits of the configuration are left out
-	base       string // address of the list
+	single     bool           // whether a response is a single item
+	limited    bool           // whether the page size is known
+	unlimited  bool           // whether the limits of the configuration are left out
+	base       string         // address of the list
+	known      map[string]int // numbers of rows by their items, of all runs with the plan
 }
 
 // meant is a place with its meaning.
@@ -105,16 +107,21 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	var best *run
 	var doubtful *plan // a plan that obtains the list, although something speaks against it
 	least, tried, served := 0, 0, 0
-	for p := range conceivable(job, surface) {
+	misread := "" // how the first plan that obtains the list loses items of another list
+	for p := range conceivable(job, surface, like) {
+		if !p.paged && (misread != "" || best.cutShort()) {
+			break
+		}
 		tried++
 		served += p.usual()
 		if tried > maxPlans || ctx.Err() != nil || doubtful != nil && (tried > maxDoubtfulPlans || served > maxDoubtfulRows) {
 			break
 		}
 		p.like, p.places = like, append(p.places, like.places(surface)...)
+		p.positional = slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.kind == pointer && like.positional(m.Place) })
 		t := s.try(ctx, job, binding, p.api(p.usual()))
 		if t.end.Outcome == rules.Limited { // another plan does not raise the limit
-			return nil, noModel(t)
+			return nil, noModel(t, "", nil)
 		}
 		if !t.good() {
 			if best == nil || len(t.obtained) > len(best.obtained) {
@@ -127,7 +134,15 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 			s.findLocator(ctx, p, t, binding)
 		}
 		doubt := p.doubt(t)
-		if doubt == 0 {
+		if doubtful != nil && doubt >= least {
+			continue
+		}
+		lengths, lost := s.lengths(ctx, p, t, binding)
+		if lost != "" {
+			misread = cmp.Or(misread, lost)
+			continue
+		}
+		if doubt += lengths; doubt == 0 {
 			return p, nil
 		}
 		if doubtful == nil || doubt < least {
@@ -137,15 +152,99 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	if doubtful != nil {
 		return doubtful, nil
 	}
-	if best == nil {
-		return nil, errors.New("nothing was tried")
+	for _, place := range surface.Places {
+		if len(likely(place, surface, like)) == 0 {
+			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
+		}
 	}
-	return nil, noModel(best)
+	return nil, noModel(best, misread, unclear(surface))
 }
 
-// noModel says why a job has no model.
-func noModel(best *run) error {
-	return errors.New("the model found no API from which the rules obtain a list; in the best attempt, " + best.why())
+// cutShort reports whether a rule ended the list too early, and not the lack of a next request.
+func (r *run) cutShort() bool {
+	return r != nil && r.apis[0].job.Paged() && !polls(r.apis[0].job) && r.err == nil &&
+		!slices.Contains([]string{compile.ReasonNextRequest, compile.ReasonEnd}, r.end.Reason)
+}
+
+// lengths runs a job on lists of other lengths, with a plan with which it has obtained the ordinary
+// list. It returns the doubts that follow, or how the job loses items of a list, since the plan is
+// then wrong. A plan is doubtful if a run reports that such a list is incomplete, and if a rule that
+// reads a value ends no list.
+func (s *Suite) lengths(ctx context.Context, p *plan, ordinary *run, binding map[string]any) (doubt int, lost string) {
+	ended := ordinary.end.StoppedBy
+	job := ordinary.apis[0].job
+	for i := range behaviours {
+		b := combination{&behaviours[i]}
+		if i == 0 || b[0].Group != lengthGroup || b.missing(p) != "" {
+			continue
+		}
+		t := s.under(ctx, p, job, binding, b, 0)
+		if served, missing, duplicated := t.tally(); missing+duplicated > 0 {
+			return 0, fmt.Sprintf("%d of %d items are obtained once in the row %s", served-missing-duplicated, served, b.name())
+		}
+		if !t.good() {
+			doubt = 16
+		}
+		if t.requests > 1 {
+			ended = append(ended, t.end.StoppedBy...)
+		}
+	}
+	if p.idle(job, ended) {
+		doubt++
+	}
+	return doubt, ""
+}
+
+// idle reports whether a place has a meaning to which no rule responds: rules that end the list read
+// it, and none of them has ended a list of several pages.
+func (p *plan) idle(job *compile.Job, ended []string) bool {
+	return slices.ContainsFunc(p.places, func(m *meant) bool {
+		if !m.Judged || m.Fails || m.Sent || m.meaning.kind == constant {
+			return false
+		}
+		return !slices.ContainsFunc(job.Stops, func(c *compile.Trigger) bool {
+			return slices.Contains(ended, c.Rule.ID) && slices.ContainsFunc(c.Places(), m.isRead)
+		})
+	})
+}
+
+// isRead reports whether a rule reads the place.
+func (m *meant) isRead(r language.Read) bool {
+	switch {
+	case m.Header != "":
+		return r.Root == "header" && slices.Contains(r.Args, m.Header)
+	case m.Link != "":
+		return r.Root == "link" && slices.Contains(r.Args, m.Link)
+	}
+	return r.Root == "body" && slices.Equal(r.Path, m.Path)
+}
+
+// unclear names the places that a plan may misread: those whose names do not say what they mean.
+func unclear(surface compile.Surface) []string {
+	var names []string
+	for _, p := range surface.Places {
+		if hinted(p) == "" && p.Link == "" && !p.Address {
+			names = append(names, p.String())
+		}
+	}
+	return names
+}
+
+// noModel says why a job has no model: how the best plan loses items of a list of another length, or
+// how its run ended, and which values may be the reason.
+func noModel(best *run, misread string, unclear []string) error {
+	text := "the model found no API from which the rules obtain a list"
+	switch {
+	case misread != "":
+		text += " of any length; in the best attempt, " + misread
+	case best != nil:
+		text += "; in the best attempt, " + best.why()
+	}
+	if len(unclear) > 0 {
+		text += "; it is not clear what " + value.OrList(unclear) +
+			" means: record several pages, and let the model resemble the recording"
+	}
+	return errors.New(text)
 }
 
 // doubt scores the doubts about a plan with which a run has obtained the list. The worst is that
@@ -200,7 +299,7 @@ func (p *plan) api(n int) *api {
 
 // conceivable yields plans, the most likely first. Lists of one page come last: a job that waits
 // for an export has no other.
-func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
+func conceivable(job *compile.Job, surface compile.Surface, like response) iter.Seq[*plan] {
 	list, stars, single := itemsOf(job, surface)
 	sizes := sizesOf(job, surface)
 	if single {
@@ -222,11 +321,11 @@ func conceivable(job *compile.Job, surface compile.Surface) iter.Seq[*plan] {
 			for _, end := range endMarks {
 				for _, size := range sizes {
 					for _, kind := range kinds {
-						for places := range combinations(surface) {
+						for places := range combinations(surface, like) {
 							p := &plan{
 								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, places: places,
 								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage, locator: memory,
-								literals: surface.Literals,
+								literals: surface.Literals, known: map[string]int{},
 							}
 							if !yield(p) {
 								return
@@ -312,11 +411,13 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 
 // combinations yields the places with their meanings: first the most likely meaning of
 // each, then with one of them less likely, and so on.
-func combinations(surface compile.Surface) iter.Seq[[]*meant] {
+func combinations(surface compile.Surface, like response) iter.Seq[[]*meant] {
 	choices := make([][]meaning, len(surface.Places))
 	most := 0
 	for i, p := range surface.Places {
-		choices[i] = likely(p, surface.Literals)
+		if choices[i] = likely(p, surface, like); len(choices[i]) == 0 {
+			return func(func([]*meant) bool) {}
+		}
 		most += len(choices[i]) - 1
 	}
 	return func(yield func([]*meant) bool) {

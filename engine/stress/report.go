@@ -18,9 +18,10 @@ type Options struct {
 
 	WithoutFixes bool // whether to try no fixes, which take most of the time
 
-	// Like holds, by job, a response of the API whose shape the model takes over: the members
-	// of the response and of an item. Only JSON has an effect.
-	Like map[string][]byte
+	// Like holds, by job, the first pages of its list. The model takes over the shape of the first
+	// one: the members of the response and of an item. A meaning that the pages contradict is not
+	// tried. Only JSON has an effect.
+	Like map[string][]Sample
 }
 
 // depth returns the maximum number of combined behaviours.
@@ -41,6 +42,9 @@ type JobReport struct {
 	Unknown string    `json:"unknown,omitempty"` // reason why there is no model and the job was not tested
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
+
+	stressed *stressed // the job with its model; nil if there is none
+	fixer    *fixer    // what tries changes of the job; nil if it has no model
 }
 
 // A Row describes how the job copes with one behaviour.
@@ -93,33 +97,34 @@ func (r *Report) Count(v Verdict) int {
 }
 
 // modelled finds a plan for a job, and returns the job as the plan is for it.
-func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any, like []byte) (*compile.Job, *plan, error) {
-	stressed := listed(job, false)
+func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any, like []Sample) (*compile.Job, *plan, error) {
+	changed := listed(job, false)
 	shape := sampleOf(job, like)
-	p, err := s.planOf(ctx, stressed, binding, shape)
+	p, err := s.planOf(ctx, changed, binding, shape)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
-		stressed = listed(job, true)
-		if p, err = s.planOf(ctx, stressed, binding, shape); p != nil {
+		changed = listed(job, true)
+		if p, err = s.planOf(ctx, changed, binding, shape); p != nil {
 			p.unlimited = true
 		}
 	}
 	if p != nil {
 		p.limited = job.Set.Limit != nil
 	}
-	return stressed, p, err
+	return changed, p, err
 }
 
 // job puts one job under stress.
 func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
 	report := JobReport{Job: job.ID(), Rows: []Row{}}
 	binding := sample(job)
-	stressed, p, err := s.modelled(ctx, job, binding, o.Like[job.ID()])
+	changed, p, err := s.modelled(ctx, job, binding, o.Like[job.ID()])
 	if err != nil {
 		report.Unknown = err.Error()
 		return report, nil, ctx.Err()
 	}
-	report.Model = p.sentences()
-	fixer := &fixer{suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, known: map[string]*trial{}}
+	report.Model, report.stressed = p.sentences(), &stressed{plan: p, job: changed, seed: o.Seed}
+	before := map[string]Verdict{}
+	lost := map[int]*run{} // runs that need a fix, by the index of their rows
 	for _, b := range combined(o.depth()) {
 		if why := b.missing(p); why != "" {
 			if len(b) == 1 {
@@ -127,21 +132,51 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 			}
 			continue
 		}
-		t := s.under(ctx, p, stressed, binding, b, o.Seed)
+		t := s.under(ctx, p, changed, binding, b, o.Seed)
 		if ctx.Err() != nil {
 			return report, p, ctx.Err()
 		}
 		row := s.row(t, b)
 		if row.Verdict == Silent && !o.WithoutFixes {
-			row.Fix = fixer.fix(b, t)
+			lost[len(report.Rows)] = t
+		}
+		if len(b) == 1 {
+			before[row.Behaviour] = row.Verdict
 		}
 		report.Rows = append(report.Rows, row)
+	}
+	report.fixer = &fixer{
+		suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, before: before, known: map[string]*trial{},
+	}
+	for i, t := range lost {
+		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), t); ctx.Err() != nil {
+			return report, p, ctx.Err()
+		}
 	}
 	return report, p, nil
 }
 
-// under runs a job with behaviours.
+// under runs a job with behaviours. An endless run ends as the guard would end it, but earlier.
 func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding map[string]any, all combination, seed int) *run {
+	r := s.runJob(ctx, job, binding, p.behaving(job, all, seed), maxJudgedRequests)
+	if !r.stopped {
+		return r
+	}
+	suite, err := s.changed([]Change{{Path: append(keysOf(job.Set.Path), "guards", "maxPages"), Value: endlessPages}})
+	if err != nil {
+		return r
+	}
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == job.ID() })
+	job = listed(suite.Jobs[i], p.unlimited)
+	if guarded := suite.runJob(ctx, job, binding, p.behaving(job, all, seed), maxJudgedRequests); !guarded.stopped {
+		guarded.stopped = true
+		return guarded
+	}
+	return r
+}
+
+// behaving returns a model with behaviours.
+func (p *plan) behaving(job *compile.Job, all combination, seed int) *api {
 	n := p.usual()
 	for _, b := range all {
 		if b.items != nil {
@@ -153,7 +188,7 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 		sized.pageSize = limit
 	}
 	a := sized.api(n)
-	a.seed, a.usualSize = seed, p.pageSize
+	a.job, a.seed, a.usualSize = job, seed, p.pageSize
 	for _, b := range all {
 		if b.begin != nil {
 			b.begin(a)
@@ -162,7 +197,7 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 			a.answers = append(a.answers, b.reply)
 		}
 	}
-	return s.try(ctx, job, binding, a)
+	return a
 }
 
 // PartitionBehaviours returns the table of behaviours that concern partitions.
@@ -211,6 +246,16 @@ func (c combination) missing(p *plan) string {
 	return ""
 }
 
+// combinationOf returns the behaviours of a row of a list, by its name.
+func combinationOf(name string) (all combination) {
+	for one := range strings.SplitSeq(name, "+") {
+		if b, err := find(one); err == nil {
+			all = append(all, b)
+		}
+	}
+	return all
+}
+
 func (c combination) name() string {
 	return strings.Join(texts(c, func(b *Behaviour) string { return b.Name }), "+")
 }
@@ -227,6 +272,9 @@ func (p *plan) sentences() []string {
 	}
 	if p.unlimited {
 		all = append(all, "The limits of the configuration are left out.")
+	}
+	if p.positional {
+		all = append(all, "Links and tokens are positions in the list, as the recording shows.")
 	}
 	if p.paged {
 		all = append(all, p.locator.says)

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,12 +15,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// maxRequests is how many requests the run of a job may make until it counts as endless.
-const maxRequests = 120
+// The maximum number of requests of a run, until it counts as endless: of a run that looks for a
+// model, and of a run that is judged.
+const (
+	maxRequests       = 120
+	maxJudgedRequests = 1000
+)
+
+// endlessPages is the number of pages after which the guard that ends every list ends an endless one.
+// It is far less than the guard's own number.
+const endlessPages = 200
 
 // A run is one run of a job, or of a tree of jobs, against the model. It is the transport and
 // the clock of the run.
@@ -34,7 +44,8 @@ type run struct {
 	stopped  bool  // whether the model stopped the run after too many requests
 	failed   error // error of a model that cannot answer
 
-	obtained map[int]int // number of times each row was obtained, by its number
+	obtained map[int]int    // number of times each row was obtained, by its number
+	rows     map[string]int // numbers of rows by their items
 	pages    []trace.Record
 	results  []runtime.Result // results of all jobs
 	end      runtime.Result   // result that shows how the run ended
@@ -46,16 +57,27 @@ var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has 
 
 // newRun returns a run whose time is after all times in the lists of the model.
 func newRun(most int) *run {
-	return &run{VirtualClock: transport.VirtualClock{Time: keyStart.AddDate(1, 0, 0)}, most: most, obtained: map[int]int{}}
+	clock := transport.VirtualClock{Time: keyStart.AddDate(1, 0, 0)}
+	return &run{VirtualClock: clock, most: most, obtained: map[int]int{}, rows: map[string]int{}}
 }
 
-// try runs a job, with values for its variables, against an API.
+// try runs a job, with values for its variables, against an API, to find a model.
 func (s *Suite) try(ctx context.Context, job *compile.Job, binding map[string]any, a *api) *run {
-	r := newRun(maxRequests)
-	a.job, r.apis, r.rowOf = job, []*api{a}, a.rowOf
+	return s.runJob(ctx, job, binding, a, maxRequests)
+}
+
+// runJob runs a job, with values for its variables, against an API. most is the maximum number of
+// requests.
+func (s *Suite) runJob(ctx context.Context, job *compile.Job, binding map[string]any, a *api, most int) *run {
+	r := newRun(most)
+	a.job, r.apis, r.rowOf, r.rows = job, []*api{a}, a.rowOf, a.known
 	r.apiOf = func(runtime.Partition) *api { return a }
 	loop := s.Walk(Environment{Transport: r, Clock: r})
 	r.end, r.err = loop.RunList(ctx, runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}, r.receive)
+	if partition.Skips(job, r.err) {
+		r.end.Outcome, r.err = rules.Partial, nil
+	}
+	r.end.Refused = loop.Accept != nil && r.end.Ended() && !loop.Accept(r.end)
 	r.results = []runtime.Result{r.end}
 	return r
 }
@@ -66,8 +88,8 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 		r.stopped = true
 		return nil, errEnough
 	}
-	partition, _ := runtime.PartitionOf(request.Context())
-	response, err := r.apiOf(partition).respond(request, r.Now())
+	of, _ := runtime.PartitionOf(request.Context())
+	response, err := r.apiOf(of).respond(request, r.Now())
 	if err != nil {
 		r.failed = err
 	}
@@ -77,8 +99,13 @@ func (r *run) RoundTrip(request *http.Request) (*http.Response, error) {
 func (r *run) receive(_ context.Context, page *runtime.Page) error {
 	r.pages = append(r.pages, page.Record)
 	for text := range page.Items.All() {
-		item, _ := document.Decode(text)
-		r.obtained[r.rowOf(item)]++
+		row, known := r.rows[string(text)]
+		if !known {
+			item, _ := document.Decode(text)
+			row = r.rowOf(item)
+			r.rows[string(text)] = row
+		}
+		r.obtained[row]++
 	}
 	return nil
 }
@@ -150,7 +177,7 @@ func (r *run) why() string {
 	case r.failed != nil:
 		return message(r.failed)
 	case r.stopped:
-		return fmt.Sprintf("it made more than %d requests", r.most)
+		return fmt.Sprintf("it made more than %d requests, and only a guard would end it", r.most)
 	case r.err != nil:
 		return message(r.err)
 	}
@@ -178,19 +205,28 @@ func (r *run) findings() (ids []string) {
 	return ids
 }
 
+// refused returns the error of a run that does not accept how a list ended, or nil.
+func (r *run) refused() error {
+	if !slices.ContainsFunc(r.results, func(one runtime.Result) bool { return one.Refused }) {
+		return nil
+	}
+	return &failure.Error{Class: failure.Suspect}
+}
+
 // row judges a run with behaviours.
 func (s *Suite) row(r *run, all combination) Row {
 	served, missing, duplicated := r.tally()
 	row := Row{
 		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: r.requests,
 		Served: served, Obtained: served - missing, Missing: missing, Duplicated: duplicated, Findings: r.findings(),
-		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(r.err), Why: r.why(),
+		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(cmp.Or(r.err, r.refused())), Why: r.why(),
 	}
-	lost, bad := missing+duplicated > 0, r.err != nil || r.end.Outcome != rules.Complete
+	lost, guarded := missing+duplicated > 0, r.guarded()
+	bad := row.Exit != 0 || !guarded && r.end.Outcome != rules.Complete
 	switch {
-	case lost && !bad && len(row.Findings) == 0:
+	case lost && !bad && !r.stopped && len(row.Findings) == 0:
 		row.Verdict = Silent
-	case r.guarded():
+	case r.stopped, guarded && !lost:
 		row.Verdict = Endless
 	case lost || bad:
 		row.Verdict = Reported

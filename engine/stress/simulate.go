@@ -2,6 +2,7 @@ package stress
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
@@ -83,12 +84,26 @@ func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Internal, Message: err.Error()}
 	}
-	response := transport.NewResponse(r, reply.status, a.header(reply), body)
+	header := a.header(reply)
+	if reply.gzipped {
+		body = halfCompressed(body)
+		header.Set("Content-Encoding", "gzip")
+	}
+	response := transport.NewResponse(r, reply.status, header, body)
 	response.Header.Set("Date", now.Format(http.TimeFormat))
-	if reply.cut {
+	if reply.cut && len(body) > 0 {
 		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), failing{}))
 	}
 	return response, nil
+}
+
+// halfCompressed compresses a body, and returns the first half of the result.
+func halfCompressed(body []byte) []byte {
+	var b bytes.Buffer
+	w := gzip.NewWriter(&b)
+	_, _ = w.Write(body)
+	_ = w.Close()
+	return b.Bytes()[:b.Len()/2]
 }
 
 // failing is the rest of a body whose connection has ended.

@@ -26,7 +26,8 @@ type Suite struct {
 	// credentials of the configuration.
 	Walk func(Environment) partition.Walk
 
-	Config value.Object // values of the configuration, without the outer key parameters
+	Config  value.Object   // values of the configuration, without the outer key parameters
+	Methods []rules.Method // methods that the configuration may have
 
 	// With returns the suite of another configuration. The error says that it is invalid.
 	With func(config value.Object) (*Suite, error)
@@ -43,25 +44,42 @@ type Change struct {
 	Path   []string `json:"path"`             // keys from the root, such as api, pagination, limit
 	Value  any      `json:"value"`            // new value of the key
 	Append bool     `json:"append,omitempty"` // whether the value is appended to the list at the key
+	Remove bool     `json:"remove,omitempty"` // whether the key, or the element of a list, is removed
 }
 
 // changed returns the suite after changes of its configuration.
 func (s *Suite) changed(changes []Change) (*Suite, error) {
-	config := s.Config
+	return s.With(Apply(s.Config, changes))
+}
+
+// Apply returns the values of a configuration, without the outer key parameters, after changes.
+func Apply(config value.Object, changes []Change) value.Object {
 	for _, c := range changes {
 		config = c.apply(config)
 	}
-	return s.With(config)
+	return config
 }
 
 // apply returns a configuration after the change.
 func (c Change) apply(config value.Object) value.Object {
-	v := c.Value
-	if c.Append {
-		list, _ := at(config, c.Path).([]any)
+	path, v := c.Path, c.Value
+	switch {
+	case c.Append:
+		list, _ := at(config, path).([]any)
 		v = append(slices.Clone(list), v)
+	case c.Remove:
+		last := path[len(path)-1]
+		path = path[:len(path)-1]
+		around := at(config, path)
+		list, isList := around.([]any)
+		if i, err := strconv.Atoi(last); isList && err == nil && i < len(list) {
+			v = slices.Delete(slices.Clone(list), i, i+1)
+		} else {
+			members, _ := value.Members(around)
+			v = members.Without(last)
+		}
 	}
-	changed, _ := place(config, c.Path, v).(value.Object)
+	changed, _ := place(config, path, v).(value.Object)
 	return changed
 }
 
@@ -81,8 +99,10 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 			continue
 		}
 		j := &report.Jobs[i]
-		rows, why := s.tree(ctx, job, plans)
-		j.Rows = append(j.Rows, rows...)
+		tree, rows, why := s.tree(ctx, job, plans)
+		if j.Rows = append(j.Rows, rows...); tree != nil {
+			j.stressed.tree = tree
+		}
 		if why != "" {
 			j.Left = append(j.Left, LeftOut{partitions, why})
 		}

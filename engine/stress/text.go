@@ -142,7 +142,10 @@ func (c Change) String() string { return c.Text(0) }
 // is one line.
 func (c Change) Text(width int) string {
 	path := rules.FormatPath(c.Path[0], c.Path[1:]) + ": "
-	if c.Append {
+	switch {
+	case c.Remove:
+		return path + "remove it"
+	case c.Append:
 		path += "add "
 	}
 	return path + layout(c.Value, "", width, utf8.RuneCountInString(path))

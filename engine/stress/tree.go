@@ -21,18 +21,18 @@ type tree struct {
 	plans map[string]*plan
 }
 
-// tree returns rows about the partitions of a tree of jobs, or why there are none.
-func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*plan) (rows []Row, why string) {
+// tree returns a tree of jobs with rows about its partitions, or why there are none.
+func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
 	if !root.Partitioned() {
-		return nil, ""
+		return nil, nil, ""
 	}
 	copied := copyOf(root, nil, plans)
 	if copied == nil {
-		return nil, "a job of the tree has no model"
+		return nil, nil, "a job of the tree has no model"
 	}
-	t := &tree{suite: s, root: copied}
+	t = &tree{suite: s, root: copied}
 	if why := t.fit(ctx, plans); why != "" {
-		return nil, why
+		return nil, nil, why
 	}
 	for i := range treeBehaviours {
 		b := &treeBehaviours[i]
@@ -45,7 +45,7 @@ func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*p
 		}
 		rows = append(rows, r)
 	}
-	return rows, ""
+	return t, rows, ""
 }
 
 // branches reports whether a job of the tree has jobs for its items.
@@ -215,10 +215,16 @@ func (t *tree) literals() (all []any) {
 	return all
 }
 
-// under runs the tree with a behaviour.
-func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
+// newRun returns a run of the tree with a behaviour.
+func (t *tree) newRun(b *Behaviour) *treeRun {
 	r := &treeRun{run: newRun(maxTreeRequests), plans: t.plans, known: map[string]*api{}, count: map[string]int{}, build: b.build}
 	r.apiOf, r.rowOf = r.partition, treeRowOf
+	return r
+}
+
+// under runs the tree with a behaviour.
+func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
+	r := t.newRun(b)
 	walk := t.suite.Walk(Environment{Transport: r, Clock: r})
 	walk.Jobs = nil
 	enough := walk.Limit == nil // the model, not the configuration, ends the run after some partitions
@@ -246,6 +252,8 @@ type treeRun struct {
 	known map[string]*api  // models by partition
 	count map[string]int   // number of partitions by job
 	build func(*treeRun, *api, int)
+
+	partitions []runtime.Partition // partitions of the models that have answered
 
 	overflown *span
 	scope     string // scope of the window that overflows: the values of the other variables
@@ -278,7 +286,7 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 	}
 	n := t.plans[id].ofPartition()
 	a := t.plans[id].api(0)
-	a.job, a.offset = p.Job, 10_000*(len(t.apis)+1)
+	a.job, a.base, a.offset = p.Job, "", 10_000*(len(t.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
 	a.rows = a.newRows(n)
 	if p.Job.Splits() != nil {
@@ -296,7 +304,7 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 		a.truth = nil
 	}
 	t.known[key] = a
-	t.apis = append(t.apis, a)
+	t.apis, t.partitions = append(t.apis, a), append(t.partitions, p)
 	return a
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -163,16 +162,4 @@ func complete(cmd *cobra.Command, flag string, words func() []string) {
 	_ = cmd.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		return words(), cobra.ShellCompDirectiveNoFileComp
 	})
-}
-
-func caseNames() []string {
-	cases, err := fixtures.All()
-	if err != nil {
-		return nil
-	}
-	names := make([]string, len(cases))
-	for i, c := range cases {
-		names[i] = c.Name
-	}
-	return names
 }

@@ -24,6 +24,8 @@ type stressCommand struct {
 	all     bool
 	failOn  []string
 	like    string
+	fixes   []string
+	apply   bool
 }
 
 func newStress(a *app) *cobra.Command {
@@ -46,8 +48,11 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 		Example: `  stopwhen stress users.json
   stopwhen stress users.json --fail-on silent
   stopwhen stress users.json --depth 2 --format html --out stress.html
-  stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'`,
-		Args: c.oneConfig,
+  stopwhen stress users.json --format json | jq '.jobs[].rows[].verdict'
+  stopwhen stress --apply users.json --fix cappedPages`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			return cmp.Or(c.oneConfig(cmd, args), c.checkFixes(cmd, args))
+		},
 		RunE: c.Run,
 	}
 	c.configFlags(cmd)
@@ -59,6 +64,8 @@ has one of the verdicts, or if a job has no model: nothing is known of it then.`
 	f.BoolVar(&c.all, "all", false, "also print the rows that are complete, and what was left out; JSON and HTML always have them")
 	f.StringVar(&c.like, "like", "", "recording or HAR `FILE` whose responses the model resembles")
 	f.StringSliceVar(&c.failOn, "fail-on", nil, "`VERDICTS` that end with status 9: "+strings.Join(failOnVerdicts(), ", "))
+	f.StringSliceVar(&c.fixes, "fix", nil, "`NAMES` of behaviours whose fixes to show as a difference of the file, instead of the report")
+	f.BoolVar(&c.apply, "apply", false, "make the changes of --fix in the file; comments stay")
 	checked(cmd, "fail-on", func() error {
 		for _, name := range c.failOn { // in any case, as reports write them
 			if !slices.Contains(failOnVerdicts(), strings.ToLower(name)) {
@@ -117,6 +124,9 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 	r, err := l.Stress(ctx, c.options)
 	if err := cmp.Or(interrupted(ctx), err); err != nil {
 		return err
+	}
+	if c.fixes != nil {
+		return c.fix(l, r)
 	}
 	if err := c.writeReport(c.out, func(w io.Writer) error { return c.writeStress(w, l.name, r) }); err != nil {
 		return err

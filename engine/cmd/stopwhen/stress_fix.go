@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
+	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/printable"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// checkFixes refuses flags of a report together with --fix, and --apply without a fix or a file.
+func (c *stressCommand) checkFixes(cmd *cobra.Command, args []string) error {
+	for _, name := range []string{"format", "out", "all", "fail-on"} {
+		if c.fixes != nil && cmd.Flags().Changed(name) {
+			return &usageError{fmt.Sprintf("--fix shows a difference instead of a report, so it cannot be used with --%s", name)}
+		}
+	}
+	return refuse([]misuse{
+		{c.apply && c.fixes == nil, "--apply makes the changes of fixes: name their behaviours with --fix, as in --fix cappedPages"},
+		{c.apply && (len(args) == 0 || args[0] == "-"), "--apply changes a file: name the file of the configuration"},
+	})
+}
+
+// fix shows what the fixes of --fix change in the file and in the verdicts. With --apply, it writes
+// the file.
+func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
+	combined, err := r.Combine(c.fixes...)
+	if err != nil {
+		return &usageError{"--fix: " + err.Error()}
+	}
+	text, err := c.changed(l, combined.Changes)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	for line := range strings.Lines(string(diff.Diff(l.name, l.text, l.name, []byte(text)))) {
+		b.WriteString(printable.Text(strings.TrimRight(line, "\r\n")) + "\n")
+	}
+	for _, e := range combined.Effects {
+		for _, of := range []struct {
+			word  string
+			names []string
+		}{{"better", e.Improves}, {"worse", e.Costs}} {
+			if of.names != nil {
+				fmt.Fprintf(&b, "job %s: %s: %s\n", e.Job, of.word, strings.Join(of.names, ", "))
+			}
+		}
+	}
+	if _, err := fmt.Fprint(c.stdout, b.String()); err != nil || !c.apply {
+		return err
+	}
+	path, err := filepath.EvalSymlinks(l.name)
+	if err != nil {
+		return err
+	}
+	return checkpoint.WriteFile(path, []byte(text), 0o644)
+}
+
+// changed returns the text of the configuration after changes.
+func (c *stressCommand) changed(l *loaded, changes []stress.Change) (string, error) {
+	var outer []string
+	if root, err := parseByContent(diag.NewSource(l.name, string(l.text))); err == nil {
+		members, _ := value.Members(root)
+		if _, wrapped := members.Get("parameters"); wrapped {
+			outer = []string{"parameters"}
+		}
+	}
+	var edits []yaml.Edit
+	for _, change := range changes {
+		edits = append(edits, yaml.Edit{
+			Path: slices.Concat(outer, change.Path), Value: change.Value, Append: change.Append, Remove: change.Remove,
+		})
+	}
+	text, err := yaml.Change(string(l.text), edits)
+	if err != nil {
+		lines := value.Map(changes, stress.Change.String)
+		return "", &usageError{fmt.Sprintf("%s: %v: %s", l.name, err, strings.Join(lines, "; "))}
+	}
+	if len(text) > rules.MaxConfigBytes {
+		return "", errors.New("the configuration would be too large with the changes")
+	}
+	return text, nil
+}

@@ -1,0 +1,87 @@
+package stress
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A Combination is the changes of several fixes, and what they do to the jobs.
+type Combination struct {
+	Changes []Change
+	Effects []Effect // one for each job that has a model
+}
+
+// An Effect names the behaviours that have a better and a worse verdict in a job after changes.
+type Effect struct {
+	Job             string
+	Improves, Costs []string
+}
+
+// Combine returns the changes of the fixes of rows, which are given by their behaviours, in all jobs.
+// The changes were tried together: in no job a behaviour becomes SILENT. The error says that there is
+// no such fix, or that the changes cannot be made together.
+func (r *Report) Combine(names ...string) (*Combination, error) {
+	c := &Combination{}
+	for _, name := range names {
+		fixed := false
+		for _, j := range r.Jobs {
+			for _, row := range j.Rows {
+				if row.Behaviour != name || row.Fix == nil {
+					continue
+				}
+				for _, change := range row.Fix.Changes {
+					fixed = true
+					if !slices.ContainsFunc(c.Changes, func(had Change) bool { return reflect.DeepEqual(had, change) }) {
+						c.Changes = append(c.Changes, change)
+					}
+				}
+			}
+		}
+		if !fixed {
+			return nil, r.noFix(name)
+		}
+	}
+	for _, j := range r.Jobs {
+		if j.fixer == nil {
+			continue
+		}
+		with := j.fixer.try(c.Changes)
+		if with == nil {
+			return nil, fmt.Errorf("job %s no longer obtains its list with the fixes %s together: make them one at a time",
+				j.Job, strings.Join(names, ", "))
+		}
+		improves, costs, silenced := j.fixer.compare(with, nil)
+		if silenced != nil {
+			slices.Sort(silenced)
+			return nil, fmt.Errorf("with %s, job %s would lose items silently where it does not now: %s",
+				strings.Join(names, ", "), j.Job, strings.Join(silenced, ", "))
+		}
+		c.Effects = append(c.Effects, Effect{j.Job, improves, costs})
+	}
+	return c, nil
+}
+
+// noFix says that a row has no fix that changes the configuration, and names the rows that have one.
+func (r *Report) noFix(name string) error {
+	var names []string
+	for _, j := range r.Jobs {
+		for _, row := range j.Rows {
+			if row.Fix != nil && row.Fix.Changes != nil {
+				names = value.AppendNew(names, row.Behaviour)
+			}
+		}
+	}
+	if names == nil {
+		return fmt.Errorf("no row has a fix that changes the configuration, %q neither", name)
+	}
+	hint := diag.DidYouMean(name, names)
+	if hint != "" {
+		hint += " "
+	}
+	return fmt.Errorf("%q has no fix that changes the configuration; %sthose that have one are %s", name, hint, strings.Join(names, ", "))
+}

@@ -1,0 +1,264 @@
+package stress
+
+import (
+	"encoding/base64"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/transport"
+)
+
+// A recorded page is a page of a recording.
+type recorded struct {
+	body   any
+	header http.Header
+	count  int // number of its items
+	before int // number of items on the pages before it
+}
+
+// add adds the next page.
+func (r *response) add(p recorded) {
+	if n := len(r.pages); n > 0 {
+		p.before = r.pages[n-1].before + r.pages[n-1].count
+	}
+	r.pages = append(r.pages, p)
+}
+
+// read returns the value at a place of the page, and whether there is one.
+func (p recorded) read(place compile.Place) (v any, ok bool) {
+	switch {
+	case place.Header != "":
+		values := p.header.Values(place.Header)
+		return strings.Join(values, ", "), len(values) > 0
+	case place.Link != "":
+		return nil, false // links are understood without a recording
+	}
+	return value.At(p.body, place.Path)
+}
+
+// A reading is the value of a place on each page of the recording that has it.
+type reading struct {
+	pages  []recorded // those that have a value
+	values []any
+	all    []recorded
+}
+
+// reading returns the values of a place.
+func (r response) reading(place compile.Place) reading {
+	out := reading{all: r.pages}
+	for _, p := range r.pages {
+		if v, ok := p.read(place); ok {
+			out.pages, out.values = append(out.pages, p), append(out.values, v)
+		}
+	}
+	return out
+}
+
+// contradicts reports whether the recording shows that a place does not have a meaning. A recording
+// without pages contradicts nothing.
+func (r response) contradicts(place compile.Place, m meaning) bool {
+	if len(r.pages) == 0 || place.Link != "" {
+		return false
+	}
+	had := r.reading(place)
+	if fits, known := fitting[m.name]; known {
+		return !fits(had)
+	}
+	switch m.kind {
+	case pointer:
+		return !had.points(m.name)
+	case flag:
+		return !had.flags(m.name == "last")
+	}
+	return !had.constant() || value.Preview(had.first()) != value.Preview(m.of(nil, nil, 0))
+}
+
+// fitting tells for meanings of numbers, and of constants whose value is open, whether the values of
+// a place may have them. A place that no page has may only be absent.
+var fitting = map[string]func(reading) bool{
+	"total": func(r reading) bool {
+		last := r.all[len(r.all)-1]
+		return r.each(func(n int, _ recorded) bool { return n >= last.before+last.count })
+	},
+	"pages": func(r reading) bool {
+		last, largest := r.all[len(r.all)-1], 0
+		for _, p := range r.all {
+			largest = max(largest, p.count)
+		}
+		return r.each(func(n int, _ recorded) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
+	},
+	"page": func(r reading) bool {
+		first, _ := numberIn(r.first())
+		return r.each(func(n int, p recorded) bool {
+			return first <= 1 && n-first == slices.IndexFunc(r.pages, func(q recorded) bool { return q.before == p.before })
+		})
+	},
+	"index": func(r reading) bool {
+		first, _ := numberIn(r.first())
+		return r.each(func(n int, p recorded) bool { return first <= 1 && n-first == p.before })
+	},
+	"size": func(r reading) bool {
+		return r.constant() && r.each(func(n int, p recorded) bool { return n >= p.count })
+	},
+	"count": func(r reading) bool { return r.each(func(n int, p recorded) bool { return n == p.count }) },
+	"left": func(r reading) bool {
+		first, _ := numberIn(r.first())
+		return r.each(func(n int, p recorded) bool { return first-n == p.before+p.count-r.pages[0].before-r.pages[0].count })
+	},
+	"list": func(r reading) bool {
+		return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { _, is := v.([]any); return !is })
+	},
+	"steady": reading.constant,
+	"absent": func(r reading) bool { return len(r.values) == 0 },
+}
+
+// first returns the first value, or nil.
+func (r reading) first() any {
+	if len(r.values) == 0 {
+		return nil
+	}
+	return r.values[0]
+}
+
+// each reports whether there are values, and all are numbers that fit their pages.
+func (r reading) each(fits func(n int, p recorded) bool) bool {
+	for i, v := range r.values {
+		if n, ok := numberIn(v); !ok || !fits(n, r.pages[i]) {
+			return false
+		}
+	}
+	return len(r.values) > 0
+}
+
+// constant reports whether there are values, and all are equal.
+func (r reading) constant() bool {
+	return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { return value.Preview(v) != value.Preview(r.values[0]) })
+}
+
+// points reports whether the values may lead to the next page, in the form that a meaning says. A
+// value that is the same on several pages does not.
+func (r reading) points(form string) bool {
+	var leading []any
+	for _, v := range r.values {
+		if !value.Empty(v) {
+			leading = append(leading, v)
+		}
+	}
+	if leading == nil { // the list may have one page
+		return len(r.all) == 1
+	}
+	if len(leading) > 1 && (reading{values: leading}).constant() {
+		return false
+	}
+	return !slices.ContainsFunc(leading, func(v any) bool {
+		text, isText := v.(string)
+		_, isNumber := numberIn(v)
+		_, isObject := value.Members(v)
+		_, isList := v.([]any)
+		switch form {
+		case "link":
+			return !strings.Contains(text, "/") && !strings.HasPrefix(text, "?")
+		case "token":
+			return !isText || strings.Contains(text, "://")
+		case "path":
+			return !strings.ContainsAny(text, "/?")
+		case "query":
+			return !strings.Contains(text, "=")
+		case "number":
+			return !isNumber
+		case "object":
+			return !isObject
+		}
+		return !isList
+	})
+}
+
+// flags reports whether the values may say whether another page follows: all pages but the last one
+// say so.
+func (r reading) flags(last bool) bool {
+	for i, v := range r.values {
+		text, ok := value.Text(v)
+		met, known := flagTexts[strings.ToLower(text)]
+		if !ok || !known || met == last && r.pages[i].before < r.all[len(r.all)-1].before {
+			return false
+		}
+	}
+	return len(r.values) > 0
+}
+
+// flagTexts are the values of flags.
+var flagTexts = map[string]bool{
+	"true": true, "1": true, "yes": true, "y": true, "t": true, "false": false, "0": false, "no": false, "n": false, "f": false, "": false,
+}
+
+// numberIn returns the integer that a value is or spells.
+func numberIn(v any) (int, bool) {
+	text, ok := value.Text(v)
+	n, err := strconv.Atoi(text)
+	return n, ok && err == nil
+}
+
+// positional reports whether the recorded links or tokens of a place hold the position of the next
+// page: a number of items or of pages.
+func (r response) positional(place compile.Place) bool {
+	if len(r.pages) == 0 {
+		return false
+	}
+	found := 0
+	for i, p := range r.pages {
+		v, ok := p.read(place)
+		if place.Link != "" {
+			v, ok = p.link(place.Link)
+		}
+		text, isText := value.Text(v)
+		if !ok || !isText || text == "" {
+			continue
+		}
+		next := p.before + p.count
+		wanted := []int{next, next + 1, i + 1, i + 2}
+		if !slices.ContainsFunc(positionsIn(text), func(n int) bool { return n > 0 && slices.Contains(wanted, n) }) {
+			return false
+		}
+		found++
+	}
+	return found > 0
+}
+
+// link returns the target of a link in the header.
+func (p recorded) link(relation string) (any, bool) {
+	v := (&transport.Response{Header: p.header, URL: "https://api.example.com/"}).Link(relation)
+	return v, v != nil
+}
+
+// numbersOf matches the numbers in a token that hides a position, such as offset:10.
+var numbersOf = regexp.MustCompile(`\d+`)
+
+// positionsIn returns the numbers of an address or of a token that may be positions.
+func positionsIn(text string) (all []int) {
+	var texts []string
+	switch u, err := url.Parse(text); {
+	case err == nil && strings.ContainsAny(text, "/?"):
+		for _, values := range u.Query() {
+			texts = append(texts, values...)
+		}
+	case err == nil:
+		texts = append(texts, text)
+		for _, encoding := range []*base64.Encoding{base64.StdEncoding, base64.RawStdEncoding, base64.URLEncoding, base64.RawURLEncoding} {
+			if plain, err := encoding.DecodeString(text); err == nil {
+				texts = append(texts, numbersOf.FindAllString(string(plain), -1)...)
+			}
+		}
+	}
+	for _, text := range texts {
+		if n, err := strconv.Atoi(text); err == nil {
+			all = append(all, n)
+		}
+	}
+	return all
+}
