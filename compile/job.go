@@ -83,6 +83,9 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) 
 		jobs = append(jobs, job)
 	}
 	link(jobs)
+	for _, job := range jobs {
+		(&compilation{shared: shared, set: job.Set, found: found}).unreadKept(job)
+	}
 	for _, set := range lowered.Unused {
 		(&compilation{shared: shared, set: set, found: found}).job()
 	}

@@ -30,6 +30,7 @@ type Place struct {
 	Waits   bool // it says how long to wait before the next request
 	Judged  bool // a stopping rule or an onError rule reads it
 	Flag    bool // a rule converts it to a boolean
+	Fails   bool // only rules that fail the run read it
 }
 
 // String returns the place as an expression.
@@ -105,11 +106,12 @@ func (s *surface) place(e *language.Expression, p Place) {
 	p.Sent = role == rules.Next || role.Builds() && role != rules.After
 	p.Address = role.Addresses()
 	p.Waits = role == rules.After
+	p.Fails = p.Judged && e.Rule.Outcome == rules.Failed
 	for i := range s.found.Places {
 		if had := &s.found.Places[i]; had.String() == p.String() {
 			had.Sent, had.Address = had.Sent || p.Sent, had.Address || p.Address
 			had.Judged, had.Flag = had.Judged || p.Judged, had.Flag || p.Flag
-			had.Waits = had.Waits || p.Waits
+			had.Waits, had.Fails = had.Waits || p.Waits, had.Fails && p.Fails
 			return
 		}
 	}

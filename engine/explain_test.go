@@ -18,6 +18,8 @@ import (
 	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -86,10 +88,37 @@ func TestExplainHasTheRuleThatEndsEveryCase(t *testing.T) {
 				ends[id]++
 				requireID(t, run.explanation, id)
 			}
+			requireMeaning(t, run)
 		})
 	}
 	for _, id := range []string{"end", "nextRequest", "onError[0]", "samePage", "repeatedExchange", "sameItems", "maxPages", "stopRules[0]"} {
 		require.NotZero(t, ends[id], "no case ends by %s", id)
+	}
+}
+
+// requireMeaning requires the outcome of every list, and the exit status of a run that a rule has
+// failed, to be those that explain tells of the rule.
+func requireMeaning(t *testing.T, run explainedRun) {
+	t.Helper()
+	rule := func(job, id string) (found explain.RuleExplanation, ok bool) {
+		for _, x := range run.explanation.Jobs {
+			for _, r := range x.Stops {
+				if x.Job == job && r.ID == id {
+					return r, true
+				}
+			}
+		}
+		return explain.RuleExplanation{}, false
+	}
+	for _, job := range run.result.Jobs {
+		if r, ok := rule(job.Job, job.Reason); ok && job.Outcome != rules.Failed {
+			require.Equal(t, job.Outcome, r.Outcome, job.Reason)
+		}
+	}
+	if failed := (*engine.Error)(nil); errors.As(run.err, &failed) {
+		if r, ok := rule(failed.Job, strings.TrimPrefix(failed.Op, "rule ")); ok && r.Outcome == rules.Failed {
+			require.Equal(t, failure.ExitStatus(run.err), r.Status, r.ID)
+		}
 	}
 }
 

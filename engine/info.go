@@ -57,6 +57,7 @@ type JobInfo struct {
 	Parent      string   // ID of the parent; empty for a root
 	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
 	DataTypes   []string // types of the items: `dataType`, the endpoint, or those of the paths of `dataField`
+	DefaultType string   // the one of DataTypes that the job has because the configuration has no `dataType`; "" if there is none
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children
 	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, which decide what the job requests
@@ -69,7 +70,11 @@ func (e *Engine) Job(id string) JobInfo {
 	if job == nil {
 		return JobInfo{}
 	}
-	info := JobInfo{ID: id, DataTypes: job.Spec().DataTypes(), Emits: job.Spec().Emits, Partitioned: job.Partitioned()}
+	spec := job.Spec()
+	info := JobInfo{ID: id, DataTypes: spec.DataTypes(), Emits: spec.Emits, Partitioned: job.Partitioned()}
+	if !spec.Typed {
+		info.DefaultType = spec.DataType
+	}
 	if job.Parent != nil {
 		info.Parent = job.Parent.ID()
 	}

@@ -62,9 +62,9 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 func TestExplainSaysWhatOnErrorRulesDo(t *testing.T) {
 	for _, c := range []struct{ do, want string }{
 		{"stop", "the list ends: complete"},
-		{"retry", "the request is retried"},
-		{"restart", "the list starts again from the first request, at most 3 times; items are written again"},
-		{"fail", "the run fails"},
+		{"retry", "the request is retried, as after a transient error"},
+		{"restart", "the list starts again from the first request, at most 3 times, and then the run fails (exit status 6); items are written again"},
+		{"fail", "the run fails (exit status 3)"},
 		{"continue", "the error body is read as a page, and paging continues"},
 	} {
 		t.Run(c.do, func(t *testing.T) {
@@ -92,16 +92,16 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 	for _, c := range []struct{ question, pagination, want string }{
 		{"which fields are ignored?", `{"method": "pagenum", "guards": {"ignore": ["meta.took"]}}`, "previous one, ignoring meta.took"},
 		{"what is logged?", `{"method": "pagenum", "stopRules": [{"when": "count < 3", "message": "few: {count}"}]}`, "message: few: {count}"},
-		{"what happens at a 500?", `{"method": "pagenum"}`, "or with status 429, 500 or 503, or with status 403 that says that a rate limit is exceeded, is retried, at most 2 times; after that the run fails."},
+		{"what happens at a 500?", `{"method": "pagenum"}`, "or with status 429, 500 or 503, or with status 403 that says that a rate limit is exceeded, is retried, at most 2 times, or fewer if very many requests of the run fail; after that the run fails (exit status 4)."},
 		{"how often does it restart?", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
-			"starts again from the first request, at most 3 times; items are written again"},
+			"starts again from the first request, at most 3 times, and then the run fails (exit status 6); items are written again"},
 		{"why is there no guard?", `{"method": "pagenum", "guards": {"sameItems": "ignore"}}`, "sameItems: guards.sameItems is ignore [guards.sameItems"},
 		{"why is there no audit rule?", `{"method": "pagenum", "audit": {"ignore": ["audit.token"]}}`, "audit.token: audit.ignore has it"},
 		{"which finding fails the run?", `{"method": "pagenum"}`,
-			"fails the run (status 9) if a later page has its list at another place than the first page (audit.moved);"},
+			"fails the run (exit status 9) if a later page has its list at another place than the first page (audit.moved);"},
 		{"and where it may be meant?", `{"method": "pagenum"}`,
-			"fails the run (status 9), or warns where a rule reads the sign, if a total exceeds the items read (audit.total);"},
-		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page is the number of the page, from 1"},
+			"fails the run (exit status 9), or warns where a rule reads the sign, if a total exceeds the items read (audit.total);"},
+		{"from where does page count?", `{"method": "pagenum", "stopRules": ["page == 4"]}`, "page number of this page, from 1; 0 before the first"},
 		{"why has the first request an offset?", `{"method": "offset", "limit": 5}`, "also in the first request (firstPageParams by default)"},
 		{"and why not?", `{"method": "offset", "limit": 5, "firstPageParams": false}`, "not in the first request (firstPageParams at"},
 		{"who wrote a rule?", `{"method": "keyset", "idKey": "id", "param": "after"}`, "[method keyset, param at c.json:"},
@@ -112,7 +112,8 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {
-			x := &Explanation{Retries: RetryExplanation{2, []int{429, 500, 503}, []int{403}, "Retry-After"}, Jobs: []JobExplanation{explained(t, c.pagination)}}
+			x := &Explanation{Retries: RetryExplanation{Max: 2, Statuses: []int{429, 500, 503}, Limited: []int{403}, Header: "Retry-After"}, Jobs: []JobExplanation{explained(t, c.pagination)}}
+			x.Terms = x.terms()
 			require.Contains(t, strings.Join(strings.Fields(x.Text(TextOptions{Width: 120})), " "), strings.Join(strings.Fields(c.want), " "))
 		})
 	}
@@ -120,8 +121,8 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 
 func TestTheAuditOnlyWarnsInDialectKeboola(t *testing.T) {
 	text := (&Explanation{Dialect: rules.Keboola, Jobs: []JobExplanation{explained(t, `{"method": "pagenum"}`)}}).Text(TextOptions{})
-	require.Contains(t, text, "warns (outcome unchanged) if")
-	require.NotContains(t, text, "(status 9)")
+	require.Contains(t, text, "warns (outcome and exit status unchanged) if")
+	require.NotContains(t, text, "(exit status 9)")
 }
 
 func TestABoundIsNamedForEveryJob(t *testing.T) {

@@ -29,6 +29,8 @@ type Explanation struct {
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
 	Trees    []TreeExplanation    `json:"trees,omitempty" doc:"which jobs are for the items of others, or run more than once; absent: none"`
 	Jobs     []JobExplanation     `json:"jobs" doc:"the jobs, in the order in which they run"`
+	Origins  string               `json:"origins" doc:"what becomes of links and redirects to other origins"`
+	Terms    []TermExplanation    `json:"terms,omitempty" doc:"functions and names in the expressions"`
 
 	properties []property
 	redact     func(string) string
@@ -60,6 +62,9 @@ type RetryExplanation struct {
 	Statuses []int  `json:"statuses,omitempty" doc:"the statuses that are retried"`
 	Limited  []int  `json:"limited,omitempty" doc:"the statuses that are retried if the response says that a rate limit is exceeded"`
 	Header   string `json:"header,omitempty" doc:"header of the response that says when to retry"`
+	Renewed  bool   `json:"renewed,omitempty" doc:"after status 401, the credentials are renewed and the request is made again, once"`
+
+	wait RetryWaits
 }
 
 // PaceExplanation says what limits the pace of the requests of a run.
@@ -86,7 +91,7 @@ type JobExplanation struct {
 	Ignore        []string               `json:"ignore,omitempty" doc:"paths that the same-page check ignores (guards.ignore)"`
 	Limit         any                    `json:"limit,omitempty" doc:"page size in effect"`
 	LimitFrom     *rules.Origin          `json:"limitFrom,omitempty" doc:"where the page size was set"`
-	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of the requests that are computed once, before the first one"`
+	Computed      []RuleExplanation      `json:"computed,omitempty" doc:"values of the requests, computed before the first of each partition"`
 	State         []RuleExplanation      `json:"state,omitempty" doc:"variables, before the first request and after each page"`
 	Next          []RuleExplanation      `json:"nextRequest,omitempty" doc:"parts of the requests, which override the job's own"`
 	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
@@ -95,7 +100,9 @@ type JobExplanation struct {
 	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
 	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
 	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
-	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that a complete list saves for the next run"`
+	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
+	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that are saved for the next run"`
+	Keeps         string                 `json:"keeps,omitempty" doc:"when they are saved, and which of several"`
 	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`
@@ -122,6 +129,8 @@ type ItemsExplanation struct {
 	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
 	Where string       `json:"where" doc:"the same in words"`
 	From  rules.Origin `json:"origin" doc:"who says so"`
+	Files []string     `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
+	Added bool         `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 }
 
 // RuleExplanation describes one rule.
@@ -131,6 +140,7 @@ type RuleExplanation struct {
 	Value   string        `json:"value,omitempty" doc:"the value of the expression in words"`
 	Reads   []string      `json:"reads,omitempty" doc:"what it reads"`
 	Outcome rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
+	Status  int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
 	Do      string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
 	Drop    bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
 	Says    string        `json:"says" doc:"the rule in words"`
@@ -150,7 +160,8 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule  rules.Rule
-	bound bool // it is evaluated before the first request: no page has a part in its value
+	bound bool     // it is evaluated before the first request: no page has a part in its value
+	calls []string // names of the functions that it calls
 }
 
 // FunctionExplanation describes a function of the embedding program.
@@ -165,6 +176,7 @@ type RunDetails struct {
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
 	Auth     *compile.Credentials // nil if there are no credentials
+	Retries  RetryWaits           // the waits before retries; if they are zero, they are not told
 	Redact   func(string) string
 }
 
@@ -172,8 +184,11 @@ type RunDetails struct {
 func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanation {
 	e := &Explanation{
 		Version: ExplanationVersion, Dialect: cfg.Dialect,
-		Retries: RetryExplanation{cfg.HTTP.MaxRetries, cfg.HTTP.RetryCodes, cfg.HTTP.LimitCodes, cfg.HTTP.RetryHeader},
-		Pace:    explainPace(cfg.HTTP.Pace), redact: run.Redact,
+		Retries: RetryExplanation{
+			Max: cfg.HTTP.MaxRetries, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
+			Renewed: cfg.Auth.Renews(), wait: run.Retries,
+		},
+		Pace: explainPace(cfg.HTTP.Pace), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)
 	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
@@ -185,9 +200,11 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 			Message: run.Redact(w.Message), Hint: run.Redact(w.Hint), Path: w.Path, File: w.File, At: w.Pos, text: run.Redact(w.Error()),
 		})
 	}
+	files := fileNames(cfg)
 	for _, job := range jobs {
-		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run))
+		e.Jobs = append(e.Jobs, explainer{job, run.Redact}.explain(cfg, run, files))
 	}
+	e.Terms = e.terms()
 	e.properties = propertiesOf(cfg, e, run.Redact)
 	return e
 }

@@ -18,8 +18,8 @@ type explainer struct {
 	redact func(string) string
 }
 
-// explain describes the job.
-func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
+// explain describes the job. files are the names of the files of items, by their types.
+func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]string) JobExplanation {
 	set := j.Set
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
@@ -32,8 +32,10 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails) JobExplanation {
 		from := set.LimitFrom
 		x.LimitFrom = &from
 	}
+	j.files(&x.Items, files)
 	x.requests(j, run)
 	x.rules(j)
+	x.Needs, x.Keeps = j.needs(), j.keepInWords()
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {
@@ -104,6 +106,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop,
 		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, bound: r.Bound,
+		Status: statusOf(r), calls: e.Calls(),
 	}
 	if r.FirstBy != nil {
 		by := *r.FirstBy
@@ -121,7 +124,18 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	for _, read := range e.Reads {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
+	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.Ends() {
+		x.Says = unless(x.Says, "both pages are empty and the requests differ")
+	}
 	return x
+}
+
+// unless adds an exception to a clause, which may have one.
+func unless(clause, exception string) string {
+	if strings.Contains(clause, ", unless ") {
+		return clause + " or " + exception
+	}
+	return clause + ", unless " + exception
 }
 
 // items says where the items of the job's responses are.

@@ -200,15 +200,17 @@ func (n *notes) byDefault(x *JobExplanation) {
 			n.add(u.Origin.Path, fmt.Sprintf("not in effect: rule %s: %s", u.ID, u.Why))
 		}
 	}
-	var warns []string
+	audits := map[string][]string{}
 	for _, r := range x.Audit {
 		if r.Never == "" {
-			warns = append(warns, r.ID)
+			does := n.explanation.afterAudit(r)
+			audits[does] = append(audits[does], r.ID)
 		}
 	}
-	if warns != nil {
-		n.last(outer, "by default these rules warn at the end of a complete list, if they find signs of missing or repeated items: "+
-			strings.Join(warns, ", "))
+	for _, does := range []string{auditFails, auditDoubts, auditWarns} {
+		if ids := audits[does]; ids != nil {
+			n.last(outer, fmt.Sprintf("by default the audit at the end of a complete list %s if it finds %s", does, strings.Join(ids, ", ")))
+		}
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // PartitionsExplanation describes the partitions of a job that is run more than once.
@@ -18,6 +19,7 @@ type PartitionsExplanation struct {
 	Bounds    string                `json:"bounds" doc:"what bounds their number; the job's bounds are those of each"`
 	Together  string                `json:"together" doc:"which of them may run at the same time, with --jobs"`
 	OnError   string                `json:"onError" doc:"what happens when one fails: fail or skip"`
+	Facts     []string              `json:"facts" doc:"what else holds of them, in words"`
 	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`
 }
 
@@ -48,7 +50,44 @@ func (j explainer) partitions() *PartitionsExplanation {
 			x.Reads = append(x.Reads, j.redact(rules.FormatPath(j.For[0].Name, path)))
 		}
 	}
+	x.Facts = j.facts(x)
 	return x
+}
+
+// facts says what holds of the partitions besides what they are.
+func (j explainer) facts(x *PartitionsExplanation) []string {
+	var says []string
+	if x.Reads != nil {
+		says = append(says, fmt.Sprintf("Read of each item of %s, as the API sent it: %s.", x.Parent, strings.Join(x.Reads, ", ")))
+	}
+	for i := range j.For {
+		if w := j.For[i].Window; w != nil {
+			says = append(says, windowFacts(j.For[i].Name, w)...)
+		}
+	}
+	says = append(says, fmt.Sprintf("At the same time, with --jobs, may run: %s.", x.Together))
+	if x.OnError == rules.PartitionSkip {
+		return append(says, fmt.Sprintf("One that fails is counted and named, and the run goes on (onPartitionError); "+
+			"the outcome of the job is then partial (%s).", refused(rules.Partial)))
+	}
+	return append(says, "One that fails ends the run, with its exit status (onPartitionError).")
+}
+
+// windowFacts says what holds of the windows of a variable.
+func windowFacts(name string, w *rules.Window) []string {
+	says := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
+	switch {
+	case w.Overlap != (rules.Span{}):
+		says[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
+			"items of this overlap come twice. The last window may be shorter.", name, w.Overlap)
+	case w.Step != (rules.Span{}):
+		says[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
+	}
+	if w.Splits {
+		says = append(says, "The pages of a window that is read in halves are not written: its halves have the same items. "+
+			"A window is written when it has ended, not page by page. One that is too small to be split is written as it is, with a warning.")
+	}
+	return says
 }
 
 func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
@@ -84,15 +123,15 @@ func (j explainer) windowInWords(s *compile.ForVariable) string {
 	if s.From != nil && s.To != nil { // they are errors otherwise
 		fmt.Fprintf(&b, " from %s to %s", j.redact(s.From.Rule.Source), j.redact(s.To.Rule.Source))
 	}
-	if overlap := s.Window.Overlap; overlap != (rules.Span{}) {
-		fmt.Fprintf(&b, ", each beginning %s earlier but the first", overlap)
-	}
 	if s.Window.Splits {
 		smallest := "a second, or the number 1"
 		if s.Window.Smallest != (rules.Span{}) {
 			smallest = s.Window.Smallest.String()
 		}
 		fmt.Fprintf(&b, ", which is read in halves if %s is met, down to %s", s.ID("splitWhen"), smallest)
+	}
+	if overlap := s.Window.Overlap; overlap != (rules.Span{}) {
+		fmt.Fprintf(&b, "; each but the first begins %s earlier", overlap)
 	}
 	return b.String()
 }
@@ -103,20 +142,20 @@ func (j explainer) ofPartitions(most int) string {
 	for i := range j.For {
 		switch s := &j.For[i]; {
 		case s.Items != "":
-			times = append(times, "items of "+s.Items)
+			times = append(times, "the items of "+s.Items)
 		case s.Window != nil:
-			times = append(times, "windows of "+s.Name)
+			times = append(times, "the windows of "+s.Name)
 		case s.Values != nil:
-			times = append(times, "values of "+s.Name)
+			times = append(times, "the values of "+s.Name)
 		default:
-			times = append(times, fmt.Sprintf("%d values of %s", len(s.Constants), s.Name))
+			times = append(times, fmt.Sprintf("the %s of %s", value.Counted(len(s.Constants), "value"), s.Name))
 		}
 	}
-	text := "as many as there are " + strings.Join(times, ", times ")
+	text := "as many as " + strings.Join(times, " times ")
 	if most > 0 {
-		text += fmt.Sprintf(", and at most %d in a run (limits.partitions)", most)
+		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited)", most)
 	}
-	return text + "; the bounds are those of each"
+	return text + "; the bounds are for each of them"
 }
 
 // TreeExplanation is a job with those that are for its items.

@@ -81,7 +81,7 @@ func (r RuleExplanation) sentence() string {
 	case role == rules.OnError:
 		return fmt.Sprintf("if %s, %s", r.condition(), r.action())
 	case role == rules.Audit:
-		return "warns if " + r.Says
+		return "draws a finding if " + r.Says
 	case role == rules.Filter:
 		return "an item is left out unless this is true"
 	case role == rules.Remove:
@@ -95,7 +95,9 @@ func (r RuleExplanation) sentence() string {
 func (r RuleExplanation) underHeading() string {
 	switch role := r.rule.Role; {
 	case r.group() == groupSafety && r.Outcome == rules.Failed:
-		return "fails when " + r.Says
+		return fmt.Sprintf("fails (exit status %d) when %s", r.Status, r.Says)
+	case r.group() == groupSafety && r.Outcome == rules.Guarded:
+		return fmt.Sprintf("ends the list (guarded; %s) when %s", refused(r.Outcome), r.Says)
 	case r.group() == groupSafety:
 		return fmt.Sprintf("ends the list (%s) when %s", r.Outcome, r.Says)
 	case role == rules.OnError:
@@ -117,7 +119,7 @@ func (r RuleExplanation) underHeading() string {
 var moments = map[rules.Role]string{
 	rules.Init: "before the first request",
 	rules.Next: "after each page",
-	rules.Keep: "saved for the next run, when the list is complete",
+	rules.Keep: "saved for the next run",
 	rules.Set:  "evaluated for each item",
 	rules.For:  "evaluated before the partitions",
 }
@@ -133,7 +135,7 @@ func (r RuleExplanation) clauses() []string {
 	says := []string{r.sentence(), moments[r.rule.Role]}
 	switch {
 	case r.bound:
-		says[1] = "computed once, before the first request"
+		says[1] = "computed before the first request"
 	case r.rule.Role == rules.Next:
 		says = []string{r.atItsTime()}
 	}
@@ -147,7 +149,7 @@ func (r RuleExplanation) clauses() []string {
 func (r RuleExplanation) ends() string {
 	switch r.Outcome {
 	case rules.Failed:
-		return "the run fails when " + r.condition()
+		return fmt.Sprintf("the run fails (exit status %d) when %s", r.Status, r.condition())
 	case rules.Split:
 		return "the window is read in halves when " + r.condition()
 	}
@@ -172,7 +174,7 @@ func (r RuleExplanation) sent() string {
 		says = append(says, "overrides the endpoint; the list ends if it is missing or empty")
 	}
 	if r.rule.Role == rules.After {
-		says = append(says, "waits so long before the request")
+		says = append(says, "the wait before the request, in seconds if it is a number; none if it is nil")
 	}
 	by := ""
 	if r.FirstBy != nil {
@@ -204,11 +206,12 @@ func (r RuleExplanation) action() string {
 	case string(rules.ErrorStop):
 		return fmt.Sprintf("the list ends: %s", r.Outcome)
 	case string(rules.ErrorRetry):
-		return "the request is retried"
+		return "the request is retried, as after a transient error"
 	case string(rules.ErrorRestart):
-		return fmt.Sprintf("the list starts again from the first request, at most %d times; items are written again", r.MaxRestarts)
+		return fmt.Sprintf("the list starts again from the first request, at most %d times, and then the run fails "+
+			"(exit status %d); items are written again", r.MaxRestarts, r.Status)
 	case string(rules.ErrorFail):
-		return "the run fails"
+		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}
 	return "the error body is read as a page, and paging continues"
 }

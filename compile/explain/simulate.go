@@ -119,6 +119,13 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 	case e.Rule.Target == "" && role.Builds() && role != rules.Endpoint:
 		return rules.Object{{Name: s.mark(s.phrase(e, page)), Value: ""}}, true
 	}
+	if !e.Rule.Secret && e.Rule.Role.Builds() {
+		if v, ok := e.WrittenOut(func(source string) any {
+			return s.mark(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
+		}); ok {
+			return v, true
+		}
+	}
 	return s.mark(s.phrase(e, page)), true
 }
 

@@ -45,6 +45,9 @@ func (x *JobExplanation) ends() map[string][]string {
 			add(r.group(), r.Says)
 		}
 	}
+	for _, need := range x.Needs {
+		add(groupError, need.String())
+	}
 	if x.NoNext != nil && !x.endsWithoutAddress() {
 		add(groupNormal, x.NoNext.Says)
 	}
@@ -77,12 +80,15 @@ func (x *JobExplanation) endsWithoutAddress() bool {
 // after = the id of the last item".
 func (j explainer) laterRequests(x *JobExplanation) string {
 	var steps, sent []string
+	wait := ""
 	for i, p := range x.Next {
 		e, name := j.Parts[i], partName(p)
 		step := j.increment(e)
 		switch {
 		case p.FirstOnly, e.IsName("limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
 		case p.rule.Target != "" && j.later(x, p, e) == "nil": // omitted
+		case p.rule.Role == rules.After:
+			wait = "after a wait of " + p.Source + ", "
 		case p.rule.Role.Addresses():
 			steps = append(steps, "requests "+j.later(x, p, e))
 		case p.First && step == 1:
@@ -101,7 +107,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 	if steps == nil {
 		steps = []string{"sends the same request again"}
 	}
-	text := strings.Join(steps, " and ")
+	text := wait + strings.Join(steps, " and ")
 	if !x.IncludeParams && len(j.Request.Params) > 0 {
 		text += ", without the job's own params"
 	}

@@ -44,6 +44,13 @@ func (e *Explanation) Text(o TextOptions) string {
 		t.paragraph(0, titles[text])
 		t.WriteString(text)
 	}
+	if e.Terms != nil {
+		t.blank()
+		t.paragraph(0, "in the expressions")
+		for _, term := range e.Terms {
+			t.definition(term.Name, term.Says)
+		}
+	}
 	return t.String()
 }
 
@@ -121,10 +128,13 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 		base = "the job's endpoint, without its params, with"
 	}
 	t.section("next request: "+base, x.Next)
-	t.section("computed once, before the first request", x.Computed)
-	t.section("state", x.State)
+	t.section("computed before the first request"+x.ofPartition(), x.Computed)
+	t.section("state: the values before the page give those after it, which the next request reads", x.State)
 	t.section("each item, after the rules have seen the page", x.Shape)
-	t.section("saved for the next run, when the list is complete", x.Keep)
+	t.section("for the next run", x.Keep)
+	if x.Keeps != "" {
+		t.paragraph(4, x.Keeps)
+	}
 	common := t.common(x)
 	if title := shared[common]; title == "" {
 		t.WriteString(common)
@@ -140,6 +150,14 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	}
 }
 
+// ofPartition completes "before the first request".
+func (x *JobExplanation) ofPartition() string {
+	if x.Partitions == nil {
+		return ", once"
+	}
+	return " of each partition"
+}
+
 // overview writes requests, items, page size and bounds, one row each.
 func (t *textWriter) overview(x *JobExplanation) {
 	t.blank()
@@ -147,6 +165,7 @@ func (t *textWriter) overview(x *JobExplanation) {
 	t.request("with kept values", x.FirstKept)
 	t.request("second request", x.Second)
 	t.row("items", x.Items.Where+origin(x.Items.From))
+	t.row("written", x.written())
 	if x.Limit != nil {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
@@ -196,22 +215,26 @@ func (t *textWriter) partitions(x *JobExplanation) {
 	t.heading("partitions: the job is run " + p.Says)
 	t.rules(x.variables())
 	t.rules(x.stops(groupSplit))
-	if len(p.Reads) > 0 {
-		t.paragraph(4, "kept of an item: "+strings.Join(p.Reads, ", "))
-	}
-	t.paragraph(4, "may run at the same time, with --jobs: "+p.Together)
-	if p.OnError == rules.PartitionSkip {
-		t.paragraph(4, "one that fails is counted and named, and the run goes on (onPartitionError)")
-	} else {
-		t.paragraph(4, "one that fails ends the run (onPartitionError)")
+	for _, fact := range p.Facts {
+		t.paragraph(4, fact)
 	}
 }
 
 // ends writes the rules that stop paging, normal ends first.
 func (t *textWriter) ends(x *JobExplanation) {
-	t.section("normal ends: the list is complete when", x.stops(groupNormal))
-	t.section("cut-offs: there may be more when", x.stops(groupCutOff))
-	t.section("errors: the run fails when", x.stops(groupError))
+	well := "exit status 0"
+	if t.explanation.Dialect != rules.Keboola {
+		well += ", if the audit finds no evidence"
+	}
+	t.section(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.stops(groupNormal))
+	t.section(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, refused(rules.Limited)), x.stops(groupCutOff))
+	t.section(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
+	if len(x.Needs) > 0 && len(x.stops(groupError)) == 0 {
+		t.heading(fmt.Sprintf("errors: the run fails (%s) when", statusResponse))
+	}
+	for _, need := range x.Needs {
+		t.definition(need.Rule, need.String())
+	}
 	if len(x.Stops) > 1 {
 		var reasons []string
 		for _, r := range x.ending() {
@@ -223,10 +246,6 @@ func (t *textWriter) ends(x *JobExplanation) {
 		t.paragraph(2, "All rules are evaluated after each page. If several are true, the reason is the first of "+
 			strings.Join(reasons, ", ")+".")
 	}
-	reads := func(r RuleExplanation) bool { return slices.Contains(r.Reads, "page") }
-	if slices.ContainsFunc(slices.Concat(x.Stops, x.Next, x.State, x.OnError), reads) {
-		t.paragraph(2, "In expressions page is the number of the page, from 1; before the first request it is 0.")
-	}
 }
 
 // common returns the sections of a job that jobs often have in common: guards, error responses,
@@ -234,13 +253,18 @@ func (t *textWriter) ends(x *JobExplanation) {
 func (t *textWriter) common(x *JobExplanation) string {
 	w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
 	w.section("safety", x.stops(groupSafety))
-	w.section("on a response with status 400 or above: the first that is true decides", x.OnError)
-	other := "on an error response"
+	w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", x.OnError)
+	other := "on an error"
 	if len(x.OnError) > 0 {
-		other = "on any other error response"
+		other = "on any other error"
 	}
 	w.heading(other)
 	w.paragraph(4, t.explanation.Retries.String())
+	w.paragraph(4, fmt.Sprintf("An expression that fails, or a response that cannot be read, fails the run (%s); so does a response "+
+		"beyond a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
+	if t.explanation.Origins != "" {
+		w.paragraph(4, t.explanation.Origins)
+	}
 	var never []string
 	audits := map[string][]string{}
 	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
@@ -264,9 +288,12 @@ func (t *textWriter) common(x *JobExplanation) string {
 
 // A rule of the audit does one of these.
 const (
-	auditFails  = "fails the run (status 9)"
-	auditDoubts = "fails the run (status 9), or warns where a rule reads the sign,"
-	auditWarns  = "warns (outcome unchanged)"
+	auditWarns = "warns (outcome and exit status unchanged)"
+)
+
+var (
+	auditFails  = fmt.Sprintf("fails the run (%s)", statusSuspect)
+	auditDoubts = auditFails + ", or warns where a rule reads the sign,"
 )
 
 // afterAudit says what a rule of the audit does if it is true.
@@ -289,25 +316,6 @@ func (t *textWriter) list(title string, texts ...string) {
 	for _, text := range texts {
 		t.paragraph(4, text)
 	}
-}
-
-// String says in words how often a request is made again.
-func (r RetryExplanation) String() string {
-	if r.Max == 0 {
-		return "It fails the run: no request is retried (api.http.maxRetries)."
-	}
-	which := "A request without a response"
-	list := func(statuses []int) string {
-		return value.OrList(strings.Fields(strings.Trim(fmt.Sprint(statuses), "[]")))
-	}
-	if len(r.Statuses) > 0 {
-		which += ", or with status " + list(r.Statuses) + ","
-	}
-	if len(r.Limited) > 0 {
-		which = strings.TrimSuffix(which, ",") + ", or with status " + list(r.Limited) + " that says that a rate limit is exceeded,"
-	}
-	return fmt.Sprintf("%s is retried, at most %s; after that the run fails. The header %s says when. "+
-		"Any other status of 400 or above fails the run at once.", which, value.Counted(r.Max, "time"), r.Header)
 }
 
 // section writes a heading and rules.
@@ -340,7 +348,7 @@ func (r RuleExplanation) from() string {
 		text += "; reads " + strings.Join(r.Reads, ", ")
 	}
 	if r.Bound != nil && r.Never == "" {
-		text += "; limits the run to " + r.Bound.String()
+		text += "; limits each list to " + r.Bound.String()
 	}
 	return "[" + text + "]"
 }

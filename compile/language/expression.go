@@ -165,6 +165,56 @@ func (e *Expression) Items() [][]string { return e.code.items }
 // Functions returns the functions of an embedder that the expression calls, each once.
 func (e *Expression) Functions() []Function { return e.code.names.functions }
 
+// Calls returns the names of the functions that the expression calls, each once.
+func (e *Expression) Calls() (names []string) {
+	for node := range nodes(e.code.syntax) {
+		if call, ok := node.(*ast.CallNode); ok && calleeName(call) != "" {
+			names = value.AppendNew(names, calleeName(call))
+		}
+	}
+	return names
+}
+
+// WrittenOut returns the list or the object that the expression writes out: [{"id": state.id}]. Of each
+// value in it that is not a constant it has the result of compute, which is given the source of the
+// value. It reports false for any other expression.
+func (e *Expression) WrittenOut(compute func(source string) any) (any, bool) {
+	switch e.code.syntax.(type) {
+	case *ast.ArrayNode, *ast.MapNode:
+		return writtenOut(e.code.syntax, compute), true
+	}
+	return nil, false
+}
+
+func writtenOut(node ast.Node, compute func(source string) any) any {
+	switch n := node.(type) {
+	case *ast.NilNode:
+		return nil
+	case *ast.BoolNode:
+		return n.Value
+	case *ast.IntegerNode:
+		return n.Value
+	case *ast.FloatNode:
+		return n.Value
+	case *ast.StringNode:
+		return n.Value
+	case *ast.ArrayNode:
+		return value.Map(n.Nodes, func(element ast.Node) any { return writtenOut(element, compute) })
+	case *ast.MapNode:
+		object := make(value.Object, len(n.Pairs))
+		for i, one := range n.Pairs {
+			pair := one.(*ast.PairNode)
+			name, constant := constantKey(pair.Key)
+			if !constant {
+				return compute(n.String())
+			}
+			object[i] = value.Member{Name: name, Value: writtenOut(pair.Value, compute)}
+		}
+		return object
+	}
+	return compute(node.String())
+}
+
 // NamesNil reports whether the expression has the constant nil, so that its value may be nil on purpose.
 func (e *Expression) NamesNil() bool {
 	for node := range nodes(e.code.syntax) {

@@ -16,11 +16,11 @@ func inWords(node ast.Node, source string) string {
 	switch n := node.(type) {
 	case *ast.UnaryNode:
 		if call, ok := n.Node.(*ast.CallNode); ok && (n.Operator == "not" || n.Operator == "!") {
-			return applied(call, map[string]string{"truthy": " is false or missing", "empty": " is present", "has": " is missing"}, source)
+			return applied(call, map[string]string{"truthy": " is missing or counts as false", "empty": " is present", "has": " is missing"}, source)
 		}
 	case *ast.CallNode:
 		return applied(n, map[string]string{
-			"truthy": " is true", "empty": " is missing or empty", "has": " is present",
+			"truthy": " counts as true", "empty": " is missing or empty", "has": " is present",
 			"text": "", "number": "", "at": "",
 		}, source)
 	case *ast.BinaryNode:

@@ -1,0 +1,204 @@
+package explain
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// explainedCase explains the configuration of a case. It reports false if the configuration is
+// invalid.
+func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
+	text := bytes.ReplaceAll(c.Config, []byte("{base}"), []byte("http://127.0.0.1"))
+	source := diag.NewSource(c.ConfigName, string(text))
+	parse := rules.ParseJSON
+	if !strings.HasSuffix(c.ConfigName, ".json") {
+		parse = yaml.Parse
+	}
+	root, err := parse(source)
+	if err != nil {
+		return nil, nil, false
+	}
+	options := rules.Options{Env: func(name string) (string, bool) { return "of-" + name, true }}
+	for i, arg := range c.Args {
+		if arg == "--dialect" {
+			options.Dialect = c.Args[i+1]
+		}
+	}
+	cfg, found := rules.Decode(source, root, options)
+	if found.Err() != nil {
+		return nil, nil, false
+	}
+	low, found := cfg.Lower()
+	if found.Err() != nil {
+		return nil, nil, false
+	}
+	jobs, found := compile.Rulesets(cfg, low, nil)
+	if found.Err() != nil {
+		return nil, nil, false
+	}
+	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }}), jobs, true
+}
+
+// An explanationOfCase is a case with what explain says about it.
+type explanationOfCase struct {
+	*fixtures.Case
+	explanation *Explanation
+	jobs        []*compile.Job
+}
+
+var allExplained = sync.OnceValues(func() (all []explanationOfCase, err error) {
+	cases, err := fixtures.All()
+	for _, c := range cases {
+		if x, jobs, ok := explainedCase(c); ok {
+			all = append(all, explanationOfCase{c, x, jobs})
+		}
+	}
+	return all, err
+})
+
+// explainedCases returns the cases whose configurations are valid.
+func explainedCases(t *testing.T) []explanationOfCase {
+	t.Helper()
+	all, err := allExplained()
+	require.NoError(t, err)
+	require.Greater(t, len(all), 500)
+	return all
+}
+
+// sectionsOf returns the sections of the text of an explanation by their headings, each on one
+// line. With the widest lines, a heading is on one line.
+func sectionsOf(text string) map[string]string {
+	sections, heading := map[string]string{}, ""
+	for line := range strings.Lines(text) {
+		switch trimmed := strings.TrimSpace(line); {
+		case strings.HasPrefix(line, "  ") && !strings.HasPrefix(line, "   "):
+			heading = trimmed
+		case trimmed != "" && !strings.HasPrefix(line, " "):
+			heading = ""
+		default:
+			sections[heading] += trimmed + " "
+		}
+	}
+	return sections
+}
+
+// Every rule that ends a list is told with what the end means: its outcome, and the exit status.
+func TestEveryEndIsToldWithItsOutcomeAndStatus(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it explains every case in one goroutine")
+	told := map[string]int{}
+	for _, c := range explainedCases(t) {
+		x, jobs := c.explanation, c.jobs
+		narrow := x.Text(TextOptions{Width: minWidth})
+		for i, job := range jobs {
+			one := x.Jobs[i]
+			alone := *x
+			alone.Jobs, alone.Trees = x.Jobs[i:i+1], nil
+			sections := sectionsOf(alone.Text(TextOptions{Width: maxWidth, Full: true}))
+			require.Len(t, one.Stops, len(job.Stops), c.Name)
+			for at, stop := range job.Stops {
+				r, rule := one.Stops[at], stop.Rule
+				wantStatus := 0
+				if rule.Outcome == rules.Failed {
+					wantStatus = map[bool]int{true: 6, false: 5}[rule.Guard]
+				}
+				require.Equal(t, rule.Outcome, r.Outcome, "%s, rule %s", c.Name, rule.ID)
+				require.Equal(t, wantStatus, r.Status, "%s, rule %s", c.Name, rule.ID)
+				require.Contains(t, narrow, rule.ID, c.Name)
+				if r.Never == "" {
+					meaning := meaningOf(t, rule)
+					told[meaning]++
+					requireTold(t, sections, rule, meaning, c.Name)
+				}
+			}
+			for at, rule := range one.OnError {
+				want := map[rules.ErrorAction]int{rules.ErrorFail: 3, rules.ErrorRestart: 6}[job.OnErrors[at].Rule.Do]
+				require.Equal(t, want, rule.Status, "%s, rule %s", c.Name, rule.ID)
+				if want > 0 {
+					require.Contains(t, rule.action(), fmt.Sprintf("exit status %d", want))
+				}
+			}
+		}
+	}
+	for _, meaning := range []string{"complete", "limited", "guarded", "halves", "status 5", "status 6"} {
+		require.NotZero(t, told[meaning], "no case has a rule that means %s", meaning)
+	}
+}
+
+// meaningOf returns the word by which a reader knows what the end by a rule means.
+func meaningOf(t *testing.T, rule rules.Rule) string {
+	t.Helper()
+	switch {
+	case rule.Outcome == rules.Failed && rule.Guard:
+		return "status 6"
+	case rule.Outcome == rules.Failed:
+		return "status 5"
+	case rule.Outcome == rules.Split:
+		return "halves"
+	}
+	return string(rule.Outcome)
+}
+
+// requireTold requires the rule in a section whose heading has the word or, of a guard, whose text
+// after the rule has it.
+func requireTold(t *testing.T, sections map[string]string, rule rules.Rule, meaning, name string) {
+	t.Helper()
+	for heading, text := range sections {
+		_, after, has := strings.Cut(" "+text, " "+rule.ID+" ")
+		if !has {
+			continue
+		}
+		told, _, _ := strings.Cut(after, "]")
+		if strings.Contains(heading, meaning) || strings.Contains(told, meaning) {
+			return
+		}
+	}
+	t.Errorf("%s: no section tells that the end by %s means %s: %v", name, rule.ID, meaning, sections)
+}
+
+// What fails a run besides its rules, and where its items go, is told of every job.
+func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it explains every case in one goroutine")
+	needs, windows := 0, 0
+	for _, c := range explainedCases(t) {
+		x, jobs := c.explanation, c.jobs
+		text := strings.Join(strings.Fields(x.String()), " ")
+		require.Contains(t, text, x.Origins, c.Name)
+		require.Contains(t, text, "fails the run (exit status 5)", c.Name)
+		for i, job := range jobs {
+			one := x.Jobs[i]
+			require.Equal(t, job.Spec().Emits, one.Items.Files != nil, c.Name)
+			require.Equal(t, job.Spec().Emits, strings.Contains(one.written(), "--out to "), c.Name)
+			require.Contains(t, text, strings.Join(strings.Fields(one.written()), " "), c.Name)
+			for _, e := range job.Next {
+				for _, keys := range e.ItemKeys() {
+					needs++
+					require.Contains(t, text, "an item has no "+rules.PathOf(keys...), c.Name)
+				}
+			}
+			for _, v := range job.For {
+				if v.Window != nil {
+					windows++
+					require.Contains(t, text, v.Name+".to is not part of the window", c.Name)
+					require.Equal(t, v.Window.Splits, strings.Contains(text, "The pages of a window that is read in halves are not written"), c.Name)
+				}
+			}
+			if len(job.Keeps) > 0 {
+				require.Contains(t, text, one.Keeps, c.Name)
+				require.Equal(t, len(job.For) > 0, strings.Contains(one.Keeps, "the greatest is saved"), c.Name)
+			}
+		}
+	}
+	require.Greater(t, needs, 10)
+	require.Greater(t, windows, 10)
+}
