@@ -43,6 +43,7 @@ var passages = map[string]func() (string, error){
 	"detect-table":     func() (string, error) { return detectResult("apis.md") },
 	"explain-keys":     func() (string, error) { return keyTable("the output", explanationType) },
 	"detect-recorded":  func() (string, error) { return detectResult("recordings.md") },
+	"detect-servers":   func() (string, error) { return detectResult("servers.md") },
 	"hub-accounts":     hubAccounts,
 }
 

@@ -35,7 +35,8 @@ type truthfulAPI struct {
 	numbers   string   // the format of numbers: as number or text
 	flags     [2]string
 	beside    string // members that say that the request succeeded
-	header    bool   // the total is in a header, too
+	headers   bool   // the total, the range of the page and a flag are in headers, too
+	rough     string // a number that looks like the total: of bytes, without the filter, or estimated
 	counts    bool   // count is the number of items of a page
 	always    bool   // the address of a next page is on every page, beside a total
 }
@@ -66,10 +67,16 @@ func drawTruthful(t *rapid.T) *truthfulAPI {
 		numbers: draw("numbers", "%d", "%d", `"%d"`),
 		flags:   rapid.SampledFrom([][2]string{{"false", "true"}, {"0", "1"}, {`"false"`, `"true"`}}).Draw(t, "flags"),
 		beside: draw("beside", "", `"status": "ok"`, `"success": true, "message": "Success"`, `"error": null, "errors": []`,
-			`"code": 200`, `"code": 0, "msg": ""`, `"error": false`, `"request_id": "7f", "took": 3`),
-		header: rapid.Bool().Draw(t, "header"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
+			`"code": 200`, `"code": 0, "msg": ""`, `"error": false`, `"request_id": "7f", "took": 3`,
+			`"partial": false, "timed_out": false, "_shards": {"total": 5, "successful": 5, "failed": 0}`, `"errors": {"total": 0}`,
+			`"errors": [{"severity": "warning", "message": "this version is deprecated"}]`, `"warnings": ["this version is deprecated"]`),
+		headers: rapid.Bool().Draw(t, "headers"), counts: !slices.Contains(names, "count") && rapid.Bool().Draw(t, "counts"),
 	}
-	a.always = a.method == "offset" && rapid.Bool().Draw(t, "always")
+	if !slices.ContainsFunc(names, func(name string) bool { return apinames.HintsOf(name)[0].Kind == apinames.HintTotal }) {
+		a.rough = draw("rough", "", "", `"total_size": 48210`, `"total": 1000, "filtered_total": %d`,
+			`"total": 1000, "approximate": true`, `"estimated_total": 1000`)
+	}
+	a.always = a.method == "offset" && a.rough == "" && rapid.Bool().Draw(t, "always")
 	if a.always && !slices.Contains(a.signs, "total") {
 		a.signs = append(a.signs, "total")
 	}
@@ -163,8 +170,12 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 		add("count", strconv.Itoa(len(page)))
 	}
 	header := http.Header{"Content-Type": {"application/json"}}
-	if a.header {
+	if a.headers && len(page) > 0 {
+		header.Set("Content-Range", fmt.Sprintf("items %d-%d/%d", first, end-1, len(a.items)))
+	}
+	if a.headers {
 		header.Set("X-Total-Count", strconv.Itoa(len(a.items)))
+		header.Set("X-Has-More", strconv.FormatBool(more))
 	}
 	next := fmt.Sprintf("/users?t=%d&size=%d", end, a.size)
 	switch {
@@ -189,6 +200,11 @@ func (a *truthfulAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if a.beside != "" {
 		members = append(members, a.beside)
+	}
+	if text := a.rough; strings.Contains(text, "%d") {
+		members = append(members, fmt.Sprintf(text, len(a.items)))
+	} else if text != "" {
+		members = append(members, text)
 	}
 	if text := strings.Join(signs, ", "); a.container == "" && text != "" {
 		members = append(members, text)

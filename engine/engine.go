@@ -348,6 +348,7 @@ func (e *Engine) Explain() *explain.Explanation {
 	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
 		Inputs: inputs, Kept: e.settings.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
+		Retries: explain.RetryWaits{First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait},
 	})
 }
 

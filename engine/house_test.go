@@ -37,7 +37,7 @@ var mayImport = map[string][]string{
 	"rules/yaml":       {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language": {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"compile":          {module + "rules", module + "compile/language"},
-	"compile/explain":  {module + "rules", module + "compile"},
+	"compile/explain":  {module + "rules", module + "compile", module + "runtime/failure"},
 	"runtime/failure":  {},
 	"runtime/redact":   {module + "rules/value", module + "rules/secret"},
 	"runtime/spool":    {module + "runtime/failure"},

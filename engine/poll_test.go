@@ -119,7 +119,7 @@ func TestExplainShowsTheWaitAndWhatBoundsAPoll(t *testing.T) {
 			require.Equal(t, c.bounds, x.Jobs[0].Bounds.Says)
 			require.Equal(t, "nextRequest.after waits before each request", x.Jobs[0].Sequential)
 			require.Equal(t, "nextRequest.after", x.Jobs[0].Next[0].ID)
-			require.Contains(t, x.String(), "waits so long before the request")
+			require.Contains(t, x.String(), "the wait before the request, in seconds")
 			if c.warning == "" {
 				require.Empty(t, e.Warnings())
 				return

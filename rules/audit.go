@@ -17,6 +17,7 @@ type Hints struct {
 	TotalAt      string `expr:"totalAt" doc:"where the response has it: meta.total"`
 	TotalRead    bool   `expr:"totalRead" doc:"whether a rule that decides reads it"`
 	TotalIsLeast bool   `expr:"totalIsLeast" doc:"whether the list may have more items than the total"`
+	TotalIsRough bool   `expr:"totalIsRough" doc:"whether the total may be an estimate, or count something else than items"`
 	Pages        any    `expr:"pages" doc:"the number of pages of the list; nil: unknown"`
 	PagesAt      string `expr:"pagesAt" doc:"where the response has it"`
 	Next         any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
@@ -70,11 +71,13 @@ type ListFacts struct {
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
+	ErrorMild  bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
 	Nested     int    `expr:"nested" doc:"items that say that a list within them is truncated, which no job reads to its end"`
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
+	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
@@ -125,7 +128,7 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
 const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead or hints.next != nil and not hints.nextRead` +
-	` or hints.total > total.items and not hints.totalRead`
+	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted since the
@@ -142,7 +145,8 @@ var auditTable = audits([]Rule{
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Auditing: Auditing{Needs: OfTotal, Proof: `list.counted and not (hints.totalRead or list.chosen)`},
+	{ID: "audit.total", Auditing: Auditing{Needs: OfTotal,
+		Proof: `list.counted and not (hints.totalRead or hints.totalIsRough or list.chosen)`},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
@@ -229,7 +233,7 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.errorBody", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `not list.errorMild`},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
@@ -248,8 +252,13 @@ var auditTable = audits([]Rule{
 	{ID: "audit.restart", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
-		Message: "the list was restarted after {list.rewritten} items, which are written again; " +
+		Message: `the list was restarted after {list.rewritten} {list.rewritten == 1 ? "item" : "items"}, written again since; ` +
 			"remove the duplicates by their identifiers"},
+	{ID: "audit.kept", Auditing: Auditing{Needs: OfList, Also: always, Proof: `true`},
+		Source: `list.keptUnread != ""`,
+		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
+		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
+			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
 	{ID: "audit.shrank", Auditing: Auditing{Needs: OfFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",

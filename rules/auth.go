@@ -251,6 +251,9 @@ func (a *Auth) Summary() string {
 	return ""
 }
 
+// Renews reports whether credentials, which may be nil, are renewed when the API refuses them.
+func (a *Auth) Renews() bool { return a != nil && (a.Type == AuthOAuth2 || a.Type == AuthLogin) }
+
 // tokenPlace names the token endpoint.
 func (a *Auth) tokenPlace() string {
 	if c, computed := a.Computed["tokenUrl"]; computed {

@@ -31,7 +31,7 @@ import (
 //
 // A field with the name "-" is no part of it.
 type Context struct {
-	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1"`
+	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
 	Body  any   `expr:"body" doc:"the decoded response"`
 	Items []any `expr:"items" doc:"the page's items as the API sent them"`
 	Count int   `expr:"count" resume:"saved" range:"0.." doc:"number of items on the page"`

@@ -50,7 +50,7 @@ func (r *reader) visitWritten(s *setting, f *Field) {
 func (r *reader) visitDefaults(path string, object Object, fields []Field) {
 	for i := range fields {
 		f := &fields[i]
-		if v, written := object.Get(f.Name); !written || f.absent(v) {
+		if v, written := object.Get(f.Name); !written || f.absent(v, r.dialect) {
 			r.visitDefault(diag.Join(path, f.Name), object, f)
 		}
 	}

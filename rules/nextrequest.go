@@ -112,7 +112,8 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 	source := p.source(row.Value, row.Keboola)
 	if row.Each == "" {
 		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(source), p.fromMethod())
-		r.Says, r.Uses = p.settings.expandText(row.Says, nil), p.uses(row.Only, row.Name, source)
+		r.Says = strings.ReplaceAll(p.settings.expandText(row.Says, nil), " + -", " - ")
+		r.Uses = p.uses(row.Only, row.Name, source)
 		r.Hint = row.Hint
 		return []Rule{r}
 	}

@@ -136,7 +136,7 @@ func objectSchema(fields []Field, dialect string) Object {
 		if f.Required && !(dialect == Keboola && f.Keboola != Any) {
 			required = append(required, f.Name)
 		}
-		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect)), dialect)})
+		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect), dialect), dialect)})
 	}
 	out := typed("object").With("properties", properties)
 	if len(required) > 0 {
@@ -147,18 +147,18 @@ func objectSchema(fields []Field, dialect string) Object {
 
 // orAbsent returns the schema of a value that may also be one that counts as missing, as
 // [Field.absent] says.
-func (f Field) orAbsent(s Object) Object {
+func (f Field) orAbsent(s Object, dialect string) Object {
 	if f.Required || len(s) == 0 {
 		return s
 	}
 	either := []any{s, typed("null")}
-	if f.absent([]any{}) {
+	if f.absent([]any{}, dialect) {
 		either = append(either, typed("array").With("maxItems", 0))
 	}
-	if f.absent("") {
+	if f.absent("", dialect) {
 		either = append(either, typed("string").With("maxLength", 0))
 	}
-	if f.absent(Object{}) {
+	if f.absent(Object{}, dialect) {
 		either = append(either, typed("object").With("maxProperties", 0))
 	}
 	return anyOf(either...)

@@ -28,6 +28,7 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
+	reading.Lines, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
 	record := r.record(request, f)
 	c := r.context()

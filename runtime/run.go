@@ -90,6 +90,7 @@ func (r *listRun) reset() {
 	}
 	r.state.Context.Value = rules.Context{
 		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.list.Partition.Binding,
+		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
 		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
 	}
@@ -168,6 +169,11 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	variables, request, err := r.binding.Begin(&r.tools.machine, c)
 	if err == nil {
 		c.State, err = saved.Variables(variables)
+	}
+	if len(r.list.Partition.Binding) > 0 && err == nil { // an address with values of items, as {+order.link}
+		if _, err = request.URL(); err != nil {
+			return request, r.fault(r.list.Partition.Blame(), err)
+		}
 	}
 	if err != nil {
 		return request, r.fault(failure.Config, err)
@@ -275,7 +281,7 @@ func (r *listRun) restart(request requests.Request, f fetched) (requests.Request
 	}
 	again := ""
 	if r.state.Result.Items > 0 {
-		again = fmt.Sprintf("; the %s written so far are written again", value.Counted(r.state.Result.Items, "item"))
+		again = fmt.Sprintf("; %s written so far will be written again", value.Counted(r.state.Result.Items, "item"))
 	}
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, again),
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)

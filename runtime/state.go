@@ -111,8 +111,7 @@ func (r *listRun) resume(ctx context.Context, token json.RawMessage) (request re
 	r.watcher.Resumed = from.Hints.Value
 	c := r.context()
 	saved.RestoreUnsaved(c, fresh)
-	c.Header = func(string) any { return nil }
-	c.Link = func(string, ...string) any { return nil }
+	c.Header, c.Link = fresh.Header, fresh.Link
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
 		return request, false, UnusableError(r.job.ID(), err)

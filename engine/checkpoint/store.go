@@ -177,6 +177,9 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 
 // parse parses a state file. It accepts only text written by encode.
 func parse(text []byte, into *stateFile) error {
+	if len(text) == 0 {
+		return errors.New("it has 0 bytes")
+	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
@@ -408,15 +411,23 @@ func (s *Store) matchOutputs() error {
 	}
 	for path := range s.state.Outputs {
 		if s.outputs[path] == nil {
-			return s.refuse("its output %s is not an output of this run", path)
+			return s.refuseOutputs("%s, which this run does not write", path)
 		}
 	}
 	for path := range s.outputs {
 		if _, known := s.state.Outputs[path]; !known {
-			return s.refuse("this run writes to output %s, which the state does not include", path)
+			return s.refuseOutputs("other files than this run, which would write %s", path)
 		}
 	}
 	return nil
+}
+
+// refuseOutputs refuses to resume a run with other outputs.
+func (s *Store) refuseOutputs(format, path string) error {
+	err := s.refuse("its run has not ended, and writes "+format, path)
+	err.Hint = "name the same files, in the same format, to complete what it has obtained, " +
+		"or use checkpoint.Restart to discard that and start over"
+	return err
 }
 
 // Mark records that everything written to the given outputs so far belongs to the pages up to the

@@ -221,12 +221,12 @@ func TestOtherOutputsAreRefused(t *testing.T) {
 	dir := newCommitted(t)
 	s, err := reopen(dir)
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Begin(), "items.ndjson is not an output of this run")
+	require.ErrorContains(t, s.Begin(), "items.ndjson, which this run does not write")
 	_, err = s.Output(filepath.Join(dir, "items.ndjson"))
 	require.NoError(t, err)
 	_, err = s.Output(filepath.Join(dir, "trace.json"))
 	require.NoError(t, err)
-	require.ErrorContains(t, s.Begin(), "trace.json, which the state does not include")
+	require.ErrorContains(t, s.Begin(), "other files than this run, which would write ")
 }
 
 // TestDiskErrorsAreReportedAndLoseNothingCommitted lets each operation of a run

@@ -32,7 +32,7 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 				ForceStop: config.ForceStop{Pages: 5, Time: 90 * time.Second, Volume: 1000},
 				LimitStop: config.LimitStop{Field: "meta.total"},
 				StopRules: []config.StopRule{
-					{When: "state.seen > 3"}, {Name: "late", When: "page > 4", Outcome: "limited", Message: "page {page}"},
+					{When: "state.seen > 3 or items[-1].id == kept.last"}, {Name: "late", When: "page > 4", Outcome: "limited", Message: "page {page}"},
 				},
 				State:       map[string]config.StateVariable{"seen": {Init: "0", Next: "state.seen + count"}},
 				Keep:        map[string]string{"last": "items[-1].id"},
@@ -53,7 +53,7 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 			"pagination": {"method": "pagenum", "limit": 10, "firstPage": 0, "firstPageParams": false,
 				"nextPageFlag": {"field": "more", "stopOn": false, "ifNotSet": true}, "forceStop": {"pages": 5, "time": 90, "volume": 1000},
 				"limitStop": {"field": "meta.total"},
-				"stopRules": [{"when": "state.seen > 3"}, {"name": "late", "when": "page > 4", "outcome": "limited", "message": "page {page}"}],
+				"stopRules": [{"when": "state.seen > 3 or items[-1].id == kept.last"}, {"name": "late", "when": "page > 4", "outcome": "limited", "message": "page {page}"}],
 				"state": {"seen": {"init": "0", "next": "state.seen + count"}}, "keep": {"last": "items[-1].id"},
 				"nextRequest": {"params": {"seen": "state.seen"}, "includeParams": true},
 				"guards": {"sameItems": "ignore", "maxPages": 50, "ignore": ["took"]},

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
+	"unicode"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -140,12 +142,16 @@ func (w *csvWriter) encode(block []byte) (rows int, err error) {
 func (w *csvWriter) item(raw []byte) error {
 	w.items++
 	w.path = w.path[:0]
+	known := len(w.columns)
 	var err error
 	if isNested(raw) {
 		err = w.object(raw)
 	} else {
 		w.path = append(w.path, valueColumn...)
 		err = w.set(raw, raw)
+	}
+	for i := known; err == nil && i < len(w.columns); i++ {
+		err = w.checkLate(w.columns[i])
 	}
 	if err != nil {
 		return err
@@ -164,6 +170,36 @@ func (w *csvWriter) item(raw []byte) error {
 	}
 	w.out = append(w.out, '\n')
 	return nil
+}
+
+// checkLate returns an error for a column that the file to which rows are added has under another name,
+// because its names of nested members are joined by another text.
+func (w *csvWriter) checkLate(name string) error {
+	path := strings.Split(name, w.nested)
+	if len(path) < 2 {
+		return nil
+	}
+	for i, had := range w.initial {
+		rest, found := strings.CutPrefix(had, path[0])
+		at := strings.Index(rest, path[1])
+		if !found || at < 1 || w.row[i].item == w.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], w.nested) {
+			continue
+		}
+		return &engine.Error{
+			Class: failure.Config, Op: "csv",
+			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
+				"and by %q now", had, name, rest[:at], w.nested),
+			Hint: "use the same output.Options.Nested, or move the file away",
+		}
+	}
+	return nil
+}
+
+// joinsNames reports whether a text may be one that joins names where another one does so now: it has
+// neither letters nor digits, and does not contain the other.
+func joinsNames(text, other string) bool {
+	named := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsSpace(c) || c == '"' }
+	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)
 }
 
 // object sets the cells of the members of an object.

@@ -62,6 +62,9 @@ func ParseKept(text []byte) (map[string]map[string]any, error) {
 
 // parseKept returns the values and, by job, the part of the fingerprint that they are about.
 func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
+	if len(text) == 0 {
+		return nil, nil, errors.New("it has 0 bytes")
+	}
 	err = value.Unmarshal(text, &values)
 	keptFor = map[string]string{}
 	for job, all := range values {

@@ -3,11 +3,13 @@ package output
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // A Place describes the file of the items of one data type.
@@ -16,62 +18,72 @@ type Place struct {
 	DataType string   // "" stands for all types, on standard output
 	Jobs     []string // IDs of the jobs that run
 	LeftOut  []string // IDs of jobs left out by [engine.WithJobs] that otherwise write to the file
+
+	unnamed []string // IDs of the jobs, running or not, whose dataType is the default
 }
 
 // Places returns the files of all items below a directory. A job has the same file in every run,
 // regardless of the selected jobs.
 func Places(e *engine.Engine, dir string, format Format) []Place {
+	type writer struct {
+		job      engine.JobInfo
+		dataType string
+	}
+	var writers []writer
+	for _, job := range e.With(engine.WithJobs()).Jobs() {
+		info := e.Job(job)
+		if !info.Emits {
+			continue
+		}
+		for _, dataType := range info.DataTypes {
+			writers = append(writers, writer{info, dataType})
+		}
+	}
+	names := rules.FileNames(value.Map(writers, func(w writer) string { return w.dataType }))
 	var all []Place
 	known := map[string]int{} // index by data type
-	used := map[string]bool{} // in lower case, because some file systems ignore case
 	running := map[string]bool{}
 	for _, job := range e.Jobs() {
 		running[job] = true
 	}
-	for _, job := range e.With(engine.WithJobs()).Jobs() {
-		if !e.Job(job).Emits {
-			continue
+	for i, w := range writers {
+		at, had := known[w.dataType]
+		if !had {
+			at = len(all)
+			all = append(all, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
+			known[w.dataType] = at
 		}
-		for _, dataType := range e.Job(job).DataTypes {
-			if i, ok := known[dataType]; ok {
-				all[i].add(job, running[job])
-				continue
-			}
-			name := fileName(dataType)
-			for n := 2; used[strings.ToLower(name)]; n++ {
-				name = fmt.Sprintf("%s-%d", fileName(dataType), n)
-			}
-			used[strings.ToLower(name)] = true
-			known[dataType] = len(all)
-			all = append(all, Place{Path: filepath.Join(dir, name+"."+format.String()), DataType: dataType})
-			all[len(all)-1].add(job, running[job])
-		}
+		all[at].add(w.job, running[w.job.ID])
 	}
 	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
 }
 
 // add records that a job writes to the file, and whether it runs. It may be called repeatedly in a
 // row for a job with several lists.
-func (p *Place) add(job string, runs bool) {
+func (p *Place) add(job engine.JobInfo, runs bool) {
 	to := &p.LeftOut
 	if runs {
 		to = &p.Jobs
 	}
-	if n := len(*to); n == 0 || (*to)[n-1] != job {
-		*to = append(*to, job)
+	if n := len(*to); n > 0 && (*to)[n-1] == job.ID {
+		return
+	}
+	*to = append(*to, job.ID)
+	if job.DefaultType == p.DataType {
+		p.unnamed = append(p.unnamed, job.ID)
 	}
 }
 
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// fileName converts a data type to a safe file name of at most 128 bytes. The name does not begin
-// or end with a dot or a dash, so that no shell hides it and no command takes it for a flag.
-func fileName(dataType string) string {
-	name := unsafe.ReplaceAllString(dataType, "-")
-	name = strings.Trim(name, ".-")
-	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
-	if name == "" {
-		return "items"
+// check refuses a file that several jobs share by chance: none of them has a dataType, and their
+// endpoints or ids are alike.
+func (p *Place) check() error {
+	if len(p.unnamed) < 2 {
+		return nil
 	}
-	return name
+	return &engine.Error{
+		Class: failure.Config, Op: "output",
+		Message: fmt.Sprintf("the jobs %s would all write to %s, because they have neither an id nor a dataType",
+			strings.Join(p.unnamed, " and "), p.Path),
+		Hint: "give each of them an id, or the same dataType if one file is to have the items of all",
+	}
 }

@@ -46,6 +46,11 @@ func (p *Publisher) openTargets() error {
 		return err
 	}
 	for _, place := range places {
+		if err := place.check(); err != nil {
+			return err
+		}
+	}
+	for _, place := range places {
 		if err := p.openTarget(place); err != nil {
 			return err
 		}

@@ -176,35 +176,83 @@ func AppendNew[T comparable](list []T, e T) []T {
 }
 
 // MarshalJSON returns the members in order, without escaping HTML.
-func (o Object) MarshalJSON() ([]byte, error) {
-	var b strings.Builder
-	b.WriteByte('{')
-	for i, m := range o {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		name, _ := Marshal(m.Name) // a text can always be encoded
-		value, err := Marshal(m.Value)
-		if err != nil {
-			return nil, err
-		}
-		b.Write(name)
-		b.WriteByte(':')
-		b.Write(value)
-	}
-	b.WriteByte('}')
-	return []byte(b.String()), nil
-}
+func (o Object) MarshalJSON() ([]byte, error) { return appendJSON(nil, o) }
 
 // Marshal is [json.Marshal] without the escaping of <, > and &.
-func Marshal(v any) ([]byte, error) {
-	var b strings.Builder
-	enc := json.NewEncoder(&b)
+func Marshal(v any) ([]byte, error) { return appendJSON(nil, v) }
+
+// appendJSON appends a value as JSON. It writes the usual types itself, since the encoder of the
+// standard library reads the result of every MarshalJSON again.
+func appendJSON(b []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case Object:
+		return appendList(b, "{}", v, func(b []byte, m Member) ([]byte, error) {
+			b, _ = appendJSON(b, m.Name) // a text can always be encoded
+			return appendJSON(append(b, ':'), m.Value)
+		})
+	case []any:
+		if v != nil {
+			return appendList(b, "[]", v, appendJSON)
+		}
+	case int:
+		return strconv.AppendInt(b, int64(v), 10), nil
+	case string:
+		if isPlain(v) {
+			return append(append(append(b, '"'), v...), '"'), nil
+		}
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return nil, err
 	}
-	return []byte(strings.TrimSuffix(b.String(), "\n")), nil
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
+}
+
+// appendList appends elements, separated by commas, between brackets.
+func appendList[T any](b []byte, brackets string, list []T, one func([]byte, T) ([]byte, error)) (_ []byte, err error) {
+	b = append(b, brackets[0])
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = one(b, e); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, brackets[1]), nil
+}
+
+// isPlain reports whether a text is the same in JSON, in quotes.
+func isPlain(text string) bool {
+	for _, c := range []byte(text) {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// At returns the value at a path of keys, and whether there is one. A key of a list is an index.
+func At(v any, keys []string) (any, bool) {
+	for _, key := range keys {
+		if list, isList := v.([]any); isList {
+			i, err := strconv.Atoi(key)
+			if err != nil || i < 0 || i >= len(list) {
+				return nil, false
+			}
+			v = list[i]
+			continue
+		}
+		members, _ := Members(v)
+		inner, ok := members.Get(key)
+		if !ok {
+			return nil, false
+		}
+		v = inner
+	}
+	return v, true
 }
 
 // Members returns the members of an object of either form: those of an [Object] in

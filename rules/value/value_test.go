@@ -183,3 +183,25 @@ func TestNumbersOfTooManyDigitsAreRefused(t *testing.T) {
 	_, err = value.Number(most + "7")
 	require.EqualError(t, err, "the number 7777777777777777777777777777777777777777… has 1001 digits; at most 1000 can be computed with")
 }
+
+// TestMarshalWritesWhatTheStandardLibraryWrites compares the texts of values with those of an encoder.
+func TestMarshalWritesWhatTheStandardLibraryWrites(t *testing.T) {
+	for _, v := range []any{
+		nil, true, 7, -7, int64(8), 1e300, json.Number("12345678901234567890"), "", "plain", `"\`, "a\nb\x00\x7f", "é\u2028<&>", "\xff",
+		[]any(nil), []any{}, []any{1, []any{"x"}, nil}, map[string]any{"b": 1, "a": "<"},
+	} {
+		var want strings.Builder
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		require.NoError(t, enc.Encode(v))
+		got, err := value.Marshal(v)
+		require.NoError(t, err)
+		require.Equal(t, want.String(), string(got)+"\n")
+		got, err = value.Marshal(value.Object{{Name: "a\"b", Value: v}, {Name: "a\"b", Value: v}})
+		require.NoError(t, err)
+		inner := strings.TrimSpace(want.String())
+		require.Equal(t, `{"a\"b":`+inner+`,"a\"b":`+inner+`}`, string(got))
+	}
+	_, err := value.Marshal([]any{value.Object{{Name: "f", Value: func() {}}}})
+	require.Error(t, err)
+}

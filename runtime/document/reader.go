@@ -70,7 +70,9 @@ type Reading struct {
 	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
 	Place        string   // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
 	Single       bool     // whether the place of the list has an object, which is taken as one item
-	HasErrors    bool     // whether the root has a key "errors" that is not null or empty
+	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
+	Lines        bool     // whether the response is NDJSON
+	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
 	Ends         [][]byte // items to compare with those of other pages: all, or both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
@@ -117,7 +119,10 @@ func NewReader(o Options) *Reader {
 // newDocument returns a document for one response after another.
 func (r *Reader) newDocument() document {
 	o := r.options
-	noted := append(slices.Clone(o.Ignore), apinames.ErrorsNextToData.Keys)
+	noted := slices.Clone(o.Ignore)
+	for _, sign := range apinames.ErrorsNextToData() {
+		noted = append(noted, sign.Keys)
+	}
 	if r.field != nil {
 		noted = append(noted, r.field.Keys)
 		for _, list := range r.field.Lists {
@@ -207,9 +212,10 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.readItems(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
-	if at := doc.find(apinames.ErrorsNextToData.Keys); at.Present() {
-		out.HasErrors = !slices.Contains([]string{"null", "[]", "{}", `""`, "false"}, string(at.Of(doc.raw)[:min(5, at.End-at.Start)]))
-	}
+	out.HasErrors = slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool {
+		at := doc.find(sign.Keys)
+		return at.Present() && sign.MayReport(at.Of(doc.raw))
+	})
 	out.DuplicateKey = r.duplicateKey()
 	out.Ends = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()

@@ -2,7 +2,9 @@ package evidence
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -53,6 +55,20 @@ func AuditFile(job *compile.Job, file string, written, had int64) *trace.Finding
 	return findingOf(job, "audit.shrank", rules.ListFacts{File: file, Rows: int(written), Had: int(had)})
 }
 
+// findingRestart is the id of the audit rule about a list that was read again from its start.
+const findingRestart = "audit.restart"
+
+// Restarted returns the finding about a child of a job with the given findings, or nil: if the list of
+// the parent was restarted, partitions of its items ran twice.
+func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
+	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == findingRestart })
+	if !restarted || slices.Contains(job.Set.IgnoredFindings, findingRestart) {
+		return nil
+	}
+	return &trace.Finding{ID: findingRestart, Weight: rules.WeightHint, Message: fmt.Sprintf(
+		"the list of %s was restarted, so partitions for its first items ran twice; remove the duplicates by their identifiers", job.Parent.ID())}
+}
+
 // findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
 func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
@@ -72,7 +88,13 @@ func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Findin
 func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	facts := w.Facts
 	facts.Missing, facts.Renamed = w.missing(hints)
-	facts.Counted = !w.Subject.job.Paged() || w.byPosition()
+	facts.ErrorMild = facts.ErrorMild && w.HasSiblings
+	if w.Subject.keptUnread && len(w.Context.Kept) > 0 && w.Sizes[0] > 0 {
+		names := value.Map(w.Subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
+		facts.KeptUnread = strings.Join(names, " or ")
+	}
+	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
+	facts.Counted = !w.Subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.Subject.job.Init, computed)
 	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.Contains(w.end.StoppedBy, stop.Rule.ID)
 	})
@@ -105,6 +127,7 @@ func (w *Watcher) Hints() *rules.Hints {
 	w.audited.hints = rules.Hints{LargestPage: *w.Largest}
 	hints, hasTotal := &w.audited.hints, false
 	for _, hint := range w.hinted {
+		hints.TotalIsRough = hints.TotalIsRough || hint.kind == apinames.HintRough && hint.value == true
 		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
 			w.note(hints, hint)
 			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody
@@ -125,11 +148,19 @@ type hinted struct {
 	by     func(language.Read) bool // reports whether a rule with this read knows the value; may be nil
 }
 
+// name returns the key of the value, or the name of its header.
+func (h hinted) name() string {
+	if n := len(h.path); n > 0 {
+		return h.path[n-1]
+	}
+	return h.at
+}
+
 // hintsOf returns the hints of the last response, those of the body first. The list is not nil.
 func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
-		if v := c.Header(hint.Name); v != nil {
+		if v := hint.ValueOf(c.Header(hint.Name)); v != nil {
 			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v, by: readsHeader(hint.Name)})
 		}
 	}
@@ -195,6 +226,7 @@ func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal b
 	case first == nil || c.Page == 1:
 	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
 		hints.Total, hints.TotalAt, hints.TotalRead = first.Total, first.At+" of page 1", first.Read
+		hints.TotalIsRough = first.Rough
 	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
 		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
 	}
@@ -214,7 +246,7 @@ func (w *Watcher) noticeTotal() {
 	}
 	if hints := w.Hints(); hints.Total != nil {
 		total, _, _ := apinames.TotalOf(hints.Total)
-		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead}
+		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
 	}
 }
 
@@ -252,33 +284,21 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 		n, least, ok := apinames.TotalOf(v)
 		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, at, read, least
+			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}
 	case apinames.HintPages:
 		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
 			hints.Pages, hints.PagesAt = n, at
 		}
 	case apinames.HintNext:
-		if hints.Next == nil && isNext(v, c) {
+		if hints.Next == nil && isNext(v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
 			hints.Next, hints.NextAt, hints.NextRead = v, at, read
 		}
 	case apinames.HintMore, apinames.HintLast:
-		name := hint.path[len(hint.path)-1] // flags are in bodies only
-		if flag, ok := flagOf(v, apinames.IsHint(name, apinames.HintPages)); ok && hints.More == nil {
+		if flag, ok := apinames.Flag(v, apinames.CountsToo(hint.name())); ok && hints.More == nil {
 			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), at, read
 		}
 	}
-}
-
-// flagOf returns the value of a flag, and whether it is one. A number is no flag if the name may be
-// that of a number of pages.
-func flagOf(v any, counts bool) (flag, ok bool) {
-	text, isText := value.Text(v)
-	if !isText || counts && (text == "0" || text == "1") {
-		return false, false
-	}
-	text = strings.ToLower(text)
-	yes := slices.Contains([]string{"true", "yes", "y", "1"}, text)
-	return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
 }
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
@@ -295,6 +315,24 @@ func isNext(v any, c *rules.Context) bool {
 		return false
 	}
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
+}
+
+// isPast reports whether the number of a next page is that of a page that was read: some APIs send
+// the number of the last page with it, or with the page after it.
+func isPast(v any, c *rules.Context) bool {
+	text, _ := value.Text(v)
+	next, err := strconv.Atoi(text)
+	if err != nil {
+		return false
+	}
+	params, _ := value.Members(c.Sent.Params)
+	for _, m := range params {
+		text, _ := value.Text(m.Value)
+		if page, err := strconv.Atoi(text); err == nil && apinames.AlikeAny(m.Name, apinames.PageNumbers()) {
+			return next <= page
+		}
+	}
+	return next <= c.Total.Pages
 }
 
 // noNext are texts by which APIs say that there is no next page, in lower case.

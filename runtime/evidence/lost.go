@@ -70,14 +70,23 @@ func (w *Watcher) namesOfItem() []string {
 		return nil
 	}
 	for raw := range w.page.Items.All() {
-		var item any
-		if len(raw) > maxErrorBody || value.Unmarshal(raw, &item) != nil {
-			return nil
-		}
-		members, _ := value.Members(item)
-		return value.Map(members, func(m rules.Member) string { return m.Name })
+		members, _ := membersOf(raw)
+		return namesOf(members)
 	}
 	return nil
+}
+
+// membersOf returns the members of an item, and whether it is an object that is not very large.
+func membersOf(raw []byte) (members rules.Object, ok bool) {
+	var item any
+	if len(raw) > maxErrorBody || value.Unmarshal(raw, &item) != nil {
+		return nil, false
+	}
+	return value.Members(item)
+}
+
+func namesOf(object rules.Object) []string {
+	return value.Map(object, func(m rules.Member) string { return m.Name })
 }
 
 // noticeStranger notices an object in the place where the first page has a list, if it has no
@@ -132,7 +141,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 // listsObjects reports whether a page has a list of objects at a path. Another function notices
 // errors.
 func (w *Watcher) listsObjects(path []string) bool {
-	if slices.Equal(path, apinames.ErrorsNextToData.Keys) {
+	if slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
 	}
 	found, _ := w.lookup(path)
@@ -149,7 +158,7 @@ func (w *Watcher) listsObjects(path []string) bool {
 const maxErrorBody = 1 << 20
 
 // noticeError notices a body that reports an error despite a status of success: a page without
-// items, or a page with errors next to its data.
+// items, a page with an error next to its data, or one whose last line is an error.
 func (w *Watcher) noticeError() {
 	c, f := w.Context, &w.Facts
 	if f.Error != "" || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
@@ -158,10 +167,13 @@ func (w *Watcher) noticeError() {
 	signs := apinames.ErrorSigns()
 	if c.Count > 0 {
 		w.noticeStranger()
+		if f.Error == "" && !w.listsErrors() {
+			w.noticeErrorLine()
+		}
 		if f.Error != "" || !w.page.HasErrors || w.listsErrors() {
 			return
 		}
-		signs = []apinames.ErrorSign{apinames.ErrorsNextToData}
+		signs = apinames.ErrorsNextToData()
 	}
 	body, err := w.page.Lookup(errorPaths())
 	if err != nil {
@@ -173,14 +185,76 @@ func (w *Watcher) noticeError() {
 		v, present := read.Lookup(&page)
 		if present && sign.Reports(v) {
 			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+errorMessage(&page, sign.Keys), c.Page
+			text, isText := v.(string)
+			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.Complains(text)
 			return
 		}
 	}
-	switch {
+	switch w.noticeErrorBeside(); {
+	case f.Error != "":
+	case w.page.Columns != nil:
+		w.noticeStrangeHeader()
 	case w.lostItems():
 		w.noticeComplaint(&page, "there is no list of items", apinames.Complains)
 	case c.Page > 1 && len(w.FirstPaths) > 0 && w.page.HasField:
 		w.noticeComplaint(&page, "the list of items is empty", apinames.Fails)
+	}
+}
+
+// noticeErrorBeside notices an error next to the place of the items of a page without items, if they are
+// within another object: {"users": {"error": "expired"}}.
+func (w *Watcher) noticeErrorBeside() {
+	field := w.Subject.job.Spec().DataField
+	if field == nil || len(field.Keys) < 2 {
+		return
+	}
+	parent := field.Keys[:len(field.Keys)-1]
+	names := w.page.Names(parent)
+	for _, sign := range apinames.ErrorsNextToData() {
+		if name := sign.Keys[0]; len(sign.Keys) == 1 && slices.Contains(names, name) {
+			path := append(slices.Clip(parent), name)
+			if v, _ := w.lookup(path); sign.Reports(v) {
+				w.Facts.Error, w.Facts.ErrorPage = rules.FormatPath("body", path)+" is "+shortText(v), w.Context.Page
+				return
+			}
+		}
+	}
+}
+
+// noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
+// lines. The only line of the first page is an error if it has nothing but the members of one.
+func (w *Watcher) noticeErrorLine() {
+	ends, f := w.page.Ends, &w.Facts
+	if !w.page.Lines || len(ends) == 0 {
+		return
+	}
+	last, ok := membersOf(ends[len(ends)-1])
+	others := w.FirstNames
+	if len(ends) > 1 {
+		first, _ := membersOf(ends[0])
+		others = namesOf(first)
+	}
+	if first := w.Context.Page == 1 && len(ends) == 1; !ok || slices.ContainsFunc(last, func(m rules.Member) bool {
+		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(others, m.Name)
+	}) {
+		return
+	}
+	for _, sign := range apinames.ErrorSigns() {
+		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Reports(v) {
+			f.Error, f.ErrorPage = "its last line is "+shortText(last)+", which has no member of the other lines", w.Context.Page
+			return
+		}
+	}
+}
+
+// noticeStrangeHeader notices a page in CSV that is a single line, which is no header of the list: it
+// has no column of the first page, or is a sentence about a failure.
+func (w *Watcher) noticeStrangeHeader() {
+	columns, f := w.page.Columns, &w.Facts
+	line := strings.Join(columns, ",")
+	strange := len(w.FirstNames) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
+	if w.Context.Page > 1 && strange || strings.Contains(columns[0], " ") && apinames.Fails(line) {
+		f.Error, f.ErrorPage = "its only line is "+shortText(line)+", which is no header of the list", w.Context.Page
 	}
 }
 
@@ -206,8 +280,10 @@ func (w *Watcher) noticeComplaint(page *rules.Context, state string, complains f
 // listsErrors reports whether the job lists errors on purpose.
 func (w *Watcher) listsErrors() bool {
 	job := w.Subject.job.Spec()
-	return job.DataField != nil && slices.Equal(job.DataField.Keys, apinames.ErrorsNextToData.Keys) ||
-		job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error")
+	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
+		job.DataField != nil && slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool {
+			return slices.Equal(job.DataField.Keys, sign.Keys)
+		})
 }
 
 // errorMessage returns the text of a body that describes the error at a path, apart from the value

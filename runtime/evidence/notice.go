@@ -47,7 +47,8 @@ type firstTotal struct {
 	Total int    `json:"total"`
 	Count int    `json:"count"` // number of items on the page
 	At    string `json:"at"`
-	Read  bool   `json:"read,omitempty"` // whether a rule that decides reads it
+	Read  bool   `json:"read,omitempty"`  // whether a rule that decides reads it
+	Rough bool   `json:"rough,omitempty"` // whether it may be an estimate
 }
 
 // Notice compares a page with the facts about its list. request and before are the digests of the

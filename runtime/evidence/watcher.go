@@ -45,11 +45,15 @@ type Subject struct {
 	watches    []compile.Watch
 	decisives  []language.Read
 	readsItems bool // whether the next request reads items
+	keptUnread bool // whether the first page does not depend on the values that the job keeps
 }
 
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
-	return &Subject{job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items")}
+	return &Subject{
+		job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptRead,
+	}
 }
 
 // WarnOfRules logs oddities of a page that affect the rules.

@@ -40,6 +40,18 @@ type Converter struct {
 	scratch []byte
 	open    []*element // for XML; elements beyond the current depth are reused
 	held    int        // size of the XML document in memory
+	lines   bool       // whether the last body was NDJSON
+	header  []string   // names of the columns in its header, if it was CSV
+}
+
+// Found returns what the last body was: whether it was NDJSON, and the names of the columns in the
+// header of CSV, or nil if it has none or response.columns names them. A nil Converter has found
+// neither.
+func (c *Converter) Found() (lines bool, header []string) {
+	if c == nil {
+		return false, nil
+	}
+	return c.lines, c.header
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -55,6 +67,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
+	c.lines, c.header = false, nil
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}
@@ -171,6 +184,7 @@ func (s *bodySource) Read(p []byte) (int, error) {
 // convertLines converts NDJSON (also named JSON Lines) and JSON text sequences (RFC 7464) to a
 // list. Each line is one value, which keeps its bytes. Blank lines are ignored.
 func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
+	c.lines = true
 	if err := to.write([]byte("[")); err != nil {
 		return err
 	}

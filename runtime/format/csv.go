@@ -105,6 +105,7 @@ func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 		}
 		seen[name] = true
 	}
+	c.header = names
 	return names, nil
 }
 

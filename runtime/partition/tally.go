@@ -145,6 +145,11 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 	if partitions == nil {
 		return nil
 	}
+	if parent := t.results[job.Parent]; parent != nil {
+		if f := evidence.Restarted(job, parent.Findings); f != nil {
+			found = append(found, *f)
+		}
+	}
 	values := t.seen[job].Values
 	if f := t.found.Finding(job, partitions.Count > 0, values); f != nil {
 		found = append(found, *f)

@@ -49,7 +49,7 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 		result = r.failed(result, err)
 	}
 	result.FailedPage = cmp.Or(r.unstored, result.FailedPage)
-	return r.ending(result, r.stored == nil && skips(r.job, err)), err
+	return r.ending(result, r.stored == nil && Skips(r.job, err)), err
 }
 
 // storePage stores a page with the tasks of its children. It does not store a page on which the

@@ -280,7 +280,7 @@ func (f *frame) endPartition(result runtime.Result, err error) error {
 	switch {
 	case f.err != nil: // the partition itself has not failed
 		result = f.failed(result, f.err)
-	case skips(f.partition.Job, err):
+	case Skips(f.partition.Job, err):
 		f.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
 			"job", result.Job, "partition", f.partition.Label())
 		skipped, err = true, nil
@@ -339,8 +339,8 @@ func skipsOn(job *compile.Job, page *runtime.Page) bool {
 		page.Error != nil && skippableClass(failure.Class(page.Error.Class))
 }
 
-// skips reports whether a partition of a job that failed with an error is skipped.
-func skips(job *compile.Job, err error) bool {
+// Skips reports whether a partition of a job that failed with an error is skipped.
+func Skips(job *compile.Job, err error) bool {
 	known, ok := errors.AsType[*failure.Error](err)
 	return ok && job.Spec().OnFailure == rules.PartitionSkip && skippableClass(known.Class)
 }

@@ -40,9 +40,9 @@ func (o *Options) Retries(status int, headers http.Header) bool {
 
 // The waits before a retry.
 const (
-	maxWait     = 15 * time.Minute // longest wait; a longer one ends the call
-	backoffBase = time.Second
-	backoffCap  = time.Minute
+	MaxWait     = 15 * time.Minute // longest wait; a longer one ends the call
+	BackoffBase = time.Second      // bound of the first wait without a header, which doubles with each retry
+	BackoffCap  = time.Minute      // bound of all of them
 )
 
 // randomJitter returns a random positive wait up to a bound.
@@ -92,7 +92,7 @@ func (c *Client) waitToRetry(ctx context.Context, call Call, r *Response, cause 
 	if ahead {
 		wait = max(wait-clock.Now().Sub(call.Ended), 0)
 	}
-	if wait > maxWait {
+	if wait > MaxWait {
 		return exhausted(cause, fmt.Sprintf("; the API says to retry in %s, at %s", wait, clock.Now().Add(wait).UTC().Format(time.RFC3339)))
 	}
 	c.options.Log.Warn(fmt.Sprintf("retrying in %s: %s", wait.Round(time.Millisecond), cause.Message), "event", "request_retry",
@@ -152,8 +152,8 @@ func (p RetryPolicy) RequestedWait(headers http.Header, now time.Time) (time.Dur
 
 // backoff returns a random wait (full jitter) up to a bound that doubles with every attempt.
 func (c *Client) backoff(attempt int) time.Duration {
-	doublings := min(attempt-1, 6) // more exceed backoffCap
-	return c.jitter(min(backoffBase<<doublings, backoffCap))
+	doublings := min(attempt-1, 6) // more exceed BackoffCap
+	return c.jitter(min(BackoffBase<<doublings, BackoffCap))
 }
 
 // retryAfter parses a Retry-After header: seconds, or a date, which is compared with the response's

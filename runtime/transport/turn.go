@@ -190,7 +190,7 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 // if the wait is longer than a call may wait.
 func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, says, why string) error {
 	now := c.options.Clock.Now()
-	if wait > maxWait {
+	if wait > MaxWait {
 		e := c.fault(failure.Transient, call, 0,
 			fmt.Sprintf("%s in %s, at %s", says, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
 		e.Err = errTooLate

@@ -36,7 +36,7 @@ type source struct {
 func (s *source) configFlags(cmd *cobra.Command) {
 	s.fileFlags(cmd)
 	cmd.Flags().StringVar(&s.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
-	complete(cmd, "fixture", caseNames)
+	complete(cmd, "fixture", fixtures.Names)
 }
 
 // fileFlags adds the flags of commands that read a configuration from a file.
