@@ -139,7 +139,8 @@ func TestHostileConfigurationsCostLittle(t *testing.T) {
 }
 
 // Rules with the same source are compiled once. The limits have a wide margin: it takes
-// half a second and less than 100 MB.
+// half a second and less than 100 MB. On a busy machine, the collector may let the heap
+// grow beyond what is in use, so it is told when to begin.
 func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it measures time or memory")
 	path := filepath.Join(t.TempDir(), "c.json")
@@ -147,12 +148,13 @@ func TestTwoThousandJobsAreCheckedQuickly(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, fmt.Appendf(nil, `{
 		"api": {"baseUrl": "http://api.test/", "pagination": {"method": "offset", "limit": 10}}, "config": {"jobs": [%s]}}`, jobs), 0o600))
 	cmd := exec.Command(binary(t), "check", path)
+	cmd.Env = append(os.Environ(), "GOMEMLIMIT=96MiB")
 	began := time.Now()
 	output, err := cmd.CombinedOutput()
 	require.NoError(t, err, string(output))
 	require.Contains(t, string(output), "ok: 2000 jobs")
 	require.Less(t, time.Since(began), 10*time.Second)
-	require.Less(t, peak(cmd.ProcessState), 192<<20) // it needs half of that, unless the collector gets no processor
+	require.Less(t, peak(cmd.ProcessState), 192<<20)
 }
 
 // No file is read further than it may be long.
