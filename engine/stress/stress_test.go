@@ -1,4 +1,4 @@
-package engine_test
+package stress_test
 
 import (
 	"bytes"
@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -38,7 +39,9 @@ func stressed(t *testing.T, c *fixtures.Case) *engine.Engine {
 // is obtained, and whatever loses items without a word comes with a fix or with advice.
 func TestEveryServerOfTheZooHasAModel(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
-	for _, c := range allCases(t) {
+	cases, err := fixtures.All()
+	require.NoError(t, err)
+	for _, c := range cases {
 		topic, _, _ := strings.Cut(c.Name, "/")
 		if !slices.Contains([]string{"zoo", "methods", "cookbook"}, topic) || c.Exit == 2 {
 			continue
@@ -593,8 +596,14 @@ func jsonObject(text string) (value.Object, error) {
 
 // TestAFixReplacesAMethodThatAProgramAdded has a key that only the added method knows.
 func TestAFixReplacesAMethodThatAProgramAdded(t *testing.T) {
-	method := from()
-	method.State[0].Next = "state.read + limit"
+	method := rules.Method{
+		Name:   "from",
+		Doc:    "The API expects the number of items that were read.",
+		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Doc: "parameter that carries it"}},
+		State:  []rules.Variable{{Name: "read", Init: `0`, Next: `state.read + limit`}},
+		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Conditions{}},
+		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
+	}
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "from", "param": "begin", "limit": 10, "guards": {"samePage": "stop"}}`)),
 		engine.WithMethod(method))
 	require.NoError(t, err)
