@@ -7,22 +7,24 @@
 // their expressions can name are the fields of [Context] (context.go) and the functions of
 // package compile/language. A method is added as one row of its table.
 //
-// A configuration goes through the files in this order:
+// The names of the files begin with their groups, in the order in which a configuration goes
+// through them:
 //
-//	json.go           [ParseJSON] turns the text into values, and marks their positions
-//	decode.go         [Decode] reads the values, and each part of a Config has a file of its
-//	                  own: http.go, auth.go, job.go, partition.go, response.go, input.go, tests.go
-//	read.go           reads one object by its table of fields (field.go), whose kinds are the
-//	                  table of kind.go; settings.go holds the result
-//	pagination.go     reads a pagination object by the row of its method
-//	lower.go          [Config.Lower] makes one list of [Rule] (rule.go) for each job
-//	pager.go          makes the rules that page a job from the tables; nextrequest.go the
-//	                  parts of the next request, itemfields.go the members of items, and
-//	                  computed.go and partition.go the values of partitions
+//	config*.go   read a configuration. config_json.go turns the text into values and marks their
+//	             positions ([ParseJSON]), config_decode.go reads the values ([Decode]), and each
+//	             part of a [Config] has a file of its own. config_pagination.go reads a pagination
+//	             object by the row of its method
+//	field*.go    read one object by its table of fields (field.go), whose kinds are the table of
+//	             field_kind.go; field_settings.go holds the result. field_schema.go and
+//	             field_keys.go describe the tables, for editors and for comments
+//	keboola*.go  translate the parts of a configuration that only dialect keboola has
+//	lower*.go    make one list of [Rule] (rule.go) for each job ([Config.Lower]): lower_pager.go
+//	             the rules that page a job, from the tables; lower_nextrequest.go the parts of the
+//	             next request; lower_itemfields.go the members of items
+//	catalog*.go  describe the tables of methods and guards for the reference, and add and check
+//	             those of a program
 //
-// Package compile compiles these lists. schema.go, keys.go and catalog.go describe the tables for
-// editors, comments and the reference. catalog.go also adds the methods and guards of a program,
-// which catalogcheck.go checks.
+// Package compile compiles these lists.
 //
 // Config paths are texts, such as api.pagination.stopRules[0], and not values that know
 // their positions: they are keys in results, traces and comments of explain, and only the

@@ -7,22 +7,21 @@
 // compiles it. A [Machine] evaluates an [Expression]. A [Prover] tells, without a page, which
 // numbers an expression can have, and whether a condition can be true.
 //
-// The files, in the order of the life of an expression:
+// The names of the files begin with their groups, in the order of the life of an expression:
 //
 //   - language.go sets up the expression language: its parser, its type checker and its functions.
-//   - source.go takes a source from text to a program; context.go, names.go and tree.go
-//     serve it. mistakes.go and fault.go explain the mistakes in a source.
-//   - reads.go finds what an expression reads, and lookup.go and missing.go read the same
-//     values of a page. itemuse.go finds the paths that it reads of the items. It is a walk of
-//     its own, because it rewrites the tree as it goes, and what an outer call needs of the
-//     items decides how an inner one is rewritten.
-//   - safe.go, predicate.go, fieldtest.go, timemethods.go and digest.go rewrite the tree to calls
-//     of the functions in internal.go. These do their work in operate.go, equal.go, number.go,
-//     hash.go, access.go, itemvalues.go and pattern.go; meter.go limits it.
-//   - library.go is the table of the functions of the expression language, with their bodies in
-//     the files liblists.go, libnumbers.go and libtext.go. builtins.go and phpfunctions.go are
-//     the tables of the functions that this package adds; function.go is a row of them, and
-//     address.go and jsonpath.go hold longer bodies. user.go calls the functions of an embedder.
+//   - source*.go take a source from text to a program. source_mistakes.go and source_fault.go
+//     explain the mistakes in a source.
+//   - reads*.go find the values that an expression reads, and read the same values of a page.
+//     reads_itemuse.go finds the paths that it reads of the items. It is a walk of its own,
+//     because it rewrites the tree as it goes, and an inner call is rewritten in a way that
+//     depends on the outer one.
+//   - rewrite*.go rewrite the tree to calls of the functions in eval_internal.go.
+//   - eval*.go do the work of these functions; eval_meter.go limits it.
+//   - library*.go are the table of the functions of the expression language, with their bodies.
+//   - function*.go are the tables of the functions that this package adds, with their bodies:
+//     function_builtins.go, and function_php.go for dialect keboola. function_user.go calls the
+//     functions of a program.
 //   - expression.go evaluates, prove.go proves and inwords.go describes expressions.
 //
 // # Decisions

@@ -15,7 +15,7 @@ import (
 
 // The functions of the expression language have bodies of our own, because its own
 // cannot be interrupted, panic on values of an unexpected kind, and return Go types
-// such as []string. Those that take a predicate are in predicate.go.
+// such as []string. Those that take a predicate are in rewrite_predicate.go.
 
 // A libraryFunction is one function of the expression language.
 type libraryFunction struct {
