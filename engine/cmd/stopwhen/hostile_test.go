@@ -14,7 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
+	goruntime "runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -173,14 +173,13 @@ func runHostile(t *testing.T, program string, args ...string) (status int, log s
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	began := time.Now()
-	err := cmd.Run()
+	used, err := runMeasured(cmd)
 	require.NoError(t, ctx.Err(), "the run did not end in time")
 	var exit *exec.ExitError
 	if err != nil {
 		require.ErrorAs(t, err, &exit)
 	}
 	status = cmd.ProcessState.ExitCode()
-	used := peak(cmd.ProcessState)
 	t.Logf("status %d, %d MB, %s: %.300s", status, used>>20, time.Since(began).Round(time.Millisecond), &stderr)
 	require.LessOrEqual(t, used, hostileMemory)
 	require.Less(t, stderr.Len(), 32<<10)
@@ -189,13 +188,33 @@ func runHostile(t *testing.T, program string, args ...string) (status int, log s
 	return status, stderr.String()
 }
 
-// peak returns the most memory that a process used, in bytes.
-func peak(state *os.ProcessState) int {
-	used := int(state.SysUsage().(*syscall.Rusage).Maxrss)
-	if runtime.GOOS != "darwin" {
-		used <<= 10
+// runMeasured runs a command to its end and returns the most memory that it used, in bytes. On Linux, the
+// resource usage of a child counts the memory of the process that started it, so the child's own record
+// is read while it runs.
+func runMeasured(cmd *exec.Cmd) (peak int, err error) {
+	if err := cmd.Start(); err != nil {
+		return 0, err
 	}
-	return used
+	if goruntime.GOOS != "linux" {
+		err = cmd.Wait()
+		return int(cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss), err // in bytes on macOS
+	}
+	ended, record := make(chan error, 1), fmt.Sprintf("/proc/%d/status", cmd.Process.Pid)
+	go func() { ended <- cmd.Wait() }()
+	for {
+		select {
+		case err = <-ended:
+			return peak, err
+		case <-time.After(2 * time.Millisecond):
+			if text, err := os.ReadFile(record); err == nil {
+				if _, found, ok := strings.Cut(string(text), "VmHWM:"); ok {
+					var kilobytes int
+					_, _ = fmt.Sscan(found, &kilobytes)
+					peak = max(peak, kilobytes<<10)
+				}
+			}
+		}
+	}
 }
 
 // Whatever an API puts where a method reads a value, the run ends soon, with
