@@ -27,8 +27,9 @@ type Job struct {
 	Emits         bool          // its items are written (emit)
 	OnFailure     string        // [PartitionFail] or [PartitionSkip], when a partition fails
 
-	scroller string // its scroller, if the method is multiple
-	path     string // config path of the job
+	scroller   string      // its scroller, if the method is multiple
+	pagination *pagination // its own, in the place of api.pagination; nil without one
+	path       string      // config path of the job
 
 	parent int // position of its parent in dialect keboola, from 1; 0: not a child
 
@@ -73,6 +74,8 @@ var jobFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields, Idle: Off,
 		Doc: "the format of this job's responses; its keys override those of `api.response`"},
 	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
+	{Name: "pagination", Kind: Nested, Doc: "how this job pages, in the place of `api.pagination`; " +
+		"rules next to method `multiple` there also apply to it"},
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
@@ -98,6 +101,7 @@ func (d *decoder) job(s, api settings) Job {
 		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
+	j.pagination, _ = s.get("pagination").Value.(*pagination)
 	j.For, j.Emits, j.OnFailure = d.variables(s.get("for")), s.get("emit").flag(), s.get("onPartitionError").text()
 	d.addressText(s.get("endpoint"))
 	d.constantText(s.get("id"))

@@ -90,7 +90,7 @@ var belongs = sync.OnceValue(func() map[string]string {
 	add("api", apiFields)
 	add("the root of the configuration, next to api", rootFields)
 	add("config", configFields)
-	places["pagination"] = `api; jobs that page in different ways name scrollers of method "multiple"`
+	places["pagination"] = "api or, for a job that pages in its own way, in the job"
 	return places
 })
 

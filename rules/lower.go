@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -31,7 +32,8 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		out.Jobs = append(out.Jobs, set)
 	}
 	l.partitions(out.Jobs)
-	out.Unused = l.unused(c.pagination)
+	l.idle(c.pagination)
+	out.Unused = l.unused(c.pagination, "")
 	return out, l.diags.Diagnostics().Unique()
 }
 
@@ -44,7 +46,7 @@ type lowerer struct {
 	switches Switches
 
 	positions map[string]diag.Position // the positions of config paths
-	used      map[*pagination]bool     // scrollers of jobs
+	used      map[*pagination]bool     // paginations of jobs
 }
 
 func newLowerer(c *Config) *lowerer {
@@ -65,9 +67,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	case job.DataField != nil:
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
-	if p := l.cfg.pagination; p != nil {
-		l.paged(set, p, nil)
-	}
+	l.paging(set)
 	l.shape(set)
 	l.keepStart(set)
 	audited(set)
@@ -105,10 +105,41 @@ func (l *lowerer) ruleset() *Ruleset {
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, Inputs: inputs}
 }
 
+// paging adds the rules of the pagination of a job: its own or, without one, that of the api. Its own
+// is like a scroller if the api has method multiple.
+func (l *lowerer) paging(set *Ruleset) {
+	shared, own := l.cfg.pagination, set.Job.pagination
+	switch {
+	case own == nil && shared != nil:
+		l.paged(set, shared, nil)
+	case own == nil:
+	case own.method.Name == Multiple:
+		l.diags.Errorf(diag.Value(diag.Join(own.path, "method")), "the pagination of a job cannot have method %s", Multiple).
+			WithHint("write here how this job pages, or move the scrollers into api.pagination and name one of them with scroller")
+	case shared != nil && shared.method.Name == Multiple:
+		l.oneWay(set.Job)
+		l.paged(set, own, &pager{lowerer: l, pagination: shared, set: set})
+	default:
+		l.oneWay(set.Job)
+		l.paged(set, own, nil)
+	}
+}
+
+// oneWay reports a job that has a pagination and names a scroller, with the places of both.
+func (l *lowerer) oneWay(job Job) {
+	if job.scroller == "" {
+		return
+	}
+	at := l.origin(Author{}, diag.Join(job.path, "scroller"))
+	l.diags.Errorf(diag.Value(job.pagination.path), "job %s has a pagination and names a scroller, %q (%s)", cmp.Or(job.ID, job.label()), job.scroller, at).
+		WithHint("remove one of them")
+}
+
 // paged adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
 func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
 	adder := &pager{lowerer: l, pagination: p, set: set, outer: outer}
+	l.used[p] = true
 	if p.method.Name != Multiple {
 		adder.build()
 		return
@@ -116,7 +147,6 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
 		if inner := l.scroller(s); inner != nil {
-			l.used[inner] = true
 			l.paged(set, inner, adder)
 		}
 	}
@@ -155,24 +185,33 @@ func (l *lowerer) scroller(s setting) *pagination {
 	return nil
 }
 
-// unused makes the rulesets of the scrollers in a pagination that no job uses.
-func (l *lowerer) unused(p *pagination) []*Ruleset {
+// unused makes the rulesets of a pagination that no job uses, or of the scrollers in it. scroller is
+// its name if it is a scroller.
+func (l *lowerer) unused(p *pagination, scroller string) []*Ruleset {
 	if p == nil {
 		return nil
 	}
+	if p.method.Name != Multiple && l.used[p] {
+		return nil
+	}
+	if p.method.Name != Multiple {
+		set := l.ruleset()
+		set.Scroller = scroller
+		l.paged(set, p, nil)
+		return []*Ruleset{set}
+	}
 	var sets []*Ruleset
 	for _, s := range p.settings.get("scrollers").list() {
-		inner := l.scroller(s)
-		sets = append(sets, l.unused(inner)...)
-		if inner == nil || inner.method.Name == Multiple || l.used[inner] {
-			continue
-		}
-		set := l.ruleset()
-		set.Scroller = s.Name
-		l.paged(set, inner, nil)
-		sets = append(sets, set)
+		sets = append(sets, l.unused(l.scroller(s), s.Name)...)
 	}
 	return sets
+}
+
+// idle warns of a pagination of the api that no job uses, because each has its own.
+func (l *lowerer) idle(p *pagination) {
+	if p != nil && p.method.Name != Multiple && !l.used[p] {
+		l.diags.Warnf(diag.Value(p.path), "no job uses this pagination: each has its own").WithHint("remove one of them")
+	}
 }
 
 // origin is the origin of something that is configured at a config path.

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,7 +128,7 @@ func (p *pager) taken(id string) bool {
 // scroller has the same.
 func (p *pager) id(id string) string {
 	if p.taken(id) {
-		return p.set.Scroller + "." + id
+		return cmp.Or(p.set.Scroller, "pagination") + "." + id
 	}
 	return id
 }
@@ -300,7 +301,7 @@ func (p *pager) phrases() map[string]string {
 	}
 	if p.set.Limit != nil {
 		out["theLimit"] = "the limit of " + textOf(p.set.Limit)
-		if strings.HasPrefix(p.set.LimitFrom.Path, p.set.Job.path+".") { // a parameter of the job
+		if strings.HasPrefix(p.set.LimitFrom.Path, diag.Join(p.set.Job.path, "params")+".") { // a parameter of the job
 			out["theLimit"] += fmt.Sprintf(", which the job's parameter %s sets", p.settings.get("limitParam").text())
 		}
 	}

@@ -167,6 +167,34 @@ func TestAScrollerCannotHaveScrollers(t *testing.T) {
 	}
 }
 
+func TestAPaginationThatNoJobUsesIsMentioned(t *testing.T) {
+	const own = `"endpoint": "a", "pagination": {"method": "offset", "limit": 10}`
+	for _, c := range []struct{ name, jobs, pagination, want string }{
+		{"every job has its own", `{` + own + `}`, `{"method": "pagenum"}`,
+			"no job uses this pagination: each has its own"},
+		{"another job has none", `{` + own + `}, {"endpoint": "b"}`, `{"method": "pagenum"}`, ""},
+		{"with scrollers its rules are for every job", `{` + own + `}`,
+			`{"method": "multiple", "forceStop": {"pages": 5}, "scrollers": {"a": {"method": "pagenum"}}}`, ""},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := `{"api": {"baseUrl": "https://api.test/", "pagination": ` + c.pagination + `}, "config": {"jobs": [` + c.jobs + `]}}`
+			_, lowered, found := load(t, text, rules.Options{})
+			if c.want == "" {
+				require.Empty(t, found)
+			} else {
+				require.Len(t, found, 1)
+				require.Equal(t, diag.SeverityWarning, found[0].Severity)
+				require.Contains(t, found[0].Error(), c.want)
+			}
+			for _, r := range lowered.Jobs[0].Rules {
+				if r.ID == "offset.short" {
+					require.Equal(t, "a page has fewer items than the limit of 10", r.Clause)
+				}
+			}
+		})
+	}
+}
+
 func TestLowerDoesNotChangeTheConfiguration(t *testing.T) {
 	cfg, first, found := load(t, paged(`{"method": "multiple", "unheardOf": 1, "scrollers": {"a": {"method": "pagenum"}}}`), rules.Options{Dialect: rules.Keboola})
 	require.Len(t, found, 1)

@@ -77,6 +77,9 @@ type Job struct {
 	Response Response `config:"response"`
 	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
+	// How this job pages, in the place of `api.pagination`; rules next to method `multiple` there also
+	// apply to it.
+	Pagination Pagination `config:"pagination"`
 	// Variables: the job is run once for each of their values (a partition), each time from the
 	// beginning; several variables are nested loops. Expressions read them by their names.
 	For []ForVariable `config:"for"`
