@@ -61,7 +61,7 @@ import (
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 //	func (*Page) Marks() []document.Mark
-//	func (*Page) SentItems() Items
+//	func (*Page) SetCheckpoint(f func() (json.RawMessage, error))
 type Page = runtime.Page
 
 // Record is the record of a page in a trace: one JSON object per page.

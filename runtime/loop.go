@@ -65,15 +65,17 @@ type Sink func(context.Context, *Page) error
 
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
-	return l.RunList(ctx, List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}, sink)
+	list := List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}
+	result, err := l.RunList(ctx, list, func(ctx context.Context, d *Delivery) error { return d.PassTo(ctx, sink) })
+	return result.Result, err
 }
 
-// RunList runs a list to its end. It passes every page to the sink after the page was read
-// completely and judged, including a page on which a rule failed. The error is a [*failure.Error]
-// unless it is the sink's own. The result describes the list up to its end or failure, even if the
-// error is not nil.
-func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error) {
-	r := newListRun(ctx, l, list, sink)
+// RunList runs a list to its end. It delivers every page after the page was read completely and
+// judged, including a page on which a rule failed unless [List.Omits] reports true for it. The
+// error is a [*failure.Error] unless it is the error of deliver. The result describes the list up to
+// its end or failure, even if the error is not nil.
+func (l Loop) RunList(ctx context.Context, list List, deliver func(context.Context, *Delivery) error) (ListResult, error) {
+	r := newListRun(ctx, l, list, deliver)
 	defer r.close()
 	ctx = context.WithValue(ctx, partitionKey{}, r.list.Partition)
 	request, more, err := r.begin(ctx)
@@ -96,8 +98,12 @@ func (l Loop) RunList(ctx context.Context, list List, sink Sink) (Result, error)
 type step struct {
 	request  requests.Request
 	fetched  fetched
-	unread   bool            // whether no page was read yet; the record of a failure then describes the request
-	notes    []string        // remarks on the values of the rule that is being judged
+	unread   bool     // whether no page was read yet; the record of a failure then describes the request
+	notes    []string // remarks on the values of the rule that is being judged
+	delivery Delivery
+	items    int             // number of items of the page to deliver
+	filtered int             // number of items that the filter left out
+	omitted  *trace.Record   // set if the page was not delivered; see [List.Omits]
 	restarts []trace.Restart // restarts of the list since the last page
 }
 
@@ -160,7 +166,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	if page.Decision == trace.Stop {
 		r.shaper.warn()
-		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+page.delivery.Filtered)
+		page.Findings = r.audit(ctx, r.obtained()+page.Items.Len()+r.current.filtered)
 	}
 	if failed == nil {
 		failed = r.stopFailure(page)

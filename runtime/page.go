@@ -1,6 +1,7 @@
 package runtime
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -28,45 +29,50 @@ type Page struct {
 	Root  string
 	Final bool // whether the page is the last of Root and of all jobs below it
 
-	members  []any // keys of the items in the object that holds them; see [document.Reading.Members]
-	delivery Delivery
+	members    []any // keys of the items in the object that holds them; see [document.Reading.Members]
+	checkpoint func() (json.RawMessage, error)
 }
 
-// A Delivery is the exchange between a list and its sink about one page, until the sink returns. It
-// is for sinks that pass pages on to others.
+// A Delivery is a page on its way from its list to a sink. It is valid until the receiver returns.
 type Delivery struct {
-	Checkpoint func() (json.RawMessage, error) // see [Page.Checkpoint]
-	Result     func() Result                   // the result of the list after the page
-	Sent       *document.Items                 // the items as the API sent them, for the children; nil if nothing has changed them
+	Page       *Page
+	Sent       *document.Items                 // the items as the API sent them; nil if they are those of Page
+	Checkpoint func() (json.RawMessage, error) // returns the position of the list after the page, or nil if the list fails on it
+	Result     func() ListResult               // returns the result of the list after the page
 
-	// Items is the number of items of the page to deliver, and Filtered the number that the filter
-	// left out. They count if the sink returns no error or sets Accepted, which says that the page
-	// has been delivered regardless of the error.
-	Items, Filtered int
-	Accepted        bool
+	// Accepted is set by a receiver that returns an error although the page has been delivered.
+	Accepted bool
 }
 
 // SentItems returns the items of the page as the API sent them.
-func (p *Page) SentItems() document.Items {
-	if p.delivery.Sent != nil {
-		return *p.delivery.Sent
+func (d *Delivery) SentItems() document.Items {
+	if d.Sent != nil {
+		return *d.Sent
 	}
-	return p.Items
+	return d.Page.Items
 }
 
-// DeliveryOf returns the delivery of a page.
-func DeliveryOf(p *Page) *Delivery { return &p.delivery }
+// PassTo passes the page to a sink. The checkpoint of the page is the position of its list.
+func (d *Delivery) PassTo(ctx context.Context, sink Sink) error {
+	d.Page.SetCheckpoint(d.Checkpoint)
+	defer d.Page.SetCheckpoint(nil)
+	return sink(ctx, d.Page)
+}
+
+// SetCheckpoint sets the function that Checkpoint calls, or removes it if f is nil. A run sets it
+// while the sink has the page.
+func (p *Page) SetCheckpoint(f func() (json.RawMessage, error)) { p.checkpoint = f }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,
 // continues from it with the next page ([engine.WithResume]). Save it together with the items of
 // the page. It has a version, holds no credentials, and is available only until the sink returns.
 // It is nil after a page on which the run fails, since that page must be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {
-	if p.delivery.Checkpoint == nil {
+	if p.checkpoint == nil {
 		return nil, &failure.Error{Class: failure.Internal, Job: p.Job, Page: p.Page, Op: "checkpoint",
 			Message: "a page's checkpoint is available only until the sink returns"}
 	}
-	return p.delivery.Checkpoint()
+	return p.checkpoint()
 }
 
 // Marks returns the ends of the page's lists within its items. [document.Lists] restores the lists

@@ -137,4 +137,8 @@ type List struct {
 
 	Splits  bool // whether rules may split its window, with the outcome [rules.Split]
 	Unsplit bool // whether its window cannot be split any more, since pages of it were delivered
+
+	// Omits reports whether a page on which the list fails is not delivered, because it will be
+	// requested again. It is then [Result.FailedPage]. Nil means that all pages are delivered.
+	Omits func(*Page) bool
 }

@@ -41,8 +41,12 @@ type Result struct {
 	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
 	// page because its request failed or its response is not a page. Otherwise it is nil.
 	FailedPage *trace.Record `json:"-"`
+}
 
-	seen evidence.Seen // paths that the list had and lacked
+// A ListResult is the result of one list, with facts for the result of all partitions of its job.
+type ListResult struct {
+	Result
+	Seen evidence.Seen // configured paths that the responses had and lacked
 }
 
 // Evidence returns the findings of the list that are evidence.
@@ -83,13 +87,4 @@ type Partitions struct {
 type PartitionFailure struct {
 	Partition string       `json:"partition"`
 	Error     *trace.Fault `json:"error,omitempty"`
-}
-
-// SeenBy returns the configured paths that the responses of a list had and lacked, or nil if there
-// are none.
-func SeenBy(r *Result) *evidence.Seen {
-	if r.seen.Empty() {
-		return nil
-	}
-	return new(r.seen)
 }

@@ -1,8 +1,8 @@
 package runtime
 
 import (
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -35,7 +35,7 @@ type listRun struct {
 	list      List
 	job       *compile.Job // the job of the list
 	switches  rules.Switches
-	sink      Sink
+	receive   func(context.Context, *Delivery) error
 	sender    sender
 	converter *format.Converter // nil if the responses are JSON
 	kept      map[string]any    // values of the previous run, including their secrets
@@ -56,11 +56,11 @@ type listRun struct {
 	current step // the work on the page that was requested last
 }
 
-func newListRun(ctx context.Context, l Loop, list List, sink Sink) *listRun {
+func newListRun(ctx context.Context, l Loop, list List, receive func(context.Context, *Delivery) error) *listRun {
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Tools.get(&l, job)
-	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, sink: sink, switches: rules.SwitchesOf(job.Set.Dialect)}
+	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receive: receive, switches: rules.SwitchesOf(job.Set.Dialect)}
 	r.watcher = evidence.Watcher{
 		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
@@ -204,14 +204,13 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 }
 
 // end completes the result. A listRun that ended with an error has failed.
-func (r *listRun) end(ctx context.Context, err error) Result {
+func (r *listRun) end(ctx context.Context, err error) ListResult {
 	r.state.Result = r.concluded(r.state.Result, err)
-	result := r.withSeen(r.state.Result)
 	if r.observes(EventEnd) {
 		ended := r.state.Result
 		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
 	}
-	return result
+	return r.withSeen(r.state.Result)
 }
 
 // concluded completes the result of a list that has ended. err is the error with which it ended; it may
@@ -224,26 +223,26 @@ func (r *listRun) concluded(result Result, err error) Result {
 	}
 	if err != nil {
 		result.Error = trace.FaultOf(err, r.Redactor)
-		result.FailedPage = r.failedPage(result.Error, err)
+		result.FailedPage = cmp.Or(r.current.omitted, r.failedPage(result.Error, err))
 	}
 	return result
 }
 
-// after returns the result of the list after a page. failed is the error of the run on that page,
-// or nil.
-func (r *listRun) after(page *Page, failed error) Result {
+// after returns the result of the list after the page that is being delivered. failed is the error
+// of the run on that page, or nil.
+func (r *listRun) after(failed error) ListResult {
 	result := r.state.Result
-	result.Items, result.Filtered = result.Items+page.delivery.Items, result.Filtered+page.delivery.Filtered
+	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
 	return r.withSeen(r.concluded(result, r.placed(failed)))
 }
 
 // withSeen returns a result with the paths that the list had and lacked.
-func (r *listRun) withSeen(result Result) Result {
-	result.seen.Had, result.seen.Values = r.state.Noticed.Seen(), r.values
+func (r *listRun) withSeen(result Result) ListResult {
+	seen := evidence.Seen{Had: r.state.Noticed.Seen(), Values: r.values}
 	if result.Outcome != rules.Failed {
-		result.seen.Lacked = r.state.Noticed.Lacked
+		seen.Lacked = r.state.Noticed.Lacked
 	}
-	return result
+	return ListResult{Result: result, Seen: seen}
 }
 
 // placed adds the partition to an error of this job.
@@ -295,20 +294,23 @@ func (r *listRun) restart(request requests.Request, f fetched) (requests.Request
 // left out.
 func (r *listRun) obtained() int { return r.state.Result.Items + r.state.Result.Filtered }
 
-// deliver passes a page to the sink. failed is the error of the run on that page, or nil.
+// deliver delivers a page. failed is the error of the run on that page, or nil.
 func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 	if page.Decision == trace.Stop {
 		page.Kept = r.state.Result.Kept
 	}
-	d := &page.delivery
-	d.Checkpoint = func() (json.RawMessage, error) { return r.checkpoint(page) }
-	d.Result = func() Result { return r.after(page, failed) }
-	d.Items = page.Items.Len()
-	defer func() { d.Checkpoint, d.Result = nil, nil }()
-	err := r.sink(ctx, page)
+	if r.list.Omits != nil && page.Outcome == rules.Failed && r.list.Omits(page) {
+		r.current.omitted = new(page.Record)
+		r.observePage(ctx, page)
+		return nil
+	}
+	d := &r.current.delivery
+	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(failed) }
+	r.current.items = page.Items.Len()
+	err := r.receive(ctx, d)
 	if err == nil || d.Accepted {
-		r.state.Result.Items += d.Items
-		r.state.Result.Filtered += d.Filtered
+		r.state.Result.Items += r.current.items
+		r.state.Result.Filtered += r.current.filtered
 	}
 	if err != nil {
 		if errors.As(err, new(*failure.Error)) {

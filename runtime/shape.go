@@ -71,12 +71,13 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 		page.Items, page.Lists, page.Written = document.Items{}, nil, new(int)
 		return err
 	}
-	if page.delivery.Filtered = page.Items.Len() - items.Len(); page.delivery.Filtered > 0 {
+	current := &s.run.current
+	if current.filtered = page.Items.Len() - items.Len(); current.filtered > 0 {
 		written := items.Len()
 		page.Written = &written
 	}
 	sent := page.Items
-	page.delivery.Sent, page.Items, page.Lists = &sent, items, lists
+	current.delivery.Sent, page.Items, page.Lists = &sent, items, lists
 	return nil
 }
 

@@ -60,15 +60,16 @@ type state struct {
 
 // checkpoint returns the checkpoint after the page that is being delivered, or nil for a page on
 // which the run fails, since that page must be requested again.
-func (r *listRun) checkpoint(page *Page) (json.RawMessage, error) {
+func (r *listRun) checkpoint() (json.RawMessage, error) {
+	page := r.current.delivery.Page
 	if page.Outcome == rules.Failed {
 		return nil, nil
 	}
 	s := r.state
 	s.Version, s.Done = CheckpointVersion, page.Decision == trace.Stop
 	s.Elapsed = r.Clock.Now().Sub(r.started)
-	s.Result.Items += page.delivery.Items
-	s.Result.Filtered += page.delivery.Filtered
+	s.Result.Items += r.current.items
+	s.Result.Filtered += r.current.filtered
 	s.Result.Seconds = r.seconds()
 	s.Base = withoutQuery(s.Base)
 	if s.Done {

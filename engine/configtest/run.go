@@ -152,13 +152,14 @@ func (t *trial) run(ctx context.Context, seen *coverage) {
 	})
 	loop.Evaluated = seen.add
 	list := runtime.List{Partition: runtime.Partition{Job: t.job, Binding: t.test.Binding}}
-	t.result, t.err = loop.RunList(ctx, list, func(_ context.Context, page *runtime.Page) error {
-		t.last = &page.Record
-		for item := range page.Items.All() {
+	end, err := loop.RunList(ctx, list, func(_ context.Context, d *runtime.Delivery) error {
+		t.last = &d.Page.Record
+		for item := range d.Page.Items.All() {
 			t.items = append(t.items, bytes.Clone(item))
 		}
 		return nil
 	})
+	t.result, t.err = end.Result, err
 }
 
 func (t *trial) redact(text string) string { return t.suite.Redact(text) }

@@ -73,7 +73,9 @@ func (s *Suite) runJob(ctx context.Context, job *compile.Job, binding map[string
 	a.job, r.apis, r.rowOf, r.rows = job, []*api{a}, a.rowOf, a.known
 	r.apiOf = func(runtime.Partition) *api { return a }
 	loop := s.Walk(Environment{Transport: r, Clock: r})
-	r.end, r.err = loop.RunList(ctx, runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}, r.receive)
+	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}
+	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error { return r.receive(ctx, d.Page) })
+	r.end, r.err = end.Result, err
 	if partition.Skips(job, r.err) {
 		r.end.Outcome, r.err = rules.Partial, nil
 	}

@@ -32,7 +32,7 @@ type backlogEntry struct {
 
 	kept      stack
 	items     storedItems
-	sent      *storedItems // the items as the API sent them, if the job changes them and has children
+	original  *storedItems // the items of outgoing.sent
 	partition runtime.Partition
 	result    EndedResult
 }
@@ -101,22 +101,21 @@ func wake(changed *sync.Cond) {
 // store adds a page, with a copy of its items, and the stack after it.
 func (b *backlog) store(d outgoing, at stack) error {
 	page := *d.page
-	*runtime.DeliveryOf(&page) = runtime.Delivery{}
 	if !d.emits { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
 	e := backlogEntry{outgoing: d, kept: at}
-	e.page, e.stack = &page, nil
+	e.page, e.sent, e.stack = &page, nil, nil
 	var err error
 	if e.items, err = b.storeItems(page.Items, page.Marks()); err != nil {
 		return err
 	}
-	if sent := runtime.DeliveryOf(d.page).Sent; sent != nil {
-		stored, err := b.storeItems(*sent, []document.Mark{{End: len(sent.Bytes()), Count: sent.Len()}})
+	if d.sent != nil {
+		stored, err := b.storeItems(*d.sent, []document.Mark{{End: len(d.sent.Bytes()), Count: d.sent.Len()}})
 		if err != nil {
 			return err
 		}
-		e.sent = &stored
+		e.original = &stored
 	}
 	page.Items, page.Lists = document.Items{}, nil
 	b.entries = append(b.entries, e)
@@ -208,8 +207,8 @@ func (b *backlog) removeFirst() (backlogEntry, bool) {
 	b.entries[0] = backlogEntry{} // its items are no longer needed
 	b.entries = b.entries[1:]
 	b.bytes -= len(e.items.all.Bytes())
-	if e.sent != nil {
-		b.bytes -= len(e.sent.all.Bytes())
+	if e.original != nil {
+		b.bytes -= len(e.original.all.Bytes())
 	}
 	return e, true
 }
@@ -223,12 +222,12 @@ func (b *backlog) replay(e backlogEntry, to func(outgoing) error) error {
 	if e.page.Items, e.page.Lists, err = b.loadItems(e.items, &written); err != nil {
 		return err
 	}
-	if e.sent != nil {
-		items, _, err := b.loadItems(*e.sent, &sent)
+	if e.original != nil {
+		items, _, err := b.loadItems(*e.original, &sent)
 		if err != nil {
 			return err
 		}
-		runtime.DeliveryOf(e.page).Sent = &items
+		e.sent = &items
 	}
 	e.stack = func() (stack, error) { return e.kept, nil }
 	return to(e.outgoing)

@@ -9,6 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -17,10 +18,13 @@ import (
 // runList runs the list of a partition, from a position unless it is nil. If rules may split the
 // window of the partition, its pages wait until it is certain that no rule splits it. If a rule
 // does, the outcome is [rules.Split], and no page is delivered.
-func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, sink runtime.Sink) (runtime.Result, error) {
+func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, deliver deliverFunc) (runtime.ListResult, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
-	list, loop := runtime.List{Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried}, t.Loop
+	loop := t.Loop
+	list := runtime.List{
+		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.omits(p.Job),
+	}
 	if t.left != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large = 0
 	}
@@ -28,13 +32,13 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 		list.Enough = func() bool { return t.leftOut && !t.emits(p.Job) }
 	}
 	if !tried {
-		return loop.RunList(ctx, list, sink)
+		return loop.RunList(ctx, list, deliver)
 	}
 	kept := newBacklog(0)
 	defer kept.discard()
-	result, err := loop.RunList(ctx, list, func(ctx context.Context, page *runtime.Page) error {
-		_, err := kept.keep(ctx, outgoing{page: page, emits: true, stack: func() (stack, error) {
-			token, err := page.Checkpoint()
+	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error {
+		_, err := kept.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
+			token, err := d.Checkpoint()
 			return stack{{progress: progress{position: token}}}, err
 		}})
 		return err
@@ -42,23 +46,32 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 	if err == nil && result.Outcome == rules.Split {
 		return result, nil
 	}
-	return t.replay(ctx, kept, sink, result, err)
+	return t.replay(ctx, kept, deliver, result, err)
 }
 
-// replay passes the pages of a partition that was tried to the sink. If the sink refuses a page,
-// the result is that of the last delivered page.
-func (t *treeRun) replay(ctx context.Context, kept *backlog, sink runtime.Sink, result runtime.Result, err error) (runtime.Result, error) {
+// A deliverFunc receives the pages of a list; see [runtime.Loop.RunList].
+type deliverFunc = func(context.Context, *runtime.Delivery) error
+
+// replay delivers the pages of a partition that was tried. If deliver refuses a page, the result is
+// that of the last delivered page.
+func (t *treeRun) replay(
+	ctx context.Context, kept *backlog, deliver deliverFunc, result runtime.ListResult, err error,
+) (runtime.ListResult, error) {
 	var delivered position
 	for e, ok := kept.removeFirst(); ok; e, ok = kept.removeFirst() {
 		token := e.kept[0].position
-		d := runtime.DeliveryOf(e.page)
-		d.Checkpoint, d.Result = func() (position, error) { return token, nil }, func() runtime.Result { return result }
-		failed := kept.replay(e, func(d outgoing) error { return sink(ctx, d.page) })
+		d := &runtime.Delivery{
+			Page: e.page, Checkpoint: func() (position, error) { return token, nil }, Result: func() runtime.ListResult { return result },
+		}
+		failed := kept.replay(e, func(o outgoing) error {
+			d.Sent = o.sent
+			return deliver(ctx, d)
+		})
 		if failed == nil || d.Accepted {
 			delivered = token
 		}
 		if failed != nil {
-			return resultAt(result.Job, delivered), failed
+			return runtime.ListResult{Result: resultAt(result.Job, delivered)}, failed
 		}
 	}
 	return result, err
@@ -91,17 +104,17 @@ func lastValue(p runtime.Partition) any {
 // emits reports whether the items of a job are written.
 func (t *treeRun) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
 
-// eachChildItem calls f with each child, each item of the page that the child runs for, as the API
-// sent it, and the values that the child reads of the item. i is the index of the child, and n
+// eachChildItem calls f with each child, each of the items, as the API sent them, that the child
+// runs for, and the values that the child reads of the item. i is the index of the child, and n
 // counts its items.
 func (t *treeRun) eachChildItem(
-	ctx context.Context, p runtime.Partition, page *runtime.Page, found *evidence.Presence,
+	ctx context.Context, p runtime.Partition, items document.Items, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
 	machine := language.Machine{Context: ctx}
 	for i, child := range t.children(p.Job) {
 		n := 0
-		for raw := range page.SentItems().All() {
+		for raw := range items.All() {
 			v, err := t.paths[child].Decode(raw)
 			if err != nil {
 				return t.fault(ctx, runtime.Partition{Job: child, Binding: p.Binding}, err)

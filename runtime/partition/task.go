@@ -76,7 +76,7 @@ type Tasks struct {
 // variables; it is the same on all machines.
 func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time) (*Tasks, error) {
 	w.Loop = w.WithDefaults()
-	w.Slots, w.Resume = nil, nil
+	w.Slots, w.Resume, w.omitsFailed = nil, nil, true
 	s := &Tasks{walk: w, roots: roots}
 	for _, root := range roots {
 		t := newTree(w, root, nil)
@@ -175,10 +175,15 @@ func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step st
 func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }
 
 // ending returns the ending of the task, given the result of its partition.
-func (r *taskRun) ending(result runtime.Result, skipped bool) *Ending {
+func (r *taskRun) ending(result runtime.ListResult, skipped bool) *Ending {
 	one := endOf(result)
 	one.Name, one.Skipped = r.Redactor.String(r.partition.Name()), skipped
 	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{one}}
+}
+
+// failedEnding returns the ending of a task that failed before its list began.
+func (r *taskRun) failedEnding(err error) *Ending {
+	return r.ending(runtime.ListResult{Result: r.failed(runtime.Result{Job: r.task.Job}, err)}, false)
 }
 
 // RootOf returns the index of the root job of a task, given the task's id. It reports false for the
@@ -197,7 +202,7 @@ func isFailure(err error) bool { return errors.As(err, new(*failure.Error)) }
 // itself.
 func (s *Tasks) FailedTask(ctx context.Context, task Task, err error) *Ending {
 	if r, openErr := s.open(ctx, task); openErr == nil {
-		return r.ending(r.failed(runtime.Result{Job: task.Job}, err), false)
+		return r.failedEnding(err)
 	}
 	result := runtime.Result{Job: task.Job, Outcome: rules.Failed, Reason: runtime.ReasonError, StoppedBy: []string{}, Message: err.Error()}
 	result.Error = trace.FaultOf(err, s.walk.Redactor)

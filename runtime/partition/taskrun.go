@@ -23,10 +23,9 @@ type taskRun struct {
 	job       *compile.Job
 	partition runtime.Partition
 	store     func(context.Context, *Step) error
-	stored    error         // error of store
-	unstored  *trace.Record // record of the page on which the task failed, if it was not stored
-	position  position      // position after the last step
-	ended     *Ending       // ending in the last step; nil if the task continues
+	stored    error    // error of store
+	position  position // position after the last step
+	ended     *Ending  // ending in the last step; nil if the task continues
 }
 
 // storeList runs the rest of the list of the partition. If its window must be split, the task finds
@@ -46,35 +45,29 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 		return nil, err
 	}
 	if r.stored != nil { // the children read a wrong value
-		result = r.failed(result, err)
+		result.Result = r.failed(result.Result, err)
 	}
-	result.FailedPage = cmp.Or(r.unstored, result.FailedPage)
 	return r.ending(result, r.stored == nil && Skips(r.job, err)), err
 }
 
-// storePage stores a page with the tasks of its children. It does not store a page on which the
-// task fails, since that page must be requested again, unless the partition is then skipped.
-func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
-	token, err := page.Checkpoint()
+// storePage stores a page with the tasks of its children. The partition is skipped if its list has
+// failed on the page.
+func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) error {
+	token, err := d.Checkpoint()
 	if err != nil {
 		return err
 	}
-	page.Root, page.Skipped = r.root.ID(), skipsOn(r.job, page)
-	failed := page.Outcome == rules.Failed
-	if failed && !page.Skipped {
-		r.unstored = new(page.Record)
-		omit(page)
-		return nil
-	}
+	page := d.Page
+	page.Root, page.Skipped = r.root.ID(), page.Outcome == rules.Failed
 	step := &Step{Label: r.label(), Page: page, Position: token}
-	if r.stored = r.addChildTasks(ctx, page, step); r.stored != nil { // the partition is not at fault
+	if r.stored = r.addChildTasks(ctx, d, step); r.stored != nil { // the partition is not at fault
 		return r.stored
 	}
-	if failed {
+	if page.Skipped {
 		step.Position = r.position
 	}
 	if page.Decision == trace.Stop {
-		result := runtime.DeliveryOf(page).Result()
+		result := d.Result()
 		result.FailedPage = nil
 		step.Ending = r.ending(result, page.Skipped)
 	}
@@ -90,21 +83,15 @@ func (r *taskRun) storePage(ctx context.Context, page *runtime.Page) error {
 	return r.stored
 }
 
-// omit marks a page as not delivered although its sink returns no error.
-func omit(page *runtime.Page) {
-	d := runtime.DeliveryOf(page)
-	d.Items, d.Filtered = 0, 0
-}
-
 // addChildTasks adds the tasks for the items of a page to its step.
-func (r *taskRun) addChildTasks(ctx context.Context, page *runtime.Page, step *Step) error {
+func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *Step) error {
 	jobs := r.treeRun.children(r.job)
 	if len(jobs) == 0 {
 		return nil
 	}
 	found, c := &evidence.Presence{}, r.Concealer(ctx)
-	err := r.eachChildItem(ctx, r.partition, page, found, func(job *compile.Job, i, n int, v any) error {
-		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", page.Page, i, n), v)
+	err := r.eachChildItem(ctx, r.partition, d.SentItems(), found, func(job *compile.Job, i, n int, v any) error {
+		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", d.Page.Page, i, n), v)
 		step.Children = append(step.Children, one)
 		return err
 	})
@@ -158,7 +145,7 @@ func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
 	case err != nil:
-		ended = r.ending(r.failed(runtime.Result{Job: r.task.Job}, err), false)
+		ended = r.failedEnding(err)
 		ended.Results[0].NoList = true
 	}
 	return ended, err
@@ -251,17 +238,11 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 	return a.ending, nil
 }
 
-// storePage stores a page. It does not store a page on which the run ends, since that page is
-// requested again.
+// storePage stores a page.
 func (a *allRun) storePage(ctx context.Context, page *runtime.Page) error {
 	token, err := page.Checkpoint()
 	if err != nil {
 		return err
-	}
-	if token == nil && !page.Skipped {
-		a.ending.Failed = new(page.Record)
-		omit(page)
-		return nil
 	}
 	if token != nil {
 		a.saved[page.Root] = token

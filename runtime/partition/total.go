@@ -29,8 +29,12 @@ type EndedResult struct {
 }
 
 // endOf returns the EndedResult of a partition with a result.
-func endOf(result runtime.Result) EndedResult {
-	return EndedResult{Result: result, Lists: runtime.SeenBy(&result)}
+func endOf(result runtime.ListResult) EndedResult {
+	end := EndedResult{Result: result.Result}
+	if !result.Seen.Empty() {
+		end.Lists = &result.Seen
+	}
+	return end
 }
 
 // addPartition adds a partition to the result of its job. names returns the label and the name of

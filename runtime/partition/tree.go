@@ -39,6 +39,8 @@ type Walk struct {
 	// Accept reports whether the run accepts how a rule ended a job. A job that it does not accept
 	// counts as incomplete: see [runtime.Result.Refused]. If it is nil, every ending is accepted.
 	Accept func(runtime.Result) bool
+
+	omitsFailed bool // whether a page on which the run fails is left out, because another machine will request it again
 }
 
 // refuses reports whether the run does not accept how a rule ended a job.
@@ -72,13 +74,16 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 	w.Loop = w.WithDefaults()
 	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
 		held := w.leftOutOf(root) != nil
-		result, err := w.Loop.Run(ctx, root, func(ctx context.Context, page *runtime.Page) error {
+		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
+		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error {
+			page := d.Page
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
 			if held {
 				page.Kept = w.Kept[root.ID()]
 			}
-			return sink(ctx, page)
+			return d.PassTo(ctx, sink)
 		})
+		result := end.Result
 		result.Refused = w.refuses(result)
 		result.Repeats = result.Outcome != rules.Complete || held || result.Refused
 		if held || result.Refused {
@@ -89,6 +94,14 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 	t := newTree(w, root, sink)
 	err := t.run(ctx)
 	return t.ends(err), err
+}
+
+// omits returns [runtime.List.Omits] for the lists of a job.
+func (w Walk) omits(job *compile.Job) func(*runtime.Page) bool {
+	if !w.omitsFailed {
+		return nil
+	}
+	return func(page *runtime.Page) bool { return !skipsOn(job, page) }
 }
 
 // selects reports whether the items of a job are written.

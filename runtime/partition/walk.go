@@ -84,7 +84,7 @@ func (f *frame) run(ctx context.Context) error {
 		return nil
 	case len(f.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, endOf(f.failed(resultAt(f.task.job.ID(), f.position), err)))
+			f.forwardEnd(f.partition, EndedResult{Result: f.failed(resultAt(f.task.job.ID(), f.position), err)})
 			return err
 		}
 	}
@@ -118,23 +118,23 @@ func (f *frame) taskFor(v any) *walkTask {
 }
 
 // runPage forwards a page of the list, and runs the tasks for its items.
-func (f *frame) runPage(ctx context.Context, page *runtime.Page) (err error) {
+func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (err error) {
 	defer func() { f.err = err }()
-	f.token, f.last, f.todo = runtime.DeliveryOf(page).Checkpoint, page.Decision == trace.Stop, nil
-	err = f.eachChildItem(ctx, f.partition, page, f.found, func(job *compile.Job, _, _ int, v any) error {
+	page := d.Page
+	f.token, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
+	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &walkTask{job: job, level: 1, value: v})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	runtime.DeliveryOf(page).Sent = nil // a backlog need not store them
 	page.Skipped = skipsOn(f.partition.Job, page)
 	err = f.forward(ctx, outgoing{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
 		return err
 	}
-	runtime.DeliveryOf(page).Accepted = true
+	d.Accepted = true
 	if page.Outcome == rules.Failed && !page.Skipped || len(f.todo) == 0 { // the run ends, or there are no tasks
 		return nil
 	}
@@ -222,8 +222,9 @@ func (f *frame) popChild(child *walkTask) {
 // An outgoing is a page on its way to the sink.
 type outgoing struct {
 	page  *runtime.Page
-	emits bool // whether its items are written
-	last  bool // whether the page is the last, as far as the tasks that forwarded it know
+	sent  *document.Items // its items as the API sent them, if it was not passed to the children yet and they differ
+	emits bool            // whether its items are written
+	last  bool            // whether the page is the last, as far as the tasks that forwarded it know
 
 	// stack returns the stack after the page, or nil if the page must be requested again.
 	stack func() (stack, error)
@@ -275,11 +276,11 @@ func (f *frame) forwardEnd(p runtime.Partition, result EndedResult) {
 }
 
 // endPartition ends the partition. A failed partition may be skipped.
-func (f *frame) endPartition(result runtime.Result, err error) error {
+func (f *frame) endPartition(result runtime.ListResult, err error) error {
 	skipped := false
 	switch {
 	case f.err != nil: // the partition itself has not failed
-		result = f.failed(result, f.err)
+		result.Result = f.failed(result.Result, f.err)
 	case Skips(f.partition.Job, err):
 		f.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
 			"job", result.Job, "partition", f.partition.Label())
@@ -312,15 +313,14 @@ func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()
 	}
-	delivery := runtime.DeliveryOf(page)
-	delivery.Checkpoint = func() (position, error) {
+	page.SetCheckpoint(func() (position, error) {
 		s, err := d.stack()
 		if err != nil || s == nil {
 			return nil, err
 		}
 		return t.checkpoint(ctx, s, d.last)
-	}
-	defer func() { delivery.Checkpoint = nil }()
+	})
+	defer page.SetCheckpoint(nil)
 	return t.sink(ctx, page)
 }
 

@@ -233,6 +233,7 @@ func TestTasksFindWhatAWalkFinds(t *testing.T) {
 					}
 					if ended = step.Ending; step.Page != nil {
 						var one received
+						step.Page.SetCheckpoint(func() (json.RawMessage, error) { return step.Position, nil })
 						require.NoError(t, one.sink(ctx, step.Page))
 						pages = append(pages, one.pages...)
 					}

@@ -8,7 +8,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -95,6 +94,6 @@ func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.
 	marks := value.Map(e.Lists, func(l List) document.Mark { return document.Mark(l) })
 	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
 	page := &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
-	runtime.DeliveryOf(page).Checkpoint = checkpoint
+	page.SetCheckpoint(checkpoint)
 	return page
 }
