@@ -71,6 +71,12 @@ func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	return p
 }
 
+// Play returns an engine whose runs the player answers: they use its time, make no requests for tokens,
+// and request every page in its turn.
+func (p *Player) Play(e *engine.Engine) *engine.Engine {
+	return e.With(engine.WithTransport(p), engine.WithClock(p), engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0))
+}
+
 // skipRepeated leaves out the exchanges on which a run failed, if the run that
 // resumed it made their requests again.
 func (p *Player) skipRepeated() {
@@ -293,8 +299,7 @@ type sampled struct {
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]stress.Sample {
 	player := r.NewPlayer(e.Redactor())
 	player.samples = map[string]*sampled{}
-	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithoutTokenRequests(), engine.WithTokenStore(nil),
-		engine.WithKeepGoing(), engine.WithPrefetch(0))
+	e = player.Play(e).With(engine.WithKeepGoing())
 	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	samples := map[string][]stress.Sample{}
 	for id, of := range player.samples {

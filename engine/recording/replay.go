@@ -32,8 +32,7 @@ type Job struct {
 func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, error) {
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
-	e = e.With(engine.WithTransport(player), engine.WithClock(player), engine.WithVerdicts(),
-		engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0),
+	e = player.Play(e).With(engine.WithVerdicts(),
 		engine.WithAccept(func(engine.JobResult) bool { return true })) // the findings are part of the result
 	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
