@@ -23,6 +23,7 @@ type Job struct {
 	Keeps    []*language.Expression // values for the next run
 	Shape    Shape
 	Needs    Needs
+	Probe    *Probe // nil if nobody wants to see a value
 
 	For       []ForVariable // the variables of for, in their order
 	Parent    *Job          // the job whose items the partitions are for, or nil
@@ -60,6 +61,12 @@ func (t *Trigger) Weight(m *language.Machine, c *rules.Context) rules.Weight {
 		}
 	}
 	return rules.WeightHint
+}
+
+// A Probe is an expression whose value somebody wants to see on each page.
+type Probe struct {
+	*language.Expression
+	Item int // number of the item that it reads, from 1; 0 means no item
 }
 
 // Needs is what the rules of a job read of the responses. Nothing else is
@@ -168,6 +175,8 @@ func (c *compilation) sort(job *Job, e *language.Expression) error {
 		job.Keeps = append(job.Keeps, e)
 	case rules.Filter, rules.Set, rules.Remove:
 		job.Shape.add(e)
+	case rules.Probe:
+		job.Probe = &Probe{Expression: e}
 	default:
 		job.Parts = append(job.Parts, e)
 	}
@@ -199,6 +208,9 @@ func (c *compilation) report(rule rules.Rule, err error) {
 		f.Hint = hintVariable
 	}
 	place := diag.Within(path, rule.Source, f.Offset(rule.Source))
+	if rule.Role == rules.Probe {
+		place = diag.Outside(path)
+	}
 	c.found.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
 }
 

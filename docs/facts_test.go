@@ -221,12 +221,12 @@ func TestThePathOfARuleNamesDeclarationsOfItsFiles(t *testing.T) {
 
 func TestTheDocumentationOfTheLanguageNamesEveryFile(t *testing.T) {
 	const folder = "../compile/language/"
-	text := readPage(t, folder+"doc.go")
+	named := regexp.MustCompile(`\w+\*?\.go|\w+\*`).FindAllString(readPage(t, folder+"doc.go"), -1) // a name, or a pattern such as eval*.go
 	files, err := filepath.Glob(folder + "*.go")
 	require.NoError(t, err)
 	for _, file := range files {
 		if name := filepath.Base(file); name != "doc.go" && !strings.HasSuffix(name, "_test.go") {
-			require.Regexp(t, `[^\w]`+regexp.QuoteMeta(name), text)
+			require.True(t, slices.ContainsFunc(named, func(pattern string) bool { ok, _ := filepath.Match(pattern, name); return ok }), name)
 		}
 	}
 }

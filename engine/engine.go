@@ -130,13 +130,18 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, root: root, jobs: jobs, auth: auth, warnings: found.Warnings(), settings: s}
-	e.byID = make(map[string]*compile.Job, len(jobs))
+	e := &Engine{cfg: cfg, root: root, auth: auth, warnings: found.Warnings(), settings: s}
+	e.setJobs(jobs)
+	e.redactor = e.newRedactor()
+	return e, nil
+}
+
+// setJobs sets the compiled jobs.
+func (e *Engine) setJobs(jobs []*compile.Job) {
+	e.jobs, e.byID = jobs, make(map[string]*compile.Job, len(jobs))
 	for _, job := range jobs {
 		e.byID[job.ID()] = job
 	}
-	e.redactor = e.newRedactor()
-	return e, nil
 }
 
 // hideSecrets replaces secrets in the text that diagnostics show. The source may be nil.

@@ -77,6 +77,7 @@ var mayImport = map[string][]string{
 		module + "rules", module + "engine", module + "runtime/document/scan", module + "runtime/failure", module + "runtime/saved",
 		module + "runtime/spool", "github.com/klauspost/compress",
 	},
+	"engine/shape":        {module + "rules/value"},
 	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":       {module + "engine", module + "runtime", module + "rules"},
 	"engine/detect":       {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},

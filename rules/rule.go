@@ -93,6 +93,7 @@ const (
 	Remove   Role = "remove"   // removes a member of an item; it has no value
 	For      Role = "for"      // the values of a variable of for, or a condition on them
 	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
+	Probe    Role = "probe"    // a value that somebody wants to see: see [engine.Engine.Evaluate]
 )
 
 // Scope returns the scope of the rule: the names that it may read besides those that
@@ -101,7 +102,7 @@ func (r Role) Scope() Scope {
 	switch r {
 	case Audit:
 		return ScopeAudit
-	case Filter, Set, Remove:
+	case Filter, Set, Remove, Probe:
 		return ScopeItem
 	}
 	return ScopePage

@@ -147,6 +147,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 // Otherwise it audits the list. If the error is not nil, the run fails with it after the page was
 // delivered.
 func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request, failed error) {
+	r.probe(page)
 	failed = r.judge(page)
 	if !page.Dropped {
 		r.watcher.NoticeWritten()

@@ -31,6 +31,7 @@ type Page struct {
 
 	members    []any // keys of the items in the object that holds them; see [document.Reading.Members]
 	checkpoint func() (json.RawMessage, error)
+	probed     *trace.Evaluation
 }
 
 // A Delivery is a page on its way from its list to a sink. It is valid until the receiver returns.
@@ -62,6 +63,9 @@ func (d *Delivery) PassTo(ctx context.Context, sink Sink) error {
 // SetCheckpoint sets the function that Checkpoint calls, or removes it if f is nil. A run sets it
 // while the sink has the page.
 func (p *Page) SetCheckpoint(f func() (json.RawMessage, error)) { p.checkpoint = f }
+
+// Probed returns the value of the probe of the job, or nil if the job has none: see [engine.Engine.Evaluate].
+func (p *Page) Probed() *trace.Evaluation { return p.probed }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,
 // continues from it with the next page ([engine.WithResume]). Save it together with the items of

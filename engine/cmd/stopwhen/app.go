@@ -118,7 +118,7 @@ func (a *app) rootCommand() *cobra.Command {
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
 	for _, command := range []func(*app) *cobra.Command{
-		newRun, newPeek, newExplain, newCheck, newStress, newTest, newRecord, newReplay, newTrace, newDetect, newInit, newSchema, newDemo, newFixtures,
+		newRun, newPeek, newEval, newExplain, newCheck, newStress, newTest, newRecord, newReplay, newTrace, newDetect, newInit, newSchema, newDemo, newFixtures,
 		newHub, newSubmit, newWorker, newCollect, newCancel, newRetry, newDelete, newStatus,
 	} {
 		root.AddCommand(command(a))

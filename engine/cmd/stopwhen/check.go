@@ -48,7 +48,11 @@ func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
 	if n := len(l.Info().Tests); n > 0 {
 		text += fmt.Sprintf("%s; run with stopwhen test\n", value.Counted(n, "test"))
 	}
-	if names := c.missingVariables(l); len(names) > 0 {
+	names, err := c.missingVariables(l)
+	if err != nil {
+		return err
+	}
+	if len(names) > 0 {
 		text += fmt.Sprintf("a run needs --env %s\n", strings.Join(names, ","))
 	}
 	return c.writeText(text)
@@ -56,7 +60,10 @@ func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
 
 // missingVariables returns the names of the environment variables that a run of the
 // configuration needs, and that are not set or not passed to it.
-func (s *source) missingVariables(l *loaded) []string {
-	env := environment{names: s.env, server: l.server}
-	return slices.DeleteFunc(l.Info().Env, func(name string) bool { _, ok := env.lookup(name); return ok })
+func (s *source) missingVariables(l *loaded) ([]string, error) {
+	env, err := s.environment(l.server)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(l.Info().Env, func(name string) bool { _, ok := env.lookup(name); return ok }), nil
 }

@@ -52,7 +52,7 @@ machine, since each token is valid once: --tokens stores them.`,
 		RunE: c.Run,
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.env, "env", nil, "`NAMES` of environment variables that configurations may read")
+	c.envFlags(cmd)
 	c.setFlags(cmd, "a secret input of the runs")
 	f.IntVar(&c.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
 	prefetchFlag(cmd, &c.prefetch)
@@ -148,13 +148,20 @@ func (c *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, err
 				"event", "env_unset")
 		}
 	}
+	env, err := c.environment(nil)
+	if err != nil {
+		return cluster.Options{}, err
+	}
+	for _, text := range env.file {
+		c.redactor.Hide(text)
+	}
 	prefetch, err := parsePrefetch(c.prefetch)
 	if err != nil {
 		return cluster.Options{}, err
 	}
 	o := cluster.Options{
 		Log:    logger,
-		Engine: append((&environment{names: c.env}).options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
+		Engine: append(env.options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
 	}
 	if c.tokens == "" {
 		return o, nil

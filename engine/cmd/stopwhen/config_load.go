@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"os"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -84,33 +82,6 @@ func parseByContent(source *diag.Source) (any, error) {
 		return nil, err
 	}
 	return nil, yamlErr
-}
-
-// environment gives a configuration the environment variables that it may read.
-type environment struct {
-	names  []string // names of variables that may be read
-	server *fixtures.Server
-	read   []string // values that were read
-}
-
-// options returns the options with which every command loads configurations.
-func (e *environment) options() []engine.Option {
-	return []engine.Option{
-		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
-		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(e.lookup),
-	}
-}
-
-func (e *environment) lookup(name string) (string, bool) {
-	if e.server != nil && strings.HasPrefix(name, "FIXTURE_") {
-		return "secret-of-" + name, true
-	}
-	if !slices.Contains(e.names, name) {
-		return "", false
-	}
-	text, ok := os.LookupEnv(name)
-	e.read = append(e.read, text)
-	return text, ok
 }
 
 // keptValues are the values under `keep` that a run saves for the next one, by job and name.

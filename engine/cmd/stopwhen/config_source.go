@@ -24,9 +24,10 @@ type source struct {
 	*app
 	baseURL, dialect, fixture string
 	env, set                  []string
-	setFile                   string
-	jobs                      []string // ids of the jobs that run; all jobs if it is empty
-	maxPages                  int      // 0 means no limit
+	setFile, envFile          string
+	variables                 map[string]string // those of --env-file; nil until it is read
+	jobs                      []string          // ids of the jobs that run; all jobs if it is empty
+	maxPages                  int               // 0 means no limit
 	keepGoing                 bool
 	placeholders              bool // whether environment variables that are not passed have placeholder values
 }
@@ -41,7 +42,7 @@ func (s *source) configFlags(cmd *cobra.Command) {
 
 // fileFlags adds the flags of commands that read a configuration from a file.
 func (s *source) fileFlags(cmd *cobra.Command) {
-	cmd.Flags().StringSliceVar(&s.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
+	s.envFlags(cmd)
 	s.textFlags(cmd)
 }
 
@@ -89,7 +90,7 @@ func (s *source) oneConfig(_ *cobra.Command, args []string) error {
 
 // load compiles the configuration that the arguments name, or that of --fixture.
 func (s *source) load(args []string) (*loaded, error) {
-	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}); err != nil {
+	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}, streamUse{"--env-file", s.envFile}); err != nil {
 		return nil, err
 	}
 	l := &loaded{}
@@ -175,8 +176,11 @@ func (s *source) compile(l *loaded) error {
 }
 
 // build compiles a configuration with the options of the flags, and others.
-func (s *source) build(l *loaded, others ...engine.Option) (err error) {
-	env := environment{names: s.env, server: l.server}
+func (s *source) build(l *loaded, others ...engine.Option) error {
+	env, err := s.environment(l.server)
+	if err != nil {
+		return err
+	}
 	options := append(env.options(),
 		engine.WithDialect(s.dialect), engine.WithBaseURL(s.baseURL), engine.WithMaxPages(s.maxPages))
 	if l.server != nil {

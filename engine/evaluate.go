@@ -1,0 +1,57 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// Evaluate runs the engine up to a page of a job and returns the value that an expression has there. The
+// expression may read all that a stopping rule may read and, if the place has an item, what filter may
+// read of it. The error is [Diagnostics] if the expression has a mistake, and otherwise that of the run;
+// the error of the evaluation itself is in the result.
+func (e *Engine) Evaluate(ctx context.Context, expression string, at trace.Place) (*trace.Evaluation, error) {
+	probed, err := e.withProbe(expression, at)
+	if err != nil {
+		return nil, err
+	}
+	seen := 0
+	for page, err := range probed.Pages(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if page.Job != at.Job {
+			continue
+		}
+		if seen++; seen == at.Page {
+			return page.Probed(), nil
+		}
+	}
+	return nil, &Error{Class: failure.Config, Job: at.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(seen, "page")}
+}
+
+// withProbe returns the engine with a probe in a job.
+func (e *Engine) withProbe(expression string, at trace.Place) (*Engine, error) {
+	lowered, _ := e.cfg.Lower()
+	for _, set := range lowered.Jobs {
+		if set.Job.ID == at.Job {
+			set.Rules = append(set.Rules, rules.Rule{
+				ID: string(rules.Probe), Role: rules.Probe, Source: expression, Origin: rules.Origin{Path: "the expression"},
+			})
+		}
+	}
+	jobs, found := compile.Rulesets(e.cfg, lowered, e.settings.language)
+	if found.Err() != nil {
+		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
+	}
+	changed := e.With(WithJobs(at.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(func(JobResult) bool { return true }))
+	changed.setJobs(jobs)
+	if job := changed.byID[at.Job]; job != nil {
+		job.Probe.Item = at.Item
+	}
+	return changed, nil
+}

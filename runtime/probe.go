@@ -1,0 +1,56 @@
+package runtime
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// probe evaluates the probe of the job, if it has one, as the stopping rules are evaluated: before the
+// variables change.
+func (r *listRun) probe(page *Page) {
+	p := r.job.Probe
+	if p == nil {
+		return
+	}
+	c, result := r.context(), &trace.Evaluation{}
+	page.probed = result
+	defer func() { c.Item, c.Key = nil, nil }()
+	switch {
+	case p.Item > 0:
+		result.Err = r.probeItem(page, p.Item)
+	case slices.ContainsFunc(p.Reads, func(read language.Read) bool { return read.Is("item") || read.Is("key") }):
+		result.Err = trace.ErrNoItem
+	}
+	if result.Err != nil {
+		return
+	}
+	r.current.notes = nil
+	v, err := p.Eval(&r.tools.machine, c)
+	if err != nil {
+		result.Err = errors.New(r.Redactor.String(err.Error()))
+	}
+	result.Value = language.Kept(v)
+	result.Because, result.Missing, result.Notes = r.Redactor.String(p.Because(c)), p.Missing(c), r.current.notes
+}
+
+// probeItem puts an item of the page into the context.
+func (r *listRun) probeItem(page *Page, number int) error {
+	n := 0
+	for raw := range page.Items.All() {
+		if n++; n < number {
+			continue
+		}
+		c := r.context()
+		if page.members != nil {
+			c.Key = page.members[n-1]
+		}
+		return value.Unmarshal(bytes.TrimSpace(raw), &c.Item)
+	}
+	return fmt.Errorf("page %d has %s", page.Page, value.Counted(n, "item"))
+}
