@@ -61,6 +61,7 @@ import (
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 //	func (*Page) Marks() []document.Mark
+//	func (*Page) Probed() *trace.Evaluation
 //	func (*Page) SetCheckpoint(f func() (json.RawMessage, error))
 type Page = runtime.Page
 
