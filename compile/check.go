@@ -347,7 +347,7 @@ func (j *Job) Unreached() map[*Trigger]string {
 	why, best := map[*Trigger]string{}, map[string]*Trigger{}
 	bounds := map[*Trigger]language.Bound{}
 	for _, s := range j.Stops {
-		if why[s] = j.WhyNever(s); why[s] != "" {
+		if why[s] = j.WhyNever(s); why[s] != "" || s.Rule.Outcome == rules.Split { // the smallest windows are not split
 			continue
 		}
 		b, ok := j.Prover().Bound(s.Expression)

@@ -130,6 +130,9 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead or hints.next != nil and not hints.nextRead` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
+// decides completes "unless the configuration …".
+const decides = "reads the sign or has ended the list by a stopping rule of its own"
+
 // auditTable is the table of audit rules. They are evaluated on the last page of a
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
@@ -146,7 +149,8 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Needs: OfTotal,
-		Proof: `list.counted and not (hints.totalRead or hints.totalIsRough or list.chosen)`},
+		Proof:  `list.counted and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
+		Unless: "unless responses decide about the next request, it is an estimate, or the configuration " + decides},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
@@ -158,11 +162,13 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Needs: OfMore, Proof: `not (hints.moreRead or list.chosen)`},
+	{ID: "audit.more", Auditing: Auditing{Needs: OfMore, Proof: `not (hints.moreRead or list.chosen)`,
+		Unless: "unless the configuration " + decides},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Auditing: Auditing{Needs: OfNext, Proof: `not (hints.nextRead or list.chosen)`},
+	{ID: "audit.token", Auditing: Auditing{Needs: OfNext, Proof: `not (hints.nextRead or list.chosen)`,
+		Unless: "unless the configuration " + decides},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -215,7 +221,8 @@ var auditTable = audits([]Rule{
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: unreadSigns},
+	{ID: "audit.missing", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: unreadSigns,
+		Unless: "unless nothing else shows that there are more items"},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
@@ -233,7 +240,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `not list.errorMild`},
+	{ID: "audit.errorBody", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: `not list.errorMild`,
+		Unless: "unless it may mean that a partition has no items"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +

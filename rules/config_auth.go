@@ -240,9 +240,9 @@ func (a *Auth) Summary() string {
 	case AuthQuery:
 		return "a fixed key, in the parameter " + a.Values["name"]
 	case AuthOAuth2:
-		return fmt.Sprintf("a token of grant %s from %s; %s", a.Values["grant"], a.tokenPlace(), a.renewed("the token"))
+		return fmt.Sprintf("a token from %s (grant %s), %s", a.tokenPlace(), a.Values["grant"], a.renewed())
 	case AuthLogin:
-		return fmt.Sprintf("what the response of %s %s gives; %s", a.Login.Method, a.Login.label(), a.renewed("the login"))
+		return fmt.Sprintf("the values that the response of %s %s gives, %s", a.Login.Method, a.Login.label(), a.renewed())
 	case AuthSign:
 		return "a signature of each request, computed when it is sent"
 	case AuthAWS4:
@@ -267,10 +267,10 @@ func (a *Auth) tokenPlace() string {
 	return u.String()
 }
 
-func (a *Auth) renewed(what string) string {
+func (a *Auth) renewed() string {
 	when := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
 		when = fmt.Sprintf("%s before it ends, and ", value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("all jobs share it, and %s is renewed %sonce when the API refuses it (status 401)", what, when)
+	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", when)
 }

@@ -53,7 +53,7 @@ var paginationFields = []Field{
 			{Name: "params", Kind: Any, Doc: "names, each with an expression, or one expression for an object; nil leaves a parameter out"},
 			{Name: "headers", Kind: Any, Doc: "names, each with an expression, or one expression for an object; nil leaves a header out"},
 			{Name: "body", Kind: Any, Doc: "paths in the JSON body, each with an expression, or one expression for an object"},
-			{Name: "after", Kind: Wait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil is no wait. " +
+			{Name: "after", Kind: Wait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil means no wait. " +
 				"A request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule"},
 			{Name: "includeParams", Kind: Flag, Doc: "also send the job's parameters; default: false with url, otherwise true"},
 			{Name: "applyToFirst", Kind: Flag, Default: false, Doc: "apply it to the first request, too"},

@@ -120,6 +120,9 @@ func (g Guard) stopRule() StopRule {
 	return t
 }
 
+// UnlessPolled ends the clause of a guard that does not hold for polls.
+const UnlessPolled = ", unless the request is a poll"
+
 // polling returns the guard for a job whose next request waits.
 func (g Guard) polling() Guard {
 	if !g.ExceptPolled {
@@ -129,7 +132,7 @@ func (g Guard) polling() Guard {
 	if g.Keboola != "" {
 		g.Keboola += " and not polled"
 	}
-	g.Clause += ", unless the request is a poll"
+	g.Clause += UnlessPolled
 	return g
 }
 

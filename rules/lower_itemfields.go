@@ -65,7 +65,7 @@ func (l *lowerer) shape(set *Ruleset) {
 			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
 		}
 		if f.Source == "" {
-			rule.Role, rule.Source, rule.Clause = Remove, "nil", "is removed"
+			rule.Role, rule.Source, rule.Clause = Remove, "nil", "the member is removed"
 		}
 		set.Rules = append(set.Rules, rule)
 	}

@@ -58,6 +58,7 @@ type Auditing struct {
 	Needs  Signs     // signs without which the rule is not met; if it is 0, the rule may be met in any list
 	Also   []Outcome // outcomes after which the rule is evaluated, besides Complete
 	Proof  string    // an expression; if it is true, the finding is evidence, otherwise a hint
+	Unless string    // the opposite of Proof in words, which follow the clause: "unless …"
 	Splits bool      // only jobs whose windows may be split have the rule
 }
 

@@ -102,7 +102,7 @@ func (j explainer) limits() []LimitedByRules {
 		var least *LimitedByRules
 		for _, s := range j.Stops {
 			b, ok := j.Prover().Bound(s.Expression)
-			if ok && b.Of == kind && never[s] == "" && (least == nil || b.At < least.At) {
+			if ok && b.Of == kind && never[s] == "" && s.Rule.Outcome != rules.Split && (least == nil || b.At < least.At) {
 				least = &LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
 			}
 		}

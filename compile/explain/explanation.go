@@ -131,6 +131,8 @@ type ItemsExplanation struct {
 	From  rules.Origin `json:"origin" doc:"who says so"`
 	Files []string     `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool         `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
+
+	tree bool // the job is a parent or a child
 }
 
 // RuleExplanation describes one rule.

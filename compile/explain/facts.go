@@ -2,7 +2,9 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -50,6 +52,8 @@ func refused(outcome rules.Outcome) string {
 type NeedExplanation struct {
 	Path string `json:"path" doc:"path in an item; empty: the item itself"`
 	Rule string `json:"rule" doc:"id of the rule that fails the run if an item lacks it"`
+
+	where string // ends the sentence: on which pages it matters
 }
 
 // needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
@@ -58,8 +62,14 @@ func (j explainer) needs() (all []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.ItemKeys() {
 			need := NeedExplanation{Path: rules.PathOf(keys...), Rule: e.Rule.ID}
-			if !slices.ContainsFunc(all, func(had NeedExplanation) bool { return had.Path == need.Path }) {
+			if e.Rule.Role == rules.Next {
+				need.where = ", on any page but the last"
+			}
+			had := slices.IndexFunc(all, func(had NeedExplanation) bool { return had.Path == need.Path })
+			if had < 0 {
 				all = append(all, need)
+			} else if need.where == "" {
+				all[had].where = ""
 			}
 		}
 	}
@@ -68,11 +78,10 @@ func (j explainer) needs() (all []NeedExplanation) {
 
 // String says when the run fails.
 func (n NeedExplanation) String() string {
-	what := "an item has no " + n.Path
 	if n.Path == "" {
-		what = "an item is null"
+		return "an item is neither a number nor a text" + n.where
 	}
-	return what + ", or another value there than a number or a text"
+	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor a text%[2]s", n.Path, n.where)
 }
 
 // A TermExplanation says what a name or a function in the expressions means.
@@ -84,48 +93,68 @@ type TermExplanation struct {
 // names are the fields of the page context that are explained where a rule reads them.
 var explainedNames = []string{"page", "samePage", "emptyWindow", "polled"}
 
-// terms returns the functions and the less obvious names in the rules, in the order of their tables.
-func (e *Explanation) terms() (all []TermExplanation) {
-	calls, reads := map[string]bool{}, map[string]bool{}
-	see := func(list []RuleExplanation) {
-		for _, r := range list {
-			for _, name := range r.calls {
-				calls[name] = true
-			}
-			for _, name := range r.Reads {
-				reads[name] = true
-			}
+// usedNames are the functions and names that expressions use.
+type usedNames struct{ calls, reads map[string]bool }
+
+// add adds those of the expressions of rules.
+func (u *usedNames) add(list []RuleExplanation) {
+	if u.calls == nil {
+		u.calls, u.reads = map[string]bool{}, map[string]bool{}
+	}
+	for _, r := range list {
+		for _, name := range r.calls {
+			u.calls[name] = true
+		}
+		for _, name := range r.Reads {
+			u.reads[name] = true
 		}
 	}
-	see(e.Auth.rules())
-	for i := range e.Jobs {
-		x := &e.Jobs[i]
-		see(slices.Concat(x.variables(), x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep))
-	}
+}
+
+// join adds others.
+func (u *usedNames) join(other usedNames) {
+	u.add(nil)
+	maps.Copy(u.calls, other.calls)
+	maps.Copy(u.reads, other.reads)
+}
+
+// terms returns the functions and the less obvious names, in the order of their tables.
+func (u usedNames) terms() (all []TermExplanation) {
 	for _, f := range language.Builtin().Functions() {
-		if calls[f.Name] {
+		if u.calls[f.Name] {
 			all = append(all, TermExplanation{Name: f.Signature, Says: f.Doc})
 		}
 	}
 	for _, f := range rules.ContextFields() {
-		if reads[f.Name] && slices.Contains(explainedNames, f.Name) {
+		if u.reads[f.Name] && slices.Contains(explainedNames, f.Name) {
 			all = append(all, TermExplanation{Name: f.Name, Says: f.Doc})
 		}
 	}
 	return all
 }
 
+// terms returns the functions and the less obvious names in all rules.
+func (e *Explanation) terms() []TermExplanation {
+	var used usedNames
+	used.add(e.Auth.rules())
+	for i := range e.Jobs {
+		x := &e.Jobs[i]
+		used.add(slices.Concat(x.variables(), x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep))
+	}
+	return used.terms()
+}
+
 // explainOrigins says what becomes of links and redirects to other origins.
 func explainOrigins(cfg *rules.Config) string {
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
-		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and secrets."
+		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets."
 	case len(cfg.AllowedOrigins) > 0:
-		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and secrets (api.allowedOrigins). "+
+		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets (api.allowedOrigins). "+
 			"One to another origin, unless it is that of api.baseUrl, fails the run (%s).", value.OrList(cfg.AllowedOrigins), statusPolicy)
 	}
 	return fmt.Sprintf("A link or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
-		"fails the run (%s); api.allowedOrigins allows one.", statusPolicy)
+		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)
 }
 
 // RetryWaits are the waits before retries.
@@ -143,29 +172,44 @@ func (r RetryExplanation) String() string {
 			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed())
 	}
 	which := "A request without a response"
-	list := func(statuses []int) string {
-		return value.OrList(strings.Fields(strings.Trim(fmt.Sprint(statuses), "[]")))
-	}
 	if len(r.Statuses) > 0 {
-		which += ", or with status " + list(r.Statuses) + ","
+		which += ", with status " + statusesInWords(r.Statuses) + ","
 	}
 	if len(r.Limited) > 0 {
-		which = strings.TrimSuffix(which, ",") + ", or with status " + list(r.Limited) + " that says that a rate limit is exceeded,"
+		which = strings.TrimSuffix(which, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
-	text := fmt.Sprintf("%s is retried, at most %s, or fewer if very many requests of the run fail; after that the run fails (%s). "+
-		"An empty body or an HTML page in the place of a page is retried, too, once or twice. ",
-		which, value.Counted(r.Max, "time"), statusTransient)
-	return text + r.waits() + fmt.Sprintf("Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d if it is below 400)%s.",
-		statusAPI, failure.Response.ExitStatus(), r.renewed())
+	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). "+
+		"An empty body, or an HTML page in the place of data, is retried once or twice. %s"+
+		"Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d below 400)%s.",
+		which, value.Counted(r.Max, "time"), statusTransient,
+		r.waits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+}
+
+// statusesInWords lists statuses: "429, 500 or 520 to 524".
+func statusesInWords(list []int) string {
+	var ranges []string
+	for i := 0; i < len(list); {
+		end := i
+		for end+1 < len(list) && list[end+1] == list[end]+1 {
+			end++
+		}
+		if end-i >= 2 {
+			ranges = append(ranges, fmt.Sprintf("%d to %d", list[i], list[end]))
+		} else {
+			ranges = append(ranges, value.Map(list[i:end+1], strconv.Itoa)...)
+		}
+		i = end + 1
+	}
+	return value.OrList(ranges)
 }
 
 // waits says how long a run waits before retries.
 func (r RetryExplanation) waits() string {
 	if r.wait.First == 0 {
-		return fmt.Sprintf("The header %s says when. ", r.Header)
+		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
 	}
-	return fmt.Sprintf("The header %s says when; if that is later than in %s, the run fails at once. Without the header, "+
-		"the wait is a random time of up to %s, which doubles with each retry to at most %s. ",
+	return fmt.Sprintf("The header %s gives the wait (more than %s: the run fails at once). Without it, the wait is random: "+
+		"up to %s before the first retry, up to twice as long before each further one, and at most %s. ",
 		r.Header, inWords(r.wait.Asked), inWords(r.wait.First), inWords(r.wait.Longest))
 }
 
@@ -196,6 +240,7 @@ func (j explainer) files(x *ItemsExplanation, names map[string]string) {
 	for job := j.Job; job != nil; job = job.Parent {
 		x.Added = x.Added || len(job.Keeps) > 0
 	}
+	x.tree = j.Parent != nil || len(j.Children) > 0
 }
 
 // fileNames returns the names of the files of all types of items.
@@ -215,27 +260,32 @@ func fileNames(cfg *rules.Config) map[string]string {
 
 // written says where the items go, and in which form.
 func (x *JobExplanation) written() string {
-	files := value.Map(x.Items.Files, func(name string) string { return name + ".ndjson" })
-	if len(files) == 0 {
+	if len(x.Items.Files) == 0 {
 		return "nowhere: they are for other jobs only (emit)"
 	}
-	form, then := "as the API sent them", "is replaced when the run has ended well"
+	form := "as the API sent them"
 	switch {
 	case len(x.Shape) > 0:
 		form = "after " + strings.Join(shapes(x.Shape), " and ")
 	case x.Items.Format != "" && x.Items.Format != rules.NDJSON:
 		form = "as JSON"
 	}
-	if len(files) > 1 {
-		then = "are replaced when the run has ended well"
+	names := strings.Join(value.Map(x.Items.Files, func(name string) string { return name + ".ndjson" }), " and ")
+	file, stays, partial := "the file is replaced", "it stays as it is", names+".partial"
+	if len(x.Items.Files) > 1 {
+		file, stays, partial = "the files are replaced", "they stay as they are", "NAME.ndjson.partial"
 	}
+	replaced := fmt.Sprintf("If the list ends without an error, %s; otherwise ", file)
 	if x.Items.Added {
-		then = "to which the rows are added (keep)"
-	} else {
-		then = "which " + then
+		lists := "the list is complete"
+		if x.Items.tree {
+			lists = "all lists of the tree are complete"
+		}
+		replaced = fmt.Sprintf("Without kept values, %s if the list ends without an error; with them, the rows are added (keep) "+
+			"if %s. Otherwise ", file, lists)
 	}
-	return fmt.Sprintf("to standard output, one per line, %s; with --out to %s (--format gives another ending), %s",
-		form, strings.Join(files, " and "), then)
+	return fmt.Sprintf("one per line, %s, to standard output or, with --out, to %s (--format changes this). %s%s, and the new rows are in %s.",
+		form, names, replaced, stays, partial)
 }
 
 // shapes returns the keys of a job whose rules change its items.
@@ -262,7 +312,7 @@ func (j explainer) keepInWords() string {
 	case len(j.For) > 0:
 		when = "all partitions are complete"
 	}
-	says := []string{fmt.Sprintf("Saved in the file of --kept or --state when %s.", when)}
+	says := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", when)}
 	if len(j.For) > 0 {
 		says = append(says, "Each partition gives its own value, and the greatest is saved.")
 	}
@@ -273,8 +323,8 @@ func (j explainer) keepInWords() string {
 		}
 	}
 	if ofAll != nil {
-		says = append(says, fmt.Sprintf("In %s, items are those of all pages, and kept.%s is the value so far.",
+		says = append(says, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
 			strings.Join(ofAll, ", "), ofAll[0]))
 	}
-	return strings.Join(append(says, "A missing value leaves that of the run before."), " ")
+	return strings.Join(append(says, "If a value is missing, that of the run before stays."), " ")
 }

@@ -178,7 +178,7 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 		for i, job := range jobs {
 			one := x.Jobs[i]
 			require.Equal(t, job.Spec().Emits, one.Items.Files != nil, c.Name)
-			require.Equal(t, job.Spec().Emits, strings.Contains(one.written(), "--out to "), c.Name)
+			require.Equal(t, job.Spec().Emits, strings.Contains(one.written(), "with --out, to "), c.Name)
 			require.Contains(t, text, strings.Join(strings.Fields(one.written()), " "), c.Name)
 			for _, e := range job.Next {
 				for _, keys := range e.ItemKeys() {

@@ -85,8 +85,14 @@ func (x *JobExplanation) rules(j explainer) {
 	}
 	for i, s := range j.Audit() {
 		x.Audit[i].Never = j.WhyNever(s)
+		if len(j.Keeps) == 0 && strings.Contains(s.Rule.Source, "list.keptUnread") {
+			x.Audit[i].Never = "no value is kept (keep)"
+		}
 	}
 }
+
+// leftOut is said of the parameter with the page size if there is none.
+const leftOut = "left out, since no page size is set"
 
 // limitInWords says what a parameter with the page size holds.
 func (j explainer) limitInWords() string {
@@ -94,7 +100,7 @@ func (j explainer) limitInWords() string {
 		return "as the job computes it"
 	}
 	if j.Set.Limit == nil {
-		return "left out, since no page size is set"
+		return leftOut
 	}
 	return value.Preview(j.Set.Limit)
 }

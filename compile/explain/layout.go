@@ -68,9 +68,15 @@ func (l *layout) row(name, text string) {
 }
 
 // definition writes a rule: its id, next to it its source, and below the source further texts,
-// unless they are empty.
+// unless they are empty. The first of them follows the source if both fit on a line.
 func (l *layout) definition(id, source string, texts ...string) {
 	column := sourceColumn
+	if len(texts) > 0 && source != "" && texts[0] != "" {
+		line := source + "   " + texts[0]
+		if room := l.width - max(column, sectionIndent+utf8.RuneCountInString(id)+2); utf8.RuneCountInString(line) <= room {
+			source, texts = line, texts[1:]
+		}
+	}
 	if l.width < twoColumns {
 		l.line(sectionIndent, id)
 		l.paragraph(narrowColumn, source)

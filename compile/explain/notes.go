@@ -207,9 +207,9 @@ func (n *notes) byDefault(x *JobExplanation) {
 			audits[does] = append(audits[does], r.ID)
 		}
 	}
-	for _, does := range []string{auditFails, auditDoubts, auditWarns} {
+	for _, does := range []string{auditFails, auditWarns} {
 		if ids := audits[does]; ids != nil {
-			n.last(outer, fmt.Sprintf("by default the audit at the end of a complete list %s if it finds %s", does, strings.Join(ids, ", ")))
+			n.last(outer, fmt.Sprintf("by default the audit at the end of a list %s if it finds %s", does, strings.Join(ids, ", ")))
 		}
 	}
 }

@@ -58,19 +58,19 @@ func (j explainer) partitions() *PartitionsExplanation {
 func (j explainer) facts(x *PartitionsExplanation) []string {
 	var says []string
 	if x.Reads != nil {
-		says = append(says, fmt.Sprintf("Read of each item of %s, as the API sent it: %s.", x.Parent, strings.Join(x.Reads, ", ")))
+		says = append(says, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", strings.Join(x.Reads, ", "), x.Parent))
 	}
 	for i := range j.For {
 		if w := j.For[i].Window; w != nil {
 			says = append(says, windowFacts(j.For[i].Name, w)...)
 		}
 	}
-	says = append(says, fmt.Sprintf("At the same time, with --jobs, may run: %s.", x.Together))
+	says = append(says, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
 	if x.OnError == rules.PartitionSkip {
-		return append(says, fmt.Sprintf("One that fails is counted and named, and the run goes on (onPartitionError); "+
+		return append(says, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s).", refused(rules.Partial)))
 	}
-	return append(says, "One that fails ends the run, with its exit status (onPartitionError).")
+	return append(says, "If one fails, the run fails with its exit status (onPartitionError).")
 }
 
 // windowFacts says what holds of the windows of a variable.
@@ -82,6 +82,9 @@ func windowFacts(name string, w *rules.Window) []string {
 			"items of this overlap come twice. The last window may be shorter.", name, w.Overlap)
 	case w.Step != (rules.Span{}):
 		says[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
+	}
+	if w.Step != (rules.Span{}) && w.Step.Number == nil {
+		says[0] += " Both are sent as 2026-01-31T00:00:00Z unless an expression formats them."
 	}
 	if w.Splits {
 		says = append(says, "The pages of a window that is read in halves are not written: its halves have the same items. "+
@@ -108,9 +111,19 @@ func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 	case s.Values != nil:
 		v.Says = "value of " + j.redact(s.Values.Rule.Source)
 	default:
-		v.Says = fmt.Sprintf("of %d values", len(s.Constants))
+		v.Says = j.redact(constantsInWords(s.Name, s.Constants))
 	}
 	return v
+}
+
+// constantsInWords says what the values of a variable are: `of the 3 values of team: "a", "b", "c"`.
+func constantsInWords(name string, values []any) string {
+	const most = 5
+	shown := value.Map(values[:min(len(values), most)], plainJSON)
+	if len(values) > most {
+		shown = append(shown, "…")
+	}
+	return fmt.Sprintf("of %s of %s: %s", value.Counted(len(values), "value"), name, strings.Join(shown, ", "))
 }
 
 func (j explainer) windowInWords(s *compile.ForVariable) string {

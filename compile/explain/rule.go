@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
@@ -52,6 +53,14 @@ func (x *JobExplanation) stops(group string) []RuleExplanation {
 	return slices.DeleteFunc(x.ending(), func(r RuleExplanation) bool { return r.group() != group })
 }
 
+// normal returns the rules after which the list is complete, without the end for lack of an address if
+// a rule says the same.
+func (x *JobExplanation) normal() []RuleExplanation {
+	return slices.DeleteFunc(x.stops(groupNormal), func(r RuleExplanation) bool {
+		return r.ID == compile.ReasonNextRequest && x.endsWithoutAddress()
+	})
+}
+
 // variables returns the rules of the variables of for.
 func (x *JobExplanation) variables() []RuleExplanation {
 	var all []RuleExplanation
@@ -94,18 +103,18 @@ func (r RuleExplanation) sentence() string {
 // of a section have in common.
 func (r RuleExplanation) underHeading() string {
 	switch role := r.rule.Role; {
-	case r.group() == groupSafety && r.Outcome == rules.Failed:
-		return fmt.Sprintf("fails (exit status %d) when %s", r.Status, r.Says)
-	case r.group() == groupSafety && r.Outcome == rules.Guarded:
-		return fmt.Sprintf("ends the list (guarded; %s) when %s", refused(r.Outcome), r.Says)
 	case r.group() == groupSafety:
-		return fmt.Sprintf("ends the list (%s) when %s", r.Outcome, r.Says)
+		return fmt.Sprintf("%s when %s", r.effect(), r.Says)
+	case role == rules.OnError && r.Says == r.Source:
+		return r.action()
 	case role == rules.OnError:
 		return fmt.Sprintf("if %s, %s", r.Says, r.action())
 	case role == rules.Init, role == rules.Next:
 		return r.atItsTime()
 	case role.Builds() && !r.bound:
 		return r.sent()
+	case r.group() == groupSplit && r.Says == r.Source:
+		return "the window is read in halves"
 	case role == rules.Stop, role == roleNoNext:
 		if r.Says == r.Source {
 			return ""
@@ -113,6 +122,17 @@ func (r RuleExplanation) underHeading() string {
 		return r.Says
 	}
 	return r.sentence()
+}
+
+// effect says what a guard does.
+func (r RuleExplanation) effect() string {
+	switch r.Outcome {
+	case rules.Failed:
+		return fmt.Sprintf("fails the run (exit status %d)", r.Status)
+	case rules.Guarded:
+		return fmt.Sprintf("ends the list (guarded; %s)", refused(r.Outcome))
+	}
+	return fmt.Sprintf("ends the list (%s)", r.Outcome)
 }
 
 // moments say when the rules of a role are evaluated.
@@ -204,12 +224,12 @@ func (r RuleExplanation) sends() string {
 func (r RuleExplanation) action() string {
 	switch r.Do {
 	case string(rules.ErrorStop):
-		return fmt.Sprintf("the list ends: %s", r.Outcome)
+		return fmt.Sprintf("the list ends (%s)", r.Outcome)
 	case string(rules.ErrorRetry):
 		return "the request is retried, as after a transient error"
 	case string(rules.ErrorRestart):
 		return fmt.Sprintf("the list starts again from the first request, at most %d times, and then the run fails "+
-			"(exit status %d); items are written again", r.MaxRestarts, r.Status)
+			"(exit status %d); items that were written come again", r.MaxRestarts, r.Status)
 	case string(rules.ErrorFail):
 		return fmt.Sprintf("the run fails (exit status %d)", r.Status)
 	}

@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -62,10 +63,16 @@ func (x *JobExplanation) ends() map[string][]string {
 	}
 	for _, r := range x.Stops {
 		if r.group() == groupSafety && r.Outcome == rules.Complete {
-			add(groupNormal, r.Says)
+			add(groupNormal, repeats(r))
 		}
 	}
 	return out
+}
+
+// repeats returns the clause of a guard that ends lists, without its exceptions, which follow under "safety".
+func repeats(r RuleExplanation) string {
+	clause, _, _ := strings.Cut(r.Says, ", unless ")
+	return strings.TrimSuffix(clause, " (the duplicate is not written)")
 }
 
 // endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
@@ -88,7 +95,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		case p.FirstOnly, e.IsName("limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
 		case p.rule.Target != "" && j.later(x, p, e) == "nil": // omitted
 		case p.rule.Role == rules.After:
-			wait = "after a wait of " + p.Source + ", "
+			wait = fmt.Sprintf("after a wait of %s, ", waitInWords(p.Source))
 		case p.rule.Role.Addresses():
 			steps = append(steps, "requests "+j.later(x, p, e))
 		case p.First && step == 1:
@@ -112,6 +119,14 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		text += ", without the job's own params"
 	}
 	return text
+}
+
+// waitInWords says how long a wait is if the expression is a number or a duration.
+func waitInWords(source string) string {
+	if n, err := strconv.Atoi(source); err == nil {
+		return value.Counted(n, "second")
+	}
+	return strings.Trim(source, "\"'")
 }
 
 // partName is the name of a part of a request: "offset", "url".

@@ -2,9 +2,11 @@ package explain
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -12,7 +14,7 @@ import (
 // TextOptions say how [Explanation.Text] writes an explanation.
 type TextOptions struct {
 	Width int  // columns of a line, from 40 to 120; 0 is 100
-	Full  bool // repeat for every job what several jobs have in common, and print all messages
+	Full  bool // print every rule of every job with all that it reads and its message
 }
 
 // String returns the explanation for people, as [Explanation.Text] does without options.
@@ -23,7 +25,7 @@ func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{layout: newLayout(o.Width), full: o.Full, explanation: e}
 	t.warnings()
 	if x := e.Auth; x != nil {
-		t.paragraph(0, fmt.Sprintf("credentials: type %s, %s", x.Type, x.Says))
+		t.paragraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
 		t.rules(x.Rules)
 		t.blank()
 	}
@@ -39,15 +41,17 @@ func (e *Explanation) Text(o TextOptions) string {
 		}
 		t.job(&e.Jobs[i], titles)
 	}
-	for _, text := range shared {
-		t.blank()
-		t.paragraph(0, titles[text])
+	for i, text := range shared {
+		if i == 0 || titles[text] != titles[shared[i-1]] {
+			t.blank()
+			t.paragraph(0, titles[text])
+		}
 		t.WriteString(text)
 	}
-	if e.Terms != nil {
+	if terms := t.shown.terms(); terms != nil {
 		t.blank()
 		t.paragraph(0, "in the expressions")
-		for _, term := range e.Terms {
+		for _, term := range terms {
 			t.definition(term.Name, term.Says)
 		}
 	}
@@ -59,6 +63,7 @@ type textWriter struct {
 	layout
 	full        bool
 	explanation *Explanation
+	shown       usedNames // names in the expressions that are written
 }
 
 func (t *textWriter) warnings() {
@@ -92,7 +97,11 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 	var found sharing[string]
 	titles = map[string]string{}
 	for i := range t.explanation.Jobs {
-		found.add(t.common(&t.explanation.Jobs[i]), i)
+		for _, text := range t.common(&t.explanation.Jobs[i]) {
+			if text != "" {
+				found.add(text, i)
+			}
+		}
 	}
 	for _, text := range found.things {
 		switch jobs := found.jobs[text]; {
@@ -105,6 +114,7 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 		}
 		texts = append(texts, text)
 	}
+	slices.SortStableFunc(texts, func(a, b string) int { return strings.Compare(titles[a], titles[b]) })
 	return texts, titles
 }
 
@@ -128,20 +138,14 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 		base = "the job's endpoint, without its params, with"
 	}
 	t.section("next request: "+base, x.Next)
-	t.section("computed before the first request"+x.ofPartition(), x.Computed)
-	t.section("state: the values before the page give those after it, which the next request reads", x.State)
+	t.section("computed "+x.beforeRequests(), x.Computed)
+	t.section("state: each variable before the first request and after each page", x.State)
 	t.section("each item, after the rules have seen the page", x.Shape)
 	t.section("for the next run", x.Keep)
 	if x.Keeps != "" {
 		t.paragraph(4, x.Keeps)
 	}
-	common := t.common(x)
-	if title := shared[common]; title == "" {
-		t.WriteString(common)
-	} else {
-		t.blank()
-		t.paragraph(2, fmt.Sprintf("safety, error responses and audit: see %q below", title))
-	}
+	t.commonOf(x, shared)
 	if len(x.Functions) > 0 {
 		t.heading("functions of this program")
 		for _, f := range x.Functions {
@@ -150,12 +154,31 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	}
 }
 
-// ofPartition completes "before the first request".
-func (x *JobExplanation) ofPartition() string {
-	if x.Partitions == nil {
-		return ", once"
+// commonOf writes the common sections that only this job has, and says where the others are.
+func (t *textWriter) commonOf(x *JobExplanation, shared map[string]string) {
+	below := map[string][]string{}
+	for i, text := range t.common(x) {
+		if title := shared[text]; title == "" {
+			t.WriteString(text)
+		} else {
+			below[title] = append(below[title], commonNames[i])
+		}
 	}
-	return " of each partition"
+	var where []string
+	for _, title := range slices.Sorted(maps.Keys(below)) {
+		where = append(where, fmt.Sprintf("%s: see %q below", strings.Join(below[title], ", "), title))
+	}
+	if where != nil {
+		t.heading(strings.Join(where, "; "))
+	}
+}
+
+// beforeRequests says when the values of the requests are computed.
+func (x *JobExplanation) beforeRequests() string {
+	if x.Partitions == nil {
+		return "once, before the first request"
+	}
+	return "before the first request of each partition"
 }
 
 // overview writes requests, items, page size and bounds, one row each.
@@ -169,7 +192,6 @@ func (t *textWriter) overview(x *JobExplanation) {
 	if x.Limit != nil {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
-	t.row("bounds", x.Bounds.Says)
 	if x.Partitions != nil {
 		t.row("partitions", x.Partitions.Bounds)
 	}
@@ -226,7 +248,7 @@ func (t *textWriter) ends(x *JobExplanation) {
 	if t.explanation.Dialect != rules.Keboola {
 		well += ", if the audit finds no evidence"
 	}
-	t.section(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.stops(groupNormal))
+	t.section(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
 	t.section(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, refused(rules.Limited)), x.stops(groupCutOff))
 	t.section(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
 	if len(x.Needs) > 0 && len(x.stops(groupError)) == 0 {
@@ -238,83 +260,13 @@ func (t *textWriter) ends(x *JobExplanation) {
 	if len(x.Stops) > 1 {
 		var reasons []string
 		for _, r := range x.ending() {
-			if r.Never == "" {
+			if r.Never == "" && (r.ID != compile.ReasonNextRequest || !x.endsWithoutAddress()) {
 				reasons = append(reasons, r.ID)
 			}
 		}
 		t.blank()
-		t.paragraph(2, "All rules are evaluated after each page. If several are true, the reason is the first of "+
+		t.paragraph(2, "If several rules are true after a page, the reason is the first of these: "+
 			strings.Join(reasons, ", ")+".")
-	}
-}
-
-// common returns the sections of a job that jobs often have in common: guards, error responses,
-// the audit, and the rules that are not in effect.
-func (t *textWriter) common(x *JobExplanation) string {
-	w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
-	w.section("safety", x.stops(groupSafety))
-	w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", x.OnError)
-	other := "on an error"
-	if len(x.OnError) > 0 {
-		other = "on any other error"
-	}
-	w.heading(other)
-	w.paragraph(4, t.explanation.Retries.String())
-	w.paragraph(4, fmt.Sprintf("An expression that fails, or a response that cannot be read, fails the run (%s); so does a response "+
-		"beyond a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
-	if t.explanation.Origins != "" {
-		w.paragraph(4, t.explanation.Origins)
-	}
-	var never []string
-	audits := map[string][]string{}
-	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
-		switch {
-		case r.Never != "":
-			never = append(never, r.ID+": "+r.Never)
-		case r.rule.Role == rules.Audit:
-			does := t.explanation.afterAudit(r)
-			audits[does] = append(audits[does], fmt.Sprintf("%s (%s)", r.Says, r.ID))
-		}
-	}
-	for _, u := range x.Unused {
-		never = append(never, fmt.Sprintf("%s: %s%s", u.ID, u.Why, origin(u.Origin)))
-	}
-	for _, does := range []string{auditFails, auditDoubts, auditWarns} {
-		w.list("at the end of a complete list, "+does+" if", strings.Join(audits[does], "; "))
-	}
-	w.list("not in effect", never...)
-	return w.String()
-}
-
-// A rule of the audit does one of these.
-const (
-	auditWarns = "warns (outcome and exit status unchanged)"
-)
-
-var (
-	auditFails  = fmt.Sprintf("fails the run (%s)", statusSuspect)
-	auditDoubts = auditFails + ", or warns where a rule reads the sign,"
-)
-
-// afterAudit says what a rule of the audit does if it is true.
-func (e *Explanation) afterAudit(r RuleExplanation) string {
-	switch {
-	case r.Evidence == "", e.Dialect == rules.Keboola:
-		return auditWarns
-	case r.Evidence == "true":
-		return auditFails
-	}
-	return auditDoubts
-}
-
-// list writes a heading and texts, if there are any.
-func (t *textWriter) list(title string, texts ...string) {
-	if strings.Join(texts, "") == "" {
-		return
-	}
-	t.heading(title)
-	for _, text := range texts {
-		t.paragraph(4, text)
 	}
 }
 
@@ -326,9 +278,16 @@ func (t *textWriter) section(title string, list []RuleExplanation) {
 	}
 }
 
-// rules writes rules: id and source, then what the rule does, then where it is from.
+// rules writes rules: the id and the expression, then what the rule does and where it is from.
 func (t *textWriter) rules(list []RuleExplanation) {
+	t.shown.add(list)
 	for _, r := range list {
+		if r.Value == leftOut && !t.full {
+			continue
+		}
+		if by := r.FirstBy; !t.full && r.First && by != nil && by.Origin.By.Kind == rules.AuthorDefault {
+			r.FirstBy = nil
+		}
 		source, says, message := r.Source, r.underHeading(), ""
 		if r.rule.Role == rules.Remove { // it has no expression
 			source, says = says, ""
@@ -336,19 +295,36 @@ func (t *textWriter) rules(list []RuleExplanation) {
 		if r.rule.Told || t.full && r.Message != "" {
 			message = "message: " + r.Message
 		}
-		t.definition(r.ID, source, says, message, r.from())
+		t.definition(r.ID, source, strings.TrimSpace(says+" ["+t.from(r)+"]"), message)
 	}
 }
 
-// from says who wrote a rule, what it reads and what it limits.
-func (r RuleExplanation) from() string {
-	names := append([]string{r.Origin.String()}, value.Map(r.Settings, rules.Use.String)...)
-	text := strings.Join(names, ", ")
-	if len(r.Reads) > 0 {
-		text += "; reads " + strings.Join(r.Reads, ", ")
+// from says who wrote a rule. In full, it also says which settings have their default, all that the
+// rule reads, and what it limits.
+func (t *textWriter) from(r RuleExplanation) string {
+	text := r.Origin.String()
+	for _, use := range r.Settings {
+		if t.full || use.Origin.By.Kind != rules.AuthorDefault {
+			text += ", " + use.String()
+		}
 	}
-	if r.Bound != nil && r.Never == "" {
+	var reads []string
+	for _, name := range r.Reads {
+		if t.full || !strings.Contains(r.Source, pathIn(name)) {
+			reads = append(reads, name)
+		}
+	}
+	if len(reads) > 0 {
+		text += "; reads " + strings.Join(reads, ", ")
+	}
+	if r.Bound != nil && r.Never == "" && t.full {
 		text += "; limits each list to " + r.Bound.String()
 	}
-	return "[" + text + "]"
+	return text
+}
+
+// pathIn returns the path of a value that a rule reads as an expression may have it: that of
+// has(body.meta.next) is meta.next.
+func pathIn(read string) string {
+	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(read, "has("), ")"), "body.")
 }

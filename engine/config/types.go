@@ -542,7 +542,7 @@ type NextRequest struct {
 	Headers map[string]string `config:"headers"`
 	// Paths in the JSON body, each with an expression.
 	Body map[string]string `config:"body"`
-	// How long to wait before the request: seconds or a duration, at most a day; nil is no wait. A
+	// How long to wait before the request: seconds or a duration, at most a day; nil means no wait. A
 	// request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule.
 	After string `config:"after"`
 	// Also send the job's parameters; default: false with url, otherwise true.

@@ -254,7 +254,7 @@ func (w *Watcher) noticeStrangeHeader() {
 	line := strings.Join(columns, ",")
 	strange := len(w.FirstNames) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
 	if w.Context.Page > 1 && strange || strings.Contains(columns[0], " ") && apinames.Fails(line) {
-		f.Error, f.ErrorPage = "its only line is "+shortText(line)+", which is no header of the list", w.Context.Page
+		f.Error, f.ErrorPage = "its only line is "+shortText(line)+", which is not the header of the list", w.Context.Page
 	}
 }
 

@@ -195,7 +195,7 @@ func (c *Client) encodingFault(call Call, r *http.Response, e *encodingError) *f
 	case e.isForeign() && e.begun:
 		out.Message = fmt.Sprintf("the response has other bytes after the end of its %s content", e.encoding)
 	case e.isForeign() && e.isFile:
-		out.Message = fmt.Sprintf("the response begins like a %s file, but is none", e.encoding)
+		out.Message = fmt.Sprintf("the response begins like a %s file, but is not one", e.encoding)
 	case e.isForeign():
 		out.Message = fmt.Sprintf("the response is marked as %s, but is not %s", e.encoding, e.encoding)
 	case e.is(gzip.ErrChecksum, zstd.ErrCRCMismatch):

@@ -119,7 +119,7 @@ func TestABodyThatCannotBeDecompressedIsNotAPage(t *testing.T) {
 		{"text as zstd", page, "zstd", "the response is marked as zstd, but is not zstd"},
 		{"gzip as zstd", zipped(page), "zstd", "the response is marked as zstd, but is not zstd"},
 		{"gzip once as twice", zipped(page), "gzip, gzip", "the response is marked as gzip, but is not gzip"},
-		{"no file of gzip", "\x1f\x8b and more text", "", "the response begins like a gzip file, but is none"},
+		{"no file of gzip", "\x1f\x8b and more text", "", "the response begins like a gzip file, but is not one"},
 		{"bytes after gzip", zipped(page) + "0123456789", "gzip", "the response has other bytes after the end of its gzip content"},
 		{"bytes after zstd", zstded(page) + "0123456789", "zstd", "the response has other bytes after the end of its zstd content"},
 		{"a window that is too large", frameOf9MiB, "zstd", "the response is compressed by zstd with a window of more than 8 MiB"},

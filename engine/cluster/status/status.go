@@ -67,7 +67,7 @@ type Run struct {
 	Version int       `json:"version" doc:"of this JSON: 1"`
 	At      time.Time `json:"at" doc:"when this was found out, by the clock of the server, like all times but started"`
 	Summary
-	Warnings []Warning   `json:"warnings" doc:"what somebody should do something about"`
+	Warnings []Warning   `json:"warnings" doc:"problems that need attention"`
 	Rates    Rates       `json:"rates" doc:"what is stored per second"`
 	Jobs     []Job       `json:"jobs" doc:"parents before the jobs for their items"`
 	Failed   []Partition `json:"failed" doc:"partitions that failed and are not queued again, at most 100"`
@@ -155,7 +155,7 @@ type Partition struct {
 	Job       string     `json:"job"`
 	Task      string     `json:"task" doc:"the id that stopwhen retry takes"`
 	Partition string     `json:"partition,omitempty" doc:"the values of its variables"`
-	Search    bool       `json:"search,omitempty" doc:"it is no partition, but finds the values of a variable"`
+	Search    bool       `json:"search,omitempty" doc:"it is not a partition, but finds the values of a variable"`
 	State     State      `json:"state" doc:"waiting, running, done or failed"`
 	Outcome   string     `json:"outcome,omitempty" doc:"of a partition that is done: as of ends"`
 	Reason    string     `json:"reason,omitempty" doc:"of a partition that is done: id of the rule that ended it, or the class of the error"`

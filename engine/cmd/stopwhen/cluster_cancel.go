@@ -15,7 +15,7 @@ func newCancel(a *app) *cobra.Command {
 	c := &cancelCommand{natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
-		Short: "End a run that many machines share",
+		Short: "End a run on many machines",
 		Long: `Remove the queued partitions of a run, and let workers stop those that they run.
 What is stored remains: stopwhen collect writes it, and submitting the run
 again, by its id, continues it.`,

@@ -26,7 +26,7 @@ func newCollect(a *app) *cobra.Command {
 	c := &collectCommand{extraction: extraction{source: source{app: a}}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "collect RUN",
-		Short: "Write the items of a run that many machines share",
+		Short: "Write the items of a run on many machines",
 		Long: `Write the items that workers have stored, each exactly once, while the run goes
 on and until it is complete. What is written is what stopwhen run writes: items
 to standard output or, with --out, to DIR/<dataType>.ndjson, and the result, the

@@ -26,8 +26,8 @@ func newHub(a *app) *cobra.Command {
 	c := &hubCommand{app: a}
 	cmd := &cobra.Command{
 		Use:   "hub",
-		Short: "Run the server that many machines share their work through",
-		Long: `Run a NATS server with JetStream, for a team that has none. It stores the runs
+		Short: "Run the server for runs on many machines",
+		Long: `Run a NATS server with JetStream, for teams without one. It stores the runs
 that are submitted, the work that waits, and the items that workers obtained.
 What it has acknowledged survives a crash and a loss of power. It ends with
 status 0 on SIGINT or SIGTERM; start it again with the same directory, and all

@@ -16,8 +16,8 @@ func newRetry(a *app) *cobra.Command {
 	c := &retryCommand{natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "retry RUN [PARTITION...]",
-		Short: "Queue partitions again that have failed",
-		Long: `Queue the partitions of a run that have failed once more: all of them, or those
+		Short: "Queue failed partitions again",
+		Long: `Queue the failed partitions of a run again: all of them, or those
 that are named as in stopwhen status. Each continues after its last stored
 page.`,
 		Example: `  stopwhen retry orders-20261122-k3fq

@@ -33,7 +33,7 @@ func newStatus(a *app) *cobra.Command {
 	c := &statusCommand{natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "status [RUN]",
-		Short: "Show how far the runs that many machines share are",
+		Short: "Show the progress of runs on many machines",
 		Long: `Print how far a run is: how many partitions are known, done, failed, running and
 waiting, how fast pages and items are stored, which rule ended how many
 partitions, which partitions failed and why, what the audit has found, and which

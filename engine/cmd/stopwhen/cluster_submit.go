@@ -37,7 +37,7 @@ func newSubmit(a *app) *cobra.Command {
 	c := &submitCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
-		Short: "Submit a run that many machines share",
+		Short: "Submit a run to many machines",
 		Long: `Store a configuration on a NATS server and queue its jobs. Workers then run
 them, partition by partition: see stopwhen worker. The id of the run is printed
 to standard output. No request is made to the API.

@@ -32,7 +32,7 @@ func newWorker(a *app) *cobra.Command {
 	c := &workerCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Run partitions of the runs that many machines share",
+		Short: "Work on the runs on many machines",
 		Long: `Take partitions of all runs that were submitted with stopwhen submit, request
 their pages, and store them on the NATS server, until a signal ends the worker.
 Any number of workers, on any machines, share the partitions.

@@ -41,7 +41,7 @@ func newDetect(a *app) *cobra.Command {
 	d := &detectCommand{source: source{app: a}}
 	cmd := &cobra.Command{
 		Use:   "detect URL",
-		Short: "Write a configuration for an API of which only an address is known",
+		Short: "Write a configuration, given the address of a list",
 		Long: fmt.Sprintf(`Request a page of a list, recognize how the API pages, and write a
 configuration. At most %d requests are made: the page, a second one that proves
 what was recognized, and a third one where a doubt remains. What could not be

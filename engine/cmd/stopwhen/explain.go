@@ -33,10 +33,11 @@ func newExplain(a *app) *cobra.Command {
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",
 		Long: `Print what a configuration compiles to: the first two requests, in which braces
-stand for what only a response can tell, what limits the number of requests, how
-the next request is built, and every rule that can stop paging, with its id, its
-expression, what it reads, and its origin. What several jobs have in common is
-printed once, at the end; --full repeats it for every job, with all messages.
+stand for values that only a response can tell, the limits on the number of
+requests, how the next request is built, where the items go, what fails the run,
+and every rule that can stop paging, with its id, its expression and its origin.
+What several jobs have in common is printed once, at the end. --full repeats it
+for every job, with every guard, audit rule and message.
 
 --diff compares two configurations: what the second one does differently, in its
 jobs, requests, rules, limits and credentials, whatever its text looks like. The
@@ -66,7 +67,7 @@ rules became true, with their values.`,
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "print what the second of two configurations does differently")
 	cmd.Flags().BoolVar(&c.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")
 	cmd.Flags().StringVar(&c.simulate, "simulate", "", "`SPEC` of a run without an API: the sizes of its pages, or a behaviour")
-	cmd.Flags().BoolVar(&c.full, "full", false, "print all rules and messages of every job")
+	cmd.Flags().BoolVar(&c.full, "full", false, "print every rule of every job, with all that it reads and its message")
 	cmd.Flags().StringVar(&c.kept, "kept", "", "`FILE` with the values that the previous run kept, for the first request")
 	return cmd
 }

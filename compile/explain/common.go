@@ -1,0 +1,168 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// common returns sections that jobs often have in common: the guards, what happens on errors, the
+// audit, and the rules that are not in effect.
+func (t *textWriter) common(x *JobExplanation) []string {
+	var sections []string
+	for _, write := range []func(w *textWriter){
+		func(w *textWriter) { w.safety(x.stops(groupSafety)) },
+		func(w *textWriter) {
+			w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", x.OnError)
+			w.failures(len(x.OnError) > 0)
+		},
+		func(w *textWriter) { w.audit(x.Audit) },
+		func(w *textWriter) { w.list("not in effect", w.never(x)...) },
+	} {
+		w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
+		write(w)
+		sections = append(sections, w.String())
+		t.shown.join(w.shown)
+	}
+	return sections
+}
+
+// The names of the sections that [textWriter.common] returns.
+var commonNames = []string{"safety", "errors", "audit", "rules that are not in effect"}
+
+// safety writes the guards: those of the configuration as rules, the others in a sentence each.
+func (t *textWriter) safety(list []RuleExplanation) {
+	var own []RuleExplanation
+	does, order := map[string][]string{}, []string(nil)
+	var polled, unpolled []string
+	for _, r := range list {
+		if t.full || r.Origin.By.Kind != rules.AuthorDefault {
+			own = append(own, r)
+			continue
+		}
+		text := r.effect()
+		if does[text] == nil {
+			order = append(order, text)
+		}
+		does[text] = append(does[text], named(r))
+		if strings.Contains(r.Says, rules.UnlessPolled) {
+			polled = append(polled, r.ID)
+		} else {
+			unpolled = append(unpolled, r.ID)
+		}
+	}
+	if len(list) == 0 {
+		return
+	}
+	t.heading("safety")
+	t.rules(own)
+	for _, text := range order {
+		t.paragraph(4, fmt.Sprintf("%s when %s", text, strings.Join(does[text], "; ")))
+	}
+	if polled != nil {
+		but := ""
+		if unpolled != nil {
+			but = ", except for " + strings.Join(unpolled, ", ")
+		}
+		t.paragraph(4, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after)"+but+".")
+	}
+}
+
+// named returns the words of a guard with its id. They leave out what is said of all guards, and the
+// key of the guard, which is its id.
+func named(r RuleExplanation) string {
+	says := strings.TrimSuffix(strings.ReplaceAll(r.Says, rules.UnlessPolled, ""), fmt.Sprintf(" (guards.%s)", r.ID))
+	says = strings.ReplaceAll(says, " or both pages", ", unless both pages")
+	if before, ok := strings.CutSuffix(says, ")"); ok {
+		return fmt.Sprintf("%s; %s)", before, r.ID)
+	}
+	return fmt.Sprintf("%s (%s)", says, r.ID)
+}
+
+// failures says what happens on an error that no onError rule is for.
+func (t *textWriter) failures(others bool) {
+	title := "on an error"
+	if others {
+		title = "on any other error"
+	}
+	t.heading(title)
+	t.paragraph(4, t.explanation.Retries.String())
+	t.paragraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
+		"that exceeds a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
+	if t.explanation.Origins != "" {
+		t.paragraph(4, t.explanation.Origins)
+	}
+}
+
+// What a rule of the audit does.
+const auditWarns = "warns (outcome and exit status unchanged)"
+
+var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
+
+// audit writes what the audit does at the end of a list. Hints are listed in full.
+func (t *textWriter) audit(list []RuleExplanation) {
+	signs := map[string][]string{}
+	for _, r := range list {
+		if r.Never != "" {
+			continue
+		}
+		text := fmt.Sprintf("%s (%s)", r.Says, r.ID)
+		if r.rule.Unless != "" && t.full {
+			text += ", " + r.rule.Unless
+		}
+		does := t.explanation.afterAudit(r)
+		signs[does] = append(signs[does], text)
+	}
+	t.heading("audit, at the end of a list")
+	if fails := signs[auditFails]; fails != nil {
+		t.paragraph(4, auditFails+" if "+strings.Join(fails, "; "))
+	}
+	switch hints := signs[auditWarns]; {
+	case t.full && signs[auditFails] != nil:
+		t.paragraph(4, auditWarns+" in the exceptions, and if "+strings.Join(hints, "; "))
+	case t.full:
+		t.paragraph(4, auditWarns+" if "+strings.Join(hints, "; "))
+	case signs[auditFails] != nil:
+		t.paragraph(4, fmt.Sprintf("only warns if the configuration has taken such a sign into account, or if one of %d weaker signs "+
+			"is found; --full has the details", len(hints)))
+	default:
+		t.paragraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+	}
+}
+
+// afterAudit says what a rule of the audit does if it is true, exceptions aside.
+func (e *Explanation) afterAudit(r RuleExplanation) string {
+	if r.Evidence == "" || e.Dialect == rules.Keboola {
+		return auditWarns
+	}
+	return auditFails
+}
+
+// never returns the rules that are not in effect, each with its reason. Those that are not by default
+// are listed in full.
+func (t *textWriter) never(x *JobExplanation) (never []string) {
+	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
+		if r.Never != "" && (t.full || r.rule.Role != rules.Audit) {
+			never = append(never, r.ID+": "+r.Never)
+		}
+	}
+	for _, u := range x.Unused {
+		if t.full || u.Origin.By.Kind != rules.AuthorDefault {
+			never = append(never, fmt.Sprintf("%s: %s%s", u.ID, u.Why, origin(u.Origin)))
+		}
+	}
+	return never
+}
+
+// list writes a heading and texts, if there are any.
+func (t *textWriter) list(title string, texts ...string) {
+	if strings.Join(texts, "") == "" {
+		return
+	}
+	t.heading(title)
+	for _, text := range texts {
+		t.paragraph(4, text)
+	}
+}
