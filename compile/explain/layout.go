@@ -67,27 +67,36 @@ func (l *layout) row(name, text string) {
 	l.columns(2, name, column, text)
 }
 
-// definition writes a rule: its id, next to it its source, and below the source further texts,
-// unless they are empty. The first of them follows the source if both fit on a line.
+// definition writes a rule: its id, next to it its source, then further texts, unless they are empty.
+// A text follows the one before it if it fits on the line, so that places can be copied.
 func (l *layout) definition(id, source string, texts ...string) {
-	column := sourceColumn
-	if len(texts) > 0 && source != "" && texts[0] != "" {
-		line := source + "   " + texts[0]
-		if room := l.width - max(column, sectionIndent+utf8.RuneCountInString(id)+2); utf8.RuneCountInString(line) <= room {
-			source, texts = line, texts[1:]
+	column, room := sourceColumn, l.width-max(sourceColumn, sectionIndent+utf8.RuneCountInString(id)+2)
+	if l.width < twoColumns {
+		column, room = narrowColumn, l.width-narrowColumn
+	}
+	lines := []string{source}
+	for _, text := range texts {
+		last := len(lines) - 1
+		joined := lines[last] + "   " + text
+		switch {
+		case text == "":
+		case lines[last] == "":
+			lines[last] = text
+		case utf8.RuneCountInString(joined) <= room:
+			lines[last] = joined
+		default:
+			lines = append(lines, text)
 		}
+		room = l.width - column
 	}
 	if l.width < twoColumns {
 		l.line(sectionIndent, id)
-		l.paragraph(narrowColumn, source)
-		column = narrowColumn
+		l.paragraph(narrowColumn, lines[0])
 	} else {
-		l.columns(sectionIndent, id, column, source)
+		l.columns(sectionIndent, id, column, lines[0])
 	}
-	for _, text := range texts {
-		if text != "" {
-			l.paragraph(column, text)
-		}
+	for _, text := range lines[1:] {
+		l.paragraph(column, text)
 	}
 }
 

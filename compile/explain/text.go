@@ -295,7 +295,7 @@ func (t *textWriter) rules(list []RuleExplanation) {
 		if r.rule.Told || t.full && r.Message != "" {
 			message = "message: " + r.Message
 		}
-		t.definition(r.ID, source, strings.TrimSpace(says+" ["+t.from(r)+"]"), message)
+		t.definition(r.ID, source, says, "["+t.from(r)+"]", message)
 	}
 }
 
