@@ -66,33 +66,6 @@ func (a *app) run(args []string) (status int) {
 	return exitStatus(err)
 }
 
-const rootHelp = `stopwhen fetches the pages of an HTTP API that a configuration describes. It
-writes the items as NDJSON, one item per line, exactly as the API sent them, and
-reports why it stopped.
-
-  stopwhen demo                      watch a real extraction, no API needed
-  stopwhen detect URL > users.yaml   write a configuration for an address
-  stopwhen run users.json            extract
-  stopwhen run users.json --explain  print the rules and make no request
-  stopwhen check users.json          find mistakes before they cost a run
-  stopwhen stress users.json         find out what may lose items
-  stopwhen test users.json           run the tests in the configuration
-
-Exit status:
-
-    0  every job ended by a rule
-    1  internal error
-    2  invalid configuration or command line; no request was made
-    3  the API refused a request
-    4  transient errors outlasted the retries
-    5  unacceptable response, or a rule that failed
-    6  safety limit or guard
-    7  output cannot be written
-    8  the state is locked, damaged or belongs to another run
-    9  an outcome or a verdict of --fail-on
-   10  a test of the configuration failed
-  130  interrupted; 143 if terminated, 129 if the terminal was closed`
-
 func (a *app) rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "stopwhen",
@@ -117,38 +90,13 @@ func (a *app) rootCommand() *cobra.Command {
 		return &usageError{fmt.Sprintf("%v; see %s --help", err, cmd.CommandPath())}
 	})
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", a.helpWidth())))
-	for _, command := range []func(*app) *cobra.Command{
-		newRun, newPeek, newEval, newExplain, newCheck, newStress, newTest, newRecord, newReplay, newTrace, newDetect, newInit, newSchema, newDemo, newFixtures,
-		newHub, newSubmit, newWorker, newCollect, newCancel, newRetry, newDelete, newStatus,
-	} {
-		root.AddCommand(command(a))
-	}
+	a.addCommands(root)
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultCompletionCmd()
 	if completion, _, err := root.Find([]string{"completion"}); err == nil {
 		completion.RunE = root.RunE // an unknown shell becomes an error instead of a help page
 	}
 	return root
-}
-
-func helpCommand(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
-		RunE: func(_ *cobra.Command, args []string) error {
-			cmd, rest, err := root.Find(args)
-			if err != nil || len(rest) > 0 {
-				return unknownCommand(root, args[len(args)-max(len(rest), 1)])
-			}
-			return cmd.Help()
-		},
-	}
-}
-
-// helpWidth returns the number of columns that the descriptions of flags may use.
-func (a *app) helpWidth() int {
-	const widest = 80
-	return min(cmp.Or(a.columns(), widest), widest)
 }
 
 // columns returns the width of standard output in columns, or 0 if it is not a terminal.
@@ -162,24 +110,6 @@ func widthOf(w io.Writer) int {
 	}
 	width, _, _ := term.GetSize(int(file.Fd())) // negative if it is not a terminal
 	return max(width, 0)
-}
-
-// version describes the build.
-func version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	v := info.Main.Version
-	if v == "" || v == "(devel)" {
-		v = "development"
-	}
-	for _, s := range info.Settings {
-		if s.Key == "vcs.revision" && len(s.Value) >= 12 && !strings.Contains(v, s.Value[:12]) {
-			v += " (" + s.Value[:12] + ")"
-		}
-	}
-	return v + " " + info.GoVersion
 }
 
 func unknownCommand(root *cobra.Command, word string) error {

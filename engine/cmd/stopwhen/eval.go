@@ -37,9 +37,9 @@ its value, the values that it read, and which of them the page does not have.
 With --item, the expression may read the item, as filter and fields do.
 
 The page comes from --from: a file with a JSON body, or a recording. Without
---from it is read from standard input. With --fixture, the API of a built-in case
-answers. Without CONFIG, the response has no configuration: there is no limit,
-and state has no variables. No network is used.`,
+--from it is read from standard input. With --fixture, the API of a built-in
+case answers. Without CONFIG there is no limit, and state has no variables. No
+network is used.`,
 		Example: `  curl -s https://api.example.com/users | stopwhen eval 'body.next != nil'
   stopwhen eval 'count < limit' users.json --from users.har --page 3
   stopwhen eval 'item.updated_at > "2026"' --from page.json --item 1
