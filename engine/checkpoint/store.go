@@ -1,38 +1,7 @@
-// Package checkpoint writes the files of a run so that nothing is lost. Rows appear under the name
-// of their file only when they are complete: until then they are in a file with the additional
-// ending [PartialSuffix].
-//
-// With a state file a run can also be resumed. The state holds the checkpoint of every job
-// together with the length of every output file, so that a run can be killed at any moment and
-// resumes after the last committed page, with every item in its output exactly once.
-//
-// A commit makes the outputs durable and then replaces the state file. Bytes
-// that an output holds beyond its committed length are discarded when the run
-// resumes. A publication is recorded before it begins, and a crash in the middle is
-// repaired by the next run: see [Store.Publish].
-//
-// The record of a publication is part of the state. Without a state it is a file next to the
-// output, and there is no record if a single rename publishes the rows. A [Commitment], which a
-// caller requests, differs from the record: whether rows are appended, rewritten or renamed
-// depends on the files. A fingerprint is a flat map, as in state files and in the records of
-// distributed runs; a struct would need the same prefixes for reading and writing.
-//
-// # Decisions
-//
-// Where more than one rename is needed (appended rows, kept values, a state), a record of the
-// publication is made durable before the publication begins, and the next run carries it out again
-// after a crash. A state ends, and the next increment begins, only after a run has reported its
-// success.
-//
-// An output is committed up to its last mark, which is set after a complete page, so a page that
-// is half written, or on which a job failed, is never committed. The state holds the number of
-// committed bytes of each output with their digest, and is written after they were synced.
 package checkpoint
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,21 +32,6 @@ type Store struct {
 	idle      map[Compression][]FrameWriter
 	discarded int64 // number of bytes discarded from the outputs
 }
-
-// A stateFile is the content of a state file.
-type stateFile struct {
-	Version     int                        `json:"version"`
-	Program     string                     `json:"program"`
-	Fingerprint map[string]string          `json:"fingerprint"` // fingerprint of the configuration, by part
-	Outputs     map[string]extent          `json:"outputs"`
-	Jobs        map[string]json.RawMessage `json:"jobs"`              // checkpoint of each job
-	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
-	Publish     *publication               `json:"publish,omitempty"` // publication in progress
-	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller has been told so: see Store.End
-	Sum         string                     `json:"sum"`               // checksum of all fields above
-}
-
-const version = 2
 
 // Open reads the state file at path. If the file does not exist, the run starts from the
 // beginning. So does the increment after a run that has ended (see [Store.End]); the values of
@@ -175,108 +129,6 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 	return s, nil
 }
 
-// parse parses a state file. It accepts only text written by encode.
-func parse(text []byte, into *stateFile) error {
-	if len(text) == 0 {
-		return errors.New("it has 0 bytes")
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
-		return fmt.Errorf("it is damaged or not a state file: %w", err)
-	}
-	if into.Version != version {
-		return fmt.Errorf("it has version %d; this program writes version %d", into.Version, version)
-	}
-	want, err := into.encode()
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(want, text) {
-		return errors.New("it is damaged: its checksum does not match its content")
-	}
-	return nil
-}
-
-// encode returns the text of a state file, including its checksum.
-func (s stateFile) encode() ([]byte, error) {
-	s.Sum = ""
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(text)
-	s.Sum = hex.EncodeToString(sum[:])
-	text, err = json.Marshal(s)
-	return append(text, '\n'), err
-}
-
-// changes returns the names of the parts whose fingerprints differ.
-func changes(before, now map[string]string) []string {
-	var names []string
-	for _, name := range slices.Sorted(maps.Keys(now)) {
-		if was, known := before[name]; was != now[name] && (known || !strings.HasPrefix(name, saved.KeepPart)) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(before)) { // kept values may belong to a job that this run does not have
-		switch _, known := now[name]; {
-		case known || strings.HasPrefix(name, saved.KeepPart):
-		case strings.HasPrefix(name, saved.InputPart):
-			names = append(names, name)
-		default:
-			return []string{"something"}
-		}
-	}
-	return names
-}
-
-// refusals describes the owner of a state whose fingerprint differs in parts with a prefix. If
-// several entries apply, the last one is used.
-var refusals = []struct{ prefix, owner string }{
-	{OrderPart, "a collection with other options"},
-	{FormatPart, "a collection with other options"},
-	{saved.InputPart, "a run with other inputs"},
-	{"", "another configuration"},
-}
-
-// ownerOf describes the owner of a state whose fingerprint differs in the given parts.
-func ownerOf(changed []string) string {
-	last := 0
-	for _, name := range changed {
-		for i, r := range refusals {
-			if strings.HasPrefix(name, r.prefix) {
-				last = max(last, i)
-				break
-			}
-		}
-	}
-	return refusals[last].owner
-}
-
-func (s *Store) refuse(format string, args ...any) *failure.Error {
-	return &failure.Error{
-		Class: failure.State, Op: "resume",
-		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
-		Hint:    "checkpoint.Restart starts over and replaces the output",
-	}
-}
-
-// refuseOther refuses the state of another run.
-func (s *Store) refuseOther(run, this string) error {
-	name, _, _ := strings.Cut(run, " ")
-	owner := "run " + name
-	switch this, _, _ := strings.Cut(this, " "); {
-	case run == "":
-		owner = "a run on one machine"
-	case name == this:
-		owner = "an earlier run of the same name, " + name
-	}
-	err := s.refuse("it belongs to %s", owner)
-	err.Hint = "name another file for the state, or use checkpoint.Restart to start over and replace the output"
-	return err
-}
-
 // ioError returns an error of class io for an action that failed, or nil if err is nil.
 func ioError(action string, err error) error {
 	if err == nil {
@@ -349,15 +201,6 @@ func (s *Store) End() error {
 	return s.save()
 }
 
-// Names of the parts that only the fingerprint of a collection has: see package engine/cluster.
-// RunPart consists of the name of the run and, after a space, the token that distinguishes runs
-// with the same name. The state of a run is refused by all other runs, even after it has ended.
-const (
-	RunPart    = "run"
-	OrderPart  = "order"
-	FormatPart = "format"
-)
-
 // Follows reports whether the state is from a run that has ended, and returns the outputs of that
 // run.
 func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s.follows }
@@ -420,14 +263,6 @@ func (s *Store) matchOutputs() error {
 		}
 	}
 	return nil
-}
-
-// refuseOutputs refuses to resume a run with other outputs.
-func (s *Store) refuseOutputs(format, path string) error {
-	err := s.refuse("its run has not ended, and writes "+format, path)
-	err.Hint = "name the same files, in the same format, to complete what it has obtained, " +
-		"or use checkpoint.Restart to discard that and start over"
-	return err
 }
 
 // Mark records that everything written to the given outputs so far belongs to the pages up to the

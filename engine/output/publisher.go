@@ -63,73 +63,6 @@ type Publisher struct {
 
 var _ engine.Sink = (*Publisher)(nil)
 
-// PublisherOptions are the options of [Open].
-type PublisherOptions struct {
-	Options
-
-	// Dir is the directory of the files, which is created if it does not exist. If it is "", Stream
-	// receives the items of all jobs.
-	Dir string
-
-	// Stream receives the items if Dir is "". If it is nil, they are discarded.
-	Stream io.Writer
-
-	// Append adds the items of a run to the existing files instead of replacing them.
-	Append bool
-
-	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read
-	// from KeptFile or, without that file, from the state. The items of jobs that continue from
-	// such values are added to their files.
-	Kept map[string]map[string]any
-
-	// KeptFile is the file in which the values for the next run are saved together with the rows
-	// that they describe. It may be "". A state also saves them.
-	KeptFile string
-
-	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
-	// about: see [ReadKept]. If it is nil, the file is not bound to them.
-	Fingerprint map[string]string
-
-	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
-	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the
-	// trace of a failed run loses only if no state needs it and no file would be replaced.
-	TraceFile string
-
-	// RecordFile is the file of the recording, which is written through [Publisher.Recording]. It may
-	// be "". It appears under its name like TraceFile. Only its owner can read it.
-	RecordFile string
-
-	// Trace receives the trace if TraceFile is "". It may be nil.
-	Trace io.Writer
-
-	// Order is the order in which the pages of several jobs arrive.
-	Order Order
-
-	// Received says that the pages come from a run elsewhere, so that the engine does not run.
-	Received bool
-
-	// EveryPage commits after every page instead of five times a second, because pages cannot be
-	// requested again after they were passed on.
-	EveryPage bool
-
-	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is
-	// used directly.
-	Guard func(io.Writer) io.Writer
-
-	// Log receives messages about the files. If it is nil, nothing is logged.
-	Log *slog.Logger
-}
-
-// Order is the order in which the pages of several jobs arrive.
-type Order int
-
-// Orders of pages. In each of them, the items of a single job are in order.
-const (
-	AnyOrder   Order = iota // jobs are interleaved, and so are their items in a file
-	Sequential              // a job begins after the previous one has ended
-	Queued                  // jobs are interleaved, but the items in a file are in the order of the jobs; not allowed with a state
-)
-
 // Open prepares a run whose files belong to a store. It completes a publication that an earlier
 // run has begun, and checks that the engine can continue from the state. Two runs must not use the
 // same state or file at the same time: the caller locks them. [Publisher.Close] also closes the
@@ -425,36 +358,6 @@ func (p *Publisher) closeStreams() (first error) {
 		first = cmp.Or(first, closeStream())
 	}
 	return first
-}
-
-// A FileReport describes the result for a file of items.
-type FileReport struct {
-	File     string   `json:"file"`
-	Jobs     []string `json:"jobs"`
-	Rows     int64    `json:"rows"`              // number of rows, including those of the runs that it resumed
-	Complete bool     `json:"complete"`          // whether the file is published
-	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
-	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
-
-	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
-	LateColumns int  `json:"-"` // number of columns missing in the header of the partial file
-}
-
-// Files returns a report for each file of items.
-func (p *Publisher) Files() []FileReport {
-	var all []FileReport
-	for _, t := range p.targets {
-		if t.file == nil {
-			continue
-		}
-		rows := t.file.rows
-		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published(), Withheld: t.withheld}
-		if !r.Complete && rows.Created() {
-			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
-		}
-		all = append(all, r)
-	}
-	return all
 }
 
 // openStream opens a pipe or a device for writing.

@@ -1,0 +1,30 @@
+// Package checkpoint writes the files of a run so that nothing is lost. Rows appear under the name
+// of their file only when they are complete: until then they are in a file with the additional
+// ending [PartialSuffix].
+//
+// With a state file a run can also be resumed. The state holds the checkpoint of every job
+// together with the length of every output file, so that a run can be killed at any moment and
+// resumes after the last committed page, with every item in its output exactly once.
+//
+// A commit makes the outputs durable and then replaces the state file. Bytes
+// that an output holds beyond its committed length are discarded when the run
+// resumes. A publication is recorded before it begins, and a crash in the middle is
+// repaired by the next run: see [Store.Publish].
+//
+// The record of a publication is part of the state. Without a state it is a file next to the
+// output, and there is no record if a single rename publishes the rows. A [Commitment], which a
+// caller requests, differs from the record: whether rows are appended, rewritten or renamed
+// depends on the files. A fingerprint is a flat map, as in state files and in the records of
+// distributed runs; a struct would need the same prefixes for reading and writing.
+//
+// # Decisions
+//
+// Where more than one rename is needed (appended rows, kept values, a state), a record of the
+// publication is made durable before the publication begins, and the next run carries it out again
+// after a crash. A state ends, and the next increment begins, only after a run has reported its
+// success.
+//
+// An output is committed up to its last mark, which is set after a complete page, so a page that
+// is half written, or on which a job failed, is never committed. The state holds the number of
+// committed bytes of each output with their digest, and is written after they were synced.
+package checkpoint

@@ -1,0 +1,150 @@
+package checkpoint
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+)
+
+// A stateFile is the content of a state file.
+type stateFile struct {
+	Version     int                        `json:"version"`
+	Program     string                     `json:"program"`
+	Fingerprint map[string]string          `json:"fingerprint"` // fingerprint of the configuration, by part
+	Outputs     map[string]extent          `json:"outputs"`
+	Jobs        map[string]json.RawMessage `json:"jobs"`              // checkpoint of each job
+	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
+	Publish     *publication               `json:"publish,omitempty"` // publication in progress
+	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller has been told so: see Store.End
+	Sum         string                     `json:"sum"`               // checksum of all fields above
+}
+
+const version = 2
+
+// parse parses a state file. It accepts only text written by encode.
+func parse(text []byte, into *stateFile) error {
+	if len(text) == 0 {
+		return errors.New("it has 0 bytes")
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(into); err != nil {
+		return fmt.Errorf("it is damaged or not a state file: %w", err)
+	}
+	if into.Version != version {
+		return fmt.Errorf("it has version %d; this program writes version %d", into.Version, version)
+	}
+	want, err := into.encode()
+	if err != nil {
+		return err
+	}
+	if !bytes.Equal(want, text) {
+		return errors.New("it is damaged: its checksum does not match its content")
+	}
+	return nil
+}
+
+// encode returns the text of a state file, including its checksum.
+func (s stateFile) encode() ([]byte, error) {
+	s.Sum = ""
+	text, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(text)
+	s.Sum = hex.EncodeToString(sum[:])
+	text, err = json.Marshal(s)
+	return append(text, '\n'), err
+}
+
+// changes returns the names of the parts whose fingerprints differ.
+func changes(before, now map[string]string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if was, known := before[name]; was != now[name] && (known || !strings.HasPrefix(name, saved.KeepPart)) {
+			names = append(names, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(before)) { // kept values may belong to a job that this run does not have
+		switch _, known := now[name]; {
+		case known || strings.HasPrefix(name, saved.KeepPart):
+		case strings.HasPrefix(name, saved.InputPart):
+			names = append(names, name)
+		default:
+			return []string{"something"}
+		}
+	}
+	return names
+}
+
+// refusals describes the owner of a state whose fingerprint differs in parts with a prefix. If
+// several entries apply, the last one is used.
+var refusals = []struct{ prefix, owner string }{
+	{OrderPart, "a collection with other options"},
+	{FormatPart, "a collection with other options"},
+	{saved.InputPart, "a run with other inputs"},
+	{"", "another configuration"},
+}
+
+// ownerOf describes the owner of a state whose fingerprint differs in the given parts.
+func ownerOf(changed []string) string {
+	last := 0
+	for _, name := range changed {
+		for i, r := range refusals {
+			if strings.HasPrefix(name, r.prefix) {
+				last = max(last, i)
+				break
+			}
+		}
+	}
+	return refusals[last].owner
+}
+
+func (s *Store) refuse(format string, args ...any) *failure.Error {
+	return &failure.Error{
+		Class: failure.State, Op: "resume",
+		Message: fmt.Sprintf("state %s cannot be used: ", s.path) + fmt.Sprintf(format, args...),
+		Hint:    "checkpoint.Restart starts over and replaces the output",
+	}
+}
+
+// refuseOther refuses the state of another run.
+func (s *Store) refuseOther(run, this string) error {
+	name, _, _ := strings.Cut(run, " ")
+	owner := "run " + name
+	switch this, _, _ := strings.Cut(this, " "); {
+	case run == "":
+		owner = "a run on one machine"
+	case name == this:
+		owner = "an earlier run of the same name, " + name
+	}
+	err := s.refuse("it belongs to %s", owner)
+	err.Hint = "name another file for the state, or use checkpoint.Restart to start over and replace the output"
+	return err
+}
+
+// refuseOutputs refuses to resume a run with other outputs.
+func (s *Store) refuseOutputs(format, path string) error {
+	err := s.refuse("its run has not ended, and writes "+format, path)
+	err.Hint = "name the same files, in the same format, to complete what it has obtained, " +
+		"or use checkpoint.Restart to discard that and start over"
+	return err
+}
+
+// Names of the parts that only the fingerprint of a collection has: see package engine/cluster.
+// RunPart consists of the name of the run and, after a space, the token that distinguishes runs
+// with the same name. The state of a run is refused by all other runs, even after it has ended.
+const (
+	RunPart    = "run"
+	OrderPart  = "order"
+	FormatPart = "format"
+)

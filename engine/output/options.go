@@ -1,0 +1,73 @@
+package output
+
+import (
+	"io"
+	"log/slog"
+)
+
+// PublisherOptions are the options of [Open].
+type PublisherOptions struct {
+	Options
+
+	// Dir is the directory of the files, which is created if it does not exist. If it is "", Stream
+	// receives the items of all jobs.
+	Dir string
+
+	// Stream receives the items if Dir is "". If it is nil, they are discarded.
+	Stream io.Writer
+
+	// Append adds the items of a run to the existing files instead of replacing them.
+	Append bool
+
+	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read
+	// from KeptFile or, without that file, from the state. The items of jobs that continue from
+	// such values are added to their files.
+	Kept map[string]map[string]any
+
+	// KeptFile is the file in which the values for the next run are saved together with the rows
+	// that they describe. It may be "". A state also saves them.
+	KeptFile string
+
+	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
+	// about: see [ReadKept]. If it is nil, the file is not bound to them.
+	Fingerprint map[string]string
+
+	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
+	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the
+	// trace of a failed run loses only if no state needs it and no file would be replaced.
+	TraceFile string
+
+	// RecordFile is the file of the recording, which is written through [Publisher.Recording]. It may
+	// be "". It appears under its name like TraceFile. Only its owner can read it.
+	RecordFile string
+
+	// Trace receives the trace if TraceFile is "". It may be nil.
+	Trace io.Writer
+
+	// Order is the order in which the pages of several jobs arrive.
+	Order Order
+
+	// Received says that the pages come from a run elsewhere, so that the engine does not run.
+	Received bool
+
+	// EveryPage commits after every page instead of five times a second, because pages cannot be
+	// requested again after they were passed on.
+	EveryPage bool
+
+	// Guard wraps the writer of a pipe or a device, which may block. If it is nil, the writer is
+	// used directly.
+	Guard func(io.Writer) io.Writer
+
+	// Log receives messages about the files. If it is nil, nothing is logged.
+	Log *slog.Logger
+}
+
+// Order is the order in which the pages of several jobs arrive.
+type Order int
+
+// Orders of pages. In each of them, the items of a single job are in order.
+const (
+	AnyOrder   Order = iota // jobs are interleaved, and so are their items in a file
+	Sequential              // a job begins after the previous one has ended
+	Queued                  // jobs are interleaved, but the items in a file are in the order of the jobs; not allowed with a state
+)

@@ -1,0 +1,31 @@
+package output
+
+// A FileReport describes the result for a file of items.
+type FileReport struct {
+	File     string   `json:"file"`
+	Jobs     []string `json:"jobs"`
+	Rows     int64    `json:"rows"`              // number of rows, including those of the runs that it resumed
+	Complete bool     `json:"complete"`          // whether the file is published
+	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
+	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
+
+	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
+	LateColumns int  `json:"-"` // number of columns missing in the header of the partial file
+}
+
+// Files returns a report for each file of items.
+func (p *Publisher) Files() []FileReport {
+	var all []FileReport
+	for _, t := range p.targets {
+		if t.file == nil {
+			continue
+		}
+		rows := t.file.rows
+		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published(), Withheld: t.withheld}
+		if !r.Complete && rows.Created() {
+			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
+		}
+		all = append(all, r)
+	}
+	return all
+}

@@ -1,0 +1,85 @@
+package value
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"unicode/utf8"
+)
+
+// MarshalJSON returns the members in order, without escaping HTML.
+func (o Object) MarshalJSON() ([]byte, error) { return appendJSON(nil, o) }
+
+// Marshal is [json.Marshal] without the escaping of <, > and &.
+func Marshal(v any) ([]byte, error) { return appendJSON(nil, v) }
+
+// appendJSON appends a value as JSON. It writes the usual types itself, since the encoder of the
+// standard library reads the result of every MarshalJSON again.
+func appendJSON(b []byte, v any) ([]byte, error) {
+	switch v := v.(type) {
+	case Object:
+		return appendList(b, "{}", v, func(b []byte, m Member) ([]byte, error) {
+			b, _ = appendJSON(b, m.Name) // a text can always be encoded
+			return appendJSON(append(b, ':'), m.Value)
+		})
+	case []any:
+		if v != nil {
+			return appendList(b, "[]", v, appendJSON)
+		}
+	case int:
+		return strconv.AppendInt(b, int64(v), 10), nil
+	case string:
+		if isPlain(v) {
+			return append(append(append(b, '"'), v...), '"'), nil
+		}
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return nil, err
+	}
+	return append(b, bytes.TrimSuffix(out.Bytes(), []byte("\n"))...), nil
+}
+
+// appendList appends elements, separated by commas, between brackets.
+func appendList[T any](b []byte, brackets string, list []T, one func([]byte, T) ([]byte, error)) (_ []byte, err error) {
+	b = append(b, brackets[0])
+	for i, e := range list {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = one(b, e); err != nil {
+			return nil, err
+		}
+	}
+	return append(b, brackets[1]), nil
+}
+
+// isPlain reports whether a text is the same in JSON, in quotes.
+func isPlain(text string) bool {
+	for _, c := range []byte(text) {
+		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
+
+// Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
+// type any, a number is a [json.Number]. What follows the first value is ignored.
+func Unmarshal(text []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// Canonical returns a JSON text with the members of its objects in the order of their names,
+// and without insignificant whitespace.
+func Canonical(text []byte) ([]byte, error) {
+	var v any
+	if err := Unmarshal(text, &v); err != nil {
+		return nil, err
+	}
+	return json.Marshal(v)
+}
