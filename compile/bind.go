@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Binding is a job whose computed values are known: what the requests of one partition have
-// in common.
+// A Binding is a job whose computed values are known. The requests of one partition have it in
+// common.
 type Binding struct {
 	First   requests.Request // the job's own request
 	Limit   any              // page size in effect: an int, or nil

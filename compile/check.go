@@ -322,7 +322,7 @@ func (j *Job) variableVaries(name string, seen []string) bool {
 	return false
 }
 
-// Prover returns what proves facts about the expressions of the job.
+// Prover returns a prover of facts about the expressions of the job.
 func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Set} }
 
 // WhyNever says why a trigger can never be met. It returns "" if it can.
@@ -336,7 +336,7 @@ func (j *Job) WhyNever(c *Trigger) string {
 	return "it is never true"
 }
 
-// comparesAbsentLimit reports whether a trigger reads the page size, although none is set.
+// comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
 func (j *Job) comparesAbsentLimit(c *Trigger) bool {
 	none := j.Set.Limit == nil && j.Set.LimitBy == ""
 	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })

@@ -73,7 +73,7 @@ var scopeFields = map[rules.Scope][]string{
 	rules.ScopeSign:  {"method", "url", "path", "query", "headers", "body"},
 }
 
-// checkCredential reports what an expression of the credentials cannot read: whatever
+// checkCredential reports the names that an expression of the credentials cannot read: whatever
 // belongs to a list and its pages.
 func checkCredential(e *language.Expression, scope rules.Scope) error {
 	names := map[rules.Scope]string{rules.ScopeLogin: "login", rules.ScopeSign: "request"}

@@ -106,7 +106,7 @@ type compilation struct {
 	found *diag.Collector
 }
 
-// shared is what the compilations of all rulesets of a configuration share.
+// shared is shared by the compilations of all rulesets of a configuration.
 type shared struct {
 	language *language.Language
 	compiler *language.Compiler
@@ -153,7 +153,7 @@ func (c *compilation) job() *Job {
 }
 
 // sort adds an expression to the list of the job that its role belongs to. The error says that it
-// reads what is not known when it is evaluated.
+// reads a value that is not known yet when it is evaluated.
 func (c *compilation) sort(job *Job, e *language.Expression) error {
 	if e.Rule.Bound {
 		job.Binds = append(job.Binds, e)
@@ -270,8 +270,8 @@ func (j *Job) Reads(root string) bool {
 	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Of == root })
 }
 
-// reads reports whether of holds for any read of the rules of the job, messages and the rules of
-// variables aside.
+// reads reports whether of holds for any read of the rules of the job, except for messages and the
+// rules of variables.
 func (j *Job) reads(of func(language.Read) bool) bool {
 	for _, list := range [...][]*language.Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
 		if anyReads(list, of) {

@@ -79,7 +79,7 @@ func (j *Job) readsKept(e *language.Expression, later bool, seen []string) bool 
 	})
 }
 
-// unreadKept finds values for the next run that do not change what it obtains.
+// unreadKept finds values for the next run that do not change which items it obtains.
 func (c *compilation) unreadKept(j *Job) {
 	if len(j.Keeps) == 0 {
 		return

@@ -25,7 +25,7 @@ func (c *compilation) message(rule rules.Rule) *Message {
 	return m
 }
 
-// A messageKey is what a message depends on. Jobs that page in the same way share their
+// A messageKey holds everything on which a message depends. Jobs that page in the same way share their
 // messages.
 type messageKey struct {
 	path, id, text string

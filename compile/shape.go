@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Shape is what a job does with every item: filter and fields. The zero Shape passes
+// Shape holds the changes that a job makes to every item: filter and fields. The zero Shape passes
 // items on as they are.
 type Shape struct {
 	Filter *language.Expression // nil if every item passes

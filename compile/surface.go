@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Surface is what the rules of a job read of responses and what they compare with it:
+// A Surface holds the values that the rules of a job read of responses, and the constants that they compare with them:
 // all that an API has to provide for the job to page through a list.
 type Surface struct {
 	Places   []Place    // places in the order of the rules
@@ -46,7 +46,7 @@ func (p Place) String() string {
 	return rules.FormatPath("body", p.Path)
 }
 
-// Surface returns what the job reads of responses. It ignores guards, the
+// Surface returns the values that the job reads of responses. It ignores guards, the
 // audit, filter and fields.
 func (j *Job) Surface() Surface {
 	s := &surface{}
@@ -99,7 +99,7 @@ func (s *surface) add(e *language.Expression) {
 	}
 }
 
-// place adds a place, with what the rule does with it.
+// place adds a place, with its use in the rule.
 func (s *surface) place(e *language.Expression, p Place) {
 	role := e.Rule.Role
 	p.Judged = role == rules.Stop

@@ -239,7 +239,7 @@ const AutoPrefetch = ahead.Auto
 // has been delivered.
 //
 // Pages are always delivered in order. At most max(n-1, 1) pages beyond the end of a list are
-// requested, and none if the first page states the number of items; they are discarded and not
+// requested, or no page if the first page states the number of items; they are discarded and not
 // counted. With 1, only GET requests are made ahead, and parent jobs make no request ahead,
 // because the requests of their children come first.
 func WithPrefetch(n int) RunOption {

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// checkMethod reports what is wrong with a method for this catalog.
+// checkMethod reports the mistakes in a method for this catalog.
 func (c *Catalog) checkMethod(m Method) error {
 	e := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
 	e.identifier("name", m.Name, "")
@@ -52,7 +52,7 @@ func (c *Catalog) checkMethod(m Method) error {
 	return e.err()
 }
 
-// checkGuard reports what is wrong with a guard for this catalog.
+// checkGuard reports the mistakes in a guard for this catalog.
 func (c *Catalog) checkGuard(g Guard) error {
 	e := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
 	e.identifier("ID", g.ID, ".")
@@ -80,7 +80,7 @@ func isShared(id string) bool {
 	return slices.ContainsFunc(sharedStops, func(t StopRule) bool { return t.ID == id })
 }
 
-// addition collects what is wrong with an addition to a catalog.
+// addition collects the mistakes in an addition to a catalog.
 type addition struct {
 	name   string
 	fields []Field // the settings that it may name

@@ -126,7 +126,7 @@ func (c *Config) check(diags *diag.Collector) {
 	c.checkTests(diags)
 }
 
-// CheckBaseURL reports what is wrong with a base address.
+// CheckBaseURL returns an error that describes an invalid base address.
 func CheckBaseURL(address string) error {
 	base, err := url.Parse(address)
 	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {

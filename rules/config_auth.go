@@ -24,7 +24,7 @@ type Auth struct {
 	Parts    []AuthPart          // login and sign: headers and parameters of requests
 	Expires  *AuthPart           // login: when the login ends; nil if the response does not say
 	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty if it may be either
-	AtOnce   bool                // sign: no expression sees what those before it add
+	AtOnce   bool                // sign: no expression sees the parts that earlier ones add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
@@ -42,8 +42,8 @@ const (
 	AuthAWS4   = "aws4"
 )
 
-// The formats of the response of a login in the reference implementation. What is not an
-// object is under the key data.
+// The formats of the response of a login in the reference implementation. A response
+// that is not an object is under the key data.
 const (
 	LoginJSON = "json"
 	LoginText = "text"

@@ -102,8 +102,8 @@ func (d *decoder) dataField(s setting) *DataField {
 	return field
 }
 
-// itemList reads one path of items. It reports false if there is none; one of several is
-// required.
+// itemList reads one path of items. It reports false without a valid path. A path is
+// required if it is one of several.
 func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 	given, delimiter, dataType := s.Value, ".", ""
 	if object, ok := given.(settings); ok {

@@ -85,7 +85,7 @@ func (r *reader) dottedPath(at, path string, stars bool) {
 	r.diags.Warnf(diag.Value(at), "%s is read as keys with dots between them, not as JSONPath", path).WithHint(hint)
 }
 
-// isJSONPath matches what begins with $, or has an index or a filter in brackets.
+// isJSONPath matches a path that begins with $, or has an index or a filter in brackets.
 var isJSONPath = regexp.MustCompile(`^\$(\.|\[|$)|\[(\d+|\*|\?.*|'[^']*'|"[^"]*")\]`)
 
 // jsonPathStep matches one step of a JSONPath that leads to a key, an element, or all of them.

@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// HTTP is what all requests have in common. [Decode] fills in the defaults.
+// HTTP holds the settings that all requests have in common. [Decode] fills in the defaults.
 type HTTP struct {
 	Headers       Object   // sent in this order
 	Params        Object   // parameters that those of a request override

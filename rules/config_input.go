@@ -72,7 +72,7 @@ func (in Input) regexp() (*regexp.Regexp, error) {
 	return regexp.Compile(`^(?:` + in.Pattern + `)$`)
 }
 
-// check reports what is wrong with a value of the input.
+// check describes the mistake in a value of the input.
 func (in Input) check(v any) error {
 	text, ok := value.Text(v)
 	if !ok {

@@ -31,14 +31,14 @@ type Job struct {
 	pagination *pagination // its own, in the place of api.pagination; nil without one
 	path       string      // config path of the job
 
-	parent int // position of its parent in dialect keboola, from 1; 0: not a child
+	parent int // position of its parent in dialect keboola, from 1; 0 if it is not a child
 
 	keepsStart bool // the next run learns when the job began
 
 	endpointSource Computed // computes the endpoint of a child; may be zero
 
 	secretEndpoint bool // it was read from the environment
-	secretQuery    bool // its query contains what looks like a secret
+	secretQuery    bool // its query has a value that looks like a secret
 }
 
 // Path returns the path of the job in the configuration.

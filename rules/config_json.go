@@ -78,7 +78,7 @@ type step struct {
 	index int // its position in a list; -1: it is the member name of an object
 }
 
-// valid reports whether the text is JSON, and what is wrong with it.
+// valid reports whether the text is JSON, and describes its mistake otherwise.
 func (p *jsonParser) valid() bool {
 	if json.Valid([]byte(p.text)) {
 		return true

@@ -197,8 +197,7 @@ func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
 	diags.Warnf(diag.Value(s.path()), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }
 
-// nestedFlag returns the settings that do for a nested flag what nextPageFlag does
-// for one in the root.
+// nestedFlag returns the settings that replace nextPageFlag for a flag that is not in the root.
 func (p *pagination) nestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
 	source := FormatPath("body", SplitPath(path))

@@ -41,8 +41,7 @@ var responseFields = []Field{
 		"Without either, each row is a list of texts"},
 }
 
-// response reads the format of a job's responses: what the job says, then what the
-// settings of the API say.
+// response reads the format of a job's responses: the keys of the job override those of the API.
 func (d *decoder) response(job, api settings) Response {
 	r := Response{Format: JSON, Header: true}
 	for _, s := range []settings{api, job} {

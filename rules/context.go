@@ -12,8 +12,8 @@ import (
 // page. Expressions are checked against it, so a misspelt name is a compile
 // error.
 //
-// Inside body, items, state and job.params nothing is checked before a run: what
-// is absent there is nil, a comparison with nil is false, and arithmetic with
+// Names inside body, items, state and job.params are not checked before a run: an
+// absent value there is nil, a comparison with nil is false, and arithmetic with
 // nil is nil. Integers keep all their digits.
 //
 // The struct is also the table of these fields. [ContextFields] reads its tags,
@@ -23,13 +23,13 @@ import (
 //	doc       the meaning, as the reference prints it
 //	from      when the value is known, a [Known]; by default with each response
 //	range     the numbers that it may be, as "1.." or "200..599"; it is never nil
-//	counts    what it counts: pages, items, bytes or seconds; it never decreases
+//	counts    the unit that it counts: pages, items, bytes or seconds; it never decreases
 //	declared  the key of the configuration that declares the names in it
 //	resume    "saved": a checkpoint holds it; other values follow from the
 //	          configuration or from the next response
 //	for       a [Scope]: only the rules of that scope may read it
 //
-// A field with the name "-" is no part of it.
+// A field with the name "-" is not part of the table.
 type Context struct {
 	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
 	Body  any   `expr:"body" doc:"the decoded response"`
@@ -81,7 +81,7 @@ type Context struct {
 	Values ItemReader `expr:"-"`
 }
 
-// Total holds what a scroller has read so far, the current page included.
+// Total holds the totals of a scroller so far, including the current page.
 type Total struct {
 	Pages   int     `expr:"pages" from:"plan" range:"1.." counts:"pages" doc:"number of pages"`
 	Items   int     `expr:"items" range:"0.." counts:"items" doc:"number of items"`
@@ -117,7 +117,7 @@ type JobFacts struct {
 	Params   any    `expr:"params" doc:"its parameters by name"`
 }
 
-// ContextField is one row of the table that [Context] is.
+// ContextField is one row of the table of fields of [Context].
 type ContextField struct {
 	Name     string // its name in an expression: "pages" for total.pages
 	Doc      string
@@ -165,8 +165,9 @@ func ContextFields() []ContextField {
 	return fieldsOfContext(reflect.TypeFor[Context](), KnownResponse, false)
 }
 
-// fieldsOfContext reads the rows of one struct. The object that holds them may
-// be nil: then so may they, and they are known when the object is.
+// fieldsOfContext reads the rows of one struct. If the struct is optional, a pointer to it may be
+// nil, so its fields may be nil, too. Unless a tag says otherwise, a field is known when the struct
+// is.
 func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField {
 	var fields []ContextField
 	for i := range t.NumField() {

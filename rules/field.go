@@ -6,8 +6,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Field is one key of an object in the configuration: what it may hold, its
-// default, and what it is for. The tables of fields are the only description of
+// Field is one key of an object in the configuration: its kind, its default and its
+// documentation. The tables of fields are the only description of
 // the configuration: reading, checking, the reference and the JSON Schema are
 // derived from them.
 type Field struct {
@@ -32,7 +32,7 @@ type Field struct {
 	KeboolaDefault any
 
 	// KeboolaForms says that the value has more forms in dialect keboola, which are read
-	// before the tables of fields are applied. KeboolaKeys says so of the keys of an object.
+	// before the tables of fields are applied. KeboolaKeys says that an object has more keys.
 	KeboolaForms bool
 	KeboolaKeys  bool
 
@@ -63,12 +63,12 @@ type Field struct {
 	// is not in a rule: "limits". Its name there is the path of the key.
 	Subject string
 
-	// Unsupported says what a known key of the reference would change: a key
+	// Unsupported is the effect that a known key of the reference would have: a key
 	// that is not supported yet is never silently ignored.
 	Unsupported Effect
 }
 
-// Effect says what ignoring a key would change.
+// Effect says what a key would change if it were supported.
 type Effect int
 
 // The effects.

@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Kind is what a value of the configuration may be.
+// Kind is the kind of a value of the configuration.
 type Kind int
 
 // The kinds.
@@ -366,7 +366,7 @@ func phpNumeric(v any) (any, error) {
 	return php.Int(v), nil
 }
 
-// phpTime reads what strtotime reads. Text that strtotime cannot read is 0 seconds, which the
+// phpTime reads a text as strtotime does. Text that strtotime cannot read is 0 seconds, which the
 // reference reaches after the first page.
 func phpTime(v any) (any, error) {
 	if text, ok := v.(string); ok {

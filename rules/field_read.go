@@ -246,7 +246,7 @@ func (r *reader) fallback(into *setting, f *Field) {
 	}
 }
 
-// complete fills in what depends on other keys of the same object: defaults that
+// complete fills in the settings that depend on other keys of the same object: defaults that
 // are the value of another key, and paths whose delimiter is configured.
 func (r *reader) complete(into *settings) {
 	for i := range into.fields {

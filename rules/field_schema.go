@@ -145,8 +145,7 @@ func objectSchema(fields []Field, dialect string) Object {
 	return out.With("additionalProperties", false)
 }
 
-// orAbsent returns the schema of a value that may also be one that counts as missing, as
-// [Field.absent] says.
+// orAbsent extends the schema of a value by the values that count as missing: see [Field.absent].
 func (f Field) orAbsent(s Object, dialect string) Object {
 	if f.Required || len(s) == 0 {
 		return s
@@ -164,10 +163,10 @@ func (f Field) orAbsent(s Object, dialect string) Object {
 	return anyOf(either...)
 }
 
-// schema returns the schema of a field's value, with what editors show about it.
+// schema returns the schema of a field's value, with the texts that editors show.
 func (f Field) schema(dialect string) Object { return f.described(f.valueSchema(dialect), dialect) }
 
-// described adds what editors show about a field to the schema of its value.
+// described adds the texts that editors show about a field to the schema of its value.
 func (f Field) described(s Object, dialect string) Object {
 	doc := f.Doc
 	if f.Unsupported == OnOutput {

@@ -1,6 +1,6 @@
 package rules
 
-// Policy says what a guard does when it matches.
+// Policy is the effect of a guard that matches.
 type Policy string
 
 // The policies.

@@ -11,9 +11,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A keboolaConfig is a configuration in dialect keboola. What the reference implementation
-// has in other places or in other forms than the tables of fields is read before these are
-// applied.
+// A keboolaConfig is a configuration in dialect keboola. Values that the
+// reference implementation has in other places or in other forms than the tables of fields are
+// read before the tables are applied.
 type keboolaConfig struct {
 	*decoder
 	config         Object   // the section config, as written
@@ -61,7 +61,7 @@ func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	return k, object
 }
 
-// iterations returns what the iterations override in config.
+// iterations returns the objects that override values of config, one for each iteration.
 func (d *decoder) iterations(root Object) []Object {
 	written, _ := root.Get("iterations")
 	if php.EmptyConfig(written) {
@@ -289,7 +289,7 @@ const (
 	startVariable = "currentStart"  // the variable of the state that holds it
 )
 
-// keepStart adds what remembers when a job began, if one of its rules asks.
+// keepStart adds the rule that saves when a job began, if another rule of the job reads that time.
 func (l *lowerer) keepStart(set *Ruleset) {
 	if l.dialect != Keboola {
 		return

@@ -22,7 +22,7 @@ type attributes struct {
 	input  func(name string) string // the name of the input for an attribute
 	values Object
 
-	shared []Object // iterations that cannot override what is read
+	shared []Object // iterations that cannot override the value
 }
 
 // newAttributes returns the attributes in an object.
@@ -105,7 +105,7 @@ func (a *attributes) missing(path, name string) {
 }
 
 // Configurations of the reference implementation compute values by function objects,
-// {"function": "md5", "args": [...]}, and by references to what a place can read,
+// {"function": "md5", "args": [...]}, and by references,
 // {"attr": "server"}. They become expressions: phpMd5(...), input.server.
 
 // sourceOfNow is the time at which a job begins, in seconds since 1970.
@@ -138,7 +138,7 @@ func (f functions) evaluated(s setting) setting {
 	return s
 }
 
-// value returns a value, or what computes it.
+// value returns a value, or the expression that computes it.
 func (f functions) value(path string, v any) any {
 	if _, isObject := value.Members(v); !isObject || !f.calls(v) {
 		return v
@@ -159,7 +159,7 @@ func (f functions) calls(v any) bool {
 	return slices.ContainsFunc(object, func(m Member) bool { return f.calls(m.Value) })
 }
 
-// reference returns what reads an object, if that is a reference.
+// reference returns the function that resolves an object, if the object is a reference.
 func (f functions) reference(object Object) refers {
 	if len(object) != 1 {
 		return nil

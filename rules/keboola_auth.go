@@ -50,15 +50,15 @@ func (k *keboolaConfig) credentials(path string, auth any) any {
 	return auth
 }
 
-// signed returns credentials of type sign, without what is empty.
+// signed returns credentials of type sign, without empty parts.
 func (k *keboolaConfig) signed(parts Object) any {
 	parts = slices.DeleteFunc(parts, func(m Member) bool { o, _ := m.Value.(Object); return len(o) == 0 })
 	k.signsAtOnce = true
 	return append(Object{{Name: "type", Value: AuthSign}}, parts...)
 }
 
-// parts returns what computes the members of an object of the credentials. A text that
-// no function computes is a secret.
+// parts returns the expressions that compute the members of an object of the credentials. A text
+// that no function computes is a secret.
 func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]refers) Object {
 	f := functions{decoder: k.decoder, references: references}
 	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
@@ -134,7 +134,7 @@ func (k *keboolaConfig) given(key string) string {
 	return text
 }
 
-// data returns what the OAuth provider has issued, as an object.
+// data returns the tokens that the OAuth provider has issued, as an object.
 func (k *keboolaConfig) data() Object {
 	text := k.given("#data")
 	source, err := ParseJSON(diag.NewSource("authorization", text))
@@ -191,7 +191,7 @@ func (k *keboolaConfig) owners() map[string]refers {
 	}
 }
 
-// oauth10 returns what signs requests by OAuth 1.0 (RFC 5849) with HMAC-SHA1.
+// oauth10 returns credentials that sign requests by OAuth 1.0 (RFC 5849) with HMAC-SHA1.
 func (k *keboolaConfig) oauth10(path string) any {
 	data := k.data()
 	secret := func(name, text string) string { return k.secretInput("authorization."+name, text) }
@@ -243,8 +243,8 @@ func (k *keboolaConfig) format(path string, v any) string {
 	return LoginText
 }
 
-// answers returns what requests get from the response of a login: functions, or texts that
-// are paths in it if it has them.
+// answers returns the values that requests get from the response of a login: functions, or texts,
+// which are paths if the response has a value there.
 func (k *keboolaConfig) answers(path string, object Object, name string) Object {
 	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
 	f := k.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})

@@ -14,7 +14,7 @@ type ItemField struct {
 	Keys   []string // the path of the member
 	Source string   // the expression that gives its value; "" removes the member
 
-	path string // config path; "": that of the member under fields
+	path string // config path; "" if it is that of the member under fields
 }
 
 // itemFields reads the members that a job sets or removes.
@@ -33,7 +33,7 @@ func (d *decoder) itemFields(s setting) []ItemField {
 	return fields
 }
 
-// mistake says what is wrong with the path of a member, next to those of others.
+// mistake describes a mistake in the path of a member, such as a conflict with the paths of others.
 func (f ItemField) mistake(others []ItemField) (problem, hint string) {
 	switch {
 	case len(f.Keys) == 0:
@@ -71,8 +71,8 @@ func (l *lowerer) shape(set *Ruleset) {
 	}
 }
 
-// ItemReader holds the items of a page, and decodes of them what rules read, when they
-// read it. It is valid until the next page is read, and serves one goroutine.
+// ItemReader holds the items of a page, and decodes their values when rules read them. It is
+// valid until the next page is read, and serves one goroutine.
 type ItemReader interface {
 	// Len returns the number of items.
 	Len() int

@@ -104,7 +104,7 @@ func (p *pager) first(parts requestParts, when Conditions) {
 	}
 }
 
-// methodPart returns what one part of a method's overlay adds.
+// methodPart returns the rules of one part of a method's overlay.
 func (p *pager) methodPart(role Role, row Part) []Rule {
 	if row.Value == "" || !p.settings.allMet(row.Only) {
 		return nil

@@ -335,7 +335,7 @@ var onErrorFields = []Field{
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
-// errorActions are what an onError rule may do.
+// errorActions are the actions of onError rules.
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}
 
 // userStops adds the user's stopping rules whose outcome is wanted.

@@ -1,7 +1,7 @@
 package rules
 
-// Method is one way of paging, written as data in the rule language: where the
-// next request comes from, and what ends the list. The loop knows no method.
+// Method is one way of paging, written as data in the rule language: it says how the
+// next request is made and when the list ends. The loop knows no method.
 //
 // A source sees the fields of [Context] and the functions of package compile/language, like
 // the expressions that users write in nextRequest, state and stopRules. Lowering
@@ -47,7 +47,7 @@ func Without(setting string) Condition { return Condition{Setting: setting, Not:
 // Conditions are met if all of them hold. An empty list is always met.
 type Conditions []Condition
 
-// Overlay is what a method changes in the job's request to make the next one.
+// Overlay holds the changes by which a method makes the next request from the job's request.
 type Overlay struct {
 	URL      Part
 	Endpoint Part
@@ -84,7 +84,7 @@ type StopRule struct {
 	Message string  // text of the log, with {expressions}
 
 	NamesJob bool // Message names the job, so the log does not
-	Expects  bool // responses have what it reads: if none does, the configuration is probably wrong
+	Expects  bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
 }
 
 // The texts of rules that several methods have.

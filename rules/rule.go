@@ -71,7 +71,7 @@ const (
 	WeightHint     Weight = "hint"     // every other finding
 )
 
-// Role says what the value of a rule is for.
+// Role is the purpose of the value of a rule.
 type Role string
 
 // The roles.
@@ -97,8 +97,8 @@ const (
 	Probe    Role = "probe"    // a value that somebody wants to see: see [engine.Engine.Evaluate]
 )
 
-// Scope returns the scope of the rule: the names that it may read besides those that
-// all rules may read.
+// Scope returns the scope of rules with the role: it has the names that they may read besides the
+// common ones.
 func (r Role) Scope() Scope {
 	switch r {
 	case Audit:
@@ -190,7 +190,7 @@ func (o Origin) String() string {
 	return path
 }
 
-// Outcome says what the end of a job means for its list.
+// Outcome says whether a list that has ended is complete, and why not.
 type Outcome string
 
 // The outcomes.

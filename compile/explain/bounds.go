@@ -39,7 +39,7 @@ func (l LimitedByRules) String() string {
 // boundKinds are the kinds of bounds, in the order in which they are printed.
 var boundKinds = []string{"pages", "seconds", "bytes", "items"}
 
-// bounds says what limits the number of requests of the job.
+// bounds describes the limits of the number of requests of the job.
 func (j explainer) bounds() BoundsExplanation {
 	if !j.Paged() {
 		return BoundsExplanation{Says: "one request"}
@@ -57,7 +57,7 @@ func (j explainer) bounds() BoundsExplanation {
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
 		var all []string
-		for _, fails := range []bool{false, true} { // what the user meant first
+		for _, fails := range []bool{false, true} { // the limits of the user come first
 			for _, l := range b.Limits {
 				if l.Fails == fails {
 					all = append(all, l.String())
@@ -120,7 +120,7 @@ func (j explainer) endsOnEmptyPages() bool {
 	return slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return p.Condition(s.Expression) == language.Always })
 }
 
-// explainPace says what limits the pace of all requests. It is nil if nothing does.
+// explainPace describes the limits of the pace of all requests. It returns nil without a limit.
 func explainPace(p rules.Pace) *PaceExplanation {
 	x := PaceExplanation{Timeout: p.Timeout.Seconds(), PerSecond: p.PerSecond, Parallel: p.Parallel}
 	var says []string

@@ -13,7 +13,7 @@ import (
 // removed or gets another meaning, not when one is added.
 const DifferenceVersion = 1
 
-// Difference is what two configurations, A and B, do differently: as JSON for programs, by
+// Difference holds the differences between two configurations, A and B: as JSON for programs, by
 // [Difference.Text] for people. [DifferenceSchema] is the schema of the JSON.
 type Difference struct {
 	Version   int             `json:"version" doc:"version of this form"`
@@ -26,7 +26,7 @@ type Difference struct {
 	Simulated []string        `json:"simulated,omitempty" doc:"what differs in simulated runs, in words"`
 }
 
-// JobDifference is what a job does differently.
+// JobDifference holds the differences of a job.
 type JobDifference struct {
 	Job     string     `json:"job" doc:"id of the job; of a job that b does not have, that in a"`
 	Was     string     `json:"was,omitempty" doc:"id in a, if it differs"`
@@ -93,7 +93,7 @@ func Diff(a, b *Explanation) *Difference {
 	return d
 }
 
-// hide replaces secrets in what is printed of the configurations.
+// hide replaces secrets in the texts that are printed of the configurations.
 func (d *Difference) hide(redact func(string) string) {
 	if redact == nil {
 		return
@@ -118,7 +118,7 @@ func (d *Difference) hide(redact func(string) string) {
 	}
 }
 
-// job adds what differs between two jobs; a is nil for one that only B has.
+// job adds the differences between two jobs. a is nil for a job that only B has.
 func (d *Difference) job(a, b *JobExplanation) {
 	if a == nil {
 		d.Jobs = append(d.Jobs, JobDifference{Job: b.Job, Change: Added, Summary: b.Summary})

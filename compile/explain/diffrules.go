@@ -9,10 +9,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// diffJobs compares two jobs: what is of most interest first.
+// diffJobs compares two jobs. The differences of most interest come first.
 func diffJobs(a, b *JobExplanation) []Change {
 	ends := diffRules("", "the first of these that is true gives the reason", a.ending(), b.ending())
-	slices.SortStableFunc(ends, func(x, y Change) int { // what is about no group is first
+	slices.SortStableFunc(ends, func(x, y Change) int { // changes without a group come first
 		return cmp.Compare(slices.Index(endGroups, x.Part), slices.Index(endGroups, y.Part))
 	})
 	out := slices.Concat(diffProperties(a.properties, b.properties), ends, diffRules("next request", "", a.Next, b.Next))
@@ -56,7 +56,7 @@ func (r *RuleExplanation) side() *Side {
 	return s
 }
 
-// identity returns what decides whether two rules do the same, apart from their ids.
+// identity returns a key that two rules share if they have the same effect, whatever their ids are.
 func (r *RuleExplanation) identity() string {
 	message, in := "", r.rule
 	if in.Told {
@@ -70,7 +70,7 @@ func (r *RuleExplanation) identity() string {
 
 // diffRules compares the rules of a part. If part is empty, the part of a rule is its group. A rule
 // is matched with a rule that does the same, then with one of the same id, then with one of the same
-// expression. order says what the order of the rules decides; if it is empty, the order is ignored.
+// expression. order describes the effect of the order of the rules; if it is empty, the order is ignored.
 func diffRules(part, order string, a, b []RuleExplanation) []Change {
 	pairs, removed := match(a, b,
 		func(r *RuleExplanation) string { return r.ID + "\x00" + r.identity() }, (*RuleExplanation).identity,

@@ -48,7 +48,7 @@ func (d *Difference) Text(o TextOptions) string {
 	return t.String()
 }
 
-// changeGroup is what several jobs do differently, and is printed once.
+// changeGroup is a group of changes that several jobs have in common, which is printed once.
 type changeGroup struct {
 	jobs    []int // positions of the jobs; nil for every job
 	changes []Change
@@ -200,7 +200,7 @@ func (w *diffWriter) change(c Change) {
 	}
 }
 
-// says writes what only one side of a rule says.
+// says writes a text that only one side of a rule has.
 func (w *diffWriter) says(sign string, of, other *Side) {
 	for _, says := range of.Says {
 		if !slices.Contains(other.Says, says) {
@@ -209,7 +209,7 @@ func (w *diffWriter) says(sign string, of, other *Side) {
 	}
 }
 
-// rule writes what one configuration has; nil is nothing.
+// rule writes the rule of one configuration. It writes nothing for nil.
 func (w *diffWriter) rule(sign, name string, s *Side) {
 	if s == nil {
 		return

@@ -42,8 +42,7 @@ func statusOf(r rules.Rule) int {
 	return failure.Response.ExitStatus()
 }
 
-// refused says which exit status a run has whose list ends with an outcome, if it is not that of a
-// complete list.
+// refused says which exit status a run has whose list ends with an outcome other than complete.
 func refused(outcome rules.Outcome) string {
 	return fmt.Sprintf("exit status 0, or %d with --fail-on %s", failure.Suspect.ExitStatus(), outcome)
 }
@@ -84,13 +83,13 @@ func (n NeedExplanation) String() string {
 	return fmt.Sprintf("an item has no %[1]s, or its %[1]s is neither a number nor a text%[2]s", n.Path, n.where)
 }
 
-// A TermExplanation says what a name or a function in the expressions means.
+// A TermExplanation explains a name or a function in the expressions.
 type TermExplanation struct {
 	Name string `json:"name" doc:"the name, or the function as it is called"`
 	Says string `json:"says" doc:"what it means"`
 }
 
-// names are the fields of the page context that are explained where a rule reads them.
+// explainedNames are the fields of the page context that are explained if a rule reads them.
 var explainedNames = []string{"page", "samePage", "emptyWindow", "polled"}
 
 // usedNames are the functions and names that expressions use.
@@ -229,7 +228,8 @@ func inWords(d time.Duration) string {
 	return value.Counted(int(d/time.Second), "second")
 }
 
-// files says where the items of the job are written. The names are those of the files of all types.
+// files adds the files to which the items of the job are written. names are the names of the files,
+// by type.
 func (j explainer) files(x *ItemsExplanation, names map[string]string) {
 	if !j.Spec().Emits {
 		return

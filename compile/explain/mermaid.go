@@ -58,7 +58,7 @@ func (c chart) job(x JobExplanation) {
 	c.keep(x)
 }
 
-// partitions writes what each partition of the job is run for, with the rules that say so.
+// partitions writes the variables of the partitions, with the rules of their values.
 func (c chart) partitions(x JobExplanation) {
 	if x.Partitions == nil {
 		return
@@ -101,7 +101,7 @@ func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
 	return c.id + "_state", "-->"
 }
 
-// next writes the next request, and the end if there is none.
+// next writes the next request, and the end of a list without one.
 func (c chart) next(x JobExplanation, from, arrow string) {
 	later := slices.DeleteFunc(slices.Clone(x.Next), func(r RuleExplanation) bool { return r.FirstOnly })
 	next := append([]string{"next request"}, assignments(later)...)
@@ -111,7 +111,7 @@ func (c chart) next(x JobExplanation, from, arrow string) {
 	}
 }
 
-// errors writes what error responses lead to. A response that is read as a page continues at
+// errors writes the consequences of error responses. A response that is read as a page continues at
 // a node.
 func (c chart) errors(x JobExplanation, read string) {
 	for i, r := range x.OnError {
@@ -132,7 +132,7 @@ func (c chart) errors(x JobExplanation, read string) {
 	}
 }
 
-// shape writes what is evaluated for each item.
+// shape writes the rules that are evaluated for each item.
 func (c chart) shape(x JobExplanation) {
 	if shape := assignments(x.Shape); shape != nil {
 		c.line("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
@@ -159,7 +159,7 @@ func assignments(list []RuleExplanation) []string {
 	return texts
 }
 
-// escaper writes as entities what Mermaid or HTML would read as syntax.
+// escaper writes the characters of the syntax of Mermaid and HTML as entities.
 var escaper = strings.NewReplacer(
 	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "\n", " ", "\r", " ",
 	"`", "#96;", "\\", "#92;", "{", "#123;", "}", "#125;",

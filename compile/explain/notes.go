@@ -12,7 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Note says what a part of the configuration does.
+// A Note explains a part of the configuration.
 type Note struct {
 	Path string // config path of the part; it need not be written
 	Text string
@@ -87,7 +87,7 @@ func scopesOf(jobs []JobExplanation) scopes {
 	s := scopes{jobs: map[string]bool{}, paging: map[string]int{}}
 	for i := range jobs {
 		s.jobs[jobs[i].path] = true
-		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // what is around it is for them, too
+		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // the objects around it are for them, too
 			s.paging[path]++
 		}
 	}
@@ -107,7 +107,7 @@ func (n *notes) concernsAll(path string, jobs int) bool {
 	return jobs >= len(n.explanation.Jobs)
 }
 
-// job adds what a job does.
+// job adds the notes on a job.
 func (n *notes) job(x *JobExplanation) {
 	n.add(x.path, fmt.Sprintf("Job %s. %s", x.Job, x.Summary))
 	if x.Method != "" && x.Sequential != "" {
@@ -161,7 +161,7 @@ func place(r *RuleExplanation) string {
 	return r.Origin.Path
 }
 
-// sentence says what a rule is and does: "rule offset.empty: count == 0; the list ends …".
+// sentence describes a rule with its effect: "rule offset.empty: count == 0; the list ends …".
 func (n *notes) sentence(r *RuleExplanation, path string) string {
 	var says []string
 	if source := n.source(r, path); source != "" {

@@ -54,7 +54,7 @@ func (j explainer) partitions() *PartitionsExplanation {
 	return x
 }
 
-// facts says what holds of the partitions besides what they are.
+// facts returns sentences about the partitions, which follow the list of their variables.
 func (j explainer) facts(x *PartitionsExplanation) []string {
 	var says []string
 	if x.Reads != nil {
@@ -73,7 +73,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	return append(says, "If one fails, the run fails with its exit status (onPartitionError).")
 }
 
-// windowFacts says what holds of the windows of a variable.
+// windowFacts returns sentences about the windows of a variable.
 func windowFacts(name string, w *rules.Window) []string {
 	says := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
 	switch {
@@ -149,7 +149,7 @@ func (j explainer) windowInWords(s *compile.ForVariable) string {
 	return b.String()
 }
 
-// ofPartitions says what bounds the number of partitions.
+// ofPartitions describes the bounds of the number of partitions.
 func (j explainer) ofPartitions(most int) string {
 	var times []string
 	for i := range j.For {
@@ -171,7 +171,7 @@ func (j explainer) ofPartitions(most int) string {
 	return text + "; the bounds are for each of them"
 }
 
-// TreeExplanation is a job with those that are for its items.
+// TreeExplanation is a job with its children.
 type TreeExplanation struct {
 	Job      string            `json:"job" doc:"id of the job"`
 	Says     string            `json:"says,omitempty" doc:"for what it is run more than once, and whether it is written"`

@@ -64,8 +64,8 @@ func (p *propertyCollector) hidden(subject, name, v string) {
 	}
 }
 
-// members adds a property for each member of an object. What expressions compute is left out,
-// since rules say it.
+// members adds a property for each member of an object. Computed members are left
+// out, because they are rules.
 func (p *propertyCollector) members(subject string, object rules.Object) {
 	for _, m := range object {
 		if _, computed := m.Value.(rules.Computed); computed {
@@ -85,7 +85,7 @@ func memberText(v any) string {
 	return text
 }
 
-// plainJSON returns a value as JSON or, if it has none, as Go prints it.
+// plainJSON returns a value as JSON or, if it cannot be encoded, as Go prints it.
 func plainJSON(v any) string {
 	text, err := value.Marshal(v)
 	if err != nil {
@@ -94,7 +94,7 @@ func plainJSON(v any) string {
 	return string(text)
 }
 
-// propertiesOf returns what a configuration says about all jobs together.
+// propertiesOf returns the properties that all jobs of a configuration have in common.
 func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string) []property {
 	f := &propertyCollector{redact: redact}
 	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
@@ -125,7 +125,7 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	return f.all
 }
 
-// credentials adds what requests are sent with. Of its values only the names are printed.
+// credentials adds the credentials of requests. Only the names of their values are printed.
 func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 	if auth := cfg.Auth; auth != nil {
 		p.add("credentials", "type", auth.Type, auth.Type)
@@ -163,7 +163,7 @@ func (p *propertyCollector) input(in rules.Input) {
 	p.add("inputs", in.Name, []any{in.Default, in.Secret, in.Pattern}, text)
 }
 
-// properties returns what the configuration says about the job.
+// properties returns the properties of the job.
 func (j explainer) properties(x *JobExplanation) []property {
 	f := &propertyCollector{redact: j.redact}
 	job := j.Spec()

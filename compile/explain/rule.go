@@ -78,7 +78,7 @@ func (x *JobExplanation) variables() []RuleExplanation {
 // roleNoNext is the role of the end of a list because there is no next request.
 const roleNoNext rules.Role = "no next request"
 
-// sentence says what a rule does, for a text that has its expression already.
+// sentence describes the effect of a rule, for a text that has its expression already.
 func (r RuleExplanation) sentence() string {
 	switch role := r.rule.Role; {
 	case r.bound:
@@ -165,7 +165,7 @@ func (r RuleExplanation) clauses() []string {
 	return slices.DeleteFunc(says, func(text string) bool { return text == "" })
 }
 
-// ends says what a rule that ends the list does.
+// ends describes the effect of a rule that ends the list.
 func (r RuleExplanation) ends() string {
 	switch r.Outcome {
 	case rules.Failed:
@@ -184,7 +184,7 @@ func (r RuleExplanation) condition() string {
 	return r.Says
 }
 
-// sent says what a part of a request is, and which requests have it.
+// sent names a part of a request, and says which requests have it.
 func (r RuleExplanation) sent() string {
 	var says []string
 	if r.Value != "" {
@@ -211,7 +211,7 @@ func (r RuleExplanation) sent() string {
 	return strings.Join(says, "; ")
 }
 
-// sends says how a part differs from those that only the requests after the first have.
+// sends says which requests have a part, if these are not the requests after the first.
 func (r RuleExplanation) sends() string {
 	r.FirstBy = nil // its place is of no interest here
 	if r.First || r.FirstOnly {
@@ -220,7 +220,7 @@ func (r RuleExplanation) sends() string {
 	return strings.TrimPrefix(r.Value+"; not in the first request", "; ")
 }
 
-// action says what an onError rule does.
+// action describes the action of an onError rule.
 func (r RuleExplanation) action() string {
 	switch r.Do {
 	case string(rules.ErrorStop):

@@ -46,7 +46,7 @@ type simulation struct {
 	explainer
 	inputs      map[string]any
 	kept        map[string]any
-	keptUnknown bool // a previous run saved values, but which ones is not known
+	keptUnknown bool // a previous run saved values, which are not known here
 
 	binding *compile.Binding
 	page    rules.Context
@@ -115,7 +115,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 	case role == rules.HTTPVerb:
 		return s.Request.Method, true
 	case role == rules.After:
-		return nil, true // it is no part of what is sent
+		return nil, true // it is not sent
 	case e.Rule.Target == "" && role.Builds() && role != rules.Endpoint:
 		return rules.Object{{Name: s.mark(s.phrase(e, page)), Value: ""}}, true
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// summary says in a few sentences what a job does: its requests, its ends, its bounds.
+// summary describes a job in a few sentences: its requests, its ends, its bounds.
 func (j explainer) summary(x *JobExplanation) string {
 	first := fmt.Sprintf("Sends %s %s", x.First.Method, x.First.URL)
 	if x.Method == "" {
@@ -137,8 +137,8 @@ func partName(p RuleExplanation) string {
 	return string(p.rule.Role)
 }
 
-// increment returns the constant that is added from page to page if a part is a variable; 0: it
-// is not, or does not grow by a constant.
+// increment returns the constant that is added from page to page if a part is a variable that grows
+// by a constant, and 0 otherwise.
 func (j explainer) increment(part *language.Expression) int {
 	for _, e := range j.Next {
 		if !part.IsVariable(e.Rule.Target) {

@@ -118,7 +118,7 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 	return texts, titles
 }
 
-// job writes what is of most interest first: what the job does, its requests, its ends.
+// job writes the parts of most interest first: the summary, the requests, the ends.
 func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	title := "job " + x.Job + "   not paged"
 	if x.Method != "" {
@@ -228,7 +228,7 @@ func origin(o rules.Origin) string {
 	return " [" + o.String() + "]"
 }
 
-// partitions writes what each partition of the job is run for.
+// partitions writes the variables of the partitions of the job.
 func (t *textWriter) partitions(x *JobExplanation) {
 	p := x.Partitions
 	if p == nil {

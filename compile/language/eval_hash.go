@@ -15,7 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A set answers in constant time whether it has a value, of which it holds the key.
+// A set holds the keys of values, and answers in constant time whether it has a value.
 type set map[any]struct{}
 
 // maxRoom limits how many values a set has room for before there are any.

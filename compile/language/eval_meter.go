@@ -53,7 +53,7 @@ type environment struct {
 
 const meterName = "·meter"
 
-// A meter counts what an evaluation spends. Once that is more than it may spend, or the run is
+// A meter counts the cost of an evaluation. Once the cost exceeds its budget, or the run is
 // cancelled, the meter panics with an error: the machine of the expression language recovers, as
 // it does from its own errors, and [Expression.Eval] returns that error.
 type meter struct {

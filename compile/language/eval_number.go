@@ -166,7 +166,7 @@ func holdsNumber(text string) bool {
 	return ok
 }
 
-// isDecimal reports whether a text consists of what numbers in decimal consist of, with signs
+// isDecimal reports whether a text consists of the characters of decimal numbers, with signs
 // where they have them.
 func isDecimal(text string) bool {
 	for i, c := range []byte(text) {

@@ -26,7 +26,7 @@ type Expression struct {
 
 // Machine evaluates expressions, one at a time. It keeps its stack between them.
 type Machine struct {
-	// Context is that of the run. Once it is cancelled, evaluations fail with its cause.
+	// Context is the context of the run. Once it is cancelled, evaluations fail with its cause.
 	// Nil is never cancelled.
 	Context context.Context
 
@@ -41,8 +41,8 @@ type Machine struct {
 	meter meter
 }
 
-// Eval evaluates the expression on a page. The error says what went wrong, not
-// where: the caller knows the job and the page.
+// Eval evaluates the expression on a page. The error describes the failure, but
+// not its place: the caller knows the job and the page.
 func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	if m.Given != nil {
 		if v, ok := m.Given(e, page); ok {
@@ -73,8 +73,8 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 const memoryMessage = "memory budget exceeded"
 
 // causeOf returns the error of the function that failed, without the snippet that
-// the expression language adds to it. It hides what only a Go programmer
-// understands: the text of a panic.
+// the expression language adds to it. It hides the text of a panic,
+// which only a Go programmer understands.
 func causeOf(err error) error {
 	located := (*file.Error)(nil)
 	switch {
@@ -125,7 +125,7 @@ func (e *Expression) Places() []Read { return e.code.places() }
 // Flags returns the Reads that truthy converts to booleans.
 func (e *Expression) Flags() []Read { return e.code.flags }
 
-// Elements returns what predicates read of the elements of lists.
+// Elements returns the values that predicates read of the elements of lists.
 func (e *Expression) Elements() (reads []ElementRead) {
 	for _, a := range e.code.accesses {
 		if a.ofElement && a.call == "" {
@@ -256,7 +256,7 @@ type RuleError struct {
 	Err  error
 }
 
-// Error names the rule, what went wrong and where the rule is written.
+// Error names the rule, describes the failure, and says where the rule is written.
 func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %s: %v (%s; %s)", e.Rule.ID, e.Err, e.Rule.Source, e.Rule.Origin)
 }
@@ -270,5 +270,5 @@ func (e *RuleError) Placed() string {
 	return fmt.Sprintf("%v, in %s (%s)", e.Err, e.Rule.Source, e.Rule.Origin)
 }
 
-// Unwrap returns what went wrong.
+// Unwrap returns the error without the rule.
 func (e *RuleError) Unwrap() error { return e.Err }

@@ -46,7 +46,7 @@ const (
 	searchByPath
 )
 
-// described returns what is said about the function.
+// described returns the description of the function.
 func (f *function) described() Function {
 	return Function{Name: f.Name, Signature: f.Signature, Doc: f.Doc, Example: f.Example, Result: f.Result}
 }

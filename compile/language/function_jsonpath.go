@@ -26,7 +26,7 @@ type jsonPath struct {
 // A jsonFilter is the condition of a fragment like [?(@.rel == 'next')].
 type jsonFilter struct {
 	*jp.Filter
-	reads        []jp.Expr // what it reads of an element
+	reads        []jp.Expr // the paths that it reads of an element
 	instructions int       // of its regular expressions
 }
 
@@ -86,7 +86,7 @@ func inspect(f *jp.Filter) (condition any, err error) {
 	return f.Inspect(), nil
 }
 
-// add checks an operand of the filter, and records what it costs. Only paths of
+// add checks an operand of the filter, and records its cost. Only paths of
 // names and indexes are allowed, so that an element takes a short time.
 func (f *jsonFilter) add(operand any) error {
 	switch o := operand.(type) {

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Language is what expressions are written in: the expression language, the page
+// Language is the language of rules: the expression language, the page
 // context and a set of functions. It never changes and may be shared by
 // goroutines.
 type Language struct {

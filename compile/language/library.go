@@ -36,7 +36,7 @@ type libraryFunction struct {
 	tested testedCall     // goes over the items if the predicate is a [fieldTest]; may be nil
 }
 
-// A predicateUse says what a function applies to each element of a list.
+// A predicateUse says how a function uses its predicate.
 type predicateUse int
 
 const (
@@ -45,12 +45,12 @@ const (
 	mapsElements               // an expression of any kind
 )
 
-// An elementUse says what a function needs of the elements of a list.
+// An elementUse says how much a function needs of the elements of a list.
 type elementUse int
 
 const (
 	readsElements  elementUse = iota // all of them
-	countsElements                   // only their number, and what the predicate reads
+	countsElements                   // only their number, and the values that the predicate reads
 	keepsElements                    // nothing: it returns a part of the list, or its elements in another order
 	selectsElement                   // nothing: it returns one of them
 	selectsFirst                     // as selectsElement

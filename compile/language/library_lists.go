@@ -129,7 +129,7 @@ func uniq(m *meter, a []any) (any, error) {
 			return nil, fmt.Errorf("uniq: %w", err)
 		}
 		added := seen.add(k)
-		if added { // what is repeated takes no memory
+		if added { // a repeated value takes no memory
 			m.grow(24)
 		}
 		switch whole := len(out) == i; {
@@ -212,7 +212,7 @@ func sortValues(m *meter, list []any, by func(a, b any) int) {
 
 // orderOf returns the order of the values of a list, which are all numbers, or all
 // strings, or all times, or all durations. Numbers may be given as strings if one of
-// the values is a number. What is nil comes last.
+// the values is a number. Values that are nil come last.
 func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 	var first any
 	numbers, text := 0, 0

@@ -47,7 +47,7 @@ func shifted(name string, f func(x, by int) int) func(*meter, []any) (any, error
 }
 
 // mean returns the average of all numbers in the arguments and in lists among them;
-// 0 of none.
+// 0 for an empty list.
 func mean(m *meter, a []any) (any, error) {
 	numbers, err := numbersOf(m, "mean", a)
 	if err != nil || len(numbers) == 0 {
@@ -83,7 +83,7 @@ func sum(m *meter, a []any) (any, error) {
 }
 
 // numbersOf returns the numbers in the arguments of a function, and in lists among
-// them. It leaves out what is nil.
+// them. It ignores nil.
 func numbersOf(m *meter, name string, a []any) ([]any, error) {
 	values := leaves(m, nil, a)
 	for i, v := range values {

@@ -129,7 +129,7 @@ func repeat(m *meter, a []any) (any, error) {
 	return strings.Repeat(text, times), nil
 }
 
-// join joins strings, and numbers as they are sent. It leaves out what is nil.
+// join joins strings, and numbers as they are sent. It ignores nil.
 func join(m *meter, a []any) (any, error) {
 	list, glue := a[0].([]any), optional(a, 1, "")
 	texts := make([]string, 0, min(len(list), maxBytes/16))

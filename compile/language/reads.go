@@ -10,14 +10,14 @@ import (
 )
 
 // A Read is a value that an expression reads: a field of the context and a path
-// in it. The page reader decodes only what is read.
+// in it. The page reader decodes only values that are read.
 type Read struct {
 	Root string   // field of the context: "count", "body", "state", "header"
 	Path []string // keys below the field; if it is empty, the whole field is read
 	Has  bool     // only whether it exists
 	Of   string   // "prev" or "first" for a field of that page; empty for the current page
 	Args []string // of the call of a field such as header, if they are constant
-	Open bool     // what is read depends on other values
+	Open bool     // the path depends on other values
 
 	Defaulted bool // the expression allows for its absence, with ?? or ?.
 

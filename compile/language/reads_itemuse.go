@@ -18,7 +18,7 @@ import (
 // or one that an index, first, last, find or findLast selects.
 type itemUse struct {
 	scopes []bool     // of the predicates around a node: whether their elements are items
-	paths  [][]string // what is read of every item; an empty path is all of it
+	paths  [][]string // the paths that are read of every item; an empty path is all of it
 }
 
 // lowerItems replaces the name items in a tree, and returns the paths that the expression
@@ -137,7 +137,7 @@ func (u *itemUse) isList(node ast.Node) bool {
 	return u.isAll(node)
 }
 
-// list replaces the name in a list of items of which only what is noted is needed.
+// list replaces the name in a list of items that needs only the noted paths.
 func (u *itemUse) list(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
@@ -181,7 +181,7 @@ func (u *itemUse) direct(node ast.Node) bool {
 	return false
 }
 
-// item replaces the name in an item of which only what is noted is needed.
+// item replaces the name in an item that needs only the noted paths.
 func (u *itemUse) item(node *ast.Node) {
 	direct := u.direct(*node)
 	switch n := (*node).(type) {

@@ -56,7 +56,7 @@ func (r Read) countItems(page *rules.Context) int {
 // have.
 type MissingPath struct {
 	Path string
-	Hint string // the nearest name that there is; "" if none is near
+	Hint string // the nearest existing name; "" without a near one
 }
 
 // Misspelt lists the headers that the expression reads and the response does not
@@ -65,7 +65,7 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
 	for _, r := range e.Places() {
 		if r.Of != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
-			continue // what is read of the body is known in full to the page reader only
+			continue // only the page reader knows all paths that are read of the body
 		}
 		if r.call != "" {
 			missing = append(missing, MissingPath{Path: r.String()})

@@ -142,7 +142,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	if err := c.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}
-	if _, err := checker.Check(tree, c.config); err != nil { // for the types of what makeSafe changed
+	if _, err := checker.Check(tree, c.config); err != nil { // for the types of the nodes that makeSafe changed
 		return nil, err
 	}
 	code.program, err = compiler.Compile(tree, c.config)

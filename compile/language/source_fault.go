@@ -58,7 +58,7 @@ func (f *Fault) Snippet(source string) string {
 	return s.Snippet(s.Position(f.Offset(source)))
 }
 
-// cureOf returns what to do about an error of the expression language, if that is
+// cureOf returns the remedy for an error of the expression language, if it is
 // known.
 func cureOf(message string) string {
 	switch {

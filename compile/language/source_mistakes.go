@@ -24,7 +24,7 @@ type mistake struct {
 	near []string
 }
 
-// operand matches a name with what is selected from it, such as body.items[0].id.
+// operand matches a name and the selectors after it, as in body.items[0].id.
 const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
 
 // mistakes is the table of common mistakes. The first one that is found is reported.

@@ -37,7 +37,7 @@ const (
 // YAML returns the configuration as YAML, with comments. A text in YAML keeps its order and its
 // own comments; the comments of an earlier call are replaced. Values that are secrets are left
 // out: {"env": "NAME"} takes their place, and names are the variables, in the order of their
-// paths. The error says what cannot be written.
+// paths. The error names a value that cannot be written.
 func YAML(c Config) (text []byte, names []string, err error) {
 	a := &annotation{Config: c, variables: map[string]string{}, texts: map[string]string{}}
 	if a.Catalog == nil {

@@ -117,7 +117,7 @@ func (a *annotation) withoutSecrets(text string) (string, error) {
 var commentLine = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
 
 // hideInComments replaces the secrets in the comments of a text. A short secret may also occur
-// in values that are none, so that these would change; then only whole lines are comments.
+// in other values, which would change; then only whole lines are comments.
 func (a *annotation) hideInComments(text string) string {
 	for _, hidden := range []string{a.Redact(text), commentLine.ReplaceAllStringFunc(text, a.Redact)} {
 		if root, err := yaml.Parse(diag.NewSource("", hidden)); err == nil && reflect.DeepEqual(root, a.root) {

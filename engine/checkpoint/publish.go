@@ -23,8 +23,8 @@ type Commitment struct {
 	KeptFor  map[string]string
 }
 
-// KeptForMember is the name, in a file of kept values, of the part of the fingerprint that says what
-// the values of a job are about. It is not the name of a value.
+// KeptForMember is the name, in a file of kept values, of the fingerprint of the list for which a
+// job kept its values. It is not the name of a value.
 const KeptForMember = "$for"
 
 // A Part of a commitment is an output whose rows are published.

@@ -27,7 +27,7 @@ type RuleCoverage struct {
 	Gap       Gap          `json:"gap,omitempty"`
 }
 
-// A Gap is what no test shows of a rule; "" is none.
+// A Gap is a result of a rule that no test shows; "" means that there is no gap.
 type Gap string
 
 // The gaps.

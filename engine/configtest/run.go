@@ -87,7 +87,7 @@ type Difference struct {
 	Of      string `json:"of,omitempty"` // the key of expect; empty if Message says it all
 	Want    string `json:"want,omitempty"`
 	Got     string `json:"got,omitempty"`
-	Message string `json:"message,omitempty"` // what is wrong, or how to fix it
+	Message string `json:"message,omitempty"` // the problem, or its fix
 }
 
 // Run runs the tests. Each runs its job on the pages of the test and on its own

@@ -21,9 +21,9 @@ import (
 const maxKept = 16 << 20
 
 // ReadKept reads a file of kept values, by job and name. It returns no values if the file does not
-// exist, as in the first run. The fingerprint is that of [engine.Engine.Fingerprint]: the values of
-// a job that are about another list, such as that of another tenant, are refused. If it is nil, or
-// if the file does not say what its values are about, they are accepted.
+// exist, as in the first run. The fingerprint is from [engine.Engine.Fingerprint]: values that a
+// job kept for another list, such as the list of another tenant, are refused. If it is nil, or
+// if the file does not say for which list its values were kept, they are accepted.
 func ReadKept(path string, fingerprint map[string]string) (map[string]map[string]any, error) {
 	text, err := ReadAtMost(path, maxKept)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -46,7 +46,7 @@ type Publisher struct {
 	ended   map[string]engine.JobResult
 	due     []*group                   // groups whose jobs have ended, but whose items wait
 	saved   map[string]bool            // jobs whose values for the next run are saved
-	keptFor map[string]string          // what these values are about, by job
+	keptFor map[string]string          // fingerprints of the lists for which these values were kept, by job
 	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
 	found   []engine.JobResult         // jobs with findings about their files, with all of their findings
 	told    int                        // number of them that refusal has returned

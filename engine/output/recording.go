@@ -58,7 +58,7 @@ func (r *Recording) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// flush writes what waits to the file.
+// flush writes the buffered bytes to the file.
 func (r *Recording) flush() error {
 	if r == nil {
 		return nil

@@ -177,7 +177,7 @@ func isWarning(severity any) bool {
 	return slices.Contains(warningWords, strings.ToLower(word))
 }
 
-// NamesError reports whether a key is one that errors and their messages have.
+// NamesError reports whether a key is usual for errors and their messages.
 func NamesError(key string) bool {
 	return slices.Contains(errorMessages, key) || slices.ContainsFunc(errorNames, func(row struct {
 		kind  ErrorKind
@@ -187,8 +187,8 @@ func NamesError(key string) bool {
 	})
 }
 
-// isError reports whether the value of a key such as error is an error, and not a
-// way to say that there is none.
+// isError reports whether the value of a key such as error is an error, and does not
+// just say that there is no error.
 func isError(v any) bool {
 	if object, ok := value.Members(v); ok {
 		for _, name := range []string{"code", "status"} { // {"code": 0, "message": "OK"}

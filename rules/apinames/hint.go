@@ -152,7 +152,7 @@ func HintNames(kind HintKind) []string {
 	return nil
 }
 
-// NumbersPage reports whether a number under a key that is a hint at the next page is that of a page.
+// NumbersPage reports whether a number under a key that hints at the next page is a page number.
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
 
 // IsNext reports whether a key is one that many APIs use for a link to or a token of the next
@@ -160,7 +160,7 @@ func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(n
 func IsNext(key string) bool { return IsHint(key, HintNext) }
 
 // Following returns the parameter whose next value a key names, in the key's spelling: since for
-// next_since and position for nextPosition. It reports false for a key that names none.
+// next_since and position for nextPosition. It reports false for any other key.
 func Following(key string) (param string, ok bool) {
 	m := following.FindStringSubmatch(key)
 	if m == nil {

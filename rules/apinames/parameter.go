@@ -124,7 +124,7 @@ var (
 	}
 )
 
-// OfList says whether a name is one that lists of items have.
+// OfList says whether a name is usual for lists of items.
 func OfList(name string) ListKind {
 	switch {
 	case slices.Contains(likelyLists, name):

@@ -172,7 +172,7 @@ const maxReported = 1000
 // Source returns the source that the collector was made for.
 func (c *Collector) Source() *Source { return c.source }
 
-// Diagnostics returns what has been collected so far, ordered by position.
+// Diagnostics returns the diagnostics collected so far, ordered by position.
 func (c *Collector) Diagnostics() Diagnostics {
 	out := append(Diagnostics(nil), c.all...)
 	out.Sort()

@@ -8,7 +8,7 @@ import (
 )
 
 // StrToTime is PHP's strtotime(text, base) in UTC: the time that a text describes, in
-// seconds since 1970-01-01. What the text leaves open is taken from base: with base 0,
+// seconds since 1970-01-01. The parts that the text leaves open are taken from base: with base 0,
 // "10 minutes" is 600, "1 month" is 2678400 and "tomorrow" is 86400.
 //
 // StrToTime understands amounts with a unit ("2 hours 30 minutes", "-1 day", "1 week

@@ -36,8 +36,8 @@ const (
 	afterMonth = `[,.stndrh\t ]`
 )
 
-// timeForms are the forms of a time. Of the forms that match, the one with the longest
-// match applies, and of equal ones the first.
+// timeForms are the forms of a time. The form with the longest match applies, and
+// the first one of several with the same length.
 var timeForms = []struct {
 	pattern string
 	read    func(m *moment, words words) bool
@@ -103,8 +103,8 @@ type words map[string]string
 // number returns the number that a group has matched, or 0.
 func (w words) number(group string) int { return number(w[group]) }
 
-// readForm reads what one form matches at the beginning of a text into m, and returns its
-// length. The length is 0 if there is none.
+// readForm reads the time at the beginning of a text into m by the form that matches, and returns
+// the length of the match, or 0 without a match.
 func (m *moment) readForm(text string) int {
 	best, found := -1, []string(nil)
 	for i, pattern := range timePatterns() {

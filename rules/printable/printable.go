@@ -19,7 +19,7 @@ import (
 )
 
 // unsafe reports whether a character must not be printed: a control character (C0, C1,
-// DEL), a separator of lines, or one without width that changes what is around it.
+// DEL), a separator of lines, or one without width that changes its neighbours.
 func unsafe(r rune) bool {
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
@@ -72,8 +72,8 @@ func unsafeInJSON(r rune) bool { return r > ' ' && unsafe(r) }
 // Strings calls [Change] with [Text].
 func Strings(pointer any) { Change(pointer, Text) }
 
-// Change applies f to all strings in the exported fields, the elements and the values of
-// what a pointer points to, and to the names of maps. Interfaces that hold pointers stay as
+// Change applies f to all strings in the value that a pointer points to: in its exported fields, its
+// elements, and the names and values of its maps. Interfaces that hold pointers stay as
 // they are.
 func Change(pointer any, f func(string) string) { change(reflect.ValueOf(pointer), f) }
 

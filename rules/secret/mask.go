@@ -8,10 +8,10 @@ import (
 
 // Mask replaces every character of the secrets in the text of a configuration, JSON or
 // YAML, by a star, so that positions remain valid. It returns the secrets, too. It
-// masks what stands under a key that begins with # or that usually carries a
-// credential, whatever its type, the user name and password of addresses, and the
-// parameters of addresses that usually carry credentials. It works on malformed text,
-// in which it rather masks too much.
+// masks values of any type under a key that begins with # or that usually carries a
+// credential, the user name and password of addresses, and the parameters of addresses that
+// usually carry credentials. It works on malformed text, too, and masks too much there rather
+// than too little.
 func Mask(text string) (masked string, secrets []string) {
 	m := &masker{text: text, hidden: make([]bool, len(text)), lineEnd: -1, yamlAuthentication: len(text)}
 	if at := strings.Index(text, authenticationKey+":"); at >= 0 {
@@ -142,8 +142,8 @@ func (m *masker) isKey(t token) bool {
 	return strings.HasPrefix(rest, ":") && (t.kind != plainWord || len(rest) == 1 || strings.IndexByte(" \t\r\n\"'{[", rest[1]) >= 0)
 }
 
-// isSecret reports whether the value of a key is a secret. A name with other uses, under which
-// there is an object, is likely to carry none.
+// isSecret reports whether the value of a key is a secret. If the key
+// has other uses, too, an object under it is probably no credential.
 func (m *masker) isSecret(key string) bool {
 	rest := strings.TrimLeft(m.text[m.at:], " \t")
 	holdsObject := rest == "" || strings.IndexByte("{\r\n", rest[0]) >= 0

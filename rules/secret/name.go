@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// endings are what the names of credentials end with, without separators and in
-// lower case. A name such as next_page_token carries no credential: APIs page with it.
+// endings are the endings of the names of credentials, without separators and in lower
+// case. A name such as next_page_token carries no credential: APIs page with it.
 var endings = []string{
 	"apikey", "apitoken", "apisecret", "accesskey", "accesskeyid", "accesstoken", "authtoken", "authkey", "bearertoken", "clientsecret",
 	"idtoken", "privatekey", "privatetoken", "refreshtoken", "secretkey", "securitytoken", "servicekey", "subscriptionkey", "vaulttoken",

@@ -67,7 +67,7 @@ func isPlain(text string) bool {
 }
 
 // Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
-// type any, a number is a [json.Number]. What follows the first value is ignored.
+// type any, a number is a [json.Number]. Text after the first value is ignored.
 func Unmarshal(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()

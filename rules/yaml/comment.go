@@ -31,8 +31,8 @@ const Mark = "#:"
 // Annotate adds comments to a YAML text, which keeps its own. Their lines begin with [Mark] and
 // have at most width characters, as far as their words allow it. A comment about a value that
 // does not begin a line is above the line, and begins with the path of the value, relative to
-// what begins the line. Lines that an earlier call added are removed. [Parse] must accept
-// the text; errors are those of Parse. Parse reads the result as the same values: if
+// the value that begins the line. Lines that an earlier call added are removed. [Parse] must
+// accept the text; otherwise its error is returned. Parse reads the result as the same values: if
 // comments within the text would change them, all are above it. A result that is too large to be
 // read is refused with [ErrTooLarge].
 func Annotate(text string, comments []Comment, width int) (string, error) {
@@ -103,11 +103,11 @@ type annotator struct {
 type insertion struct {
 	at, indent int
 	text       string
-	last       bool // it belongs to what is before it
+	last       bool // it belongs to the object before it
 }
 
-// rank orders insertions at one place: what belongs to the objects that end there, the inner
-// ones first, comes before the rest.
+// rank orders insertions at one place: those at the ends of objects come before the rest, and
+// those of inner objects before those of outer ones.
 func (i insertion) rank() int {
 	if i.last {
 		return -i.indent - 1
@@ -135,7 +135,7 @@ func (a *annotator) add(c Comment) {
 		if m := beginning.FindStringSubmatch(a.source.Text[start:key]); m != nil && !a.inAlias(path) {
 			text := c.Text
 			if rest := strings.TrimPrefix(c.Path, path); rest != "" {
-				if rest[0] == '[' { // it is an element of what begins the line
+				if rest[0] == '[' { // the value is an element of the list that begins the line
 					rest = path[strings.LastIndexByte(path, '.')+1:] + rest
 				}
 				text = strings.TrimPrefix(rest, ".") + ": " + text
@@ -156,8 +156,8 @@ func (a *annotator) above(c Comment) {
 	a.added = append(a.added, insertion{a.top(), 0, text, false})
 }
 
-// inAlias reports whether a value is part of what an alias stands for, and has its place in the
-// text elsewhere.
+// inAlias reports whether a value is reached through an alias, so that its text is elsewhere, at
+// the anchor.
 func (a *annotator) inAlias(path string) bool {
 	at := a.source.ValueAt(path)
 	for path = diag.Parent(path); path != ""; path = diag.Parent(path) {

@@ -109,7 +109,7 @@ type changer struct {
 func (c *changer) change(root any, e Edit) (string, bool) {
 	n := len(e.Path)
 	had, exists := value.At(root, e.Path)
-	for !exists && !e.Remove && n > 1 { // what is around it is new, too
+	for !exists && !e.Remove && n > 1 { // the object around it is new, too
 		if _, around := value.At(root, e.Path[:n-1]); around {
 			break
 		}
@@ -199,7 +199,7 @@ func isDocumentMark(line string) bool {
 	return strings.HasPrefix(line, "---") || strings.HasPrefix(line, "...")
 }
 
-// flowEnd returns the offset after brackets and what they hold.
+// flowEnd returns the offset after the bracket that closes the one at an offset.
 func flowEnd(text string, at int) (int, bool) {
 	depth := 0
 	for i := at; i < len(text); i++ {

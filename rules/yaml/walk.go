@@ -25,7 +25,7 @@ type reader struct {
 	expanded int                   // values that aliases have expanded to
 }
 
-// nodeContext is what the surroundings of a value say about it.
+// nodeContext describes the surroundings of a value.
 type nodeContext struct {
 	fallback int // position if the value has no text
 	key      int // position of its key; -1 for the root and in a list

@@ -30,7 +30,7 @@ func (l *logFlags) register(cmd *cobra.Command, verbose string) {
 }
 
 // openLog opens the log, which passes through the redactor and clears the progress line, if
-// there is one. With debug, it has what --verbose logs.
+// there is one. With debug, it is as detailed as with --verbose.
 func (a *app) openLog(bar *progress, debug bool) (_ *slog.Logger, closeLog func(), err error) {
 	if a.quiet && a.verbose {
 		return nil, nil, &usageError{"-q and -v cannot be used together"}

@@ -65,7 +65,7 @@ func (l *loaded) Close() {
 const stdinName = "stdin"
 
 // parseByContent parses a configuration whose name has no ending, such as standard input, as JSON
-// or, if it is not JSON, as YAML. If the text begins like JSON, the error is that of the JSON
+// or, if it is not JSON, as YAML. If the text begins like JSON, the error is from the JSON
 // parser.
 func parseByContent(source *diag.Source) (any, error) {
 	root, err := rules.ParseJSON(source)

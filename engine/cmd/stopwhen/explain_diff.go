@@ -23,7 +23,7 @@ func (c *explainCommand) twoConfigs(args []string) error {
 	})
 }
 
-// printDiff prints what two configurations do differently.
+// printDiff prints the differences between two configurations.
 func (c *explainCommand) printDiff(args []string) error {
 	err := onlyOnce("standard input", streamUse{"the first configuration", args[0]}, streamUse{"the second one", args[1]},
 		streamUse{"--set-file", c.setFile}, streamUse{"--kept", c.kept})

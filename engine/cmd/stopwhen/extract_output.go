@@ -72,7 +72,7 @@ func (x *extraction) order(l *loaded) output.Order {
 }
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
-// leaves out. A file that the run which is resumed has published is not replaced again.
+// leaves out. If a run is resumed, a file that it has already published is not replaced again.
 func (x *extraction) checkShared(l *loaded, state *runState) error {
 	if x.appendRows || !x.writesFiles() {
 		return nil
@@ -112,7 +112,7 @@ func logPartial(log *slog.Logger, files []output.FileReport, collects bool) {
 	}
 }
 
-// writeResult writes the result of the run and what became of its files.
+// writeResult writes the result of the run with the report of its files.
 func (x *extraction) writeResult(files []output.FileReport, result *engine.Result) error {
 	if x.result == "" {
 		return nil

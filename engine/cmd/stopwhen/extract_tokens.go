@@ -105,7 +105,7 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 	if err != nil {
 		return outputError(fmt.Errorf("no refresh token is used, because a new one could not be stored: %w", err))
 	}
-	defer func() { _ = file.Cancel() }() // removes what was not committed
+	defer func() { _ = file.Cancel() }() // removes the file if it was not committed
 	token, err := change(saved.Tokens[key])
 	if err != nil || token == "" {
 		return err

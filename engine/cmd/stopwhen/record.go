@@ -102,7 +102,7 @@ func (t *tape) end() error {
 	return nil
 }
 
-// log says what has been recorded, and where.
+// log logs the number of recorded exchanges, and the file.
 func (t *tape) log(logger *slog.Logger) {
 	if t == nil {
 		return

@@ -32,7 +32,7 @@ func (c *stressCommand) checkFixes(cmd *cobra.Command, args []string) error {
 	})
 }
 
-// fix shows what the fixes of --fix change in the file and in the verdicts. With --apply, it writes
+// fix shows the changes that the fixes of --fix make in the file and in the verdicts. With --apply, it writes
 // the file.
 func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 	combined, err := r.Combine(c.fixes...)
