@@ -54,8 +54,8 @@ func (a *auditor) compile(rule rules.Rule) *Trigger {
 // Audit returns the rules of the audit, for the last page of a list.
 func (j *Job) Audit() []*Trigger {
 	var all []*Trigger
-	for i := range j.Set.Rules {
-		if rule := &j.Set.Rules[i]; rule.Role == rules.Audit {
+	for i := range j.Ruleset.Rules {
+		if rule := &j.Ruleset.Rules[i]; rule.Role == rules.Audit {
 			all = append(all, sharedAuditor().trigger(rule))
 		}
 	}

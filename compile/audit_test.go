@@ -18,7 +18,7 @@ import (
 func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	j := job(t, `{"method": "pagenum"}`)
 	var want []string
-	for _, rule := range j.Set.Rules {
+	for _, rule := range j.Ruleset.Rules {
 		if rule.Role == rules.Audit {
 			want = append(want, rule.ID)
 		}
@@ -40,7 +40,7 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 
 // A rule whose signs are missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
-	list := slices.Clone(job(t, `{"method": "pagenum"}`).Set.Rules)
+	list := slices.Clone(job(t, `{"method": "pagenum"}`).Ruleset.Rules)
 	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Needs: rules.OfList}}
 	for _, rule := range append(list, split) {
 		if rule.Role != rules.Audit || rule.Needs == 0 {

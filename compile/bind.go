@@ -42,7 +42,7 @@ func (j *Job) Bind(values Parts) (*Binding, error) {
 	if len(values) != len(j.Binds) {
 		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Binds), "computed value"), len(values))
 	}
-	b := &Binding{First: j.Request, Limit: j.Set.Limit, job: j, common: j.common}
+	b := &Binding{First: j.Request, Limit: j.Ruleset.Limit, job: j, common: j.common}
 	for i, e := range j.Binds {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
@@ -93,8 +93,8 @@ func (b *Binding) set(rule rules.Rule, v any) (err error) {
 			b.common, err = merge(b.common, rule.Target, v)
 			return err
 		}
-		if rule.Target == b.job.Set.LimitBy {
-			if b.Limit, err = rules.PageSize(b.job.Set.Dialect, v); err != nil {
+		if rule.Target == b.job.Ruleset.LimitBy {
+			if b.Limit, err = rules.PageSize(b.job.Ruleset.Dialect, v); err != nil {
 				return err
 			}
 		}

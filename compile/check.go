@@ -323,7 +323,7 @@ func (j *Job) variableVaries(name string, seen []string) bool {
 }
 
 // Prover returns a prover of facts about the expressions of the job.
-func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Set} }
+func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Ruleset} }
 
 // WhyNever says why a trigger can never be met. It returns "" if it can.
 func (j *Job) WhyNever(c *Trigger) string {
@@ -338,7 +338,7 @@ func (j *Job) WhyNever(c *Trigger) string {
 
 // comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
 func (j *Job) comparesAbsentLimit(c *Trigger) bool {
-	none := j.Set.Limit == nil && j.Set.LimitBy == ""
+	none := j.Ruleset.Limit == nil && j.Ruleset.LimitBy == ""
 	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })
 }
 

@@ -13,7 +13,7 @@ import (
 // Job is the compiled ruleset of one job. It never changes and may be run by
 // many goroutines at once.
 type Job struct {
-	Set      *rules.Ruleset
+	Ruleset  *rules.Ruleset
 	Binds    []*language.Expression // computed values of the job's own request, for each partition
 	Init     []*language.Expression // initial values of the state's variables
 	Stops    []*Trigger             // stopping rules in the order in which they give the reason
@@ -91,7 +91,7 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) 
 	}
 	link(jobs)
 	for _, job := range jobs {
-		(&compilation{shared: shared, set: job.Set, found: found}).unreadKept(job)
+		(&compilation{shared: shared, set: job.Ruleset, found: found}).unreadKept(job)
 	}
 	for _, set := range lowered.Unused {
 		(&compilation{shared: shared, set: set, found: found}).job()
@@ -123,7 +123,7 @@ func newShared(in *language.Language) *shared {
 
 // job compiles the rules of a job, and puts each into the list of its role.
 func (c *compilation) job() *Job {
-	job := &Job{Set: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
+	job := &Job{Ruleset: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
 	c.checkVariables()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit { // compiled on demand by Audit
@@ -135,7 +135,7 @@ func (c *compilation) job() *Job {
 			continue
 		}
 		job.add(e)
-		if err := c.sort(job, e); err != nil {
+		if err := c.assign(job, e); err != nil {
 			c.report(rule, err)
 		}
 	}
@@ -154,7 +154,7 @@ func (c *compilation) job() *Job {
 
 // sort adds an expression to the list of the job that its role belongs to. The error says that it
 // reads a value that is not known yet when it is evaluated.
-func (c *compilation) sort(job *Job, e *language.Expression) error {
+func (c *compilation) assign(job *Job, e *language.Expression) error {
 	if e.Rule.Bound {
 		job.Binds = append(job.Binds, e)
 		return checkBound(e)
@@ -249,9 +249,9 @@ func (n *Needs) add(r language.Read) {
 	switch {
 	case r.Root == "body":
 		n.Body = withPath(n.Body, r.Path)
-	case r.Of != "" && r.Root == "items":
+	case r.Past != "" && r.Root == "items":
 		n.Past = true
-	case r.Of == "" && language.IsPast(r.Root): // all of an earlier page
+	case r.Past == "" && language.IsPast(r.Root): // all of an earlier page
 		n.Body, n.Past = append(n.Body, nil), true
 	}
 }
@@ -267,7 +267,7 @@ func withPath(paths [][]string, path []string) [][]string {
 // Reads reports whether an expression of the job, messages aside, reads a field
 // of the context or something in it: "prev" for prev.body.next.
 func (j *Job) Reads(root string) bool {
-	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Of == root })
+	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Past == root })
 }
 
 // reads reports whether of holds for any read of the rules of the job, except for messages and the
@@ -292,10 +292,10 @@ func Expressions(triggers []*Trigger) []*language.Expression {
 }
 
 // ID returns the id of the job.
-func (j *Job) ID() string { return j.Set.Job.ID }
+func (j *Job) ID() string { return j.Ruleset.Job.ID }
 
 // Spec returns the job as it is configured. The caller must not change it.
-func (j *Job) Spec() *rules.Job { return &j.Set.Job }
+func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }
 
 // Ends reports whether a rule other than a guard may end the list.
 func (j *Job) Ends() bool { return j.ends }

@@ -25,8 +25,8 @@ func (c *compilation) message(rule rules.Rule) *Message {
 	return m
 }
 
-// A messageKey holds everything on which a message depends. Jobs that page in the same way share their
-// messages.
+// A messageKey holds everything on which a message depends. Jobs that page in the same way share
+// their messages.
 type messageKey struct {
 	path, id, text string
 	role           rules.Role

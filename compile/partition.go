@@ -75,7 +75,7 @@ func (c *compilation) checkVariables() {
 // link connects parents and children, and determines which values of items have to be decoded for
 // the children.
 func link(jobs []*Job) {
-	if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Set.Parent != "" }) {
+	if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ruleset.Parent != "" }) {
 		return
 	}
 	byID := make(map[string]*Job, len(jobs))
@@ -83,7 +83,7 @@ func link(jobs []*Job) {
 		byID[j.ID()] = j
 	}
 	for _, j := range jobs {
-		if parent := byID[j.Set.Parent]; j.Set.Parent != "" && parent != nil {
+		if parent := byID[j.Ruleset.Parent]; j.Ruleset.Parent != "" && parent != nil {
 			j.Parent = parent
 			parent.Children = append(parent.Children, j)
 		}

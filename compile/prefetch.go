@@ -40,7 +40,7 @@ func (j *Job) MaxPages() int {
 	most := 0
 	for _, s := range j.Stops {
 		b, ok := j.Prover().Bound(s.Expression)
-		limit, _ := j.Set.Limit.(int)
+		limit, _ := j.Ruleset.Limit.(int)
 		switch {
 		case !ok:
 			continue

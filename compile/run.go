@@ -64,7 +64,7 @@ func (b *Binding) Apply(parts Parts, base string) (requests.Request, error) {
 		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
 	}
 	request := b.First
-	if !j.Set.IncludeParams {
+	if !j.Ruleset.IncludeParams {
 		request.Params = nil
 	}
 	if j.resolvesAgainstResponse() {
@@ -92,7 +92,7 @@ func (j *Job) CheckAddress(request requests.Request) error {
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {
 	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.URL }
-	return !rules.SwitchesOf(j.Set.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
+	return !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 
 // Keep returns the values for the next run, after the last page of a list. soFar has the result of
@@ -230,7 +230,7 @@ func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error
 			return err
 		}
 		to.Endpoint = address
-		if rule.Role == rules.URL && !j.Set.IncludeParams {
+		if rule.Role == rules.URL && !j.Ruleset.IncludeParams {
 			to.Params = nil
 		}
 	case rules.HTTPVerb:

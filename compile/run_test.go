@@ -14,7 +14,7 @@ import (
 // body.
 func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, parts Parts, more bool) {
 	t.Helper()
-	m, page := &language.Machine{}, &rules.Context{Limit: j.Set.Limit}
+	m, page := &language.Machine{}, &rules.Context{Limit: j.Ruleset.Limit}
 	binding := bound(t, j)
 	state, first, err := binding.Begin(m, page)
 	require.NoError(t, err)

@@ -10,8 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Surface holds the values that the rules of a job read of responses, and the constants that they compare with them:
-// all that an API has to provide for the job to page through a list.
+// A Surface holds the values that the rules of a job read of responses, and the constants that they
+// compare with them: all that an API has to provide for the job to page through a list.
 type Surface struct {
 	Places   []Place    // places in the order of the rules
 	Keys     [][]string // paths in an item; a path without keys is the item itself

@@ -138,7 +138,7 @@ func (f *fingerprint) note(part string, values ...any) {
 // job adds the settings of a job.
 func (f *fingerprint) job(job *compile.Job) {
 	j := job.Spec()
-	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Set.Limit, job.Set.IncludeParams, job.Set.Scroller)
+	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Ruleset.Limit, job.Ruleset.IncludeParams, job.Ruleset.Scroller)
 	f.note("items", j.ID, j.DataType, j.DataField)
 	if j.Response.Format != rules.JSON {
 		f.note("items", j.Response)
@@ -149,8 +149,8 @@ func (f *fingerprint) job(job *compile.Job) {
 	if len(j.For) > 0 {
 		f.note("rules", j.ID, j.OnFailure)
 	}
-	f.note("rules", j.ID, job.Set.Method, job.Set.Ignore, job.Set.IgnoredFindings)
-	for _, r := range job.Set.Rules {
+	f.note("rules", j.ID, job.Ruleset.Method, job.Ruleset.Ignore, job.Ruleset.IgnoredFindings)
+	for _, r := range job.Ruleset.Rules {
 		part := "rules"
 		if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
 			part = "requests"
@@ -167,7 +167,7 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
 	inputs = maps.Clone(inputs)
 	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.Bounds(name) })
-	for _, r := range job.Set.Rules {
+	for _, r := range job.Ruleset.Rules {
 		if r.Role != rules.Keep {
 			continue
 		}

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"slices"
 	"strings"
 	"time"
@@ -39,13 +37,16 @@ type Pace struct {
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
+
 	Doc: "how many times a request is retried after a transient error"}
 
 var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status},
+
 	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
 	Doc:     "the statuses that are retried"}
 
 var limitCodesField = Field{Name: "limitCodes", Kind: List, Each: &Field{Kind: Status}, Default: []any{403},
+
 	Doc: "the statuses that are retried, too, if the response says that a rate limit is exceeded: it has the `retryHeader`, " +
 		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`)"}
 
@@ -267,39 +268,4 @@ func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 		r.hide(text)
 	}
 	return text, true
-}
-
-// certificates reads the certificates for connections to the origin of baseUrl. It returns
-// nil if there are none.
-func (d *decoder) certificates(s settings) *tls.Config {
-	config := &tls.Config{MinVersion: tls.VersionTLS12}
-	found := false
-	if one := s.get("api.caCertificate"); one.text() != "" {
-		d.cfg.Certificates = one.text()
-		found, config.RootCAs = true, x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(one.text())) {
-			d.diags.Errorf(diag.Value(one.path()), "there is no certificate in PEM in this text").
-				WithHint("it begins with -----BEGIN CERTIFICATE-----, and has line breaks")
-		}
-	}
-	one := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
-	if !one.given() || one.Invalid || value.Empty(one.Value) {
-		if !found {
-			return nil
-		}
-		return config
-	}
-	text, ok := d.secret(one.path(), one.Value, true)
-	d.cfg.Certificates += text
-	if !ok || d.env.placeholders {
-		return config
-	}
-	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
-	if err != nil { // not shown: its text may have parts of the key
-		d.diags.Errorf(diag.Value(one.path()), "want a certificate and its private key, both in PEM").
-			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
-		return config
-	}
-	config.Certificates = []tls.Certificate{pair}
-	return config
 }

@@ -238,17 +238,17 @@ func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 
 // variables determines the variables that a job can read: its parents', then its own.
 func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
-	set.Bound = nil
+	set.ForNames = nil
 	var chain []*Ruleset
 	for up := set; up != nil; up = byID[up.Parent] {
 		chain = append(chain, up)
 	}
 	for _, up := range slices.Backward(chain) {
 		for _, s := range up.Job.For {
-			if slices.Contains(set.Bound, s.Name) && up == set {
+			if slices.Contains(set.ForNames, s.Name) && up == set {
 				l.diags.Errorf(diag.Key(s.path), "a parent of this job has a variable %s already", s.Name).WithHint("give it another name")
 			}
-			set.Bound = append(set.Bound, s.Name)
+			set.ForNames = append(set.ForNames, s.Name)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // Setting is a key of a configuration. The key is written, or its default is in force.
-type Setting struct {
+type ConfiguredKey struct {
 	Path    string
 	Doc     string // its documentation, from the tables of fields
 	Written bool
@@ -21,17 +21,17 @@ type Setting struct {
 // Settings returns the keys that the tables of fields describe, of a configuration as it was
 // parsed, in the order of the tables. For each object, the keys that are present come first,
 // then the defaults that are in effect. Tests are left out. The dialect is that of [Config].
-func (c *Catalog) Settings(root any, dialect string) []Setting {
+func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {
 	path := ""
 	if object, ok := value.Members(root); ok {
 		if inner, wrapped := object.Get("parameters"); wrapped {
 			root, path = inner, "parameters"
 		}
 	}
-	var all []Setting
+	var all []ConfiguredKey
 	r := &reader{
 		diags: diag.NewCollector(nil), dialect: dialect, catalog: c, cfg: &Config{}, env: &environment{placeholders: true},
-		visit: func(s Setting) { all = append(all, s) },
+		visit: func(s ConfiguredKey) { all = append(all, s) },
 	}
 	r.object(path, root, slices.DeleteFunc(slices.Clone(rootFields), func(f Field) bool { return f.Name == "tests" }))
 	return all
@@ -41,7 +41,7 @@ func (c *Catalog) Settings(root any, dialect string) []Setting {
 func (r *reader) visitWritten(s *setting, f *Field) {
 	inner := f.Kind == Block || f.Kind == Blocks || f.Kind == Nested || f.Each != nil && f.Each.Fields != nil
 	if f.Name != "" {
-		r.visit(Setting{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
+		r.visit(ConfiguredKey{Path: s.path(), Doc: f.Doc, Written: true, Leaf: !inner})
 	}
 }
 
@@ -69,7 +69,7 @@ func (r *reader) visitDefault(path string, around Object, f *Field) {
 		fallback, _ = around.Get(f.DefaultOf)
 	}
 	if fallback != nil && fallback != false && !f.Required {
-		r.visit(Setting{Path: path, Doc: f.Doc, Default: fallback})
+		r.visit(ConfiguredKey{Path: path, Doc: f.Doc, Default: fallback})
 	}
 }
 

@@ -16,7 +16,7 @@ func TestSettingsAreThoseWrittenAndTheDefaultsInForce(t *testing.T) {
 		"config": {"jobs": [{"endpoint": "users"}, {"endpoint": "orders", "for": {"u": {"items": "users"}}, "dataType": "o"}]}}}`))
 	require.NoError(t, err)
 	written, defaults := map[string]bool{}, map[string]any{}
-	for _, s := range rules.Builtin().Settings(root, rules.Spec) {
+	for _, s := range rules.Builtin().ConfiguredKeys(root, rules.Spec) {
 		require.NotEmpty(t, s.Path)
 		if s.Written {
 			require.False(t, written[s.Path], s.Path)

@@ -21,7 +21,7 @@ type reader struct {
 	cfg     *Config         // the configuration so far, with its secrets
 	paging  *diag.Collector // collects the mistakes in pagination objects; if it is nil, diags does
 
-	visit func(Setting) // called for every key; may be nil
+	visit func(ConfiguredKey) // called for every key; may be nil
 }
 
 // object reads an object.

@@ -309,7 +309,7 @@ func (l *lowerer) keepStart(set *Ruleset) {
 	if i < 0 {
 		return
 	}
-	set.Variables = append(set.Variables, startVariable)
+	set.StateNames = append(set.StateNames, startVariable)
 	set.Rules = append(set.Rules,
 		Rule{ID: "state." + startVariable, Role: Init, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
 		Rule{ID: "state." + startVariable, Role: Next, Target: startVariable, Source: "state." + startVariable, Clause: "is", Origin: origin},
@@ -317,7 +317,7 @@ func (l *lowerer) keepStart(set *Ruleset) {
 	if previous < 0 {
 		return
 	}
-	set.Kept = append(set.Kept, previousStart)
+	set.KeptNames = append(set.KeptNames, previousStart)
 	set.Rules = append(set.Rules, Rule{
 		ID: "keep." + previousStart, Role: Keep, Target: previousStart, Source: "state." + startVariable, Clause: "is", Origin: origin,
 	})

@@ -102,7 +102,7 @@ func audited(set *Ruleset) {
 
 func (l *lowerer) ruleset() *Ruleset {
 	inputs := value.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
-	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, Inputs: inputs}
+	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
 
 // paging adds the rules of the pagination of a job: its own or, without one, that of the api. Its own

@@ -186,7 +186,7 @@ func (p *pager) variables(role Role) {
 			r.Says = p.settings.expandText(v.Says, nil)
 		}
 		p.add(r)
-		p.set.Variables = value.AppendNew(p.set.Variables, v.Name)
+		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
 	}
 	for _, o := range own {
 		one := o.Value.(settings).get(string(role))
@@ -196,7 +196,7 @@ func (p *pager) variables(role Role) {
 		case role == Init:
 			p.add(variable(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
-		p.set.Variables = value.AppendNew(p.set.Variables, o.Name)
+		p.set.StateNames = value.AppendNew(p.set.StateNames, o.Name)
 	}
 }
 
@@ -413,7 +413,7 @@ func (p *pager) onError() {
 // keep adds the values that are saved for the next run.
 func (p *pager) keep() {
 	for _, one := range p.settings.get("keep").list() {
-		p.set.Kept = append(p.set.Kept, one.Name)
+		p.set.KeptNames = append(p.set.KeptNames, one.Name)
 		p.add(Rule{
 			ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is",
 			Origin: p.origin(Author{}, one.path()),

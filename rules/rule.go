@@ -207,26 +207,26 @@ func outcomeNames() []string {
 	return []string{string(Complete), string(Limited), string(Guarded), string(Failed)}
 }
 
-// Ruleset is everything that one job does, as rules.
+// Ruleset holds the rules of one job, with the settings of the job that no rule expresses.
 type Ruleset struct {
 	Job       Job
 	Path      string // config path of the pagination object
-	Method    string // "" when the job is not paged
+	Method    string // "" if the job is not paged
 	Scroller  string // the job's scroller, if the method is multiple
-	Parent    string // id of the job whose items the partitions are for; may be empty
+	Parent    string // id of the parent of the job; may be empty
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
-	LimitFrom Origin // where it was set
+	LimitFrom Origin // origin of the page size
 	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
-	ItemsFrom Origin // where the path of the items was set; zero if it was not set
+	ItemsFrom Origin // origin of the path of the items; zero if the path is found automatically
 	Rules     []Rule // in the order of evaluation, for each role
+
+	// The names that expressions may select from state, kept, input and partition. ForNames
+	// has the names of the job's ancestors first.
+	StateNames, KeptNames, InputNames, ForNames []string
 
 	IncludeParams   bool       // the job's params are sent with every request
 	Ignore          [][]string // paths that the same-page check ignores
-	Variables       []string   // names of the state's variables
-	Kept            []string   // names of the values that are saved for the next run
 	Unused          []Unused   // rules of the tables that are not in force
-	Inputs          []string   // names of the values that the run sets
-	Bound           []string   // names of the variables of for, of the job's parents first
 	IgnoredFindings []string   // ids of the audit rules that are left out
 }

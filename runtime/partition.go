@@ -53,7 +53,7 @@ func (p Partition) With(job *compile.Job, name string, v any) Partition {
 
 // Label returns a short description of the partition within its job, such as "order.id=1001,
 // month=2026-01-01 to 2026-02-01". It is empty for a job without variables.
-func (p Partition) Label() string { return Label(p.Job.Set.Bound, p.Binding) }
+func (p Partition) Label() string { return Label(p.Job.Ruleset.ForNames, p.Binding) }
 
 // Label describes a partition by the values of its variables, in the order of names. It leaves out
 // variables without a value.

@@ -200,7 +200,7 @@ func (r *listRun) moves(sent document.Digest) bool {
 
 // reportOverridden warns if the job's own parameters override parameters of a link.
 func (r *listRun) reportOverridden(next requests.Request) {
-	if !r.job.Set.IncludeParams || !strings.Contains(next.Endpoint, "?") {
+	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
 		return
 	}
 	for _, m := range requests.ParseQuery(next.Endpoint) {

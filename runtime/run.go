@@ -60,7 +60,7 @@ func newListRun(ctx context.Context, l Loop, list List, receive func(context.Con
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Tools.get(&l, job)
-	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receive: receive, switches: rules.SwitchesOf(job.Set.Dialect)}
+	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receive: receive, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
 		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
@@ -89,7 +89,7 @@ func (r *listRun) reset() {
 		Computed: last.Computed,
 	}
 	r.state.Context.Value = rules.Context{
-		Limit: r.job.Set.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.list.Partition.Binding,
+		Limit: r.job.Ruleset.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.list.Partition.Binding,
 		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
 		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},

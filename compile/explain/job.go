@@ -20,7 +20,7 @@ type explainer struct {
 
 // explain describes the job. files are the names of the files of items, by their types.
 func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]string) JobExplanation {
-	set := j.Set
+	set := j.Ruleset
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
 		IncludeParams: set.IncludeParams, Sequential: j.redact(j.Sequential()), Unused: slices.Clone(set.Unused),
@@ -96,13 +96,13 @@ const leftOut = "left out, since no page size is set"
 
 // limitInWords says what a parameter with the page size holds.
 func (j explainer) limitInWords() string {
-	if j.Set.LimitBy != "" {
+	if j.Ruleset.LimitBy != "" {
 		return "as the job computes it"
 	}
 	if j.Set.Limit == nil {
 		return leftOut
 	}
-	return value.Preview(j.Set.Limit)
+	return value.Preview(j.Ruleset.Limit)
 }
 
 // rule describes a rule.
@@ -146,7 +146,7 @@ func unless(clause, exception string) string {
 
 // items says where the items of the job's responses are.
 func (j explainer) items() ItemsExplanation {
-	x := ItemsExplanation{From: j.Set.ItemsFrom}
+	x := ItemsExplanation{From: j.Ruleset.ItemsFrom}
 	response, field := j.Spec().Response, j.Spec().DataField
 	if response.Format != rules.JSON {
 		x.Format = response.Format

@@ -169,7 +169,7 @@ func (j explainer) properties(x *JobExplanation) []property {
 	job := j.Spec()
 	paging := "none"
 	if j.Paged() {
-		paging = "method " + j.Set.Method
+		paging = "method " + j.Ruleset.Method
 	}
 	f.add("paging", "", x.Method, paging)
 	f.requests(x)

@@ -60,7 +60,7 @@ func (s *simulation) machine() *language.Machine { return &language.Machine{Give
 func (s *simulation) first() (request requests.Request, err error) {
 	job := s.Spec()
 	s.page = rules.Context{
-		Limit: s.Set.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
+		Limit: s.Ruleset.Limit, Input: s.inputs, Kept: s.kept, Now: func() time.Time { return time.Time{} },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
 	values, err := s.Compute(s.machine(), &s.page)
@@ -71,7 +71,7 @@ func (s *simulation) first() (request requests.Request, err error) {
 		return request, err
 	}
 	if s.limit != "" {
-		s.binding.Limit, s.binding.First.Params = s.Set.Limit, s.binding.First.Params.With(s.Set.LimitBy, s.limit)
+		s.binding.Limit, s.binding.First.Params = s.Ruleset.Limit, s.binding.First.Params.With(s.Ruleset.LimitBy, s.limit)
 	}
 	s.page.Limit, s.page.Job.Endpoint, s.page.Job.Params = s.binding.Limit, s.binding.First.Endpoint, s.binding.First.Params
 	s.page.State, request, err = s.binding.Begin(s.machine(), &s.page)
@@ -107,7 +107,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		return "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost, true
 	case e.Rule.Bound && (role == rules.BaseURL || role == rules.Endpoint):
 		return rules.ExpandAddress(e.Rule.Says, s.mark), true
-	case e.Rule.Bound && role == rules.Param && e.Rule.Target == s.Set.LimitBy:
+	case e.Rule.Bound && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
 		s.limit = s.mark(s.phrase(e, page))
 		return 1, true // the binding checks it
 	case role == rules.URL:
@@ -131,7 +131,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 
 // isUnknown reports whether a value is not known before a run.
 func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
-	if r.Of == "" {
+	if r.Past == "" {
 		switch r.Root {
 		case "state":
 			return len(r.Path) == 0 || isMark(page.State[r.Path[0]])

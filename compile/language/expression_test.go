@@ -33,7 +33,7 @@ func oneIn(t *testing.T, l *Language, role rules.Role, source string) (*Expressi
 
 // compileRule compiles a rule.
 func compileRule(l *Language, rule rules.Rule) (*Expression, error) {
-	return NewCompiler(l).Expression(rule, &rules.Ruleset{Variables: []string{"offset"}}, rule.Role.Scope())
+	return NewCompiler(l).Expression(rule, &rules.Ruleset{StateNames: []string{"offset"}}, rule.Role.Scope())
 }
 
 // eval evaluates a source on a page whose body is given as JSON.

@@ -15,7 +15,7 @@ type Read struct {
 	Root string   // field of the context: "count", "body", "state", "header"
 	Path []string // keys below the field; if it is empty, the whole field is read
 	Has  bool     // only whether it exists
-	Of   string   // "prev" or "first" for a field of that page; empty for the current page
+	Past string   // "prev" or "first" for a field of that page; empty for the current page
 	Args []string // of the call of a field such as header, if they are constant
 	Open bool     // the path depends on other values
 
@@ -39,8 +39,8 @@ func (r Read) String() string {
 	if r.call != "" {
 		root = r.call
 	}
-	if r.Of != "" {
-		root = r.Of + "." + root
+	if r.Past != "" {
+		root = r.Past + "." + root
 	}
 	text := rules.FormatPath(root, r.Path)
 	if r.Is(PartitionField) && len(r.Path) > 0 {
@@ -53,15 +53,15 @@ func (r Read) String() string {
 }
 
 // Is reports whether the value is in a field of this page, such as body.
-func (r Read) Is(field string) bool { return r.Of == "" && r.Root == field }
+func (r Read) Is(field string) bool { return r.Past == "" && r.Root == field }
 
 // OfBody reports whether the value is in the body of this page.
 func (r Read) OfBody() bool { return r.Is("body") }
 
 // Known returns the time at which the value is known.
 func (r Read) Known() rules.Known {
-	if r.Of != "" {
-		return pageFields.find(r.Of).Known
+	if r.Past != "" {
+		return pageFields.find(r.Past).Known
 	}
 	field := pageFields.find(r.Root)
 	for _, key := range r.Path {
@@ -248,8 +248,8 @@ func (r *reader) member(n *ast.MemberNode) (read Read, ok bool) {
 	switch {
 	case !constant || !ok || read.Has || n.Method || !r.extends(n.Node):
 		return Read{}, false
-	case len(read.Path) == 0 && read.Of == "" && IsPast(read.Root):
-		return Read{Of: read.Root, Root: key}, true
+	case len(read.Path) == 0 && read.Past == "" && IsPast(read.Root):
+		return Read{Past: read.Root, Root: key}, true
 	case read.rest > 0 || isFromEnd(n.Property):
 		read.rest++
 	}

@@ -46,10 +46,10 @@ func (r Read) item(page *rules.Context) (v any, rest []string, ok bool) {
 // may not exist.
 func (r Read) page(page *rules.Context) (reflect.Value, bool) {
 	v := reflect.ValueOf(page).Elem()
-	if r.Of == "" {
+	if r.Past == "" {
 		return v, true
 	}
-	past, ok := fieldValue(v, r.Of)
+	past, ok := fieldValue(v, r.Past)
 	if !ok || past.IsNil() {
 		return v, false
 	}

@@ -45,10 +45,10 @@ func (r Read) missing(page *rules.Context) bool {
 // countItems returns the number of items of the page that the read is about. It decodes
 // no item.
 func (r Read) countItems(page *rules.Context) int {
-	if r.Of == "" && page.Values != nil {
+	if r.Past == "" && page.Values != nil {
 		return page.Values.Len()
 	}
-	list, _ := Read{Root: r.Root, Of: r.Of}.Lookup(page)
+	list, _ := Read{Root: r.Root, Past: r.Past}.Lookup(page)
 	return members(list)
 }
 
@@ -64,7 +64,7 @@ type MissingPath struct {
 func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
 	for _, r := range e.Places() {
-		if r.Of != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
+		if r.Past != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
 			continue // only the page reader knows all paths that are read of the body
 		}
 		if r.call != "" {

@@ -69,7 +69,7 @@ func NewCompiler(l *Language) *Compiler {
 // Expression compiles a rule of a ruleset, which may read what all rules may read, and the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
 func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
-	code, err := c.compile(rule.Source, set.Bound)
+	code, err := c.compile(rule.Source, set.ForNames)
 	if err != nil {
 		return nil, err
 	}

@@ -119,7 +119,7 @@ func (a *annotation) comments() []yaml.Comment {
 	}
 	told := map[string]bool{}
 	inEffect := a.Explanation.DefaultsInEffect()
-	for _, s := range a.Catalog.Settings(a.root, a.Explanation.Dialect) {
+	for _, s := range a.Catalog.ConfiguredKeys(a.root, a.Explanation.Dialect) {
 		switch {
 		case s.Written && s.Leaf && !said[s.Path] && !told[s.Doc] && s.Doc != "":
 			told[s.Doc] = true
@@ -133,7 +133,7 @@ func (a *annotation) comments() []yaml.Comment {
 }
 
 // byDefault returns the comment on a default, at the end of the nearest object that is written.
-func (a *annotation) byDefault(s rules.Setting, told bool) yaml.Comment {
+func (a *annotation) byDefault(s rules.ConfiguredKey, told bool) yaml.Comment {
 	at := diag.Parent(s.Path)
 	for at != "" && !a.source.Has(at) {
 		at = diag.Parent(at)

@@ -94,7 +94,7 @@ func (t *trial) failure() string {
 // unknown reports an id that no rule of the job has.
 func (t *trial) unknown(ids ...string) string {
 	known := []string{"end", "nextRequest", "error"}
-	for _, r := range t.job.Set.Rules {
+	for _, r := range t.job.Ruleset.Rules {
 		if r.Role == rules.Stop || r.Role == rules.OnError {
 			known = append(known, r.ID)
 		}

@@ -116,7 +116,7 @@ const (
 
 // pagination sets a key of the pagination.
 func (l *loss) pagination(key string, v any) Change {
-	return Change{Path: append(keysOf(l.job.Set.Path), key), Value: v}
+	return Change{Path: append(keysOf(l.job.Ruleset.Path), key), Value: v}
 }
 
 // guard sets the policy of a guard.
@@ -182,7 +182,7 @@ func (l *loss) failWithoutList() (changes []Change) {
 // full returns the condition that a page is full. Without a limit, the size of the first page
 // counts as full.
 func (l *loss) full() string {
-	if l.job.Set.Limit != nil {
+	if l.job.Ruleset.Limit != nil {
 		return "count >= limit"
 	}
 	return "page > 1 and count >= first.count"
@@ -193,7 +193,7 @@ func (l *loss) full() string {
 // method expression, with the rules that the job was compiled to. All other settings stay. With
 // advance, the variables of the state advance by the number of items instead of the limit.
 func (l *loss) expression(advance bool, stop string) []Change {
-	if len(l.job.Parts) == 0 || l.job.Set.Scroller != "" {
+	if len(l.job.Parts) == 0 || l.job.Ruleset.Scroller != "" {
 		return nil
 	}
 	p, ofMethod := l.withoutStops()
@@ -206,7 +206,7 @@ func (l *loss) expression(advance bool, stop string) []Change {
 	rules, _ := had.([]any)
 	rule := value.ObjectOf("name", "empty", "when", stop)
 	p = p.With("stopRules", append(slices.Clone(rules), rule))
-	return differences(keysOf(l.job.Set.Path), l.stands, p)
+	return differences(keysOf(l.job.Ruleset.Path), l.stands, p)
 }
 
 // differences returns the changes that make one value another one. Members and elements that both
@@ -259,7 +259,7 @@ func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
 		if !slices.Contains(l.stopped, e.Rule.ID) {
 			continue
 		}
-		path := keysOf(strings.TrimPrefix(e.Rule.Origin.Path, l.job.Set.Path))
+		path := keysOf(strings.TrimPrefix(e.Rule.Origin.Path, l.job.Ruleset.Path))
 		switch i := slices.Index(path, "stopRules"); {
 		case len(path) < 2 || path[1] == "method" || at(p, path[1:2]) == nil:
 			ofMethod = true
@@ -306,13 +306,13 @@ func (l *loss) asExpression(p value.Object, advance bool) value.Object {
 	if !advanced {
 		return nil
 	}
-	request = request.With("includeParams", l.job.Set.IncludeParams)
+	request = request.With("includeParams", l.job.Ruleset.IncludeParams)
 	if l.job.Parts[0].Rule.First {
 		request = request.With("applyToFirst", true)
 	}
 	out := value.ObjectOf("method", "expression")
-	if l.job.Set.Limit != nil {
-		out = out.With("limit", l.job.Set.Limit)
+	if l.job.Ruleset.Limit != nil {
+		out = out.With("limit", l.job.Ruleset.Limit)
 	}
 	if len(state) > 0 {
 		out = out.With("state", state)
@@ -320,7 +320,7 @@ func (l *loss) asExpression(p value.Object, advance bool) value.Object {
 	out = out.With("nextRequest", request)
 	replaced := []string{"limitParam"} // it is a parameter of nextRequest
 	for _, m := range l.methods {
-		if m.Name == l.job.Set.Method {
+		if m.Name == l.job.Ruleset.Method {
 			for _, f := range m.Fields {
 				replaced = append(replaced, f.Name)
 			}
@@ -363,7 +363,7 @@ func (f *fixer) shares() bool {
 	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
 		other, _, _ := itemsOf(j, j.Surface())
 		unnamed := j.Spec().DataField == nil || f.job.Spec().DataField == nil
-		return j.ID() != f.job.ID() && j.Set.Path == f.job.Set.Path && (unnamed || !slices.Equal(other, list))
+		return j.ID() != f.job.ID() && j.Ruleset.Path == f.job.Ruleset.Path && (unnamed || !slices.Equal(other, list))
 	})
 }
 
@@ -389,7 +389,7 @@ type trial struct {
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
 func (f *fixer) fix(all combination, r *run) *Fix {
-	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Set.Path)))
+	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Ruleset.Path)))
 	l := &loss{
 		plan: f.plan, job: f.job, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, methods: f.suite.Methods, shared: f.shares(),
 	}

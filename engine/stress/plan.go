@@ -384,7 +384,7 @@ const maxPageSize = 5000
 // sizesOf returns the page sizes that the API may have: the limit, or a number in the
 // rules and the parameters.
 func sizesOf(job *compile.Job, surface compile.Surface) []int {
-	if n, ok := job.Set.Limit.(int); ok {
+	if n, ok := job.Ruleset.Limit.(int); ok {
 		return []int{n}
 	}
 	var sizes []int
@@ -448,7 +448,7 @@ func combinations(surface compile.Surface, like response) iter.Seq[[]*meant] {
 
 // sample returns values for the variables of a job.
 func sample(job *compile.Job) map[string]any {
-	if len(job.Set.Bound) == 0 {
+	if len(job.Ruleset.ForNames) == 0 {
 		return nil
 	}
 	binding := map[string]any{}

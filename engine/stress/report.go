@@ -108,7 +108,7 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 		}
 	}
 	if p != nil {
-		p.limited = job.Set.Limit != nil
+		p.limited = job.Ruleset.Limit != nil
 	}
 	return changed, p, err
 }
@@ -162,7 +162,7 @@ func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding ma
 	if !r.stopped {
 		return r
 	}
-	suite, err := s.changed([]Change{{Path: append(keysOf(job.Set.Path), "guards", "maxPages"), Value: endlessPages}})
+	suite, err := s.changed([]Change{{Path: append(keysOf(job.Ruleset.Path), "guards", "maxPages"), Value: endlessPages}})
 	if err != nil {
 		return r
 	}
@@ -184,7 +184,7 @@ func (p *plan) behaving(job *compile.Job, all combination, seed int) *api {
 		}
 	}
 	sized := *p
-	if limit, ok := job.Set.Limit.(int); ok { // that of a changed configuration may be another one
+	if limit, ok := job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
 		sized.pageSize = limit
 	}
 	a := sized.api(n)

@@ -113,9 +113,9 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 // listed returns a job as the model needs it: its responses are JSON, and all items are
 // delivered as the API sends them, so that they can be counted.
 func listed(job *compile.Job, unlimited bool) *compile.Job {
-	changed, set := *job, *job.Set
+	changed, set := *job, *job.Ruleset
 	set.Job.Response = rules.Response{Format: rules.JSON}
-	changed.Set, changed.Shape = &set, compile.Shape{}
+	changed.Ruleset, changed.Shape = &set, compile.Shape{}
 	if unlimited {
 		changed.Stops = slices.DeleteFunc(slices.Clone(job.Stops), isLimit)
 	}

@@ -87,7 +87,7 @@ func newList(t *testing.T, a *api, policy Policy) *list {
 	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
 	require.NoError(t, diagnostics.Err())
 	l := &list{t: t, job: jobs[0], client: transport.New(transport.Options{Transport: a}), end: math.MaxInt}
-	l.context.Limit = l.job.Set.Limit
+	l.context.Limit = l.job.Ruleset.Limit
 	values, err := l.job.Compute(&l.machine, &l.context)
 	require.NoError(t, err)
 	l.binding, err = l.job.Bind(values)

@@ -28,7 +28,7 @@ type login struct {
 }
 
 func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
-	l := &login{Options: options, auth: auth, dialect: options.Expressions.Login.Set.Dialect}
+	l := &login{Options: options, auth: auth, dialect: options.Expressions.Login.Ruleset.Dialect}
 	if options.Offline {
 		return transport.Auth{Obtain: func(context.Context) (*transport.Lease, error) { return l.placeholder(), nil }}, nil
 	}

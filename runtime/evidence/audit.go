@@ -30,8 +30,8 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	c.List = w.facts(c.Hints)
 	signs := rules.SignsIn(c)
 	var findings []trace.Finding
-	for i := range w.Subject.job.Set.Rules {
-		listed := &w.Subject.job.Set.Rules[i]
+	for i := range w.Subject.job.Ruleset.Rules {
+		listed := &w.Subject.job.Ruleset.Rules[i]
 		if listed.Role != rules.Audit || listed.Needs&^signs != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
@@ -62,7 +62,7 @@ const findingRestart = "audit.restart"
 // the parent was restarted, partitions of its items ran twice.
 func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
 	restarted := slices.ContainsFunc(parent, func(f trace.Finding) bool { return f.ID == findingRestart })
-	if !restarted || slices.Contains(job.Set.IgnoredFindings, findingRestart) {
+	if !restarted || slices.Contains(job.Ruleset.IgnoredFindings, findingRestart) {
 		return nil
 	}
 	return &trace.Finding{ID: findingRestart, Weight: rules.WeightHint, Message: fmt.Sprintf(
@@ -72,11 +72,11 @@ func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
 // findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
 func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
-	at := slices.IndexFunc(job.Set.Rules, func(rule rules.Rule) bool { return rule.ID == id })
+	at := slices.IndexFunc(job.Ruleset.Rules, func(rule rules.Rule) bool { return rule.ID == id })
 	if at < 0 {
 		return nil
 	}
-	rule := job.AuditRule(&job.Set.Rules[at])
+	rule := job.AuditRule(&job.Ruleset.Rules[at])
 	m, c := &language.Machine{}, &rules.Context{List: &facts, Hints: &rules.Hints{}}
 	if met, err := rule.EvalBool(m, c); err != nil || !met {
 		return nil

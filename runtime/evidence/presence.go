@@ -68,7 +68,7 @@ func (p *Presence) Save() map[string][][]string {
 func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.missing[job]) == 0 || slices.Contains(job.Set.IgnoredFindings, findingMissing) {
+	if len(p.missing[job]) == 0 || slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
 	}
 	var paths []string
@@ -155,7 +155,7 @@ func (v Values) always(e *language.Expression) bool {
 // each of them has requested another list than the configuration says, and in some of them a hint.
 // found has the paths that no item has, about which it has a finding already.
 func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding) {
-	if slices.Contains(job.Set.IgnoredFindings, findingMissing) {
+	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
 	}
 	for _, e := range job.Binds {

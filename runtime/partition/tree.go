@@ -185,7 +185,7 @@ func (t *treeRun) reveal(ctx context.Context) error {
 func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
 	job := p.Job.Spec()
 	return &rules.Context{
-		Limit: p.Job.Set.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
+		Limit: p.Job.Ruleset.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
 }

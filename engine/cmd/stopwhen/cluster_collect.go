@@ -96,17 +96,15 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 		return err
 	}
 	name, text := run.Config()
-	l := &loaded{
-		Engine: e, name: name, text: text, run: run.ID(), kept: run.Kept(), natsArgs: c.natsArgs(),
-		collects: c.collects(run), released: run.Released(),
-	}
+	from := &collection{run: run.ID(), natsArgs: c.natsArgs(), parts: c.fingerprint(run), released: run.Released()}
+	l := &loaded{Engine: e, name: name, text: text, kept: run.Kept(), from: from}
 	if err := c.checkPaths(l, nil); err != nil {
 		return err
 	}
 	l.forgets = c.kept == "" && c.items.Format.Kind != output.Singer
 	how := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
-	l.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
-	l.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
+	from.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
+	from.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
 		how.Skipped, how.Progress = l.skipped, func(p cluster.Progress) {
 			last = p

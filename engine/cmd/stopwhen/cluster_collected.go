@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,9 +18,19 @@ import (
 	"github.com/stopwhen/stopwhen/engine/output"
 )
 
-// collects returns the parts of a state's fingerprint that identify the run and the way in which
+// A collection is a run on many machines whose pages a command collects.
+type collection struct {
+	run      string                                      // ID of the run
+	natsArgs string                                      // flags with which the next command reaches the same server
+	parts    map[string]string                           // parts of the fingerprint that identify the run and how it is collected
+	released bool                                        // whether pages of the run are no longer on the server
+	check    func(context.Context, *engine.Engine) error // reports an error unless the pages are available
+	pages    pageSource
+}
+
+// fingerprint returns the parts of a state's fingerprint that identify the run and the way in which
 // it is collected.
-func (c *collectCommand) collects(run *cluster.Run) map[string]string {
+func (c *collectCommand) fingerprint(run *cluster.Run) map[string]string {
 	order := "stored"
 	if c.sorted {
 		order = "sorted"
@@ -34,12 +45,12 @@ func (c *collectCommand) collects(run *cluster.Run) map[string]string {
 // checkSource checks that the pages are available before any file is created. A finished
 // collection is not checked.
 func (x *extraction) checkSource(l *loaded, s *runState) error {
-	if l.check == nil || s.Repeats(x.outputPaths(l)) {
+	if l.from == nil || s.Repeats(x.outputPaths(l)) {
 		return nil
 	}
 	ctx, stop := x.catchSignals()
 	defer stop()
-	return signalError(ctx, l.check(ctx, l.With(engine.WithResume(s.Jobs()))))
+	return signalError(ctx, l.from.check(ctx, l.With(engine.WithResume(s.Jobs()))))
 }
 
 // itemPaths returns the files that the items are written to.
@@ -70,7 +81,7 @@ func (x *extraction) outputPaths(l *loaded) []string {
 func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
 	earlier, follows := s.Follows()
 	switch {
-	case l.pages == nil || !follows:
+	case l.from == nil || !follows:
 		return false, nil
 	case s.Repeats(x.outputPaths(l)):
 		x.logCollected(l, s, earlier)
@@ -80,7 +91,7 @@ func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
 			return false, err
 		}
 	}
-	s.log.Info(fmt.Sprintf("%s: run %s has been collected with other options; it is collected again, from the beginning", s.path, l.run),
+	s.log.Info(fmt.Sprintf("%s: run %s has been collected with other options; it is collected again, from the beginning", s.path, l.from.run),
 		"event", "resume", "complete", false)
 	return false, nil
 }
@@ -88,11 +99,11 @@ func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
 // logCollected logs that there is nothing to do, and the files that no longer exist.
 func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
 	restart, again := "--restart starts over", "--restart writes it again"
-	if l.released {
+	if l.from.released {
 		restart = "its pages are no longer on the server"
 		again = "to obtain its rows again, submit the configuration as a new run"
 	}
-	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.run, restart),
+	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.from.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
 		if isMissing(path) {
@@ -107,8 +118,8 @@ func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
 // a file. Only a collection writes them.
 func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	fix := "--restart collects the run again"
-	if l.released {
-		fix = "the pages of the run are no longer on the server; stopwhen status " + l.run + l.natsArgs + " sums it up"
+	if l.from.released {
+		fix = "the pages of the run are no longer on the server; stopwhen status " + l.from.run + l.from.natsArgs + " sums it up"
 	}
 	for _, f := range []struct{ flag, path string }{{"--result", x.result}, {"--trace", x.trace}} {
 		switch file := f.path != "-" && !output.IsStream(f.path); {
@@ -142,7 +153,7 @@ func (x *extraction) requireOthers(l *loaded, earlier []string) error {
 		same := func(path string) bool { return absolute(path) == absolute(file) }
 		if slices.ContainsFunc(earlier, same) {
 			return &usageError{fmt.Sprintf("--append: run %s has been collected into %s, which would have its rows twice; "+
-				"without --append, the file is replaced", l.run, file)}
+				"without --append, the file is replaced", l.from.run, file)}
 		}
 	}
 	return nil
@@ -163,7 +174,7 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	switch {
 	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
-			"name the file of stopwhen submit --kept with --kept, or use --append", l.run, l.Jobs()[continues])}
+			"name the file of stopwhen submit --kept with --kept, or use --append", l.from.run, l.Jobs()[continues])}
 	case x.kept == "", s.Resumed():
 		return nil
 	}
@@ -177,7 +188,7 @@ func (x *extraction) checkKept(l *loaded, s *runState) error {
 	for _, job := range l.Jobs() {
 		if !sameJSON(found[job], l.kept[job]) {
 			return &usageError{fmt.Sprintf("--kept: the values of job %s in %s are not those that run %s began with, so they would be lost, "+
-				"or rows would be there twice; name the file that stopwhen submit --kept had", job, x.kept, l.run)}
+				"or rows would be there twice; name the file that stopwhen submit --kept had", job, x.kept, l.from.run)}
 		}
 	}
 	return nil

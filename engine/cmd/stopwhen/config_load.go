@@ -19,18 +19,13 @@ import (
 // loaded is a compiled configuration and, with --fixture, the API that answers it.
 type loaded struct {
 	*engine.Engine
-	name     string
-	text     []byte
-	server   *fixtures.Server                            // nil without --fixture
-	kept     keptValues                                  // values from earlier runs
-	forgets  bool                                        // whether the values of keep are not saved
-	pages    pageSource                                  // source of the pages of a distributed run; nil if the engine runs here
-	check    func(context.Context, *engine.Engine) error // reports an error unless the pages are available; may be nil
-	run      string                                      // ID of the distributed run
-	natsArgs string                                      // flags with which the next command reaches the same server
-	released bool                                        // whether pages of the run are no longer on the server
-	collects map[string]string                           // fingerprint parts of the distributed run and of its collection
-	skipped  func(*engine.Page)                          // receives the pages on which skipped partitions failed
+	name    string
+	text    []byte
+	server  *fixtures.Server   // nil without --fixture
+	kept    keptValues         // values from earlier runs
+	forgets bool               // whether the values of keep are not saved
+	from    *collection        // the run on many machines whose pages are collected; nil if the engine runs here
+	skipped func(*engine.Page) // receives the pages on which skipped partitions failed
 }
 
 // A pageSource passes pages to a sink, like [engine.Engine.Run].
@@ -38,8 +33,8 @@ type pageSource func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc
 
 // source returns the source of the pages.
 func (l *loaded) source() pageSource {
-	if l.pages != nil {
-		return l.pages
+	if l.from != nil {
+		return l.from.pages
 	}
 	return func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		return e.Run(ctx, sink)
@@ -102,7 +97,7 @@ func (x *extraction) continueFrom(l *loaded, s *runState) (keptValues, error) {
 	values := keptValues{}
 	maps.Copy(values, l.kept)
 	switch {
-	case l.pages != nil:
+	case l.from != nil:
 		return values, x.checkKept(l, s)
 	case x.kept != "":
 		return nil, nil

@@ -227,7 +227,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	bar.done()
 	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
 	tape.log(logger)
-	logPartial(logger, out.Files(), l.pages != nil)
+	logPartial(logger, out.Files(), l.from != nil)
 	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
 	if l.forgets {
 		warnForgotten(logger, result)
@@ -242,7 +242,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 // takesTurns reports whether a run has one page at a time, unless its pages are large.
 func (x *extraction) takesTurns(l *loaded) bool {
 	prefetch := x.pagesAhead()
-	return (prefetch == 0 || prefetch == 1) && x.parallel <= 1 && l.pages == nil
+	return (prefetch == 0 || prefetch == 1) && x.parallel <= 1 && l.from == nil
 }
 
 // logSummary logs the last line of a run.

@@ -24,7 +24,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 		return nil, err
 	}
 	o := output.PublisherOptions{
-		Options: x.items, Append: x.appendRows, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.pages != nil,
+		Options: x.items, Append: x.appendRows, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 	}
 	if x.fixture == "" { // the address of a case changes from run to run
@@ -61,7 +61,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 // order returns how the pages of several jobs follow each other.
 func (x *extraction) order(l *loaded) output.Order {
 	switch {
-	case l.pages != nil:
+	case l.from != nil:
 		return output.AnyOrder
 	case x.parallel > 1:
 		return output.Queued

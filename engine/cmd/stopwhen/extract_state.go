@@ -44,7 +44,9 @@ func (x *extraction) openState(l *loaded, logger *slog.Logger) (*runState, error
 		open = checkpoint.Restart
 	}
 	parts := l.Fingerprint()
-	maps.Copy(parts, l.collects)
+	if l.from != nil {
+		maps.Copy(parts, l.from.parts)
+	}
 	if s.Store, err = open(file, version(), parts); err != nil {
 		s.unlock()
 		return nil, err
@@ -99,7 +101,7 @@ func (s *runState) logResume(l *loaded) {
 
 // logChanges logs how the configuration of an increment differs from that of the previous run.
 func (s *runState) logChanges(l *loaded) {
-	if changed := s.Changed(); changed != "" && l.pages == nil {
+	if changed := s.Changed(); changed != "" && l.from == nil {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),
 			"event", "increment", "changed", changed)
 	}

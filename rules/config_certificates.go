@@ -1,0 +1,44 @@
+package rules
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// certificates reads the certificates for connections to the origin of baseUrl. It returns
+// nil if there are none.
+func (d *decoder) certificates(s settings) *tls.Config {
+	config := &tls.Config{MinVersion: tls.VersionTLS12}
+	found := false
+	if one := s.get("api.caCertificate"); one.text() != "" {
+		d.cfg.Certificates = one.text()
+		found, config.RootCAs = true, x509.NewCertPool()
+		if !config.RootCAs.AppendCertsFromPEM([]byte(one.text())) {
+			d.diags.Errorf(diag.Value(one.path()), "there is no certificate in PEM in this text").
+				WithHint("it begins with -----BEGIN CERTIFICATE-----, and has line breaks")
+		}
+	}
+	one := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
+	if !one.given() || one.Invalid || value.Empty(one.Value) {
+		if !found {
+			return nil
+		}
+		return config
+	}
+	text, ok := d.secret(one.path(), one.Value, true)
+	d.cfg.Certificates += text
+	if !ok || d.env.placeholders {
+		return config
+	}
+	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
+	if err != nil { // not shown: its text may have parts of the key
+		d.diags.Errorf(diag.Value(one.path()), "want a certificate and its private key, both in PEM").
+			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
+		return config
+	}
+	config.Certificates = []tls.Certificate{pair}
+	return config
+}
