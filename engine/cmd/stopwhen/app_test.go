@@ -30,6 +30,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -57,10 +58,17 @@ func TestScripts(t *testing.T) {
 		},
 		Condition: condition,
 		Setup: func(env *testscript.Env) error {
+			env.Setenv("GUARDS", strings.Join(defaultGuards(), ", "))
 			env.Setenv("GORACE", "atexit_sleep_ms=20") // the race detector waits for a second at each exit otherwise
 			return nil
 		},
 	})
+}
+
+// defaultGuards returns the ids of the guards that are in force by default.
+func defaultGuards() []string {
+	guards := slices.DeleteFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return g.Policy == rules.PolicyIgnore })
+	return value.Map(guards, func(g rules.Guard) string { return g.ID })
 }
 
 // condition is true for `[race]` in a build with the race detector.
