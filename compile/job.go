@@ -69,7 +69,7 @@ type Probe struct {
 	Item int // number of the item that it reads, from 1; 0 means no item
 }
 
-// Needs is what the rules of a job read of the responses. Nothing else is
+// Needs holds the paths that the rules of a job read of the responses. Nothing else is
 // decoded.
 type Needs struct {
 	Body  [][]string // paths of the body; an empty path is all of it

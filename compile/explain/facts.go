@@ -143,7 +143,7 @@ func (e *Explanation) terms() []TermExplanation {
 	return used.terms()
 }
 
-// explainOrigins says what becomes of links and redirects to other origins.
+// explainOrigins says how a run treats links and redirects to other origins.
 func explainOrigins(cfg *rules.Config) string {
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:

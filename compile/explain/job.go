@@ -94,12 +94,12 @@ func (x *JobExplanation) rules(j explainer) {
 // leftOut is said of the parameter with the page size if there is none.
 const leftOut = "left out, since no page size is set"
 
-// limitInWords says what a parameter with the page size holds.
+// limitInWords describes the value of a parameter with the page size.
 func (j explainer) limitInWords() string {
 	if j.Ruleset.LimitBy != "" {
 		return "as the job computes it"
 	}
-	if j.Set.Limit == nil {
+	if j.Ruleset.Limit == nil {
 		return leftOut
 	}
 	return value.Preview(j.Ruleset.Limit)
