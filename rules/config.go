@@ -67,7 +67,7 @@ var rootFields = []Field{
 	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
 	{Name: "aws", Kind: Any, Unsupported: OnSpec, Doc: "credentials of AWS, as the reference implementation configures them"},
-	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override those of `config`: its jobs run once for each"},
+	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override `config`: its jobs run once for each"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }
@@ -88,7 +88,7 @@ var apiFields = []Field{
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Idle: Off, Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
-		"instead of those that the system trusts"},
+		"instead of the authorities that the system trusts"},
 	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, " +
 		"which identify the client to the server of `baseUrl`"},
 	{Name: "clientCertificate", Kind: Secret, Doc: "prefer `#clientCertificate`"},
@@ -101,7 +101,7 @@ var configFields = []Field{
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
 	{Name: "debug", Kind: Flag, Subject: "detailed log", Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
-		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override those of `api.http.headers`"},
+		{Name: "headers", Kind: Map, Doc: "headers of all requests; they override `api.http.headers`"},
 	}},
 	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
 	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},

@@ -72,7 +72,7 @@ var jobFields = []Field{
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "response", Kind: Block, Fields: responseFields, Idle: Off,
-		Doc: "the format of this job's responses; its keys override those of `api.response`"},
+		Doc: "the format of this job's responses; its keys override `api.response`"},
 	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "pagination", Kind: Nested, Doc: "how this job pages, in the place of `api.pagination`; " +
 		"rules next to method `multiple` there also apply to it"},

@@ -37,7 +37,7 @@ var responseFields = []Field{
 	{Name: "header", Kind: Flag, Default: true, Idle: "format", Doc: "of CSV: whether the first row has the names of the columns"},
 	{Name: "delimiter", Kind: Text, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
 		"for `text/tab-separated-values`"},
-	{Name: "columns", Kind: List, Each: &Field{Kind: Text}, Doc: "of CSV: the names of the columns, instead of those of the header. " +
+	{Name: "columns", Kind: List, Each: &Field{Kind: Text}, Doc: "of CSV: the names of the columns, instead of the names in the header. " +
 		"Without either, each row is a list of texts"},
 }
 

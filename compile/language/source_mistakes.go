@@ -82,7 +82,7 @@ var mistakes = []mistake{
 	wrong(`(?:^|[^.\w])(response|resp|res|json)\.([A-Za-z_]\w*)`, "unknown name $1", "write body.$2 for a key of the response"),
 	wrong(`\b(typeof)\s`, "unknown operator typeof", `write type(…), which is "string" or "int", for example`),
 	wrong(`\bitems\??\.([A-Za-z_]\w*)`, "items is a list, which has no key $1",
-		"write items[-1].$1 for that of the last item, and map(items, .$1) for those of all"),
+		"write items[-1].$1 for the last item, and map(items, .$1) for all items"),
 	wrong(`\$\.([A-Za-z_][\w.]*)`, "unknown name $", `write body.$1, or jsonpath("$$.$1")`),
 	wrong(`(\.)@`, "a key with @ is written in brackets", `write body["@odata.nextLink"]`),
 	wrong(operand+`\.(\w+)-([A-Za-z_]\w*)`, "a dash is a subtraction", `write $1["$2-$3"] for a key with a dash`),

@@ -269,7 +269,7 @@ func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 
 // scopeHints say where the fields of a scope may be read.
 var scopeHints = map[rules.Scope]string{
-	rules.ScopeItem:  "only filter and fields read single items; items has those of the page",
+	rules.ScopeItem:  "only filter and fields read single items; items has the items of the page",
 	rules.ScopeLogin: "only the credentials of a login read its response",
 	rules.ScopeSign:  "only the credentials of type sign read the request; sent has the request of the page",
 }

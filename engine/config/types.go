@@ -73,7 +73,7 @@ type Job struct {
 	// Members of the items: names, or paths, and expressions over `item`; `null` removes the member;
 	// other members keep their bytes and their order.
 	Fields map[string]any `config:"fields"`
-	// The format of this job's responses; its keys override those of `api.response`.
+	// The format of this job's responses; its keys override `api.response`.
 	Response Response `config:"response"`
 	// With method `multiple`: the scroller that pages this job.
 	Scroller string `config:"scroller"`
@@ -100,8 +100,8 @@ type Response struct {
 	// Of CSV: the character between fields (`\t` is a tab); default: a comma, or a tab for
 	// `text/tab-separated-values`.
 	Delimiter string `config:"delimiter"`
-	// Of CSV: the names of the columns, instead of those of the header. Without either, each row is a
-	// list of texts.
+	// Of CSV: the names of the columns, instead of the names in the header. Without either, each row
+	// is a list of texts.
 	Columns []string `config:"columns"`
 }
 

@@ -95,13 +95,13 @@ func (d *detection) factOf(t *trial, f *flag) string {
 // doubtStart doubts that the address is that of the first page.
 func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	if at := d.page.previous(); at != "" {
-		d.doubt("%s points to a page before this one, so the address may not be that of the first page: what is before it is not read.", at)
+		d.doubt("%s points to a page before this one, so this may not be the first page: the items before it are not read.", at)
 	}
 	for _, name := range slices.Concat(apinames.PageNumbers(), apinames.ItemIndexes()) {
 		isSize := slices.Contains(apinames.PageSizes(), name)
 		at, n, ok := d.call.param(name)
 		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != at.name() {
-			d.doubt("The address has %s=%d, so it may not be that of the first page: what is before it is not read.", at.name(), n)
+			d.doubt("The address has %s=%d, so this may not be the first page: the items before it are not read.", at.name(), n)
 		}
 	}
 	n, counted := t.values["first"].(int)

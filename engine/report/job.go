@@ -191,7 +191,7 @@ func (j *Job) undrawn(traceName string) string {
 	if drawn == len(j.Partitions) {
 		return ""
 	}
-	return fmt.Sprintf("The pages of %s are shown, first of those that are not complete; the trace (%s) has those of all.",
+	return fmt.Sprintf("Only the pages of %s are shown, incomplete ones first; the trace (%s) has all pages.",
 		value.Counted(drawn, "partition"), traceName)
 }
 

@@ -354,7 +354,7 @@ func checkValue(variable *compile.ForVariable, v any) error {
 	both, _ := v.(map[string]any)
 	_, err := newWindows(rules.Window{Smallest: variable.Window.Smallest}, both["from"], both["to"])
 	if err != nil || len(both) != 2 {
-		return fmt.Errorf("a value of %s is no window of it", variable.Name)
+		return fmt.Errorf("a value of %s is not one of its windows", variable.Name)
 	}
 	return nil
 }

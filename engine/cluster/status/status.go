@@ -80,11 +80,11 @@ type Run struct {
 // running or waiting.
 type Counts struct {
 	Partitions int   `json:"partitions" doc:"that are known; more may be found"`
-	Done       int   `json:"done" doc:"that have ended, those that were skipped included"`
+	Done       int   `json:"done" doc:"partitions that have ended, including skipped ones"`
 	Failed     int   `json:"failed" doc:"that have failed, were set aside, and are not queued again"`
 	Running    int   `json:"running" doc:"that workers have"`
 	Waiting    int   `json:"waiting" doc:"that no worker has"`
-	Skipped    int   `json:"skipped" doc:"of those that are done: that failed, with onPartitionError skip"`
+	Skipped    int   `json:"skipped" doc:"partitions that failed, with onPartitionError skip; they count as done"`
 	Suspect    int   `json:"suspect" doc:"that have findings, whatever their state is"`
 	Pages      int   `json:"pages" doc:"that are stored"`
 	Items      int   `json:"items" doc:"that are stored"`

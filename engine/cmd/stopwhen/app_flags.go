@@ -39,7 +39,7 @@ func prefetchFlag(cmd *cobra.Command, prefetch *string) {
 // tokensFlag adds the flag --tokens.
 func tokensFlag(cmd *cobra.Command, tokens *string, byDefault string) {
 	cmd.Flags().StringVar(tokens, "tokens", "",
-		"`FILE` that stores the refresh tokens with which an API replaces that of the configuration"+byDefault)
+		"`FILE` that stores the refresh tokens by which an API replaces the configured one"+byDefault)
 }
 
 // parsePrefetch reads the flag --prefetch, which is 1 by default.

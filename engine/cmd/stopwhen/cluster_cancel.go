@@ -16,8 +16,8 @@ func newCancel(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run on many machines",
-		Long: `Remove the queued partitions of a run, and let workers stop those that they run.
-What is stored remains: stopwhen collect writes it, and submitting the run
+		Long: `Remove the queued partitions of a run, and tell workers to stop its running ones.
+The stored pages remain: stopwhen collect writes them, and submitting the run
 again, by its id, continues it.`,
 		Example:           "  stopwhen cancel orders-20261122-k3fq",
 		Args:              oneRun,

@@ -28,8 +28,8 @@ func newCollect(a *app) *cobra.Command {
 		Use:   "collect RUN",
 		Short: "Write the items of a run on many machines",
 		Long: `Write the items that workers have stored, each exactly once, while the run goes
-on and until it is complete. What is written is what stopwhen run writes: items
-to standard output or, with --out, to DIR/<dataType>.ndjson, and the result, the
+on and until it is complete. The output is that of stopwhen run: items to
+standard output or, with --out, to DIR/<dataType>.ndjson, and the result, the
 trace and the exit status.
 
 The items of a partition are in their order, and partitions come as workers

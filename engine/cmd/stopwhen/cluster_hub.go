@@ -31,7 +31,7 @@ func newHub(a *app) *cobra.Command {
 that are submitted, the work that waits, and the items that workers obtained.
 What it has acknowledged survives a crash and a loss of power. It ends with
 status 0 on SIGINT or SIGTERM; start it again with the same directory, and all
-go on.
+runs continue.
 
 Without options it serves the programs of this machine only. To serve others,
 name an address and a token, or a user and a password; their secrets are in

@@ -39,8 +39,8 @@ waiting, how fast pages and items are stored, which rule ended how many
 partitions, which partitions failed and why, what the audit has found, and which
 workers there are. Without RUN, it prints a table of all runs on the server.
 
-It reads what is known of the pages, but no items, and changes nothing. Problems
-that somebody should do something about come first, each with what to do.
+It reads the records of the pages, but no items, and changes nothing. Problems
+that need attention come first, each with advice.
 
 --partitions lists each partition of the run that has begun instead, one in each
 line: in text, or with --format json as objects.

@@ -57,7 +57,7 @@ func (s *source) setFlags(cmd *cobra.Command, inputs string) {
 func (s *source) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
-	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides that of the configuration: "+value.OrList(rules.Dialects()))
+	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+value.OrList(rules.Dialects()))
 	s.setFlags(cmd, "an input that the configuration declares")
 	f.StringArrayVar(&s.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {

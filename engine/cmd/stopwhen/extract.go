@@ -79,7 +79,7 @@ func (x *extraction) resultFlags(cmd *cobra.Command) {
 // outFlag adds the flag --out for items.
 func (x *extraction) outFlag(cmd *cobra.Command, byDefault string) {
 	cmd.Flags().StringVar(&x.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
-	cmd.Flags().BoolVar(&x.appendRows, "append", false, "with --out DIR: add the rows of this run to those in the files")
+	cmd.Flags().BoolVar(&x.appendRows, "append", false, "with --out DIR: add the rows of this run to the files")
 	_ = cmd.MarkFlagDirname("out")
 	x.itemFlags(cmd)
 }

@@ -53,10 +53,9 @@ func newSchema(a *app) *cobra.Command {
 keys, shows their documentation, and marks misspelt ones. It does not cover
 everything: stopwhen check also compiles the expressions.
 
---of explain prints the schema of what explain --format json prints, --of diff
-that of explain --diff, --of stress that of stress, --of trace that of a line of
-a trace, --of result that of the file that run --result writes, and --of status
-that of status RUN --format json.`,
+--of selects another schema. explain, diff, stress and status are the JSON that
+explain, explain --diff, stress and status RUN print with --format json; trace is
+a line of a trace, and result the file that run --result writes.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,

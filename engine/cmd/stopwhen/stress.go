@@ -44,7 +44,7 @@ memory. Each behaviour has a verdict:
   endless    only a guard ended the run
 
 The exit status is 0 whatever the verdicts are. With --fail-on it is 9 if a row
-has one of the verdicts, or if a job has no model: nothing is known of it then.`,
+has one of the verdicts, or if a job has no model, which leaves everything open.`,
 		Example: `  stopwhen stress users.json
   stopwhen stress users.json --fail-on silent
   stopwhen stress users.json --depth 2 --format html --out stress.html
