@@ -302,12 +302,13 @@ func (t *textWriter) rules(list []RuleExplanation) {
 // from says who wrote a rule. In full, it also says which settings have their default, all that the
 // rule reads, and what it limits.
 func (t *textWriter) from(r RuleExplanation) string {
-	text := r.Origin.String()
+	names := []string{r.Origin.String()}
 	for _, use := range r.Settings {
 		if t.full || use.Origin.By.Kind != rules.AuthorDefault {
-			text += ", " + use.String()
+			names = append(names, use.String())
 		}
 	}
+	text := strings.Join(names, ", ")
 	var reads []string
 	for _, name := range r.Reads {
 		if t.full || !strings.Contains(r.Source, pathIn(name)) {
