@@ -88,7 +88,7 @@ func TestTheNightlyScriptExtractsEveryRowOnce(t *testing.T) {
 
 // The other snippets cannot run here. They are read by the programs that are at hand.
 func TestTheSnippetsOfProductionAreValid(t *testing.T) {
-	for _, text := range productionBlocks(t, "yaml") {
+	for _, text := range productionBlocks(t, "yml") {
 		_, err := yaml.Parse(diag.NewSource("snippet.yaml", text))
 		require.NoError(t, err, text)
 	}
