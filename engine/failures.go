@@ -73,9 +73,17 @@ func (f *failures) end(run context.Context, position int, job string, err error)
 	case !f.keepGoing || run.Err() != nil:
 		f.ended = cancelledBecauseOf(job)
 	case f.log != nil:
-		f.log.Error(fmt.Sprintf("%v; the other jobs continue", err), "event", "job_error", "job", job)
+		f.all[position] = f.report(job, err)
 	}
 	return f.ended
+}
+
+// report logs that a job failed while the other jobs continue. It returns the error of the job, joined
+// with that of a logger that panics.
+func (f *failures) report(job string, failed error) (err error) {
+	defer func() { err = join(failed, failure.Recovered(job, recover(), nil)) }()
+	f.log.Error(fmt.Sprintf("%v; the other jobs continue", failed), "event", "job_error", "job", job)
+	return nil
 }
 
 // over returns the reason why no other job may begin, or nil.

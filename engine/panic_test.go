@@ -55,6 +55,7 @@ func TestAPanicOfTheProgramIsAnErrorInEveryMode(t *testing.T) {
 	modes := map[string][]engine.RunOption{
 		"one after another": nil,
 		"parallel jobs":     {engine.WithParallelJobs(3)},
+		"keep going":        {engine.WithParallelJobs(3), engine.WithKeepGoing()},
 		"prefetch":          {engine.WithPrefetch(3)},
 		"both":              {engine.WithParallelJobs(4), engine.WithPrefetch(3)},
 	}
