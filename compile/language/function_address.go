@@ -3,6 +3,7 @@ package language
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -12,16 +13,24 @@ import (
 // letters, digits and -._~ is percent-encoded (RFC 6570, 3.2.2).
 func segment(v any) (any, error) {
 	text := must(addressText(v))
-	if text == "." || text == ".." {
+	if isDots(text) {
 		return nil, fmt.Errorf("the value %q would change the path of the address", text)
 	}
 	return percentEncode(text, ""), nil
 }
 
+// isDots reports whether a segment of a path is removed from it (RFC 3986, 5.2.4).
+func isDots(segment string) bool { return segment == "." || segment == ".." }
+
 // reserved returns a value as a part of an address, whose characters keep their meaning
 // (RFC 6570, 3.2.3).
 func reserved(v any) (any, error) {
-	return percentEncode(must(addressText(v)), ":/?#[]@!$&'()*+,;=%"), nil
+	text := must(addressText(v))
+	path := strings.ReplaceAll(strings.ToLower(text[:strings.IndexAny(text+"?", "?#")]), "%2e", ".")
+	if slices.ContainsFunc(strings.Split(path, "/"), isDots) {
+		return nil, fmt.Errorf("the value %q would change the path of the address", text)
+	}
+	return percentEncode(text, ":/?#[]@!$&'()*+,;=%"), nil
 }
 
 func addressText(v any) (string, error) {

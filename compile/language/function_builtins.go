@@ -52,7 +52,7 @@ var builtins = []function{
 		function{types: types(func(any) any { return nil }), call: unaryOrError(segment), grows: 3}),
 	documented(`reserved(v)`, `reserved("a/b c")`, `"a/b%20c"`,
 		"v as a part of an address, whose reserved characters keep their meaning, as in endpoint: {+order.path}; "+
-			"nil or an empty text fails the rule",
+			"nil, an empty text, and a path with the segments . or .. fail the rule",
 		function{types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3}),
 	documented(`hmac(algorithm, key, v)`, `base64(hmac("sha256", "key", "text"))`, `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
 		"the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, "+
