@@ -299,13 +299,16 @@ func (p *Publisher) end(result *engine.Result) error {
 }
 
 // discard lets the next run with the state request the lists again that this run refuses for their
-// findings, and those of all jobs whose rows are in a file with theirs. A list that a limit ended
-// would end there again, and a collection would collect the same pages.
+// findings or that continue from kept values, and those of all jobs whose rows are in a file with
+// theirs. Any other list that a limit ended would end there again, and a collection would collect the
+// same pages.
 func (p *Publisher) discard(result *engine.Result) error {
 	refused := map[string]bool{} // roots
 	for _, job := range result.Jobs {
-		if job.Refused && (job.Outcome == rules.Complete || len(job.Evidence()) > 0) && !p.options.Received {
-			refused[p.engine.Job(job.Job).Root] = true
+		info := p.engine.Job(job.Job)
+		again := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
+		if job.Refused && again && !p.options.Received {
+			refused[info.Root] = true
 		}
 	}
 	if len(refused) == 0 {

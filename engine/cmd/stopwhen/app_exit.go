@@ -112,8 +112,12 @@ func (a *app) report(err error) {
 		fmt.Fprintln(w, a.printed(mistakes))
 		err = configError(mistakes)
 	}
+	var told []string
 	for _, one := range joined(err) {
-		fmt.Fprintf(w, "stopwhen: %s\n", a.textOf(one))
+		told = value.AppendNew(told, a.textOf(one)) // a file that cannot be written may fail twice
+	}
+	for _, text := range told {
+		fmt.Fprintf(w, "stopwhen: %s\n", text)
 	}
 }
 

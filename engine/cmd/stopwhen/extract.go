@@ -195,7 +195,11 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 // logWarnings logs the warnings of a configuration.
 func logWarnings(logger *slog.Logger, warnings engine.Diagnostics) {
 	for _, w := range warnings {
-		logger.Warn(fmt.Sprintf("%s: %s", w.Path, w.Message), "event", "warn", "place", w.Location())
+		message := fmt.Sprintf("%s: %s", w.Path, w.Message)
+		if w.Hint != "" {
+			message += " (" + w.Hint + ")"
+		}
+		logger.Warn(message, "event", "warn", "place", w.Location())
 	}
 }
 
@@ -227,7 +231,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	bar.done()
 	err = withoutRefusals(out.End(result, errors.Join(signalError(ctx, withoutRefusals(err)), tape.end())))
 	tape.log(logger)
-	logPartial(logger, out.Files(), l.from != nil)
+	logPartial(logger, out.Files(), result, l.from != nil)
 	err = errors.Join(err, x.writeResult(out.Files(), result), out.Close())
 	if l.forgets {
 		warnForgotten(logger, result)

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -88,7 +90,7 @@ func (x *extraction) checkShared(l *loaded, state *runState) error {
 }
 
 // logPartial names the files whose rows are not complete, except those that a warning has named.
-func logPartial(log *slog.Logger, files []output.FileReport, collects bool) {
+func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Result, collects bool) {
 	for _, f := range files {
 		if f.Complete || f.Withheld && f.LateColumns == 0 {
 			continue
@@ -102,14 +104,38 @@ func logPartial(log *slog.Logger, files []output.FileReport, collects bool) {
 		}
 		message := fmt.Sprintf("%s %s: %s", f.File, before, none)
 		if f.Partial != "" {
-			message = fmt.Sprintf("%s %s: the list is incomplete, and what was obtained (%s) is in %s",
-				f.File, before, value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+			message = fmt.Sprintf("%s %s: %s, and what was obtained (%s) is in %s",
+				f.File, before, incompleteness(f, result), value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
 		}
 		if f.LateColumns > 0 {
 			message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(f.LateColumns, "column"))
 		}
 		log.Warn(message, "event", "partial", "file", f.File, "partial", f.Partial, "rows", f.Rows)
 	}
+}
+
+// incompleteness says why the rows of a file are not complete: those of its own jobs may be, while
+// another job of their tree has failed or is refused.
+func incompleteness(f output.FileReport, result *engine.Result) string {
+	roots, other := map[string]bool{}, ""
+	incomplete := func(job engine.JobResult) bool { return !job.Ended() || job.Refused }
+	for _, job := range result.Jobs {
+		if slices.Contains(f.Jobs, job.Job) {
+			roots[job.Root] = true
+			if incomplete(job) {
+				return "the list is incomplete"
+			}
+		}
+	}
+	for _, job := range result.Jobs {
+		if incomplete(job) && job.Root != "" && roots[job.Root] {
+			other = cmp.Or(other, job.Job)
+		}
+	}
+	if other == "" {
+		return "the list is incomplete"
+	}
+	return "job " + other + " of the same tree is incomplete"
 }
 
 // writeResult writes the result of the run with the report of its files.

@@ -197,6 +197,29 @@ func TestAnEndThatFailOnRefusesIsNotRepeated(t *testing.T) {
 	require.True(t, result.Outputs[0].Complete)
 }
 
+// A list that continues from kept values is another case: the next run requests its rows again, also
+// with a higher limit, and what was accumulated stays.
+func TestAnIncrementThatFailOnRefusesIsRequestedAgain(t *testing.T) {
+	s := newStateCase(t)
+	keeps := func(pages int) string {
+		return fmt.Sprintf(`"method": "pagenum", "forceStop": {"pages": %d}, "keep": {"pages": "(kept.pages ?? 0) + page"},
+			"stopRules": ["page < kept.pages - 100"], "audit": {"ignore": ["audit.kept"]}`, pages)
+	}
+	s.configure(t, keeps(20), "token-1")
+	s.run(t, 0)
+	s.configure(t, keeps(2), "token-1")
+	for range 2 {
+		s.requests.Store(0)
+		stderr := s.run(t, 9, "--fail-on", "limited")
+		require.Contains(t, stderr, "users is limited (forceStop.pages)")
+		require.Equal(t, int64(2), s.requests.Load(), "the list is requested from its start")
+		require.Equal(t, allItems(), readText(t, s.path("out/users.ndjson")), "what was accumulated stays")
+	}
+	s.configure(t, keeps(20), "token-1")
+	s.run(t, 0, "--fail-on", "limited")
+	require.Equal(t, allItems()+allItems(), s.items(t), "this API has the same items again")
+}
+
 func TestAStateOfAnotherRunIsRefused(t *testing.T) {
 	s := newStateCase(t)
 	s.broken.Store(true)
