@@ -216,14 +216,15 @@ func (j *Job) NextReads(root string) bool {
 // Decisive returns what the stopping rules and the next request read that may
 // differ from page to page: of the response and of the state, but not what the
 // context counts or compares. If a request is repeated and nothing of it has
-// changed, the list goes round in circles.
+// changed, the list goes round in circles. A rule that splits a window does not
+// count: it decides which list is read, and not where that list ends.
 func (j *Job) Decisive() []language.Read {
 	roots := []string{"body", "items", "count", "status", "header", "link", "state"}
 	var found []language.Read
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		for _, read := range e.Reads {
 			same := func(other language.Read) bool { return other.String() == read.String() }
-			if slices.ContainsFunc(roots, read.Is) && !slices.ContainsFunc(found, same) {
+			if e.Rule.Outcome != rules.Split && slices.ContainsFunc(roots, read.Is) && !slices.ContainsFunc(found, same) {
 				found = append(found, read)
 			}
 		}

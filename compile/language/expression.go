@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 
 	"github.com/expr-lang/expr/ast"
@@ -223,6 +224,42 @@ func (e *Expression) NamesNil() bool {
 		}
 	}
 	return false
+}
+
+// GivesNil reports whether a value of the expression is nil or, if the expression writes out an object
+// or a list, whether a part of it is.
+func (e *Expression) GivesNil(v any) bool { return givesNil(e.code.syntax, v) }
+
+// WritesOut reports whether the expression writes out an object or a list, whose parts may be nil.
+func (e *Expression) WritesOut() bool {
+	_, object := e.code.syntax.(*ast.MapNode)
+	_, list := e.code.syntax.(*ast.ArrayNode)
+	return object || list
+}
+
+func givesNil(node ast.Node, v any) bool {
+	switch node := node.(type) {
+	case *ast.MapNode:
+		object, _ := value.Members(v)
+		return slices.ContainsFunc(node.Pairs, func(pair ast.Node) bool {
+			p, _ := pair.(*ast.PairNode)
+			key, constant := p.Key.(*ast.StringNode)
+			if !constant {
+				return false
+			}
+			member, _ := object.Get(key.Value)
+			return givesNil(p.Value, member)
+		})
+	case *ast.ArrayNode:
+		list, _ := v.([]any)
+		for i, e := range node.Nodes {
+			if i >= len(list) || givesNil(e, list[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return v == nil
 }
 
 // Formatted returns the source in its canonical form.

@@ -19,7 +19,7 @@ type ErrorKind string
 const (
 	ErrorValue  ErrorKind = "value"  // any value that is not empty, zero or a word of success
 	ErrorFlag   ErrorKind = "flag"   // true
-	ErrorDenial ErrorKind = "denial" // false
+	ErrorDenial ErrorKind = "denial" // false, also as text, or 0
 	ErrorWord   ErrorKind = "word"   // a word of failure
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on
 	ErrorCount  ErrorKind = "count"  // a number above 0
@@ -33,7 +33,8 @@ var errorNames = []struct {
 	{ErrorValue, []string{
 		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
-		"ErrorResponse", "errorResponse", "error_response",
+		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
+		"stack_trace",
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
@@ -65,8 +66,8 @@ var (
 	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
 )
 
-// emptyResult matches a text that says that nothing was found: no records found.
-var emptyResult = regexp.MustCompile(`^no (more )?(data|entries|items|matches|records|results|rows)\b`)
+// emptyResult matches a text that says that nothing was found: no records found, end of list.
+var emptyResult = regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {
@@ -157,7 +158,8 @@ func (s ErrorSign) Reports(v any) bool {
 	case ErrorFlag:
 		return v == true
 	case ErrorDenial:
-		return v == false
+		flag, ok := Flag(v, false)
+		return ok && !flag
 	case ErrorWord:
 		text, ok := v.(string)
 		return ok && slices.Contains(failureWords, strings.ToLower(text))

@@ -45,7 +45,7 @@ var hintTable = []struct {
 	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
-		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken",
+		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",

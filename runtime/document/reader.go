@@ -290,7 +290,7 @@ func (r *Reader) gatherItems(out *Reading) error {
 	for _, list := range r.field.Lists {
 		if slices.Contains(out.Missing, list.Text) {
 			r.options.Warn("data_missing "+list.Text,
-				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, Suggest(r.doc.names, list.Fixed())))
+				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, SuggestField(r.doc.names, list.Fixed())))
 		}
 	}
 	return nil
@@ -375,7 +375,7 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 			return scan.Span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
 		}
 		r.options.Warn("data_missing",
-			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, Suggest(doc.names, field.Keys)))
+			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, SuggestField(doc.names, field.Keys)))
 		return scan.Span{}, nil, nil
 	}
 	raw := at.Of(doc.raw)
@@ -466,12 +466,20 @@ func namesOf(lists []rootList) string {
 	return strings.Join(names, ", ")
 }
 
-// Suggest returns a suggestion for a missing path, as the end of a sentence: "; did you mean
+// Suggest returns a suggestion for a missing path of the body, as the end of a sentence: "; did you mean
 // body.meta.next?". It returns "" if no path is near. names returns the keys of the object at a
 // path, as [Reading.Names] does.
 func Suggest(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
 		return "; did you mean " + rules.FormatPath("body", near) + "?"
+	}
+	return ""
+}
+
+// SuggestField is [Suggest] for the path of a list, as dataField has it: "; did you mean data.users?".
+func SuggestField(names func(path []string) []string, path []string) string {
+	if near := Nearest(names, path); near != nil {
+		return "; did you mean " + rules.PathOf(near...) + "?"
 	}
 	return ""
 }

@@ -62,7 +62,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	if !n.HadItems && hints.Total != 0 {
 		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !more}
 		if f := w.Subject.job.Spec().DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + document.Suggest(w.page.Names, f.Keys)
+			a.Text = f.Text + " (dataField)" + document.SuggestField(w.page.Names, f.Keys)
 			a.Ordinary = !more && !w.misspelt(f.Keys)
 		}
 		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
@@ -74,7 +74,7 @@ func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
 	}
 	for _, list := range w.listsOf() {
 		if key := watchedList(list); n.HadItems && !slices.Contains(n.Had, key) {
-			text := list.Text + " (dataField)" + document.Suggest(w.page.Names, list.Fixed())
+			text := list.Text + " (dataField)" + document.SuggestField(w.page.Names, list.Fixed())
 			all = append(all, Absence{Key: key, Text: text, Ordinary: !more})
 		}
 	}

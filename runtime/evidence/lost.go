@@ -91,19 +91,43 @@ func namesOf(object rules.Object) []string {
 
 // noticeStranger notices an object in the place where the first page has a list, if it has no
 // member of an item: {"data": {"code": 500}}. An object that is like an item may be the only item of
-// a page.
+// a page. On the first page, an object counts that has nothing but the members of an error.
 func (w *Watcher) noticeStranger() {
 	c, f := w.Context, &w.Facts
-	if !w.page.Single || c.Page == 1 || len(w.FirstNames) == 0 || w.page.Bytes > maxErrorBody {
+	field := w.Subject.job.Spec().DataField
+	if !w.page.Single || field == nil || w.page.Bytes > maxErrorBody {
 		return
 	}
-	field := w.Subject.job.Spec().DataField
-	if field == nil || slices.ContainsFunc(w.page.Names(field.Keys), func(name string) bool { return slices.Contains(w.FirstNames, name) }) {
+	if c.Page == 1 {
+		found, _ := w.lookup(field.Keys)
+		if members, _ := value.Members(found); isErrorObject(members) {
+			f.Error, f.ErrorPage = rules.FormatPath("body", field.Keys)+" is "+shortText(found)+", which is no list", c.Page
+		}
+		return
+	}
+	known := func(name string) bool { return slices.Contains(w.FirstNames, name) }
+	if len(w.FirstNames) == 0 || slices.ContainsFunc(w.page.Names(field.Keys), known) {
 		return
 	}
 	found, _ := w.lookup(field.Keys)
 	f.Error = rules.FormatPath("body", field.Keys) + " is " + shortText(found) + ", where page 1 has a list, and has no member of its items"
 	f.ErrorPage = c.Page
+}
+
+// isErrorObject reports whether an object has nothing but the members of an error, one of which reports
+// it.
+func isErrorObject(object rules.Object) bool {
+	reports := false
+	for _, m := range object {
+		if !apinames.NamesError(m.Name) {
+			return false
+		}
+		text, _ := m.Value.(string)
+		reports = reports || apinames.Fails(text) || slices.ContainsFunc(apinames.ErrorSigns(), func(sign apinames.ErrorSign) bool {
+			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Reports(m.Value)
+		})
+	}
+	return reports
 }
 
 // outline returns the paths of a page at which items may be, or nil if there are too many.
@@ -198,6 +222,8 @@ func (w *Watcher) noticeError() {
 		w.noticeComplaint(&page, "there is no list of items", apinames.Complains)
 	case c.Page > 1 && len(w.FirstPaths) > 0 && w.page.HasField:
 		w.noticeComplaint(&page, "the list of items is empty", apinames.Fails)
+	case c.Page == 1 && !w.page.HasField:
+		w.noticeComplaint(&page, "there is no list of items", apinames.Fails)
 	}
 }
 

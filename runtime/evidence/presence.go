@@ -126,7 +126,7 @@ func ValuesOf(job *compile.Job, values compile.Parts) Values {
 			all = Values{}
 		}
 		count := NilCount{All: 1}
-		if values[i] == nil {
+		if e.GivesNil(values[i]) {
 			count.Nil = 1
 		}
 		all[e.Rule.ID] = count
@@ -167,8 +167,12 @@ func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding
 		if v.always(e) {
 			weight, in = rules.WeightEvidence, fmt.Sprintf("in every partition (%d), so that no request had", count.All)
 		}
+		is, may := "is", "say so: "+e.Rule.Source+" ?? nil"
+		if e.WritesOut() {
+			is, may = "has a value that is", "add ?? nil to it"
+		}
 		all = append(all, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
-			"%s (%s) is nil %s it; check the path or, if it may be nil, say so: %[2]s ?? nil", e.Rule.ID, e.Rule.Source, in)})
+			"%s (%s) %s nil %s it; check the path or, if it may be nil, %s", e.Rule.ID, e.Rule.Source, is, in, may)})
 	}
 	return all
 }

@@ -85,7 +85,7 @@ func TestSignsOfAnIncompleteListAreFindings(t *testing.T) {
 		{"the Link header", pageNumber, users, []string{full, `{"data": []}`},
 			http.Header{"Link": {`<https://api.test/users?cursor=abc>; rel="next"`}}, "Link"},
 		{"a number of pages", pageNumber, users, []string{`{"totalPages": 9, "data": [{"id": 1}]}`, `{"totalPages": 9, "data": []}`}, nil, "9"},
-		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean body.dat?"},
+		{"an absent list", pageNumber, users, []string{`{"dat": [{"id": 1}]}`}, nil, "did you mean dat?"},
 		{"no list at all", pageNumber, `{"endpoint": "users"}`, []string{`{"a": 1}`}, nil, "set dataField"},
 		{"one of several lists", pageNumber, `{"endpoint": "users", "dataField": [{"path": "data"}, {"path": "more"}]}`,
 			[]string{full, `{"data": []}`}, nil, "more"},
