@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Setting is a key of a configuration. The key is written, or its default is in force.
+// ConfiguredKey is a key that is in force in a configuration: it is written, or it has its default.
 type ConfiguredKey struct {
 	Path    string
 	Doc     string // its documentation, from the tables of fields
@@ -18,7 +18,7 @@ type ConfiguredKey struct {
 	Leaf    bool // it has no keys of its own
 }
 
-// Settings returns the keys that the tables of fields describe, of a configuration as it was
+// ConfiguredKeys returns the keys that the tables of fields describe, of a configuration as it was
 // parsed, in the order of the tables. For each object, the keys that are present come first,
 // then the defaults that are in effect. Tests are left out. The dialect is that of [Config].
 func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {

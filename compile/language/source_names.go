@@ -249,7 +249,9 @@ func accepts(parameter, argument reflect.Type) bool {
 // not declare, and those of another scope.
 func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 	for _, d := range n.declared {
-		known := map[string][]string{"state": set.StateNames, "keep": set.KeptNames, "inputs": set.InputNames, "for": set.ForNames}[d.field.Declared]
+		known := map[string][]string{
+			"state": set.StateNames, "keep": set.KeptNames, "inputs": set.InputNames, "for": set.ForNames,
+		}[d.field.Declared]
 		if slices.Contains(known, d.name) {
 			continue
 		}
