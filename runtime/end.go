@@ -1,0 +1,142 @@
+package runtime
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// end completes the result. A listRun that ended with an error has failed.
+func (r *listRun) end(ctx context.Context, err error) ListResult {
+	r.state.Result = r.concluded(r.state.Result, err)
+	if r.observes(EventEnd) {
+		ended := r.state.Result
+		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
+	}
+	return r.withSeen(r.state.Result)
+}
+
+// concluded completes the result of a list that has ended. err is the error with which it ended; it may
+// be nil.
+func (r *listRun) concluded(result Result, err error) Result {
+	result.Seconds = r.seconds()
+	if err != nil && result.Outcome != rules.Failed {
+		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, ReasonError, []string{}
+		result.Message = r.Redactor.String(err.Error())
+	}
+	if err != nil {
+		result.Error = trace.FaultOf(err, r.Redactor)
+		result.FailedPage = cmp.Or(r.current.omitted, r.failedPage(result.Error, err))
+	}
+	return result
+}
+
+// after returns the result of the list after the page that is being delivered. failed is the error
+// of the run on that page, or nil.
+func (r *listRun) after(failed error) ListResult {
+	result := r.state.Result
+	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
+	return r.withSeen(r.concluded(result, r.placed(failed)))
+}
+
+// withSeen returns a result with the paths that the list had and lacked.
+func (r *listRun) withSeen(result Result) ListResult {
+	seen := evidence.Seen{Had: r.state.Noticed.Seen(), Values: r.values}
+	if result.Outcome != rules.Failed {
+		seen.Lacked = r.state.Noticed.Lacked
+	}
+	return ListResult{Result: result, Seen: seen}
+}
+
+// placed adds the partition to an error of this job.
+func (r *listRun) placed(err error) error {
+	known, ok := errors.AsType[*failure.Error](err)
+	if ok && known.Job == r.job.ID() && known.Partition == "" {
+		known.Partition = r.shownLabel()
+	}
+	return err
+}
+
+// logPage logs a page and, if it is the last, why the job ended.
+func (r *listRun) logPage(page *Page) {
+	if r.logs(slog.LevelDebug) {
+		r.Log.Debug(fmt.Sprintf("Job '%s' page %d: %s", r.name(), page.Page, value.Counted(page.Count, "item")),
+			"event", "page_ok", "job", page.Job, "page", page.Page,
+			"items", page.Count, "bytes", page.Bytes, "ms", page.Millis, "url", page.Request.URL)
+	}
+	if page.Decision == trace.Stop && page.Outcome != rules.Failed {
+		r.logEnd()
+	}
+}
+
+// logs reports whether records of a level are logged. Building messages that nobody reads would
+// take a large part of the time of a short list.
+func (r *listRun) logs(level slog.Level) bool { return r.Log.Enabled(context.Background(), level) }
+
+// logEnd logs why the job ended.
+func (r *listRun) logEnd() {
+	if r.logs(stopLevel(r.job)) {
+		LogStop(r.Log, r.job, r.name(), r.context().Page, r.state.Result)
+	}
+}
+
+// stopLevel returns the level at which the end of a list is logged: a job with variables may have a
+// million lists.
+func stopLevel(job *compile.Job) slog.Level {
+	if len(job.For) > 0 {
+		return slog.LevelDebug
+	}
+	return slog.LevelInfo
+}
+
+// LogStop logs why a job, or a partition of it, stopped on a page.
+func LogStop(log *slog.Logger, job *compile.Job, name string, page int, result Result) {
+	message := result.Message
+	if !reasonOf(job, result).NamesJob {
+		message = fmt.Sprintf("Job '%s' stopped: %s", name, message)
+	}
+	log.Log(context.Background(), stopLevel(job), message, "event", "stop", "job", result.Job, "page", page,
+		"rule", strings.Join(result.StoppedBy, ","), "outcome", result.Outcome)
+}
+
+// fail makes a page the last one because a rule failed on it.
+func (p *Page) fail(err error) {
+	p.Decision, p.Outcome, p.Reason = trace.Stop, rules.Failed, ReasonError
+	if failed, ok := errors.AsType[*language.RuleError](err); ok {
+		p.StoppedBy, p.Reason = []string{failed.Rule.ID}, failed.Rule.ID
+	}
+}
+
+// stopFailure returns the error of a job that a rule ended as failed.
+func (r *listRun) stopFailure(page *Page) error {
+	if page.Decision != trace.Stop || page.Outcome != rules.Failed {
+		return nil
+	}
+	result := &r.state.Result
+	e := &failure.Error{Class: failure.Response, Job: r.job.ID(), Page: page.Page, Op: "rule " + result.Reason, Message: result.Message}
+	if reason := reasonOf(r.job, *result); reason.Guard {
+		e.Class, e.Hint = failure.Policy, reason.Hint
+	}
+	return e
+}
+
+// reasonOf returns the stopping rule that ended the job, or the zero Rule if no rule did.
+func reasonOf(job *compile.Job, result Result) rules.Rule {
+	for _, stop := range job.Stops {
+		if stop.Rule.ID == result.Reason {
+			return stop.Rule
+		}
+	}
+	return rules.Rule{}
+}

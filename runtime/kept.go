@@ -1,0 +1,78 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/saved"
+)
+
+// carryOver computes the values for the next run when the list is complete.
+func (r *listRun) carryOver(page *Page) error {
+	if r.state.Result.Outcome != rules.Complete {
+		return nil
+	}
+	values, lacking, err := r.job.Keep(&r.tools.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
+	if err != nil {
+		return r.fault(failure.Response, err)
+	}
+	r.warnOfNil(lacking)
+	if values != nil {
+		r.state.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
+	}
+	return nil
+}
+
+// keepSoFar returns the values for the next run that are about the items of all pages, up to this one.
+func (r *listRun) keepSoFar() (map[string]any, error) {
+	values, err := r.job.KeepSoFar(&r.tools.machine, r.context(), r.state.Kept.Value)
+	if err == nil {
+		values, err = saved.Variables(values)
+	}
+	if err != nil {
+		return nil, r.fault(failure.Response, err)
+	}
+	return values, nil
+}
+
+// warnOfNil warns of values for the next run that are nil, unless they are about items and the list
+// has none.
+func (r *listRun) warnOfNil(lacking []*language.Expression) {
+	for _, e := range lacking {
+		if len(r.job.For) > 0 { // the other partitions may have it
+			return
+		}
+		if compile.KeepsItems(e) && r.obtained() == 0 && r.context().Count == 0 {
+			continue
+		}
+		then := "nothing is saved, and the next run begins where this one did"
+		if r.kept[e.Rule.Target] != nil {
+			then = "the value of the run before stays, and the next run begins where this one did"
+		}
+		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, then))
+	}
+}
+
+// Concealer returns a concealer that can also reveal the secrets that the client fetches.
+func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
+	return saved.NewConcealer(l.Secrets, l.Redactor, func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
+}
+
+// RevealKept returns the values that a job kept in the previous run, with the present secrets.
+func (l *Loop) RevealKept(ctx context.Context, job string) (map[string]any, error) {
+	kept := l.Kept[job]
+	if kept == nil {
+		return nil, nil
+	}
+	revealed, err := l.Concealer(ctx).Revealed(kept)
+	if err != nil {
+		return nil, &failure.Error{Class: failure.State, Job: job, Op: "kept", Err: err,
+			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
+	}
+	values, _ := revealed.(map[string]any)
+	return values, nil
+}
