@@ -198,7 +198,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	loop := s.Loop
 	loop.Client, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), redactor, inputs, secrets
 	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes
-	loop.MaxBody, loop.Observer, loop.Tools = options.MaxBody, observer, &runtime.Toolbox{}
+	loop.MaxBody, loop.Observer, loop.Toolbox = options.MaxBody, observer, &runtime.Toolbox{}
 	return loop, nil
 }
 

@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -14,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -51,51 +55,118 @@ func listCase(t *testing.T, c *fixtures.Case) (*fixtures.Server, *rules.Config, 
 }
 
 // TestTheLoopPlaysTheCasesOfLists plays the cases that need no more than the loop and a client,
-// one page at a time and ahead.
+// one page at a time.
 func TestTheLoopPlaysTheCasesOfLists(t *testing.T) {
+	played, _ := playLists(t, ahead.Policy{}, func(*fixtures.Case) bool { return true })
+	require.Greater(t, played, 300)
+}
+
+// TestTheLoopPlaysTheCasesOfListsAhead plays them with pages that are requested ahead of their turn,
+// except for cases with times of their own, and cases in which a request is answered twice.
+func TestTheLoopPlaysTheCasesOfListsAhead(t *testing.T) {
+	for name, policy := range map[string]ahead.Policy{"the next page": {Large: 1}, "a window": {Window: 3, Large: 1}} {
+		t.Run(name, func(t *testing.T) {
+			played, beyond := playLists(t, policy, func(c *fixtures.Case) bool {
+				c.AnyOrder = true
+				answered := map[string]bool{}
+				return !slices.ContainsFunc(c.Exchanges, func(e fixtures.Exchange) bool {
+					again := answered[e.Request.String()]
+					answered[e.Request.String()] = e.Response.Status < http.StatusBadRequest
+					return again || e.Response.After > 0
+				})
+			})
+			require.Greater(t, played, 250)
+			require.Positive(t, beyond, "requests for pages beyond the last")
+		})
+	}
+}
+
+// playLists plays the cases that may be played. It returns their number, and the number of requests
+// for pages beyond the last.
+func playLists(t *testing.T, policy ahead.Policy, may func(*fixtures.Case) bool) (played, beyond int) {
 	cases, err := fixtures.All()
 	require.NoError(t, err)
-	played := 0
 	for _, c := range cases {
+		one := *c
+		if !may(&one) {
+			continue
+		}
 		t.Run(c.Name, func(t *testing.T) {
-			server, cfg, job := listCase(t, c)
+			server, cfg, job := listCase(t, &one)
 			if job == nil {
 				t.Skip("it needs more than the loop")
 			}
 			played++
-			origin, err := url.Parse(server.URL())
-			require.NoError(t, err)
-			client := transport.New(transport.Options{
-				Clock: server.Clock(), UserAgent: "stopwhen", Origin: origin, AllowedOrigins: cfg.AllowedOrigins, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
-				Retry: transport.RetryPolicy{
-					MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
-				},
-				RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
-			})
-			defer client.Close()
-			var items, lines strings.Builder
-			loop := Loop{
-				Client: client, Clock: server.Clock(), MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
-				MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes,
-			}
-			result, err := loop.Run(t.Context(), job, func(_ context.Context, page *Page) error {
-				items.Write(page.Items.Bytes())
-				lines.WriteString(traceLine(page))
-				token, err := page.Checkpoint()
-				require.NoError(t, err)
-				if page.Outcome != rules.Failed {
-					require.NoError(t, Checkpoint(token).CheckVersion())
-				}
-				return nil
-			})
-			require.Equal(t, c.Exit != 0 && c.Exit != 9, err != nil, "%v", err)
-			require.Empty(t, server.Problems())
-			require.NotEmpty(t, result.Outcome)
-			require.Equal(t, *c.Items, server.Neutral(items.String()))
-			require.Equal(t, *c.Trace, server.Neutral(lines.String()))
+			playList(t, &one, server, cfg, job, policy)
+			beyond += len(server.Problems())
 		})
 	}
-	require.Greater(t, played, 300)
+	return played, beyond
+}
+
+// playList runs the list of a case, and compares its items, its trace and its events.
+func playList(t *testing.T, c *fixtures.Case, server *fixtures.Server, cfg *rules.Config, job *compile.Job, policy ahead.Policy) {
+	origin, err := url.Parse(server.URL())
+	require.NoError(t, err)
+	var seen events
+	client := transport.New(transport.Options{
+		Clock: server.Clock(), UserAgent: "stopwhen", Origin: origin, AllowedOrigins: cfg.AllowedOrigins, MaxBody: int64(cfg.HTTP.MaxBodyBytes),
+		Retry: transport.RetryPolicy{
+			MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
+		},
+		RateLimit: transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset},
+		Observe:   ObserveTransport(&seen, nil),
+	})
+	defer client.Close()
+	var items, lines strings.Builder
+	loop := Loop{
+		Client: client, Clock: server.Clock(), MaxDepth: cfg.HTTP.MaxDepth, MaxItems: cfg.HTTP.MaxItems,
+		MaxBody: int64(cfg.HTTP.MaxBodyBytes), MaxValueBytes: cfg.HTTP.MaxValueBytes, Ahead: policy, Observer: &seen,
+	}
+	result, err := loop.Run(t.Context(), job, func(_ context.Context, page *Page) error {
+		items.Write(page.Items.Bytes())
+		lines.WriteString(traceLine(page))
+		token, err := page.Checkpoint()
+		require.NoError(t, err)
+		if page.Outcome != rules.Failed {
+			require.NoError(t, Checkpoint(token).CheckVersion())
+		}
+		return nil
+	})
+	require.Equal(t, c.Exit != 0 && c.Exit != 9, err != nil, "%v", err)
+	for _, problem := range server.Problems() {
+		require.True(t, policy.Large > 0 && strings.Contains(problem, "unexpected"), "%s", problem) // a page beyond the last
+	}
+	require.NotEmpty(t, result.Outcome)
+	require.Equal(t, *c.Items, server.Neutral(items.String()))
+	require.Equal(t, *c.Trace, server.Neutral(lines.String()))
+	require.Equal(t, strings.Count(lines.String(), "\n"), seen.count(EventPage))
+	require.Equal(t, len(result.Findings), seen.count(EventFinding))
+	require.Equal(t, 1, seen.count(EventEnd))
+	require.GreaterOrEqual(t, seen.count(EventRequest), seen.count(EventPage))
+}
+
+// events observes a run and notes the kinds of its events.
+type events struct {
+	mu    sync.Mutex
+	kinds []EventKind
+}
+
+func (e *events) Observe(_ context.Context, event Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kinds = append(e.kinds, event.Kind)
+}
+
+func (e *events) count(kind EventKind) (n int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, k := range e.kinds {
+		if k == kind {
+			n++
+		}
+	}
+	return n
 }
 
 // traceLine is the record of a page in short, as cases have it.

@@ -73,7 +73,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 		return transport.ErrorDecision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
 	bodies := &r.tools.bodies
-	if f := r.ahead.Take(call, bodies[1]); f != nil {
+	if f := r.queue.Take(call, bodies[1]); f != nil {
 		bodies[0], bodies[1] = f.Call.Into, bodies[0]
 		out.sent, call = f.Began, f.Call
 		call.Turn = 0 // a retry is another request
@@ -155,11 +155,11 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 }
 
 // message returns the message of a condition that was met on a page.
-func (r *listRun) message(c *compile.Trigger, page *rules.Context) string {
-	if text := c.Message.Text(&r.tools.machine, page); text != "" {
+func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
+	if text := trigger.Message.Text(&r.tools.machine, c); text != "" {
 		return text
 	}
-	return c.Rule.ID + " matched: " + c.Because(page)
+	return trigger.Rule.ID + " matched: " + trigger.Because(c)
 }
 
 // stopOnError ends the job on an error response. The sink receives it as a last
@@ -188,7 +188,7 @@ func (r *listRun) prefetch(ctx context.Context) {
 		return
 	}
 	if reason := r.job.Sequential(); reason == "" {
-		r.ahead = r.newQueue(ctx)
+		r.queue = r.newQueue(ctx)
 	} else if !r.Ahead.Grows && r.job.Paged() {
 		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),
 			"event", "sequential", "job", r.job.ID())
@@ -198,10 +198,10 @@ func (r *listRun) prefetch(ctx context.Context) {
 // arrived notes that a response has just arrived. If it is large, another page may be requested
 // while this one is processed.
 func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
-	if large := r.Ahead.Large; r.ahead == nil && large > 0 && len(response.Body) >= large {
-		r.ahead = r.newQueue(ctx)
+	if large := r.Ahead.Large; r.queue == nil && large > 0 && len(response.Body) >= large {
+		r.queue = r.newQueue(ctx)
 	}
-	r.ahead.Arrived(response)
+	r.queue.Arrived(response)
 }
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.

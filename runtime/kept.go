@@ -50,7 +50,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 			continue
 		}
 		then := "nothing is saved, and the next run begins where this one did"
-		if r.kept[e.Rule.Target] != nil {
+		if r.lastKept[e.Rule.Target] != nil {
 			then = "the value of the run before stays, and the next run begins where this one did"
 		}
 		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, then))

@@ -51,9 +51,9 @@ type Loop struct {
 	// names in place of the secrets.
 	Secrets map[string]string
 
-	// Tools keeps the tools of finished lists for later lists. If it is nil, only the partitions of
+	// Toolbox keeps the tools of finished lists for later lists. If it is nil, only the partitions of
 	// one job share tools.
-	Tools *Toolbox
+	Toolbox *Toolbox
 
 	Observer  Observer                            // nil means no observer
 	Observed  []EventKind                         // kinds of events that the observer receives; nil means all
@@ -89,7 +89,7 @@ func (l Loop) RunList(ctx context.Context, list List, deliver func(context.Conte
 	for more && err == nil {
 		request, more, err = r.step(ctx, request)
 	}
-	r.ahead.Close() // events of the requests come before the end
+	r.queue.Close() // events of the requests come before the end
 	err = r.placed(err)
 	return r.end(ctx, err), err
 }
@@ -134,7 +134,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 	}
 	more = failed == nil && page.Decision == trace.Continue
 	if more {
-		r.ahead.Offer(next)
+		r.queue.Offer(next)
 	}
 	if err := r.deliver(ctx, page, failed); err != nil {
 		return next, false, err
@@ -216,8 +216,8 @@ func (l Loop) WithDefaults() Loop {
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)
 	}
-	if l.Tools == nil {
-		l.Tools = &Toolbox{}
+	if l.Toolbox == nil {
+		l.Toolbox = &Toolbox{}
 	}
 	return l
 }

@@ -33,7 +33,7 @@ type listRun struct {
 	receive   func(context.Context, *Delivery) error
 	sender    sender
 	converter *format.Converter // nil if the responses are JSON
-	kept      map[string]any    // values of the previous run, including their secrets
+	lastKept  map[string]any    // values that the previous run kept, including their secrets
 	binding   *compile.Binding  // nil before the first request
 	values    evidence.Values   // of the binding
 	started   time.Time
@@ -43,7 +43,7 @@ type listRun struct {
 	state    state
 	watcher  evidence.Watcher // changes state.Noticed
 	shaper   *shaper          // nil if items are passed on unchanged
-	ahead    *ahead.Queue     // nil until a page is requested ahead of its turn
+	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
 	lastPage int              // the number of the last page, if it is known; otherwise 0
 	label    string           // the label of the partition; empty until it is first needed
 	reported map[string]bool  // codes of the warnings that were logged
@@ -54,7 +54,7 @@ type listRun struct {
 func newListRun(ctx context.Context, l Loop, list List, receive func(context.Context, *Delivery) error) *listRun {
 	l = l.WithDefaults()
 	job := list.Partition.Job
-	r := l.Tools.get(&l, job)
+	r := l.Toolbox.get(&l, job)
 	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receive: receive, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
 		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
@@ -84,7 +84,7 @@ func (r *listRun) reset() {
 		Computed: last.Computed,
 	}
 	r.state.Context.Value = rules.Context{
-		Limit: r.job.Ruleset.Limit, Kept: r.kept, Input: r.Inputs, Partition: r.list.Partition.Binding,
+		Limit: r.job.Ruleset.Limit, Kept: r.lastKept, Input: r.Inputs, Partition: r.list.Partition.Binding,
 		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
 		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
@@ -131,20 +131,20 @@ func (r *listRun) bound() {
 
 // close cancels the requests made ahead and returns the tools.
 func (r *listRun) close() {
-	r.ahead.Close()
+	r.queue.Close()
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
-	r.Tools.put(r)
+	r.Toolbox.put(r)
 }
 
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.kept, err = r.RevealKept(ctx, r.job.ID()); err != nil {
+	if r.lastKept, err = r.RevealKept(ctx, r.job.ID()); err != nil {
 		return request, false, err
 	}
-	r.context().Kept = r.kept
+	r.context().Kept = r.lastKept
 	if r.list.From != nil {
 		return r.resume(ctx, r.list.From)
 	}
@@ -230,7 +230,7 @@ func (r *listRun) restart(request requests.Request, f fetched) (requests.Request
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)
 	r.reset()
 	r.state.Noticed.Facts.Rewritten = r.obtained()
-	r.ahead.Close()
+	r.queue.Close()
 	return r.firstRequest()
 }
 

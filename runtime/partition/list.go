@@ -149,12 +149,12 @@ func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *co
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
 // as a list or as windows.
 func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
-	variable, page, machine := &p.Job.For[level], t.ruleContext(p), language.Machine{Context: ctx}
+	variable, c, machine := &p.Job.For[level], t.ruleContext(p), language.Machine{Context: ctx}
 	switch {
 	case variable.Values != nil:
-		list, err = evaluateValues(variable.Values, &machine, page)
+		list, err = evaluateValues(variable.Values, &machine, c)
 	case variable.From != nil:
-		w, err = evaluateWindows(variable, &machine, page)
+		w, err = evaluateWindows(variable, &machine, c)
 	default:
 		list, err = rereadAll(variable.Constants)
 	}
@@ -165,8 +165,8 @@ func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) 
 }
 
 // evaluateValues evaluates an expression to the list of values of a variable.
-func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Context) ([]any, error) {
-	v, err := e.Value(m, page, language.MaxValueBytes)
+func evaluateValues(e *language.Expression, m *language.Machine, c *rules.Context) ([]any, error) {
+	v, err := e.Value(m, c, language.MaxValueBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -181,12 +181,12 @@ func evaluateValues(e *language.Expression, m *language.Machine, page *rules.Con
 }
 
 // evaluateWindows evaluates the bounds of a variable's windows.
-func evaluateWindows(variable *compile.ForVariable, m *language.Machine, page *rules.Context) (*windows, error) {
-	from, err := variable.From.Value(m, page, language.MaxValueBytes)
+func evaluateWindows(variable *compile.ForVariable, m *language.Machine, c *rules.Context) (*windows, error) {
+	from, err := variable.From.Value(m, c, language.MaxValueBytes)
 	if err != nil {
 		return nil, err
 	}
-	to, err := variable.To.Value(m, page, language.MaxValueBytes)
+	to, err := variable.To.Value(m, c, language.MaxValueBytes)
 	if err != nil {
 		return nil, err
 	}

@@ -97,7 +97,7 @@ func (t *treeRun) checkpoint(ctx context.Context, s stack, done bool) (json.RawM
 	w := stackWriter{concealer: t.Concealer(ctx)}
 	one := w.write(s)
 	state := treeState{
-		Version: runtime.CheckpointVersion, Done: done, Started: t.started, Tree: savedRoot{Search: one.Search}, tallyState: t.save(),
+		Version: runtime.CheckpointVersion, Done: done, Started: t.started, Tree: savedRoot{Search: one.Search}, tallyState: t.tally.save(),
 	}
 	if one.Search == nil {
 		state.Tree.Partition = one
@@ -210,7 +210,7 @@ func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 		err = value.Unmarshal(token, &state)
 	}
 	if err == nil {
-		err = t.check(state.tallyState)
+		err = t.tally.check(state.tallyState)
 	}
 	r := stackReader{tree: t, concealer: c, rests: state.Rests}
 	var root *walkTask
@@ -223,7 +223,7 @@ func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 	if !state.Started.IsZero() {
 		t.started = state.Started
 	}
-	t.takeUp(state.tallyState)
+	t.tally.takeUp(state.tallyState)
 	for _, r := range state.Results {
 		if r.Partitions != nil {
 			t.left.spend(r.Partitions.Count)

@@ -140,7 +140,7 @@ func (s *Tasks) Label(ctx context.Context, task Task) string {
 func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 	r := &taskRun{task: task}
 	for _, t := range s.trees {
-		if job := t.jobs[task.Job]; job != nil {
+		if job := t.tally.jobs[task.Job]; job != nil {
 			r.treeRun, r.job = t, job
 		}
 	}

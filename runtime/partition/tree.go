@@ -49,17 +49,17 @@ func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended
 // A treeRun is a running job with its partitions and its children.
 type treeRun struct {
 	Walk
+	root    *compile.Job
 	sink    runtime.Sink
+	tally   *Tally
 	slots   chan struct{} // slots for partitions that run ahead; nil if every partition runs in its turn
-	started time.Time
-
-	*Tally
+	started time.Time     // value of now() in the rules of variables
 
 	left    *Quota                           // number of partitions that may still run
 	leftOut bool                             // whether the limit on partitions has left one out
 	limited map[*compile.Job]bool            // jobs with a partition that the limit left out
 	paths   map[*compile.Job]*document.Paths // paths that each job reads of an item of its parent
-	kept    map[*compile.Job]map[string]any  // values of the previous run, by job
+	kept    map[*compile.Job]map[string]any  // values that the previous run kept, including their secrets
 }
 
 // Run runs a job with all its partitions and its children. It passes their pages to the sink in the
@@ -93,7 +93,7 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 	}
 	t := newTree(w, root, sink)
 	err := t.run(ctx)
-	return t.ends(err), err
+	return t.tally.ends(err), err
 }
 
 // omits returns [runtime.List.Omits] for the lists of a job.
@@ -143,7 +143,7 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 
 func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {
 	t := &treeRun{
-		Walk: w, Tally: newTally(w, root), sink: sink,
+		Walk: w, root: root, tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
 		slots:   w.Slots, left: w.Limit, started: w.Clock.Now(),
@@ -151,7 +151,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {
 	if cap(t.slots) < 2 || t.left != nil {
 		t.slots = nil
 	}
-	for _, job := range t.all {
+	for _, job := range t.tally.all {
 		t.paths[job] = document.NewPaths(job.ItemPaths)
 	}
 	return t
@@ -171,7 +171,7 @@ func (t *treeRun) run(ctx context.Context) error {
 
 // reveal decodes the kept values of the previous run.
 func (t *treeRun) reveal(ctx context.Context) error {
-	for _, job := range t.all {
+	for _, job := range t.tally.all {
 		kept, err := t.RevealKept(ctx, job.ID())
 		if err != nil {
 			return err

@@ -122,7 +122,7 @@ func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (err error) {
 	defer func() { f.err = err }()
 	page := d.Page
 	f.token, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
-	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.found, func(job *compile.Job, _, _ int, v any) error {
+	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.tally.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &walkTask{job: job, level: 1, value: v})
 		return nil
 	})
@@ -330,7 +330,7 @@ func (t *treeRun) recordEnd(p runtime.Partition, result EndedResult) {
 		failed.Skipped = true
 		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})
 	}
-	t.Tally.end(p, result)
+	t.tally.end(p, result)
 }
 
 // skipsOn reports whether a partition of a job fails on a page and is skipped.

@@ -1,0 +1,134 @@
+package runtime
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+func TestALabelDescribesTheValuesOfVariables(t *testing.T) {
+	midnight := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		want    string
+		names   []string
+		binding map[string]any
+	}{
+		{"", nil, nil},
+		{"", []string{"order"}, nil},
+		{"order=1001", []string{"order", "month"}, map[string]any{"order": 1001}},
+		{"order.id=1001", []string{"order"}, map[string]any{"order": value.ObjectOf("id", 1001)}},
+		{"order.by.id=7, order.id=1", []string{"order"}, map[string]any{"order": value.ObjectOf("by", value.ObjectOf("id", 7), "id", 1)}},
+		{"month=2026-01-01 to 2026-02-01", []string{"month"}, map[string]any{
+			"month": value.ObjectOf("from", midnight, "to", midnight.AddDate(0, 1, 0)),
+		}},
+		{"at=2026-01-01T01:00:00Z", []string{"at"}, map[string]any{"at": midnight.Add(time.Hour)}},
+		{"order=nil", []string{"order"}, map[string]any{"order": nil}},
+		{"order=a list", []string{"order"}, map[string]any{"order": []any{1}}},
+		{"a=1, b=2, c=3, d=4, e=5, f=6, …", []string{"a", "b", "c", "d", "e", "f", "g"}, map[string]any{
+			"a": 1, "b": 2, "c": 3, "d": 4, "e": 5, "f": 6, "g": 7,
+		}},
+	} {
+		require.Equal(t, tt.want, Label(tt.names, tt.binding))
+	}
+}
+
+func TestAPartitionOfAChildHasTheValuesOfItsParents(t *testing.T) {
+	jobs := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [
+		{"id": "orders", "endpoint": "orders"},
+		{"id": "lines", "endpoint": "orders/{order.id}/lines", "for": {"order": {"items": "orders"}}}]}}`)
+	parent := Partition{Job: jobs[0]}
+	require.Equal(t, "orders", parent.Name())
+	require.Equal(t, failure.Config, parent.Blame())
+	child := parent.With(jobs[1], "order", value.ObjectOf("id", 5))
+	require.Nil(t, parent.Binding)
+	require.Equal(t, "lines (order.id=5)", child.Name())
+	require.Equal(t, failure.Response, child.Blame())
+}
+
+func TestMarksRestoreTheListsOfAPage(t *testing.T) {
+	marks := []document.Mark{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
+	items, lists := document.Lists([]byte("1\n2\n3\n"), nil, marks)
+	page := Page{Items: items, Lists: lists}
+	require.Equal(t, marks, page.Marks())
+	require.Empty(t, (&Page{}).Marks())
+}
+
+func TestAResultTellsEvidenceFromHints(t *testing.T) {
+	found := []trace.Finding{{ID: "a", Weight: rules.WeightEvidence}, {ID: "b", Weight: rules.WeightHint}}
+	require.Equal(t, found[:1], (&Result{Findings: found}).Evidence())
+	require.Empty(t, (&Result{Findings: found[1:]}).Evidence())
+	for outcome, ended := range map[rules.Outcome]bool{rules.Complete: true, rules.Limited: true, rules.Failed: false, "": false} {
+		require.Equal(t, ended, (&Result{Outcome: outcome}).Ended())
+	}
+}
+
+func TestAResultThatNoRunCanHaveProducedIsRefused(t *testing.T) {
+	for _, tt := range []struct {
+		refused string // "" if the result is accepted
+		change  func(*Result)
+	}{
+		{"", func(*Result) {}},
+		{"", func(r *Result) { r.Pages, r.Items, r.Seconds = maxCount, maxCount, maxCount }},
+		{`the outcome of job "users" is "won"`, func(r *Result) { r.Outcome = "won" }},
+		{"the number of pages is -1", func(r *Result) { r.Pages = -1 }},
+		{"the number of items is 9007199254740993", func(r *Result) { r.Items = maxCount + 1 }},
+		{"the number of filtered is -2", func(r *Result) { r.Filtered = -2 }},
+		{"the number of bytes is -3", func(r *Result) { r.Bytes = -3 }},
+		{"the running time is -1 seconds", func(r *Result) { r.Seconds = -1 }},
+		{"the running time is +Inf seconds", func(r *Result) { r.Seconds = math.Inf(1) }},
+		{"the number of partitions is -1", func(r *Result) { r.Partitions = &Partitions{Count: -1} }},
+		{"the number of skipped is -1", func(r *Result) { r.Partitions = &Partitions{Skipped: -1} }},
+		{"the number of limited is -1", func(r *Result) { r.Partitions = &Partitions{Limited: -1} }},
+	} {
+		result := Result{Job: "users", Outcome: rules.Complete}
+		tt.change(&result)
+		if err := CheckResult(&result); tt.refused == "" {
+			require.NoError(t, err)
+		} else {
+			require.EqualError(t, err, tt.refused)
+		}
+	}
+}
+
+func TestACheckpointOfAListIsChecked(t *testing.T) {
+	r := judged(t, 1)
+	_, more, err := r.nextRequest()
+	require.NoError(t, err)
+	require.True(t, more)
+	secrets := r.Concealer(t.Context())
+	for decision, ended := range map[trace.Decision]bool{trace.Continue: false, trace.Stop: true} {
+		r.current.delivery.Page = &Page{Record: trace.Record{Decision: decision}}
+		if ended {
+			r.state.Result.Outcome = rules.Complete
+		}
+		token, err := r.checkpoint()
+		require.NoError(t, err)
+		got, err := Checkpoint(token).CheckList(secrets, "users")
+		require.NoError(t, err)
+		require.Equal(t, ended, got)
+		require.Equal(t, ended, Checkpoint(token).Ended())
+		_, err = Checkpoint(token).CheckList(secrets, "orders")
+		require.EqualError(t, err, `it belongs to job "users"`)
+	}
+	for text, refused := range map[string]string{
+		`{"version": 2}`: "it has version 2, this program reads version 1",
+		`{"version": 1, "done": true, "result": {"job": "users"}}`:           `the outcome of job "users" is ""`,
+		`{"version": 1, "result": {"job": "users", "partitions": {}}}`:       `the position of job "users" has the result of all its partitions`,
+		`{"version": 1, "result": {"job": "users"}, "elapsed": -1}`:          "the running time is -1ns",
+		`{"version": 1, "result": {"job": "users"}, "restarts": -1}`:         "the number of restarts is -1",
+		`{"version": 1, "result": {"job": "users", "pages": -1}}`:            "the number of pages is -1",
+		`{"version": 1, "result": {"job": "users"}, "context": {"page":-1}}`: "the number of pages is -1",
+	} {
+		_, err := Checkpoint(json.RawMessage(text)).CheckList(secrets, "users")
+		require.EqualError(t, err, refused)
+	}
+}
