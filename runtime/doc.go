@@ -20,7 +20,7 @@
 //
 //	Loop       all lists of a run: the settings, which do not change
 //	tools      many lists, one after another: the buffers and the reader; see Toolbox
-//	listRun    one list: what follows from its job, and caches of the state
+//	listRun    one list: values derived from its job, and caches of the state
 //	state      one list, from page to page and beyond a resume: it is the checkpoint
 //	step       one page
 //

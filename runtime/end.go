@@ -27,8 +27,7 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 	return r.withSeen(r.state.Result)
 }
 
-// concluded completes the result of a list that has ended. err is the error with which it ended; it may
-// be nil.
+// concluded completes the result of a list that has ended with an error, or with nil.
 func (r *listRun) concluded(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {

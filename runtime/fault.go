@@ -16,9 +16,9 @@ func (r *listRun) fault(class failure.Class, err error) error {
 	return r.Fault(r.tools.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
 }
 
-// Fault completes an error whose cause, Err, is that of a rule or of a value: its message, and its
-// class if the cause decides that. ctx is the context of the evaluation. If it is done because of
-// the cause, the class is [failure.Cancelled].
+// Fault completes an error whose cause, Err, comes from a rule or a value. It sets the message and,
+// if the cause decides it, the class. ctx is the context of the evaluation; if the cause is its end,
+// the class is [failure.Cancelled].
 func (l *Loop) Fault(ctx context.Context, e *failure.Error) *failure.Error {
 	err := e.Err
 	e.Message = l.Redactor.String(err.Error())

@@ -176,8 +176,8 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	return next, failed
 }
 
-// continued makes the next request after a page that no rule made the last one, and notes what the
-// page adds to the values for the next run.
+// continued makes the next request after a page that is not the last, and adds the page to the kept
+// values.
 func (r *listRun) continued(page *Page) (next requests.Request, err error) {
 	kept, err := r.keepSoFar()
 	if err == nil {
@@ -193,7 +193,8 @@ func (r *listRun) continued(page *Page) (next requests.Request, err error) {
 // kept some of its partitions from running.
 const LimitPartitions = "limits.partitions"
 
-// endsEarly ends the list if nobody needs the rest of it. It reports whether it did.
+// endsEarly ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
+// did.
 func (r *listRun) endsEarly() bool {
 	result := &r.state.Result
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {

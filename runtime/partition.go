@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Partition is a job with a value for each of its variables. The zero Binding is that of a job
-// without variables.
+// A Partition is a job with a value for each of its variables. A job without variables
+// has no Binding.
 type Partition struct {
 	Job     *compile.Job
 	Binding map[string]any // values of the variables by name, including those of the parents
@@ -95,7 +95,7 @@ func labels(name string, v any) []string {
 	return parts
 }
 
-// get returns the member with a name, or nil if there is none.
+// get returns the member with a name, or nil.
 func get(members rules.Object, name string) any {
 	v, _ := members.Get(name)
 	return v

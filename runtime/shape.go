@@ -215,7 +215,7 @@ func (s *shaper) look(raw json.RawMessage) {
 	})
 }
 
-// missing describes the paths that no item had, for the rules that of selects.
+// missing describes the paths that no item had, and that are read by a rule for which of is true.
 func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.context().Total.Items == 0 {
 		return nil

@@ -56,9 +56,9 @@ type playable struct {
 // order of parameters and of the keys of the body.
 type requestKey [2]string
 
-// NewPlayer returns a player at the beginning of a recording. The redactor is
-// that of the replayed configuration: it hides the same secrets in the recording
-// as in the requests, so that they compare equal. It may be nil.
+// NewPlayer returns a player at the beginning of a recording. The redactor
+// of the replayed configuration hides the same secrets in the recording as in the
+// requests, so that they compare equal. It may be nil.
 func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	p := &Player{redactor: cmp.Or(redactor, redact.New(nil))}
 	for _, x := range r.Exchanges {

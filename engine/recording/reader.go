@@ -31,8 +31,8 @@ type Exchange struct {
 	Resumed bool          // it is the first exchange of a run that resumes the run before
 }
 
-// The largest archive that [Read] reads: twice what a run of the default limit of pages
-// records, and 1 GiB.
+// The limits of an archive: twice the exchanges of a run with the default limit of pages, and
+// 1 GiB.
 const (
 	maxExchanges    = 200_000
 	maxArchiveBytes = 1 << 30

@@ -27,8 +27,8 @@ type Job struct {
 	items   []Item
 }
 
-// Replay runs a configuration against a recording. The error is that of the run;
-// the result is valid even if the error is not nil.
+// Replay runs a configuration against a recording. The error is the error of
+// the run; the result is valid even if it is not nil.
 func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, error) {
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
@@ -51,7 +51,7 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	return out, err
 }
 
-// add adds what later comparisons and reports need of a page.
+// add adds the parts of a page that comparisons and reports need.
 func (j *Job) add(page *engine.Page) {
 	if page.Decision == trace.Stop {
 		for _, v := range page.Met() {
@@ -65,10 +65,10 @@ func (j *Job) add(page *engine.Page) {
 	}
 }
 
-// A Comparison compares what two configurations extract in one job.
+// A Comparison compares the items of one job under two configurations.
 type Comparison struct {
 	Job   string `json:"job"`
-	Pages int    `json:"pages"` // pages of the second configuration minus those of the first
+	Pages int    `json:"pages"` // number of pages of the second configuration minus that of the first
 	Same  int    `json:"same"`  // number of items that both extract
 	Lost  []Item `json:"lost"`  // items that only the first extracts, or extracts more often
 	Added []Item `json:"added"` // items that only the second extracts, or extracts more often

@@ -145,7 +145,7 @@ func newJobView(anchor string, j *Job, traceName string) jobView {
 	return v
 }
 
-// classSuspect is the class of what may be incomplete.
+// classSuspect is the class of lists that may be incomplete.
 const classSuspect = "suspect"
 
 // class returns the CSS class of how the partition ended.

@@ -16,10 +16,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Partition is a list of pages that a job fetched: that of one combination of the values
-// of its variables, or the only list of a job without variables.
+// A Partition is a list of pages that a job fetched: the list of one combination of values of its
+// variables, or the only list of a job without variables.
 type Partition struct {
-	Values map[string]any  // of the variables by their names; nil for a job without variables
+	Values map[string]any  // values of the variables by their names; nil for a job without variables
 	Label  string          // the values as text
 	Last   engine.Record   // the last page; without verdicts if Pages is nil
 	Pages  []engine.Record // also the one on which it failed; nil if the report does not show them
@@ -121,7 +121,7 @@ func (p *Partition) Outcome() string {
 }
 
 // label names a partition by its values. The names of variables are in the order of rank,
-// in which the variables of a parent precede those of its children.
+// in which the variables of a parent precede the variables of its children.
 func label(values map[string]any, rank func(name string) int) string {
 	names := slices.SortedFunc(maps.Keys(values), func(a, b string) int {
 		return cmp.Or(cmp.Compare(rank(a), rank(b)), strings.Compare(a, b))

@@ -17,7 +17,7 @@ var stressPage = page(stressHTML, template.FuncMap{
 })
 
 // StressHTML writes how a configuration of a name fares as a self-contained HTML page. Like
-// that of [Run.HTML] it loads nothing and runs no script, and its content security policy
+// the page of [Run.HTML], it loads nothing and runs no script, and its content security policy
 // forbids both.
 func StressHTML(w io.Writer, name string, r *stress.Report) error {
 	view := stressView{Report: r, Name: name}

@@ -124,10 +124,10 @@ type stressLines struct {
 type stressLine struct {
 	stress.Row
 	Gap   string // a line end before the first row of a verdict
-	Cells string // in their columns; empty if the line is too narrow
-	Ended string // how the run ended; the run has said itself what a reported row says, so that is left out
+	Cells string // the numbers, in their columns; empty if the line is too narrow
+	Ended string // how the run ended; empty if the row is not silent or endless, unless all rows are written
 	Apart bool   // the findings have a line of their own
-	Same  string // the behaviour whose fix it has, too
+	Same  string // another behaviour with the same fix
 }
 
 func newStressLines(n int, j *stress.JobReport, o TextOptions) stressLines {

@@ -140,7 +140,7 @@ const (
 	edgeItems = 16
 )
 
-// comparedItems returns the items of a page that are compared with those of other pages. They are
+// comparedItems returns the items of a page that are compared with items of other pages. They are
 // slices of the document.
 func (r *Reader) comparedItems(items Items) [][]byte {
 	r.sample = r.sample[:0]

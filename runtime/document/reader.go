@@ -66,7 +66,7 @@ type Reading struct {
 	Spelling Spelling     // valid until the response after the next is read
 
 	Missing      []string // paths of items at which the response has nothing
-	DuplicateKey string   // first value that rules read, or that has items, and of which an object has two; the last counts
+	DuplicateKey string   // first key that rules read, or that leads to items, and that occurs twice in its object; the last counts
 	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
 	Place        string   // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
 	Single       bool     // whether the place of the list has an object, which is taken as one item
@@ -226,8 +226,8 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	return out, err
 }
 
-// duplicateKey returns the name of the first value that rules read, or that has items, and of which an
-// object has two values. It returns "" if there is none.
+// duplicateKey returns the path of the first key that occurs twice in an object, among the keys that
+// rules read and those that lead to items. It returns "" if no such key does.
 func (r *Reader) duplicateKey() string {
 	s := r.doc.scanner
 	switch {

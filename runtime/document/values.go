@@ -52,7 +52,7 @@ type column struct {
 }
 
 // outermostPaths returns the paths that do not begin with another path, without duplicates. The
-// values of any other path are part of theirs.
+// values at all other paths are parts of the values at these.
 func outermostPaths(paths [][]string) (ends [][]string) {
 	for _, path := range paths {
 		within := func(other []string) bool { return len(other) < len(path) && slices.Equal(other, path[:len(other)]) }

@@ -112,7 +112,7 @@ type Seen struct {
 // Empty reports whether nothing was added.
 func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 }
 
-// Add adds what the list of one partition had and lacked.
+// Add adds the paths that the list of one partition had and lacked.
 func (s *Seen) Add(one *Seen) {
 	s.Values.add(one.Values)
 	for _, key := range one.Had {

@@ -156,7 +156,7 @@ func (h hinted) name() string {
 	return h.at
 }
 
-// hintsOf returns the hints of the last response, those of the body first. The list is not nil.
+// hintsOf returns the hints of the last response, beginning with its body. The list is not nil.
 func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
@@ -170,7 +170,7 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	return found
 }
 
-// hintsInBody returns the hints in the body of the last response, those nearest to the root first.
+// hintsInBody returns the hints in the body of the last response, nearest to the root first.
 // The list is not nil.
 func (w *Watcher) hintsInBody() []hinted {
 	found := []hinted{}
@@ -196,8 +196,8 @@ func (w *Watcher) hintsInBody() []hinted {
 	return found
 }
 
-// maxHintDepth is the largest number of objects with hints within each other, besides those that
-// hold the items.
+// maxHintDepth is the largest number of objects with hints within each other, not counting the
+// objects that hold the items.
 const maxHintDepth = 2
 
 // holdsHints reports whether the object at a path may describe the list: it holds the items, or it
@@ -317,8 +317,8 @@ func isNext(v any, c *rules.Context) bool {
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
 }
 
-// isPast reports whether the number of a next page is that of a page that was read: some APIs send
-// the number of the last page with it, or with the page after it.
+// isPast reports whether the page with a number that an API names as the next was already read: on
+// the last page, or on a page after it, some APIs name the last page.
 func isPast(v any, c *rules.Context) bool {
 	text, _ := value.Text(v)
 	next, err := strconv.Atoi(text)

@@ -227,8 +227,8 @@ func (w *Watcher) noticeError() {
 	}
 }
 
-// noticeErrorBeside notices an error next to the place of the items of a page without items, if they are
-// within another object: {"users": {"error": "expired"}}.
+// noticeErrorBeside notices an error next to the place of the items, on a page without items, if that
+// place is within another object: {"users": {"error": "expired"}}.
 func (w *Watcher) noticeErrorBeside() {
 	field := w.Subject.job.Spec().DataField
 	if field == nil || len(field.Keys) < 2 {

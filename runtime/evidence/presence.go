@@ -62,8 +62,8 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job, or nil if there is none. If partitions ran, only the paths of
-// what they send and add to items count: a condition may be about a path that items seldom have. The
+// Finding returns the finding about a job, or nil. If partitions ran, only paths count whose values
+// they send or add to items: a condition may be about a path that items seldom have. The
 // finding is evidence if a value was nil in all of their requests because of such a path.
 func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Finding {
 	p.mu.Lock()
@@ -105,8 +105,8 @@ func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 	})
 }
 
-// Values counts, by the id of its rule, in how many partitions a computed value of the request was
-// nil, for those that every partition should have.
+// Values counts, by the id of a rule, the partitions in which the value that the rule computes for
+// the request was nil. It has only the rules whose values every partition should have.
 type Values map[string]NilCount
 
 // A NilCount counts the partitions in which a value was nil, among those that have computed it.
@@ -151,9 +151,9 @@ func (v Values) always(e *language.Expression) bool {
 	return count.Nil > 0 && count.Nil == count.All
 }
 
-// Findings returns the findings about values that were nil: in every partition it is evidence, as
-// each of them has requested another list than the configuration says, and in some of them a hint.
-// found has the paths that no item has, about which it has a finding already.
+// Findings returns the findings about values that were nil. A value that was nil in every partition
+// is evidence, since each of them has requested another list than the configuration says; in some
+// partitions it is a hint. The paths of found are left out, because it has findings about them.
 func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding) {
 	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil

@@ -59,7 +59,7 @@ func (c Class) ExitStatus() int {
 }
 
 // ExitStatus returns the exit status for the error that a run ended with: 0 for nil, the status of
-// the class for an [*Error], and that of [Internal] for any other error.
+// the class for an [*Error], and the status of [Internal] for any other error.
 func ExitStatus(err error) int {
 	var failed *Error
 	switch {

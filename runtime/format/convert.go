@@ -44,9 +44,9 @@ type Converter struct {
 	header  []string   // names of the columns in its header, if it was CSV
 }
 
-// Found returns what the last body was: whether it was NDJSON, and the names of the columns in the
-// header of CSV, or nil if it has none or response.columns names them. A nil Converter has found
-// neither.
+// Found describes the last body: whether it was NDJSON, and the names of the columns in the header
+// of a CSV body. They are nil for another body, and if response.columns names the columns. A nil
+// Converter returns false and nil.
 func (c *Converter) Found() (lines bool, header []string) {
 	if c == nil {
 		return false, nil

@@ -53,7 +53,7 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 type deliverFunc = func(context.Context, *runtime.Delivery) error
 
 // replay delivers the pages of a partition that was tried. If deliver refuses a page, the result is
-// that of the last delivered page.
+// the result after the last delivered page.
 func (t *treeRun) replay(
 	ctx context.Context, kept *backlog, deliver deliverFunc, result runtime.ListResult, err error,
 ) (runtime.ListResult, error) {

@@ -125,8 +125,8 @@ func (w Walk) below(job *compile.Job) []*compile.Job {
 }
 
 // leftOutOf returns a job that was not selected, so that its items are not written, and that reads
-// what the job or one of its ancestors keeps. With new kept values, the next run would not read
-// its items either. It returns nil if there is none.
+// values that the given job or one of its ancestors keeps: with new kept values, the next run would
+// not read its items either. It returns nil if there is no such job.
 func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 	for ; job != nil; job = job.Parent {
 		if len(job.Keeps) == 0 {

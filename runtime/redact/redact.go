@@ -1,7 +1,7 @@
 // Package redact hides secrets in logs, traces, messages and recordings.
 //
-// A [Redactor] knows the secrets of a run; its methods return what may be printed of
-// a text, an address, a header or a body. A secret is hidden in every form in which
+// A [Redactor] knows the secrets of a run; its methods return
+// texts, addresses, headers and bodies without them. A secret is hidden in every form in which
 // it is usually written: plain, in base64 and in hexadecimal digits, alone or as a
 // part of a longer text, and with the escapes of URLs, JSON, PHP and HTML, also if a
 // text was escaped twice. Where a message was clipped (…), the beginning of a secret

@@ -186,8 +186,8 @@ func (f *File) fault(done string, err error) error {
 }
 
 // A Window limits how much of a mapped file is in memory: bytes that were passed are released, and
-// are read from the file again when they are accessed. A nil Window is that of a body in memory;
-// all methods accept it.
+// are read from the file again when they are accessed. A nil Window stands for a body in
+// memory; all methods accept it.
 type Window struct {
 	data []byte // the whole mapping
 	low  int    // bytes from low on may be in memory

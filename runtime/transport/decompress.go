@@ -196,7 +196,7 @@ func (d *decompressed) end(err error) error {
 }
 
 // reason returns the error that ended a body. An error while reading the body takes precedence over
-// that of the decompressor, which may report the end of the content instead.
+// an error of the decompressor, which may report the end of the content instead.
 func (d *decompressed) reason(err error) error {
 	switch {
 	case d.source.err != nil && !errors.Is(d.source.err, io.EOF) && d.from.from.Buffered() == 0:

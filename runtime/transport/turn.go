@@ -98,7 +98,7 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, 
 const noticeable = 10 * time.Millisecond
 
 // waitForTime waits for the time that was reserved for a request. It reports false if held reports
-// a hold at that time. Such a request does not count, nor does one that is interrupted.
+// a hold at that time. Such a request does not count, nor does an interrupted one.
 func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservation, held func() bool) (bool, error) {
 	clock := c.options.Clock
 	asked := clock.Now()

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// An ErrorDecision determines the treatment of a response whose status is not that of a page, such as
-// 202, 304, or 400 and above.
+// An ErrorDecision determines the treatment of a response that is not a page because of its status,
+// such as 202, 304, or 400 and above.
 type ErrorDecision struct {
 	Action  Action
 	Message string // hint of the error, for [Fail]
@@ -91,8 +91,8 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure
 	return e, e.Class == failure.Transient
 }
 
-// Interruption returns the reason why a context ended. If the cause is an error of a run, such as
-// that of another job, the reason is that error.
+// Interruption returns the reason why a context ended. If the cause is an error of the run, such as
+// the failure of another job, the reason is that error.
 func Interruption(ctx context.Context) string {
 	if cause, ok := errors.AsType[*failure.Error](context.Cause(ctx)); ok {
 		return cause.Message

@@ -78,7 +78,7 @@ func (p *prefixes) start(depth int) *prefix {
 }
 
 // follow returns the prefix at i, after another one, and expects it there from now on. It
-// returns nil if there is none, or not one to remember.
+// returns nil if no prefix is there, or if the prefix is not worth remembering.
 func (p *prefixes) follow(data []byte, i, depth int, last *prefix) *prefix {
 	for n, next := range last.next {
 		if next != noPrefix && len(data)-i >= next.size && string(data[i:i+next.size]) == next.text {
@@ -138,8 +138,8 @@ func newPrefix(text string, blanks int) *prefix {
 }
 
 // measurePrefix returns the size of the prefix at the beginning of data, after a brace or a
-// comma, and how much of it is whitespace. The size is 0 if there is none, if it may go on
-// after data, or if its key has anything but plain ASCII without spaces.
+// comma, and the size of the whitespace in it. The size is 0 if data does not begin with a
+// prefix, if the prefix may be longer than data, or if its key has anything but plain ASCII without spaces.
 func measurePrefix(data []byte) (size, blanks int) {
 	key := SkipSpace(data, min(1, len(data)))
 	if byteAt(data, key) != '"' {

@@ -28,8 +28,8 @@ type block struct {
 // rewind goes back to the beginning of the document.
 func (b *block) rewind() { b.start, b.escaped, b.lowHalf, b.validated = -blockBytes, false, 0, 0 }
 
-// after returns the stops among at least aheadBytes bytes at an offset in the block, as far
-// as they are in it. The lowest bit is that of the byte at the offset.
+// after returns the stops among at least aheadBytes bytes at an offset in the block, up to the end
+// of the block. The lowest bit stands for the byte at the offset.
 func (b *block) after(at uint) uint64 {
 	return binary.LittleEndian.Uint64(b.stops[at/8:at/8+8]) >> (at % 8)
 }

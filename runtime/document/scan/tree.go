@@ -26,8 +26,8 @@ type Node struct {
 	noted     bool // whether row[cell] holds the location of the value
 }
 
-// NewTree merges paths, those that select the values at their ends and those that only note
-// where a value is. Every node has a cell. A path without keys is the root.
+// NewTree merges two kinds of paths: selected ones, whose values are read, and noted ones, whose
+// values are only located. Every node has a cell. A path without keys is the root.
 func NewTree(selected, noted [][]string) *Tree {
 	t := &Tree{Root: &Node{index: -1}}
 	for _, path := range selected {
@@ -50,7 +50,7 @@ func NewColumns(paths [][]string) *Tree {
 	return t
 }
 
-// add returns the node of a path, which it makes if there is none.
+// add returns the node of a path, and creates it if necessary.
 func (t *Tree) add(path []string) *Node {
 	at := t.Root
 	for i, key := range path {
@@ -64,7 +64,7 @@ func (t *Tree) add(path []string) *Node {
 	return at
 }
 
-// number assigns the next cells to the node and to those below it.
+// number assigns the next cells to the node and its descendants.
 func (n *Node) number(next *int, all bool) {
 	n.cell, n.noted, n.Leads = *next, all || n.Selected, n.Selected
 	if n.noted {
