@@ -376,12 +376,12 @@ type fixer struct {
 	job     *compile.Job // job of the suite
 	binding map[string]any
 	seed    int
-	before  map[string]Verdict // verdicts of the configuration as it stands, by behaviour
-	known   map[string]*trial  // trials by changes; nil if the changes are invalid or lose the ordinary list
+	before  map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
+	known   map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
 }
 
-// A trial is a changed configuration in which the job obtains the ordinary list.
-type trial struct {
+// A changedJob is a job after changes of the configuration, with which it obtains the ordinary list.
+type changedJob struct {
 	suite    *Suite
 	job      *compile.Job
 	verdicts func() map[string]Verdict // verdicts of all behaviours
@@ -405,15 +405,15 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 			continue
 		}
 		changes := r.changes(l)
-		with := f.try(changes)
-		if with == nil {
+		changed := f.try(changes)
+		if changed == nil {
 			continue
 		}
-		v := f.verdict(with, all)
+		v := f.verdict(changed, all)
 		if v != Complete && v != Reported {
 			continue
 		}
-		if improves, costs, silenced := f.compare(with, all); silenced == nil {
+		if improves, costs, silenced := f.compare(changed, all); silenced == nil {
 			return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Improves: improves, Costs: costs}
 		}
 	}
@@ -425,8 +425,8 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 
 // compare names the behaviours that have a better and a worse verdict with changes, besides the ones
 // that the changes are for. Behaviours that become SILENT are named apart: they make the changes unsafe.
-func (f *fixer) compare(with *trial, but combination) (improves, costs, silenced []string) {
-	after := with.verdicts()
+func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, silenced []string) {
+	after := changed.verdicts()
 	for i := range behaviours {
 		name := behaviours[i].Name
 		v, tried := after[name]
@@ -446,16 +446,16 @@ func (f *fixer) compare(with *trial, but combination) (improves, costs, silenced
 }
 
 // verdict puts a job under stress.
-func (f *fixer) verdict(with *trial, all combination) Verdict {
-	return with.suite.row(with.suite.under(f.ctx, f.plan, with.job, f.binding, all, f.seed), all).Verdict
+func (f *fixer) verdict(changed *changedJob, all combination) Verdict {
+	return changed.suite.row(changed.suite.under(f.ctx, f.plan, changed.job, f.binding, all, f.seed), all).Verdict
 }
 
 // try returns the configuration with changes, or nil if there are none, if it is invalid, or if
 // its job does not obtain the ordinary list.
-func (f *fixer) try(changes []Change) *trial {
+func (f *fixer) try(changes []Change) *changedJob {
 	key := fmt.Sprint(changes)
-	if with, known := f.known[key]; known || changes == nil {
-		return with
+	if changed, known := f.known[key]; known || changes == nil {
+		return changed
 	}
 	f.known[key] = nil
 	suite, err := f.suite.changed(changes)
@@ -466,18 +466,18 @@ func (f *fixer) try(changes []Change) *trial {
 	if i < 0 {
 		return nil
 	}
-	with := &trial{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
-	with.verdicts = sync.OnceValue(func() map[string]Verdict {
+	changed := &changedJob{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
+	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
 		all := map[string]Verdict{}
 		for name := range f.before {
 			if b, err := find(name); err == nil {
-				all[name] = f.verdict(with, combination{b})
+				all[name] = f.verdict(changed, combination{b})
 			}
 		}
 		return all
 	})
-	if f.verdict(with, combination{&behaviours[0]}) == Complete {
-		f.known[key] = with
+	if f.verdict(changed, combination{&behaviours[0]}) == Complete {
+		f.known[key] = changed
 	}
 	return f.known[key]
 }

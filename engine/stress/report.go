@@ -146,7 +146,7 @@ func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport
 		report.Rows = append(report.Rows, row)
 	}
 	report.fixer = &fixer{
-		suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, before: before, known: map[string]*trial{},
+		suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, before: before, known: map[string]*changedJob{},
 	}
 	for i, t := range lost {
 		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), t); ctx.Err() != nil {

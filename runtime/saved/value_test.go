@@ -83,3 +83,37 @@ func TestValuesThatJSONCannotHoldAreRefused(t *testing.T) {
 		})
 	}
 }
+
+// A context loses only fields that the configuration or the next response sets again.
+func TestAContextKeepsTheFieldsThatSurviveAResume(t *testing.T) {
+	first := &rules.Past{Page: 1, Count: 2, Items: []any{json.Number("123456789012345678901234567890")}}
+	before := rules.Context{
+		Page: 7, Count: 3, Body: "the response", Limit: 10, State: map[string]any{"offset": 70},
+		First: first, Total: rules.Total{Pages: 7, Items: 63, Seconds: 1.5},
+	}
+	text, err := json.Marshal(Value[rules.Context]{before})
+	require.NoError(t, err)
+	require.NotContains(t, string(text), "the response")
+	var after Value[rules.Context]
+	require.NoError(t, json.Unmarshal(text, &after))
+	require.Equal(t, before.Page, after.Value.Page)
+	require.Equal(t, before.State, after.Value.State)
+	require.Equal(t, before.First, after.Value.First)
+	require.Equal(t, before.Total, after.Value.Total)
+	require.Nil(t, after.Value.Body)
+
+	RestoreUnsaved(&after.Value, rules.Context{Limit: 20, Page: 99, Input: map[string]any{"tenant": "a"}})
+	require.Equal(t, 20, after.Value.Limit)
+	require.Equal(t, map[string]any{"tenant": "a"}, after.Value.Input)
+	require.Equal(t, 7, after.Value.Page, "a checkpoint has it")
+}
+
+func TestVariablesAreTheSameForARunThatIsInterrupted(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	variables, err := Variables(map[string]any{"n": 1, "text": "a", "list": []any{1, "b"}, "at": at})
+	require.NoError(t, err)
+	require.Equal(t, map[string]any{"n": 1, "text": "a", "list": []any{1, "b"}, "at": at}, variables)
+	_, err = Variables(map[string]any{"f": func() {}})
+	require.ErrorContains(t, err, "state.f")
+	require.ErrorContains(t, err, "holds a value that cannot be saved for a later run (func())")
+}

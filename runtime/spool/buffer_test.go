@@ -70,3 +70,45 @@ func TestABufferHoldsEveryByteWhateverItsSize(t *testing.T) {
 		})
 	}
 }
+
+func TestABufferTakesWritesAndPassesThemOn(t *testing.T) {
+	b := &Buffer{}
+	defer b.Release()
+	piece := bytes.Repeat([]byte("0123456789abcdef"), 1<<12)
+	for _, pieces := range []int{1, 3 * spoolBytes / len(piece), 2} {
+		b.Reset(-1)
+		for range pieces {
+			n, err := b.Write(piece)
+			require.NoError(t, err)
+			require.Equal(t, len(piece), n)
+		}
+		body, window, err := b.Body()
+		require.NoError(t, err)
+		require.True(t, bytes.Equal(bytes.Repeat(piece, pieces), body))
+		for i := 0; i < len(body); i += len(piece) { // released bytes are read from the file again
+			window.Pass(i, i)
+		}
+		window.Rewind()
+		require.True(t, bytes.Equal(bytes.Repeat(piece, pieces), body))
+	}
+	b.Trim(1)
+	require.Zero(t, b.Len())
+	require.Zero(t, cap(b.data))
+}
+
+func TestAFileIsReadWhileMoreIsAdded(t *testing.T) {
+	f := &File{}
+	defer f.Close()
+	require.Zero(t, f.Size())
+	for i, text := range []string{"one", "two", "three"} {
+		start := f.Size()
+		_, err := f.Write([]byte(text))
+		require.NoError(t, err)
+		var out bytes.Buffer
+		require.NoError(t, f.CopyTo(&out, start, f.Size()))
+		require.Equal(t, text, out.String(), i)
+	}
+	require.EqualValues(t, len("onetwothree"), f.Size())
+	f.Close()
+	require.Zero(t, f.Size())
+}

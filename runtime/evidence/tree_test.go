@@ -1,0 +1,71 @@
+package evidence_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// linesOf returns the job for the items of another one, whose requests send a value of the item.
+func linesOf(t *testing.T) *compile.Job {
+	return jobsOf(t, `{"method": "pagenum"}`, `{"id": "orders", "endpoint": "orders"}, {"id": "lines", "endpoint": "lines",
+		"params": {"order": {"expr": "order.id"}}, "for": {"order": {"items": "orders"}}}`)[1]
+}
+
+func TestARestartOfTheParentIsAHintForItsChildren(t *testing.T) {
+	job := linesOf(t)
+	require.Nil(t, evidence.Restarted(job, []trace.Finding{{ID: "audit.total"}}))
+	found := evidence.Restarted(job, []trace.Finding{{ID: "audit.total"}, {ID: "audit.restart"}})
+	require.NotNil(t, found)
+	require.Equal(t, rules.WeightHint, found.Weight)
+	require.Contains(t, found.Message, "the list of orders was restarted")
+}
+
+func TestAFileThatLosesMoreThanHalfItsRowsIsAFinding(t *testing.T) {
+	job := linesOf(t)
+	require.Nil(t, evidence.AuditFile(job, "lines.ndjson", 50, 100))
+	found := evidence.AuditFile(job, "lines.ndjson", 49, 100)
+	require.NotNil(t, found)
+	require.Equal(t, "audit.shrank", found.ID)
+	require.Contains(t, found.Message, "the list has 49 rows, less than half of the 100 in lines.ndjson")
+}
+
+func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
+	job := linesOf(t)
+	require.Len(t, job.Binds, 1)
+	weights := func(values ...any) (all []rules.Weight) {
+		var seen evidence.Seen
+		for _, v := range values {
+			seen.Add(&evidence.Seen{Values: evidence.ValuesOf(job, compile.Parts{v})})
+		}
+		for _, f := range seen.Values.Findings(job, &evidence.Presence{}) {
+			all = append(all, f.Weight)
+		}
+		return all
+	}
+	require.Empty(t, weights(1, 2))
+	require.Equal(t, []rules.Weight{rules.WeightHint}, weights(1, nil))
+	require.Equal(t, []rules.Weight{rules.WeightEvidence}, weights(nil, nil))
+}
+
+func TestAPathThatNoItemHasIsFoundOnceForAllPages(t *testing.T) {
+	job := linesOf(t)
+	jobs := map[string]*compile.Job{job.ID(): job}
+	var first, second, all evidence.Presence
+	first.Note(job, map[string]any{"name": "a"})
+	second.Note(job, map[string]any{"id": 1})
+	all.Merge(first.Save(), jobs)
+	found := all.Finding(job, true, nil)
+	require.NotNil(t, found)
+	require.Contains(t, found.Message, "no item of orders has order.id, which lines reads")
+	nilInAll := evidence.ValuesOf(job, compile.Parts{nil})
+	require.Equal(t, rules.WeightEvidence, all.Finding(job, true, nilInAll).Weight)
+	require.Empty(t, nilInAll.Findings(job, &all), "the path has a finding already")
+	all.Merge(second.Save(), jobs)
+	require.Nil(t, all.Finding(job, true, nil))
+}
