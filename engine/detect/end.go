@@ -228,6 +228,11 @@ func (d *detection) endOf(t *trial) string {
 		return "It is assumed that the last page has no value for a next one, as most APIs do it. " +
 			"If it has one, the run ends with a warning or an error."
 	}
+	for _, key := range []string{"pagesField", "pagesHeader"} {
+		if place, counted := t.pagination.Get(key); counted {
+			return fmt.Sprintf("It is assumed that the last page is the one whose number %s says.", place)
+		}
+	}
 	if _, short := t.pagination.Get("limit"); t.kind == indexSign && short {
 		return "It is assumed that the last page has fewer items than the others, or none."
 	}

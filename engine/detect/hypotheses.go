@@ -162,6 +162,8 @@ var hypotheses = []hypothesis{
 	token([]string{"page_token", "pageToken", "scroll_param", "scroll_id", "scrollId"}, ""),
 	token([]string{"last_id", "lastId"}, "after", "after_id", "starting_after"),
 	token([]string{"last_seq"}, "since"),
+	token([]string{"LastEvaluatedKey", "lastEvaluatedKey"}, "ExclusiveStartKey", "exclusiveStartKey"),
+	token([]string{"vid-offset"}, "vidOffset"),
 	textToken([]string{"offset"}, "offset"),
 	token([]string{"next_offset", "nextOffset", "next-offset"}, "offset", "start"),
 	{
@@ -170,11 +172,15 @@ var hypotheses = []hypothesis{
 		ends:       endsEmpty, says: "${at} is the greatest version of the page", weak: true,
 	},
 	{
-		id: "token-header", kind: headerSign, names: []string{"X-Next-Token", "X-Next-Cursor", "X-Next-Page", "X-Continuation-Token",
-			"X-MS-Continuation", "X-Ms-Continuationtoken", "X-Cursor", "Next-Cursor", "X-Next-Page-Token"},
-		params:     []string{"", "cursor", "token", "page", "continuationToken"},
-		pagination: method("header.param", "responseHeader", "${name}", "queryParam", "${param}"),
-		says:       "the header ${name} has a value for the next page", weak: true,
+		id: "token-header", kind: headerSign, names: []string{"X-Next-Token", "X-Next-Cursor", "X-Next-Page", "X-Cursor", "Next-Cursor",
+			"X-Next-Page-Token", "X-Marker", "X-Next-Marker", "X-Bookmark"},
+		params:     []string{"", "cursor", "token", "page"},
+		pagination: tokenInHeader, says: "the header ${name} has a value for the next page", weak: true,
+	},
+	{
+		id: "token-header", kind: headerSign, names: []string{"X-Continuation-Token", "X-MS-Continuation", "X-MS-ContinuationToken"},
+		params:     []string{"continuationToken", "continuation", "continuation-token"},
+		pagination: tokenInHeader, says: "the header ${name} has a value for the next page", weak: true,
 	},
 
 	// Elasticsearch.
@@ -291,6 +297,9 @@ func pageCountPagination(key, place string) value.Object {
 
 // inBody sends a value of the response in the JSON body of the next request.
 var inBody = expression("empty(${body})", object("body", object("${param}", "${body}")))
+
+// tokenInHeader sends the value of a header as a parameter.
+var tokenInHeader = method("header.param", "responseHeader", "${name}", "queryParam", "${param}")
 
 // endsEmpty ends a list whose token stays by an empty page.
 var endsEmpty = object("stopRules", []any{"count == 0"})

@@ -235,7 +235,8 @@ func (d *detection) follower() []candidate {
 			continue
 		}
 		param, next := apinames.Following(f.name())
-		if !next && apinames.IsPosition(f.name()) {
+		known := !next && apinames.IsPosition(f.name())
+		if known {
 			param = f.name()
 		}
 		if param == "" {
@@ -253,6 +254,12 @@ func (d *detection) follower() []candidate {
 		case next && !d.call.isJSON():
 			values["param"] = param
 			out = append(out, candidate{score: tokenGuess - 1, values: values, guess: param})
+			own := maps.Clone(values) // some APIs expect the name that the response has
+			own["param"] = f.name()
+			out = append(out, candidate{score: tokenGuess - nextGuess, values: own, guess: f.name()})
+		case known && !d.call.isJSON() && !apinames.Alike(param, "token") && !isNumber(text): // token may be a credential
+			values["param"] = param
+			out = append(out, candidate{score: tokenGuess - nextGuess, values: values, guess: param})
 		}
 	}
 	return out

@@ -412,3 +412,50 @@ func TestARangeOfItemsIsAPage(t *testing.T) {
 	_, err = detect.Detect(t.Context(), detect.Request{URL: address}, detect.Options{Transport: serve("bytes ")})
 	require.ErrorContains(t, err, "set api.http.ignoreErrors to [206]")
 }
+
+// TestTokensAreSentUnderTheNamesOfTheirAPIs has tokens under names that say little, and the parameters that
+// the APIs expect. The list has 25 items, and pages 10.
+func TestTokensAreSentUnderTheNamesOfTheirAPIs(t *testing.T) {
+	header := func(name string) func(token string) (http.Header, string) {
+		return func(token string) (http.Header, string) { return http.Header{name: {token}}, "" }
+	}
+	member := func(name string) func(token string) (http.Header, string) {
+		return func(token string) (http.Header, string) { return nil, fmt.Sprintf(`, "%s": "%s"`, name, token) }
+	}
+	for name, c := range map[string]struct {
+		param string
+		write func(token string) (http.Header, string)
+	}{
+		"bookmark":               {"bookmark", member("bookmark")},
+		"nextPageKey":            {"nextPageKey", member("nextPageKey")},
+		"LastEvaluatedKey":       {"ExclusiveStartKey", member("LastEvaluatedKey")},
+		"vid-offset":             {"vidOffset", member("vid-offset")},
+		"X-Marker":               {"marker", header("X-Marker")},
+		"X-Ms-Continuationtoken": {"continuationToken", header("X-Ms-Continuationtoken")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			serve := tokens(c.param, func(from int, token string, more bool) (http.Header, string) {
+				h, text := c.write(when(more, token, ""))
+				return h, fmt.Sprintf(`{"data": %s%s}`, window(from, 10), text)
+			})
+			r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/users?size=10"}, detect.Options{Transport: serve})
+			require.NoError(t, err)
+			require.NotContains(t, strings.Join(r.Findings.Doubts, " "), "one page")
+			require.Equal(t, c.param, setting(r, "api", "pagination", "queryParam"))
+			require.Len(t, obtain(t, r.YAML, serve), wholeList, "%s", r.YAML)
+		})
+	}
+}
+
+// TestTheEndOfCountedPagesIsTheirNumber has pages of which the third is not requested: the second one shows
+// that pages are counted from 1.
+func TestTheEndOfCountedPagesIsTheirNumber(t *testing.T) {
+	serve := numbered("page", "per_page", 1, func(from, size int, _ bool) (http.Header, string) {
+		return http.Header{"X-Wp-Totalpages": {"3"}}, window(from, size)
+	})
+	r, err := detect.Detect(t.Context(), detect.Request{URL: "https://api.test/posts?per_page=10"}, detect.Options{Transport: serve})
+	require.NoError(t, err)
+	require.Contains(t, r.Findings.Doubts[0], "the last page is the one whose number X-WP-TotalPages says")
+	require.NotContains(t, strings.Join(r.Findings.Doubts, " "), "empty page")
+	require.Len(t, obtain(t, r.YAML, serve), wholeList, "%s", r.YAML)
+}

@@ -47,6 +47,7 @@ var (
 	addresses = need{"no value is the address of the next page", func(p *plan) bool {
 		return slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.name == "link" })
 	}}
+	byLines = need{"a response is not read line by line", func(p *plan) bool { return p.lines }}
 	limit   = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
 	located = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
 )
@@ -174,7 +175,7 @@ var behaviours = []Behaviour{
 		Says:  "Links lead to another host."},
 	{Name: "linkOtherScheme", Group: "tokens", needs: []need{addresses}, reply: altered(pointer, elsewhere(otherScheme)),
 		Says: "Links have http instead of https, or https instead of http."},
-	{Name: "linkLosesLimit", Group: "tokens", needs: []need{addresses, limit}, reply: afterPage(1, halved),
+	{Name: "linkLosesLimit", Group: "tokens", needs: []need{addresses, limit}, begin: func(a *api) { a.losing = true }, reply: afterPage(1, halved),
 		Says: "Links lack the limit, so that later pages have half of the items."},
 
 	{Name: "flagAbsent", Group: "flags", Says: "The flag is absent.", needs: []need{flags}, reply: says(flag, gone{})},
@@ -215,6 +216,8 @@ var behaviours = []Behaviour{
 	{Name: "errorBody", Group: "errors", Says: "A page is an error in JSON, with status 200.",
 		reply: from(status(http.StatusOK, errorBody))},
 	{Name: "emptyBody", Group: "errors", Says: "A page is an empty object, with status 200.", reply: from(status(http.StatusOK, "{}"))},
+	{Name: "linesCut", Group: "errors", needs: []need{byLines, manyItems}, reply: linesCut,
+		Says: "A page of lines lacks half of them: the connection ended between two lines, and the response has no length."},
 	{Name: "noList", Group: "errors", Says: "A page that is not the last lacks the list.", needs: []need{pages},
 		reply: onPage(2, withoutList)},
 	{Name: "acceptedOnce", Group: "errors", reply: once(status(http.StatusAccepted, `{"status":"pending"}`)),

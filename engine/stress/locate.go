@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -56,7 +57,25 @@ func (q *request) add(name, text string) {
 		q.names = append(q.names, name)
 	}
 	q.values[name] = text
+	if words := notAlphanumeric.Split(text, -1); len(words) > 1 && len(text) < maxText {
+		for i, word := range words {
+			if isNumber.MatchString(word) {
+				q.add(name+wordOf+strconv.Itoa(i+1), word)
+			}
+		}
+	}
 }
+
+// wordOf stands between the place of a text and the number of a word in it.
+const wordOf = " word "
+
+// maxText is the length of a text up to which the numbers in it are places of their own.
+const maxText = 1000
+
+var (
+	notAlphanumeric = regexp.MustCompile(`[^\pL\pN]+`)
+	isNumber        = regexp.MustCompile(`^\d+$`)
+)
 
 func (q *request) addQuery(prefix, raw string) {
 	values, _ := url.ParseQuery(raw)
@@ -116,7 +135,7 @@ var memory = locator{
 		case a.exchanges[n-1].status != http.StatusOK:
 			return a.exchanges[n-1].start
 		}
-		return a.exchanges[n-1].start + a.size
+		return a.exchanges[n-1].next
 	},
 }
 
@@ -129,7 +148,7 @@ var orderLocator = locator{
 			if e.request.text == q.text {
 				return e.start
 			}
-			next = max(next, e.start+a.size)
+			next = max(next, e.next)
 		}
 		return next
 	},
@@ -190,6 +209,10 @@ func leadingNumber(text string) int {
 
 // spelt names a place of a request at the beginning of a sentence.
 func spelt(place string) string {
+	if text, word, within := strings.Cut(place, wordOf); within {
+		in := spelt(text)
+		return "Word " + word + " of " + strings.ToLower(in[:1]) + in[1:]
+	}
 	kind, name, _ := strings.Cut(place, " ")
 	switch kind {
 	case "query":

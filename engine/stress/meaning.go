@@ -13,7 +13,7 @@ import (
 // place is found by trying: with the right meanings, the job obtains the list.
 type meaning struct {
 	name string
-	kind string // one of pointer, flag, amount and constant
+	kind string // one of pointer, flag, amount, measure and constant
 	says string // completes "meta.next is …"
 	of   func(a *api, r *reply, next int) any
 }
@@ -23,6 +23,7 @@ const (
 	pointer  = "pointer"  // leads to the next page
 	flag     = "flag"     // says whether there is a next page
 	amount   = "amount"   // says how long the list is
+	measure  = "measure"  // says which part of the list the page is
 	constant = "constant" // says nothing
 )
 
@@ -46,6 +47,12 @@ var meanings = []meaning{
 	pointing("query", "the parameters of the next page", func(a *api, _ *reply, next int) any {
 		return tokenName + "=" + token(a.issue(next))
 	}),
+	{"mark", pointer, "a token of the page after, also on the last page", func(a *api, _ *reply, next int) any {
+		if next < 0 {
+			next = len(a.rows)
+		}
+		return token(a.issue(next))
+	}},
 	pointing("number", "a number of the next page", func(a *api, _ *reply, next int) any { return tokenNumber + a.issue(next) }),
 	pointing("object", "parameters of the next page, as an object", func(a *api, _ *reply, next int) any {
 		return value.Object{{Name: tokenName, Value: token(a.issue(next))}}
@@ -64,10 +71,11 @@ var meanings = []meaning{
 	{"last", flag, "true on the last page", func(_ *api, _ *reply, next int) any { return next < 0 }},
 	{"total", amount, "the number of items in the list", func(a *api, _ *reply, _ int) any { return len(a.rows) }},
 	{"pages", amount, "the number of pages", func(a *api, _ *reply, _ int) any { return (len(a.rows) + a.size - 1) / a.size }},
-	{"page", amount, "the number of the page", func(a *api, r *reply, _ int) any { return r.start/a.size + 1 }},
-	{"index", amount, "the index of the first item of the page", func(_ *api, r *reply, _ int) any { return r.start }},
-	{"size", amount, "the page size", func(a *api, _ *reply, _ int) any { return a.size }},
-	{"count", amount, "the number of items on the page", func(_ *api, r *reply, _ int) any { return len(r.rows) }},
+	{"page", measure, "the number of the page", func(a *api, r *reply, _ int) any { return r.start/a.size + 1 }},
+	{"page0", measure, "the number of the page, from 0", func(a *api, r *reply, _ int) any { return r.start / a.size }},
+	{"index", measure, "the index of the first item of the page", func(_ *api, r *reply, _ int) any { return r.start }},
+	{"size", measure, "the page size", func(a *api, _ *reply, _ int) any { return a.size }},
+	{"count", measure, "the number of items on the page", func(_ *api, r *reply, _ int) any { return len(r.rows) }},
 	{"left", amount, "the number of items after the page", func(a *api, r *reply, _ int) any {
 		return max(0, len(a.rows)-r.start-len(r.rows))
 	}},
@@ -115,7 +123,8 @@ func likely(p compile.Place, surface compile.Surface, like response) []meaning {
 		if hint == "" && len(surface.Keys) > 0 { // the key of an item says which page is next
 			list = append(list, steady)
 		}
-		add("token", "number", "query", "object", "link", "page", "index", "size", "absent", "total")
+		add(byParameter(p)...)
+		add("token", "mark", "number", "query", "object", "link", "page", "page0", "index", "size", "absent", "total")
 		literals = nil
 	case p.Waits && !p.Judged:
 		add("absent", "size")
@@ -125,13 +134,14 @@ func likely(p compile.Place, surface compile.Surface, like response) []meaning {
 		}
 		add(hint, "absent")
 		list, literals = append(list, literals...), nil
-		add("more", "last", "total", "pages", "left", "page", "count", "index", "size", "list", "token", "number")
+		add("more", "last", "total", "pages", "left", "page", "page0", "count", "index", "size", "list", "token", "number")
 	case p.Flag && hint == "last":
 		add("last", "more", "token", "total", "absent")
 	case p.Flag:
 		add("more", "last", "token", "total", "absent")
 	default:
-		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "count", "index", "size", "list", "links", "absent")
+		add(byParameter(p)...)
+		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size", "list", "links", "absent")
 	}
 	list = append(list, literals...)
 	if had := like.reading(p); had.constant() && len(had.values) == len(like.pages) {
@@ -161,6 +171,30 @@ func hinted(p compile.Place) string {
 		}
 	}
 	return ""
+}
+
+// byParameter returns the names of the meanings that a number has if its name is that of a parameter: the
+// page that it belongs to, the index of its first item, or its size.
+func byParameter(p compile.Place) []string {
+	n := len(p.Path)
+	switch {
+	case n == 0 || hinted(p) != "":
+		return nil
+	case apinames.AlikeAny(p.Path[n-1], apinames.PageNumbers()) || p.Path[n-1] == "number":
+		return []string{"page", "page0"}
+	case apinames.AlikeAny(p.Path[n-1], apinames.ItemIndexes()):
+		return []string{"index"}
+	case apinames.AlikeAny(p.Path[n-1], apinames.PageSizes()):
+		return []string{"size"}
+	}
+	return nil
+}
+
+// unlikely reports whether the next request needs a value that, with the meaning, does not lead to the next
+// page, and whose name does not say so.
+func (m *meant) unlikely() bool {
+	return (m.Sent || m.Address) && m.meaning.kind != pointer && m.meaning.name != steady.name &&
+		!slices.Contains(byParameter(m.Place), m.meaning.name)
 }
 
 var hintedMeanings = map[apinames.HintKind]string{

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 
@@ -34,8 +35,11 @@ type api struct {
 	chosen    bool       // whether the user has chosen the length of the list
 	seed      int        // seed that varies the behaviours
 	pending   func(*api) // change of the list before the next answer; may be nil
+	asked     request    // latest request
 	exchanges []exchange // exchanges made so far
 	renews    bool       // whether each link or token is a new one
+	query     url.Values // parameters of the first request
+	losing    bool       // whether links lack them
 	issued    []float64  // places in the list for which tokens were issued
 }
 
@@ -46,10 +50,11 @@ type row struct {
 	key    int     // key by which the list is sorted
 }
 
-// An exchange is a request and the index at which its page begins.
+// An exchange is a request, the index at which its page begins, and that of the next page.
 type exchange struct {
 	request request
 	start   int
+	next    int
 	status  int
 }
 
@@ -99,8 +104,10 @@ func (a *api) answer(q request) *reply {
 		change(a)
 	}
 	start := a.locate(q)
+	a.asked = q
 	r := &reply{nth: a.pages() + 1, status: http.StatusOK, said: map[string]any{}}
 	r.page(a, start)
+	next := start + a.size
 	if len(r.rows) == 0 && r.nth > 1 && a.beyond != 0 {
 		r.status = a.beyond
 	}
@@ -111,7 +118,7 @@ func (a *api) answer(q request) *reply {
 		r.said["total"] = a.total
 	}
 	r.rows = a.visible(r.rows)
-	a.exchanges = append(a.exchanges, exchange{q, start, r.status})
+	a.exchanges = append(a.exchanges, exchange{q, start, next, r.status})
 	return r
 }
 
@@ -319,9 +326,15 @@ func (a *api) value(p *meant, r *reply) any {
 	return p.meaning.of(a, r, r.next)
 }
 
-// linkTo returns an address of the page that begins at an index.
+// linkTo returns an address of the page that begins at an index. It has the parameters of the first
+// request, unless the API loses them.
 func (a *api) linkTo(start int) string {
-	return a.base + "?" + tokenName + "=" + token(a.issue(start))
+	query := maps.Clone(a.query)
+	if query == nil || a.losing {
+		query = url.Values{}
+	}
+	query.Set(tokenName, token(a.issue(start)))
+	return a.base + "?" + query.Encode()
 }
 
 const tokenName = "position"

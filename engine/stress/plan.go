@@ -39,6 +39,7 @@ type plan struct {
 	paged      bool
 	single     bool           // whether a response is a single item
 	limited    bool           // whether the page size is known
+	lines      bool           // whether the configuration says that an item is a line: NDJSON or CSV
 	unlimited  bool           // whether the limits of the configuration are left out
 	base       string         // address of the list
 	known      map[string]int // numbers of rows by their items, of all runs with the plan
@@ -179,10 +180,14 @@ func (s *Suite) lengths(ctx context.Context, p *plan, ordinary *run, binding map
 			continue
 		}
 		t := s.under(ctx, p, job, binding, b, 0)
-		if served, missing, duplicated := t.tally(); missing+duplicated > 0 {
+		served, missing, duplicated := t.tally()
+		switch {
+		case t.failedByRule(): // as the user wants it
+			doubt = max(doubt, 1)
+			continue
+		case missing+duplicated > 0:
 			return 0, fmt.Sprintf("%d of %d items are obtained once in the row %s", served-missing-duplicated, served, b.name())
-		}
-		if !t.good() {
+		case !t.good():
 			doubt = 16
 		}
 		if t.requests > 1 {
@@ -193,6 +198,23 @@ func (s *Suite) lengths(ctx context.Context, p *plan, ordinary *run, binding map
 		doubt++
 	}
 	return doubt, ""
+}
+
+// failedByRule reports whether a stopping rule of the configuration, and not of the method, failed the run.
+func (r *run) failedByRule() bool {
+	return r.end.Outcome == rules.Failed && slices.ContainsFunc(r.apis[0].job.Stops, func(c *compile.Trigger) bool {
+		return c.Rule.ID == r.end.Reason && strings.Contains(c.Rule.Origin.Path, ".stopRules")
+	})
+}
+
+// beyondEnd counts the requests for pages after the end of the list.
+func (a *api) beyondEnd() (n int) {
+	for _, e := range a.exchanges {
+		if e.start >= len(a.rows) {
+			n++
+		}
+	}
+	return n
 }
 
 // idle reports whether a place has a meaning to which no rule responds: rules that end the list read
@@ -248,8 +270,9 @@ func noModel(best *run, misread string, unclear []string) error {
 }
 
 // doubt scores the doubts about a plan with which a run has obtained the list. The worst is that
-// only a guard ended it; then that it has findings, that a job with paging made one request, and
-// that its requests do not identify their page.
+// only a guard ended it; then that it has findings, that the next request depends on a value that is
+// probably another, or that the job goes on after the end; then that a job with paging made one request,
+// and that its requests do not identify their page.
 func (p *plan) doubt(t *run) (doubt int) {
 	if t.guarded() {
 		doubt += 8
@@ -257,8 +280,12 @@ func (p *plan) doubt(t *run) (doubt int) {
 	if len(t.findings()) > 0 {
 		doubt += 4
 	}
+	if slices.ContainsFunc(p.places, (*meant).unlikely) || t.apis[0].beyondEnd() > 2 {
+		doubt += 4
+	}
+	marked := slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.name == "mark" })
 	switch {
-	case !p.paged && t.apis[0].job.Paged() && !polls(t.apis[0].job):
+	case !p.paged && t.apis[0].job.Paged() && !polls(t.apis[0].job), marked && (p.beyond != 0 || t.end.Reason == "samePage"):
 		doubt += 2
 	case p.paged && t.requests > 1 && !p.located():
 		doubt++

@@ -93,12 +93,8 @@ var fitting = map[string]func(reading) bool{
 		}
 		return r.each(func(n int, _ recorded) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
 	},
-	"page": func(r reading) bool {
-		first, _ := numberIn(r.first())
-		return r.each(func(n int, p recorded) bool {
-			return first <= 1 && n-first == slices.IndexFunc(r.pages, func(q recorded) bool { return q.before == p.before })
-		})
-	},
+	"page":  func(r reading) bool { return r.numbered(1) },
+	"page0": func(r reading) bool { return r.numbered(0) },
 	"index": func(r reading) bool {
 		first, _ := numberIn(r.first())
 		return r.each(func(n int, p recorded) bool { return first <= 1 && n-first == p.before })
@@ -136,6 +132,13 @@ func (r reading) each(fits func(n int, p recorded) bool) bool {
 	return len(r.values) > 0
 }
 
+// numbered reports whether the values are the numbers of their pages, from first on.
+func (r reading) numbered(first int) bool {
+	return r.each(func(n int, p recorded) bool {
+		return n-first == slices.IndexFunc(r.pages, func(q recorded) bool { return q.before == p.before })
+	})
+}
+
 // constant reports whether there are values, and all are equal.
 func (r reading) constant() bool {
 	return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { return value.Preview(v) != value.Preview(r.values[0]) })
@@ -164,7 +167,7 @@ func (r reading) points(form string) bool {
 		switch form {
 		case "link":
 			return !strings.Contains(text, "/") && !strings.HasPrefix(text, "?")
-		case "token":
+		case "token", "mark":
 			return !isText || strings.Contains(text, "://")
 		case "path":
 			return !strings.ContainsAny(text, "/?")

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // reportVersion is the version of a [Report] as JSON.
@@ -109,6 +110,7 @@ func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[stri
 	}
 	if p != nil {
 		p.limited = job.Ruleset.Limit != nil
+		p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
 	}
 	return changed, p, err
 }

@@ -74,6 +74,9 @@ func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a.query == nil {
+		a.query = r.URL.Query()
+	}
 	if a.base == "" {
 		address := *r.URL
 		address.RawQuery = ""

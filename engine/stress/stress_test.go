@@ -185,9 +185,56 @@ func TestModelsFollowFromTheRules(t *testing.T) {
 		},
 		{
 			"a request in whose parts nothing is found", // other requests are for other pages, but the job pages
-			`{"method": "expression", "nextRequest": {"headers": {"Range": "'items=' + text(total.items) + '-'"}, "applyToFirst": true},
+			`{"method": "expression", "nextRequest": {"headers": {"At": "md5(text(total.items))"}, "applyToFirst": true},
 				"stopRules": ["count < 25"]}`, `"dataField": "data"`,
 			"Every request that is a new one is for the next page: the model does not know what it asks for.", "limit", stress.Complete,
+		},
+		{
+			"a number in a header",
+			`{"method": "expression", "nextRequest": {"headers": {"Range": "'items=' + text(total.items) + '-'"}, "applyToFirst": true},
+				"stopRules": ["count < 25"]}`, `"dataField": "data"`,
+			"Word 2 of the header Range is the index of the first item of a page.", "limit", stress.Complete,
+		},
+		{
+			"a number in the text of a query", // the third page is short, and 20 of 45 items are missing
+			`{"method": "expression", "limit": 10, "nextRequest": {"applyToFirst": true, "params": {
+				"query": "'SELECT * FROM Bill STARTPOSITION ' + text(page * limit + 1) + ' MAXRESULTS ' + text(limit)"}},
+				"stopRules": ["count < limit"]}`, `"dataField": "QueryResponse.Bill"`,
+			"Word 5 of the parameter query is the index of the first item of a page.", "smallerPagesLater", stress.Silent,
+		},
+		{
+			"an index and a page size that the response has", // a total does not change them
+			`{"method": "expression", "nextRequest": {"params": {"startAt": "body.startAt + body.maxResults"}},
+				"stopRules": ["body.startAt + body.maxResults >= body.total"]}`, `"dataField": "issues"`,
+			"body.maxResults is the page size.", "totalTooHigh", stress.Complete,
+		},
+		{
+			"pages that the response counts from 0", // with 2 pages instead of 3, the last one is not read
+			`{"method": "expression", "nextRequest": {"params": {"page": "body.meta.number + 1"}},
+				"stopRules": ["body.meta.number + 1 >= body.meta.totalPages"]}`, `"dataField": "data"`,
+			"body.meta.number is the number of the page, from 0.", "totalTooLow", stress.Silent,
+		},
+		{
+			"a position that the last page has, too",
+			`{"method": "expression", "nextRequest": {"params": {"since": "body.next_since"}}, "stopRules": ["body.count == 0"]}`,
+			`"dataField": "data", "params": {"since": 0}`,
+			"body.next_since is a token of the page after, also on the last page.", "ordinary", stress.Complete,
+		},
+		{
+			"a rule of the configuration that refuses a full last page",
+			`{"method": "response.param", "responseParam": "next", "queryParam": "after", "includeParams": true,
+				"stopRules": [{"when": "count >= limit and empty(body.next)", "outcome": "failed"}]}`, `"dataField": "data", "params": {"limit": 10}`,
+			"body.next is a token of the next page.", "fullPages", stress.Reported,
+		},
+		{
+			"links with all parameters of the request", // page 2 is empty, and nothing tells it from a page that was filtered
+			`{"method": "header.link"}`, `"dataField": "data", "params": {"per_page": 10}`,
+			`link("next") is the address of the next page.`, "nullList", stress.Silent,
+		},
+		{
+			"lines that are cut off", // 5 of 10 items of the second page, which is then a short one
+			`{"method": "offset", "limit": 10}`, `"response": {"format": "ndjson"}`,
+			"The parameter offset is the index of the first item of a page.", "linesCut", stress.Silent,
 		},
 	}
 	for _, tt := range tests {
@@ -280,6 +327,9 @@ func TestVerdictsOfPartitions(t *testing.T) {
 		"for": {"w": {"from": 0, "to": 4000, "step": 1000%s}}}]}}`
 	failing, skipping := fmt.Sprintf(orders, ""), fmt.Sprintf(orders, `, "onPartitionError": "skip"`)
 	whole, split := fmt.Sprintf(windows, ""), fmt.Sprintf(windows, `, "splitWhen": "count >= 10"`)
+	apart := strings.ReplaceAll(whole, "text(w.to)", "text(w.to - 1)")
+	days := strings.NewReplacer("text(w.to)", "w.to - duration('1s')", "text(w.from)", "w.from", `"from": 0, "to": 4000, "step": 1000`,
+		`"from": "2026-10-23T00:00:00+02:00", "to": "2026-10-28T00:00:00+01:00", "step": "24h"`).Replace(whole)
 	tests := []struct {
 		config, behaviour string
 		verdict           stress.Verdict
@@ -296,6 +346,10 @@ func TestVerdictsOfPartitions(t *testing.T) {
 		{whole, "partitions", stress.Complete, 8, 8, "complete"},
 		{whole, "windowOverflows", stress.Silent, 36, 16, "complete"}, // 10 of 30 items, and 2 of each other window
 		{split, "windowOverflows", stress.Complete, 36, 36, "complete"},
+		{whole, "windowEndIncluded", stress.Silent, 8, 8, "complete"},
+		{apart, "windowEndIncluded", stress.Complete, 8, 8, "complete"},  // to is 999
+		{days, "windowEndIncluded", stress.Complete, 12, 12, "complete"}, // to is 23:59:59; 121 hours are six windows
+		{days, "windowDates", stress.Silent, 12, 12, "complete"},         // the clocks go back: two windows begin on a day
 	}
 	for _, tt := range tests {
 		t.Run(tt.behaviour, func(t *testing.T) {
@@ -307,7 +361,7 @@ func TestVerdictsOfPartitions(t *testing.T) {
 			require.Equal(t, tt.verdict, r.Verdict, "%+v", r)
 			require.Equal(t, [2]int{tt.served, tt.obtained}, [2]int{r.Served, r.Obtained}, "%+v", r)
 			require.Equal(t, tt.outcome, r.Outcome)
-			if r.Verdict == stress.Silent {
+			if r.Verdict == stress.Silent && r.Missing > 0 { // duplicates have advice
 				require.Equal(t, stress.Complete, r.Fix.Verdict, "%+v", r.Fix)
 			}
 		})

@@ -57,9 +57,16 @@ func (t *tree) repeats() bool {
 }
 
 // windowed reports whether a job of the tree has windows.
-func (t *tree) windowed() bool {
+func (t *tree) windowed() bool { return t.hasWindow(func(*rules.Window) bool { return true }) }
+
+// timed reports whether a job of the tree has windows of times.
+func (t *tree) timed() bool {
+	return t.hasWindow(func(w *rules.Window) bool { return w.Step.OfTime() })
+}
+
+func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
 	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool {
-		return slices.ContainsFunc(j.For, func(s compile.ForVariable) bool { return s.Window != nil })
+		return slices.ContainsFunc(j.For, func(s compile.ForVariable) bool { return s.Window != nil && like(s.Window) })
 	})
 }
 
@@ -70,7 +77,12 @@ func (t *tree) row(ctx context.Context, b *Behaviour) Row {
 
 // fix tries to split windows, or gives advice.
 func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
-	if b.Name != windowOverflows {
+	switch b.Name {
+	case windowOverflows:
+	case windowEndIncluded, windowDates:
+		return &Fix{Says: "No setting finds this. Let the requests end before the beginning of the next window, by one unit of the API: " +
+			`with windows of days in w, {"expr": "w.to - duration('24h')"}. Items that come twice have the same identifiers.`}
+	default:
 		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
 			"and sort the list of the parent by a key that is unique."}
 	}
@@ -217,7 +229,8 @@ func (t *tree) literals() (all []any) {
 
 // newRun returns a run of the tree with a behaviour.
 func (t *tree) newRun(b *Behaviour) *treeRun {
-	r := &treeRun{run: newRun(maxTreeRequests), plans: t.plans, known: map[string]*api{}, count: map[string]int{}, build: b.build}
+	r := &treeRun{run: newRun(maxTreeRequests), plans: t.plans, known: map[string]*api{}, latest: map[string]*api{},
+		count: map[string]int{}, build: b.build}
 	r.apiOf, r.rowOf = r.partition, treeRowOf
 	return r
 }
@@ -248,10 +261,11 @@ func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
 // A treeRun is a run of a tree of jobs. Each partition has an API of its own.
 type treeRun struct {
 	*run
-	plans map[string]*plan // plans by job
-	known map[string]*api  // models by partition
-	count map[string]int   // number of partitions by job
-	build func(*treeRun, *api, int)
+	plans  map[string]*plan // plans by job
+	known  map[string]*api  // models by partition
+	latest map[string]*api  // models of the latest windows by scope
+	count  map[string]int   // number of partitions by job
+	build  func(*treeRun, *api, int)
 
 	partitions []runtime.Partition // partitions of the models that have answered
 

@@ -2,7 +2,9 @@ package stress
 
 import (
 	"net/http"
+	"regexp"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 )
@@ -10,8 +12,12 @@ import (
 // partitions is the group of behaviours that concern several partitions.
 const partitions = "partitions"
 
-// windowOverflows is the behaviour that splitting windows can fix.
-const windowOverflows = "windowOverflows"
+// Behaviours of windows.
+const (
+	windowOverflows   = "windowOverflows" // splitting windows can fix it
+	windowEndIncluded = "windowEndIncluded"
+	windowDates       = "windowDates"
+)
 
 // treeBehaviours is the table of behaviours that concern partitions.
 var treeBehaviours = []Behaviour{
@@ -53,6 +59,55 @@ var treeBehaviours = []Behaviour{
 		}},
 	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.",
 		build: overflow},
+	{Group: partitions, Name: windowEndIncluded, trees: (*tree).windowed,
+		Says:  "A window has the items at its end, too: those at the end that the next request has as its beginning come twice.",
+		build: meeting(bounds)},
+	{Group: partitions, Name: windowDates, trees: (*tree).timed,
+		Says:  "The API reads only the dates of the bounds, and returns both days: the items of a day that two requests name come twice.",
+		build: meeting(dates)},
+}
+
+// meeting gives a window the last item of the window before it, if their requests have a bound in common.
+func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
+	return func(t *treeRun, a *api, _ int) {
+		if a.window == nil {
+			return
+		}
+		before := t.latest[a.scope]
+		t.latest[a.scope] = a
+		a.answers = append(a.answers, func(a *api, r *reply) {
+			if before == nil || len(a.exchanges) > 0 || len(before.truth) == 0 || !meet(before.exchanges[0].request, a.asked, common) {
+				return
+			}
+			again := before.truth[len(before.truth)-1]
+			again.at, again.key = a.rows[0].at-0.5, a.rows[0].key
+			a.rows = slices.Insert(slices.Clone(a.rows), 0, again)
+			if !a.paged {
+				a.size++
+			}
+			r.page(a, r.start)
+		})
+	}
+}
+
+// The bounds of windows in requests, as times or numbers, and as dates.
+var (
+	bounds = regexp.MustCompile(`\d{4}-\d{2}-\d{2}[\dT:.+Z-]*|\d+`)
+	dates  = regexp.MustCompile(`\d{4}-\d{2}-\d{2}`)
+)
+
+// meet reports whether the values that differ between two requests have a bound in common.
+func meet(before, after request, bound *regexp.Regexp) bool {
+	var had []string
+	for name, text := range before.values {
+		if after.values[name] != text && !strings.Contains(name, wordOf) {
+			had = append(had, bound.FindAllString(text, -1)...)
+		}
+	}
+	return slices.ContainsFunc(after.names, func(name string) bool {
+		return after.values[name] != before.values[name] && !strings.Contains(name, wordOf) &&
+			slices.ContainsFunc(bound.FindAllString(after.values[name], -1), func(b string) bool { return slices.Contains(had, b) })
+	})
 }
 
 // canRepeat reports whether the list is for other jobs and can have an item on two pages.

@@ -39,10 +39,10 @@ var hintTable = []struct {
 		"total", "totalcount", "totalitems", "totalresults", "totalrecords", "totalelements", "totalsize", "totalhits",
 		"totalentries", "totalrows", "totalobjects", "totalmatches", "totalmatched", "totalfound", "totalnumber", "totaldocs", "numrows",
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
-		"recordstotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount", "found", "matched",
+		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount", "found", "matched",
 		"count", "odatacount",
 	}, nil},
-	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
+	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken",

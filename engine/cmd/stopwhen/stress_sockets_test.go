@@ -104,20 +104,28 @@ func coveringSubjects(t *testing.T) []subject {
 	}
 	add("links to pages of a limited size", "GET", value.ObjectOf("method", "response.url", "urlKey", "next", "limit", 10))
 	add("a key that is not unique", "GET", value.ObjectOf("method", "keyset", "idKey", "updated_at", "param", "since"))
-	root, err := rules.ParseJSON(diag.NewSource("config.json", configOfTrees))
-	require.NoError(t, err)
-	trees, _ := value.Members(root)
-	all = append(all, subject{name: "trees", root: trees})
+	for name, config := range map[string]string{"trees": configOfTrees, "lines": configOfLines} {
+		parsed, err := rules.ParseJSON(diag.NewSource("config.json", config))
+		require.NoError(t, err)
+		root, _ := value.Members(parsed)
+		all = append(all, subject{name: name, root: root})
+	}
 	all = append(all, matchingSubjects(t, regexp.MustCompile(`^zoo/(66|79)-|^keboola/param-float-is-sent$`), false)...)
 	return append(all, matchingSubjects(t, regexp.MustCompile(`^zoo/(11|19)-`), true)...)
 }
 
-// configOfTrees has a parent with pages, children of which some may be skipped, and windows.
+// configOfTrees has a parent with pages, children of which some may be skipped, and windows of numbers and of times.
 const configOfTrees = `{"api": {"baseUrl": "{base}/", "pagination": {"method": "offset", "limit": 2}}, "config": {"jobs": [
 	{"id": "orders", "endpoint": "orders", "dataField": "data"},
 	{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataField": "data", "for": {"order": {"items": "orders"}}, "onPartitionError": "skip"},
 	{"id": "events", "endpoint": "events", "dataField": "data", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}},
-		"for": {"w": {"from": 0, "to": 4000, "step": 1000}}}]}}`
+		"for": {"w": {"from": 0, "to": 4000, "step": 1000}}},
+	{"id": "days", "endpoint": "days", "dataField": "data", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}},
+		"for": {"w": {"from": "2026-10-23", "to": "2026-10-27", "step": "24h"}}}]}}`
+
+// configOfLines has a list whose items are lines.
+const configOfLines = `{"api": {"baseUrl": "{base}/", "response": {"format": "ndjson"}, "pagination": {"method": "offset", "limit": 10}},
+	"config": {"jobs": [{"endpoint": "lines"}]}}`
 
 // matchingSubjects returns the configurations of cases that are valid.
 func matchingSubjects(t *testing.T, names *regexp.Regexp, like bool) []subject {
