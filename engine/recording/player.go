@@ -291,11 +291,13 @@ type sampled struct {
 	partition string // partition whose pages they are
 	ended     bool   // whether a page is missing after them
 	pages     []stress.Sample
+	last      Exchange // exchange of the last page
 }
 
 // Samples runs a configuration against a recording and returns, by job, the first pages that the
 // recording has of its first partition: 20 at most, up to the first page of more than 1 MiB. A job
-// without a recorded page has no samples. It does not matter how the run ends.
+// without a recorded page has no samples. It does not matter how the run ends: if the recording has
+// more pages of a list than the run requests, these follow.
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]stress.Sample {
 	player := r.NewPlayer(e.Redactor())
 	player.samples = map[string]*sampled{}
@@ -304,10 +306,43 @@ func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]s
 	samples := map[string][]stress.Sample{}
 	for id, of := range player.samples {
 		if len(of.pages) > 0 {
-			samples[id] = of.pages
+			samples[id] = append(of.pages, r.following(of)...)
 		}
 	}
 	return samples
+}
+
+// following returns the pages that the recording has after those of a list without partitions. Their
+// requests differ from the one before in one parameter.
+func (r *Recording) following(of *sampled) (pages []stress.Sample) {
+	last := of.last
+	for _, x := range r.Exchanges {
+		switch {
+		case of.ended || of.partition != "" || len(of.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
+			return pages
+		case x.Started.After(last.Started) && x.Error == "" && transport.IsPage(x.Status) && x.follows(last):
+			pages, last = append(pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
+		}
+	}
+	return pages
+}
+
+// follows reports whether a request without a body has the address of another one, but for the value of one
+// parameter.
+func (x Exchange) follows(before Exchange) bool {
+	a, err := url.Parse(before.URL)
+	b, also := url.Parse(x.URL)
+	if err != nil || also != nil || a.Host != b.Host || a.Path != b.Path || x.Method != before.Method || len(x.Body)+len(before.Body) > 0 {
+		return false
+	}
+	was, is := a.Query(), b.Query()
+	different := 0
+	for name := range is {
+		if was.Get(name) != is.Get(name) {
+			different++
+		}
+	}
+	return different == 1 && len(is)-len(was) <= 1 && len(was) <= len(is)
 }
 
 // sample keeps the page that answers a request.
@@ -328,5 +363,5 @@ func (p *Player) sample(req *http.Request, x Exchange) {
 		kept.ended = true
 		return
 	}
-	kept.pages = append(kept.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody})
+	kept.pages, kept.last = append(kept.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
 }

@@ -5,7 +5,10 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
+	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -54,4 +57,32 @@ func TestAModelResemblesARecording(t *testing.T) {
 	}
 	require.Equal(t, stress.Silent, verdict(nil))
 	require.Equal(t, stress.Reported, verdict(samples), "the total exceeds the items that were read")
+}
+
+// TestPagesAfterTheEndOfTheRunContradictAModel has a rule that takes the number of items on a page for a
+// total, and ends the list after the first page.
+func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(`{"api": {"baseUrl": "https://api.example.com/", "pagination": {
+		"method": "offset", "limit": 2, "stopRules": ["total.items >= body.n"]}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}`))
+	require.NoError(t, err)
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	page := func(i int, query, body string) recording.Exchange {
+		return recording.Exchange{Method: "GET", URL: "https://api.example.com/users?" + query, Status: 200,
+			ResponseHeader: http.Header{"Content-Type": {"application/json"}}, ResponseBody: []byte(body), Started: began.Add(time.Duration(i) * time.Second)}
+	}
+	tape := &recording.Recording{Exchanges: []recording.Exchange{
+		page(0, "limit=2&offset=0", `{"data": [{"id": 1}, {"id": 2}], "n": 2}`),
+		page(1, "limit=2&offset=2", `{"data": [{"id": 3}, {"id": 4}], "n": 2}`),
+		page(2, "limit=2&offset=0&role=admin", `{"data": [{"id": 3}], "n": 1}`), // it is of another list
+		page(3, "limit=2&offset=4", `{"data": [{"id": 5}], "n": 1}`),
+	}}
+	samples := recording.Samples(t.Context(), e, tape)
+	require.Len(t, samples["users"], 3)
+	for name, like := range map[string]map[string][]stress.Sample{"not contradicted": nil, "contradicted": samples} {
+		report, err := e.Stress(t.Context(), stress.Options{Like: like})
+		require.NoError(t, err)
+		require.Equal(t, like == nil, slices.Contains(report.Jobs[0].Model, "body.n is the number of items in the list."), name)
+		require.Equal(t, like != nil, strings.Contains(report.Jobs[0].Unknown, "it is not clear what body.n means"), "%s: %v", name, report.Jobs[0])
+	}
 }

@@ -110,7 +110,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 	least, tried, served := 0, 0, 0
 	misread := "" // how the first plan that obtains the list loses items of another list
 	for p := range conceivable(job, surface, like) {
-		if !p.paged && (misread != "" || best.cutShort()) {
+		if !p.paged && (misread != "" || best.cutShort() || len(like.pages) > 1) {
 			break
 		}
 		tried++
@@ -158,7 +158,7 @@ func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string
 			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
 		}
 	}
-	return nil, noModel(best, misread, unclear(surface))
+	return nil, noModel(best, misread, unclear(surface, like))
 }
 
 // cutShort reports whether a rule ended the list too early, and not the lack of a next request.
@@ -241,11 +241,13 @@ func (m *meant) isRead(r language.Read) bool {
 	return r.Root == "body" && slices.Equal(r.Path, m.Path)
 }
 
-// unclear names the places that a plan may misread: those whose names do not say what they mean.
-func unclear(surface compile.Surface) []string {
+// unclear names the places that a plan may misread: those whose names do not say what they mean, or say what
+// a recording contradicts.
+func unclear(surface compile.Surface, like response) []string {
 	var names []string
 	for _, p := range surface.Places {
-		if hinted(p) == "" && p.Link == "" && !p.Address {
+		hint := hinted(p)
+		if p.Link == "" && !p.Address && (hint == "" || like.contradicts(p, named(hint))) {
 			names = append(names, p.String())
 		}
 	}

@@ -156,7 +156,8 @@ func (r reading) points(form string) bool {
 	if leading == nil { // the list may have one page
 		return len(r.all) == 1
 	}
-	if len(leading) > 1 && (reading{values: leading}).constant() {
+	counts := form == "number" && r.each(func(n int, p recorded) bool { return n == p.count })
+	if len(leading) > 1 && (counts || reading{values: leading}.constant()) {
 		return false
 	}
 	return !slices.ContainsFunc(leading, func(v any) bool {
@@ -185,10 +186,16 @@ func (r reading) points(form string) bool {
 // flags reports whether the values may say whether another page follows: all pages but the last one
 // say so.
 func (r reading) flags(last bool) bool {
+	latest := 0 // the last page with items
+	for _, p := range r.all {
+		if p.count > 0 {
+			latest = p.before
+		}
+	}
 	for i, v := range r.values {
 		text, ok := value.Text(v)
 		met, known := flagTexts[strings.ToLower(text)]
-		if !ok || !known || met == last && r.pages[i].before < r.all[len(r.all)-1].before {
+		if !ok || !known || met == last && r.pages[i].before < latest {
 			return false
 		}
 	}
