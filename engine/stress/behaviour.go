@@ -175,7 +175,8 @@ var behaviours = []Behaviour{
 		Says:  "Links lead to another host."},
 	{Name: "linkOtherScheme", Group: "tokens", needs: []need{addresses}, reply: altered(pointer, elsewhere(otherScheme)),
 		Says: "Links have http instead of https, or https instead of http."},
-	{Name: "linkLosesLimit", Group: "tokens", needs: []need{addresses, limit}, begin: func(a *api) { a.losing = true }, reply: afterPage(1, halved),
+	{Name: "linkLosesLimit", Group: "tokens", needs: []need{addresses, limit},
+		begin: func(a *api) { a.losing = true }, reply: afterPage(1, halved),
 		Says: "Links lack the limit, so that later pages have half of the items."},
 
 	{Name: "flagAbsent", Group: "flags", Says: "The flag is absent.", needs: []need{flags}, reply: says(flag, gone{})},

@@ -141,7 +141,8 @@ func likely(p compile.Place, surface compile.Surface, like response) []meaning {
 		add("more", "last", "token", "total", "absent")
 	default:
 		add(byParameter(p)...)
-		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size", "list", "links", "absent")
+		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size",
+			"list", "links", "absent")
 	}
 	list = append(list, literals...)
 	if had := like.reading(p); had.constant() && len(had.values) == len(like.pages) {
