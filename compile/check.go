@@ -185,7 +185,12 @@ func (c *compilation) mayEnd(j *Job) bool {
 		}
 	}
 	// An address that is nil ends the list.
-	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) })
+	return j.isOnePage() || slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) })
+}
+
+// isOnePage reports whether the address of the next page is always nil: {"url": "nil"}.
+func (j *Job) isOnePage() bool {
+	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
 }
 
 // noEnd finds lists that only a guard can end.
@@ -206,6 +211,9 @@ func (c *compilation) noEnd(j *Job) {
 
 // sameRequest finds requests that are the same for every page.
 func (c *compilation) sameRequest(j *Job) {
+	if j.isOnePage() {
+		return
+	}
 	var last, wait *rules.Rule
 	for _, e := range j.NextParts {
 		if e.Rule.Role == rules.After {

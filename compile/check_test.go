@@ -101,6 +101,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 			"pagination: no rule ends this list, so it fails at 100000 pages (guards.maxPages)"},
 		{"no end but a rule that is never true", expression + `{"params": {"page": "page + 1"}}, "stopRules": ["count < -1"]}`,
 			"is never true"},
+		{"a list of one page", expression + `{"url": "nil"}}`, ""},
 		{"a missing address ends the list", expression + `{"url": "body.next"}}`, ""},
 		{"a constant request", expression + `{"params": {"page": "2"}}, "stopRules": ["count == 0"]}`,
 			"nextRequest.params.page: the next request never changes"},

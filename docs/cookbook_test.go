@@ -125,8 +125,7 @@ func loadRecipes(folder string) ([]recipe, error) {
 	return recipes, nil
 }
 
-// newRecipe reads a case whose first paragraph has the form `API: how it pages`. The
-// server of a complete configuration plays several hosts: their names begin its paths.
+// newRecipe reads a case whose first paragraph has the form `API: how it pages`.
 func newRecipe(c *fixtures.Case) (recipe, error) {
 	r := recipe{file: c.Name + ".txtar", of: c}
 	var found bool
@@ -137,12 +136,10 @@ func newRecipe(c *fixtures.Case) (recipe, error) {
 	if r.method, err = methodOf(c); err != nil {
 		return r, err
 	}
-	base := strings.NewReplacer("{base}", "https://api.example.com")
 	if strings.HasPrefix(c.Name, completeFolder) {
-		base = strings.NewReplacer("{base}/", "https://")
 		r.notes = c.Notes
 	}
-	r.config = strings.ReplaceAll(base.Replace(string(c.Config)), "FIXTURE_", "API_")
+	r.config = string(c.Pasted())
 	return r, nil
 }
 

@@ -105,7 +105,7 @@ var authenticationFields = []Field{
 	{Name: "grant", Kind: Text, Values: oauthGrants,
 		Doc: "for `oauth2`: by default `refresh_token` if there is a `#refreshToken`, `password` if there is a `username`, " +
 			"and otherwise `client_credentials`"},
-	{Name: "tokenUrl", Kind: Secret, Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
+	{Name: "tokenUrl", Kind: Secret, Address: true, Doc: "for `oauth2`: the token endpoint; a relative address is resolved against `baseUrl`"},
 	{Name: "clientId", Kind: Secret, Doc: "for `oauth2`"},
 	{Name: "#clientSecret", Kind: Secret, Doc: "for `oauth2`"},
 	{Name: "clientSecret", Kind: Secret, Doc: "for `oauth2`; prefer `#clientSecret`"},

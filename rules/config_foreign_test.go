@@ -93,6 +93,8 @@ func TestATemplateInAnAddressOrACredentialIsNamed(t *testing.T) {
 		  "config": {"jobs": [{"endpoint": "a/{{all}}"}]}}`: {"write {input.v}"},
 		`{"api": {"baseUrl": "https://api.test/", "authentication": {"type": "bearer", "#token": "${TOKEN}"}},
 		  "config": {"jobs": [{"endpoint": "a"}]}}`: {`the value of an environment variable is written {"env": "TOKEN"}`},
+		`{"api": {"baseUrl": "https://api.test/", "authentication": {"type": "oauth2", "tokenUrl": "https://{input.v}.test/token", "clientId": "c", "#clientSecret": "s"}},
+		  "inputs": {"v": {}}, "config": {"jobs": [{"endpoint": "a"}]}}`: {}, // tokenUrl is an address, and they are replaced
 	} {
 		source := diag.NewSource("c.json", text)
 		root, err := rules.ParseJSON(source)

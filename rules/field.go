@@ -47,6 +47,9 @@ type Field struct {
 	// Path.
 	Delimiter string
 
+	// Address says that the text is an address, which may hold expressions in braces.
+	Address bool
+
 	// OrNull says that null is a valid element of a Map, and differs from an absent one.
 	OrNull bool
 

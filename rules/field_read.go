@@ -121,6 +121,8 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 			path, _ := m.Value.(string)
 			r.dottedPath(diag.Join(into.path(), m.Name), path, false)
 		}
+	case f.Address:
+		r.addressText(*into)
 	case f.Kind == Secret:
 		r.literalText(into.path(), v, false)
 	}
