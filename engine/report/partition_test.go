@@ -178,7 +178,7 @@ func TestAReportIsBoundedWhateverTheNumberOfPartitions(t *testing.T) {
 		left := fmt.Sprintf("%d more partitions without a row here (%d complete); the trace (trace.json) has all pages", n-500, n-500)
 		require.Contains(t, page, left)
 		require.Contains(t, shown, left)
-		require.Contains(t, shown, "The pages of 10 partitions are shown, first of those that are not complete; the trace (trace.json) has those of all.")
+		require.Contains(t, shown, "Only the pages of 10 partitions are shown, incomplete ones first; the trace (trace.json) has all pages.")
 		require.Equal(t, 10, strings.Count(page, "<svg "))
 		sizes[i] = len(page)
 		goruntime.KeepAlive(run)

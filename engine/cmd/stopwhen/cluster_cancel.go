@@ -16,7 +16,7 @@ func newCancel(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel RUN",
 		Short: "End a run on many machines",
-		Long: `Remove the queued partitions of a run, and tell workers to stop its running ones.
+		Long: `Remove the queued partitions of a run, and tell workers to stop those that run.
 The stored pages remain: stopwhen collect writes them, and submitting the run
 again, by its id, continues it.`,
 		Example:           "  stopwhen cancel orders-20261122-k3fq",

@@ -54,8 +54,8 @@ keys, shows their documentation, and marks misspelt ones. It does not cover
 everything: stopwhen check also compiles the expressions.
 
 --of selects another schema. explain, diff, stress and status are the JSON that
-explain, explain --diff, stress and status RUN print with --format json; trace is
-a line of a trace, and result the file that run --result writes.`,
+explain, explain --diff, stress and status RUN print with --format json; trace
+is a line of a trace, and result the file that run --result writes.`,
 		Example: `  stopwhen schema > stopwhen.schema.json
   stopwhen schema --of trace`,
 		Args: noArguments,
