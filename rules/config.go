@@ -60,6 +60,9 @@ type Options struct {
 	Catalog *Catalog // methods and guards; nil for [Builtin]
 }
 
+// sharedPrefix begins the names of keys of the root that have no effect.
+const sharedPrefix = "x-"
+
 var rootFields = []Field{
 	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
 	{Name: "api", Kind: Block, Fields: apiFields, Required: true, Doc: "the address of the API and how it pages"},
@@ -68,6 +71,8 @@ var rootFields = []Field{
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
 	{Name: "aws", Kind: Any, Unsupported: OnSpec, Doc: "credentials of AWS, as the reference implementation configures them"},
 	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override `config`: its jobs run once for each"},
+	{Name: "x-*", Prefix: sharedPrefix, Kind: Any, Doc: "anything, without an effect: what several parts of a file share " +
+		"can stand here under an anchor of YAML, or notes for people and other programs"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
 		"Only `stopwhen test` reads them"},
 }

@@ -96,6 +96,9 @@ func (d *decoder) parameters(root any, options Options) any {
 		object = object.Without("authorization")
 	}
 	for _, name := range object.Without("parameters").Without("$schema").Names() {
+		if strings.HasPrefix(name, sharedPrefix) {
+			continue
+		}
 		d.diags.Warnf(diag.Key(name), "%s next to parameters has no effect", name)
 	}
 	return inner

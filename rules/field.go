@@ -2,6 +2,7 @@ package rules
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -49,6 +50,10 @@ type Field struct {
 
 	// Address says that the text is an address, which may hold expressions in braces.
 	Address bool
+
+	// Prefix is the beginning of the names of the keys that the field stands for; "" for one key.
+	// Their values have no effect.
+	Prefix string
 
 	// OrNull says that null is a valid element of a Map, and differs from an absent one.
 	OrNull bool
@@ -138,6 +143,11 @@ func fieldIndex(fields []Field, name string) int {
 		}
 	}
 	return -1
+}
+
+// hasPrefix reports whether a key is one of those that a field with a prefix stands for.
+func hasPrefix(fields []Field, name string) bool {
+	return slices.ContainsFunc(fields, func(f Field) bool { return f.Prefix != "" && strings.HasPrefix(name, f.Prefix) })
 }
 
 // supportedKeys lists the names of the supported fields, for hints.

@@ -63,7 +63,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
 	for _, m := range object {
-		if fieldIndex(fields, m.Name) < 0 {
+		if fieldIndex(fields, m.Name) < 0 && !hasPrefix(fields, m.Name) {
 			r.diags.Report(r.unknown, diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).
 				WithHint(r.catalog.keyHint(m.Name, method, fields))
 		}

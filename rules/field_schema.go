@@ -128,8 +128,12 @@ func objectMember(name string, of Object) Member {
 
 // objectSchema returns the schema of an object with the keys of fields.
 func objectSchema(fields []Field, dialect string) Object {
-	properties, required := Object{}, []any{}
+	properties, patterns, required := Object{}, Object{}, []any{}
 	for _, f := range fields {
+		if f.Prefix != "" {
+			patterns = append(patterns, Member{Name: "^" + f.Prefix, Value: objectOf("description", f.Doc)})
+			continue
+		}
 		if f.Unsupported == OnRequest || f.Unsupported == OnSpec && dialect != Keboola {
 			continue
 		}
@@ -141,6 +145,9 @@ func objectSchema(fields []Field, dialect string) Object {
 	out := typed("object").With("properties", properties)
 	if len(required) > 0 {
 		out = out.With("required", required)
+	}
+	if len(patterns) > 0 {
+		out = out.With("patternProperties", patterns)
 	}
 	return out.With("additionalProperties", false)
 }

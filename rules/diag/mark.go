@@ -20,6 +20,14 @@ type marks struct {
 	index map[string]int // the positions in list, by name; nil for a list or a small object
 }
 
+// Inner returns the marks of the values in a list or an object, in their order.
+func (m *Mark) Inner() []Mark {
+	if m.inner == nil {
+		return nil
+	}
+	return m.inner.list
+}
+
 // largeObject is the number of members from which on an index finds them faster.
 const largeObject = 32
 

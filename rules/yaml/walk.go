@@ -65,29 +65,34 @@ func (r *reader) bound(path string, at, depth int) error {
 }
 
 func (r *reader) object(node *yaml.Node, path string, mark *diag.Mark, depth int) (any, error) {
-	object := rules.Object{}
-	seen := make(map[string]bool, len(node.Content)/2)
-	marks := make([]diag.Mark, len(node.Content)/2)
+	o := members{own: make(map[string]bool, len(node.Content)/2)}
 	for pair := range slices.Chunk(node.Content, 2) {
 		key, value := pair[0], pair[1]
 		keyAt := r.indicator("?", r.start(key, r.lines.offset(key.Line, key.Column)))
+		if isMerge(key) {
+			c := nodeContext{fallback: keyAt, key: keyAt, depth: depth}
+			if err := r.merge(value, path, &o, c); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		name, err := r.key(key, path, keyAt)
 		if err != nil {
 			return nil, err
 		}
 		inner := diag.Join(path, name)
-		if seen[name] {
+		if o.own[name] {
 			return nil, r.fault(inner, keyAt, "remove one of them", "the key %q appears twice", name)
 		}
-		seen[name] = true
-		member := &marks[len(object)]
-		member.Name = name
-		v, err := r.value(value, inner, member, nodeContext{fallback: keyAt, key: keyAt, depth: depth + 1})
+		o.own[name] = true
+		member := diag.Mark{Name: name}
+		v, err := r.value(value, inner, &member, nodeContext{fallback: keyAt, key: keyAt, depth: depth + 1})
 		if err != nil {
 			return nil, err
 		}
-		object = append(object, rules.Member{Name: name, Value: v})
+		o.add(v, member, false)
 	}
+	object, marks := o.result()
 	mark.Contain(marks)
 	return object, r.complete(node, object, path)
 }
@@ -112,9 +117,6 @@ func (r *reader) list(node *yaml.Node, path string, mark *diag.Mark, depth int) 
 func (r *reader) key(node *yaml.Node, path string, at int) (string, error) {
 	if node.Kind != yaml.ScalarNode {
 		return "", r.fault(path, at, "write the key as plain text", "a key must be text")
-	}
-	if isPlain(node) && node.Value == "<<" {
-		return "", r.fault(path, at, "write the keys out", "merge keys (<<) are not supported")
 	}
 	v, err := r.scalar(node, path, at)
 	if err != nil {

@@ -1,8 +1,8 @@
 // Package yaml reads configurations written in YAML. It accepts what JSON can
 // express: objects with text keys, lists, and the scalars of the YAML 1.2 core
-// schema. So `yes`, `1_000` and `2026-01-01` are strings, and features that a
-// configuration does not need (other tags, merge keys, several documents) are
-// refused with a hint.
+// schema. So `yes`, `1_000` and `2026-01-01` are strings. Anchors, aliases and merge
+// keys share what several objects have. Features that a configuration does not need
+// (other tags, several documents) are refused with a hint.
 //
 // The package is separate from rules so that a program that reads only JSON does
 // not depend on a YAML parser.
