@@ -77,6 +77,9 @@ func paste(t *testing.T, config []byte, job explain.JobExplanation) []byte {
 		pagination["stopRules"] = stops
 	}
 	old := member(member(root, "api"), "pagination")
+	if own := member(pastedJob(root), "pagination"); own != nil {
+		old = own
+	}
 	for _, key := range []string{"limitParam", "guards", "onError", "keep"} {
 		if v, ok := old.Get(key); ok {
 			pagination[key] = v
@@ -86,6 +89,7 @@ func paste(t *testing.T, config []byte, job explain.JobExplanation) []byte {
 		pagination["limit"] = job.Limit
 	}
 	root = root.With("api", member(root, "api").With("pagination", pagination))
+	root = root.With("config", member(root, "config").With("jobs", []any{pasteIncrement(pastedJob(root), job, pagination)}))
 	text, err := json.Marshal(rules.Object{{Name: "parameters", Value: root}})
 	require.NoError(t, err)
 	return text
@@ -126,6 +130,32 @@ func pastedStops(job explain.JobExplanation) []map[string]string {
 		}
 	}
 	return stops
+}
+
+// pastedJob returns the one job of a configuration.
+func pastedJob(root rules.Object) rules.Object {
+	jobs, _ := member(root, "config").Get("jobs")
+	return jobs.([]any)[0].(rules.Object)
+}
+
+// pasteIncrement returns a job with the printed keep and params in the place of incremental.
+func pasteIncrement(config rules.Object, job explain.JobExplanation, pagination map[string]any) rules.Object {
+	config = config.Without("pagination")
+	if member(config, "incremental") == nil {
+		return config
+	}
+	config = config.Without("incremental")
+	keep := rules.Object{}
+	for _, r := range job.Keep {
+		keep = keep.With(strings.TrimPrefix(r.ID, "keep."), r.Source)
+	}
+	pagination["keep"] = keep
+	for _, r := range job.Computed {
+		if part, name, _ := strings.Cut(r.ID, "."); part == "params" || part == "headers" {
+			config = config.With(part, member(config, part).With(name, rules.Object{{Name: "expr", Value: r.Source}}))
+		}
+	}
+	return config
 }
 
 func member(o rules.Object, name string) rules.Object {

@@ -171,7 +171,7 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 		if r.Role != rules.Keep {
 			continue
 		}
-		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.Params, j.DataField)
+		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
 		for _, s := range j.For { // a new value has items that no run has read
 			f.note(part, s.Name, s.Items, s.Constants)
 		}

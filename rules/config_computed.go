@@ -12,8 +12,11 @@ import (
 // evaluated once, before the first request of a partition.
 type Computed struct {
 	Source string
-	Secret bool   // the value must never be printed
-	Path   string // config path
+	Secret bool // the value must never be printed
+
+	increment bool   // it is what incremental sends
+	complete  any    // with increment: the value of the parameter in a complete list; nil without one
+	Path      string // config path
 }
 
 // MarshalJSON writes the value as the configuration has it.
@@ -63,6 +66,24 @@ func sourceOfValue(v any) string {
 // constants returns the members of an object that are not computed.
 func constants(o Object) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return computedIn(m.Value) != nil })
+}
+
+// ListParams returns the parameters of the job that say what its list is: those of a complete list,
+// without what incremental adds.
+func (j Job) ListParams() Object {
+	for i, m := range j.Params {
+		c, ok := m.Value.(Computed)
+		switch {
+		case !ok || !c.increment:
+		case c.complete == nil:
+			return j.Params.Without(m.Name)
+		default:
+			out := slices.Clone(j.Params)
+			out[i].Value = c.complete
+			return out
+		}
+	}
+	return j.Params
 }
 
 // Constants returns the parameters of the job that no expression computes.

@@ -33,6 +33,8 @@ type Job struct {
 
 	parent int // position of its parent in dialect keboola, from 1; 0 if it is not a child
 
+	increment *increment // nil without incremental
+
 	keepsStart bool // the next run learns when the job began
 
 	endpointSource Computed // computes the endpoint of a child; may be zero
@@ -79,6 +81,8 @@ var jobFields = []Field{
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
+	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
+		"short for a value under `keep` and a computed parameter"},
 	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Idle: "for", Values: []string{PartitionFail, PartitionSkip},
 		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
@@ -108,6 +112,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	d.incremental(s, &j)
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
 	j.Typed = !s.get("dataType").Default || d.dialect == Keboola

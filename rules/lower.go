@@ -68,6 +68,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
 	l.paging(set)
+	l.increment(set)
 	l.shape(set)
 	l.keepStart(set)
 	audited(set)

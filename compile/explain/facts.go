@@ -59,7 +59,7 @@ type NeedExplanation struct {
 // if an item has no id.
 func (j explainer) needs() (all []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
-		for _, keys := range e.ItemKeys() {
+		for _, keys := range e.NeededKeys() {
 			need := NeedExplanation{Path: rules.PathOf(keys...), Rule: e.Rule.ID}
 			if e.Rule.Role == rules.Next {
 				need.where = ", on any page but the last"

@@ -146,6 +146,16 @@ func (e *Expression) ItemKeys() (keys [][]string) {
 	return keys
 }
 
+// NeededKeys returns those of ItemKeys without which an item fails the expression.
+func (e *Expression) NeededKeys() (keys [][]string) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call != "" && !a.lenient {
+			keys = append(keys, a.element)
+		}
+	}
+	return keys
+}
+
 // Literals returns the texts and whole numbers in the expression, in their order.
 func (e *Expression) Literals() (all []any) {
 	for node := range nodes(e.code.syntax) {

@@ -93,6 +93,7 @@ type access struct {
 	ofElement bool     // it reads a path of the elements of the list
 	element   []string // the path
 	call      string   // the function that reads it, as greatest(items, "id") does; empty for a predicate
+	lenient   bool     // the function leaves out elements without it
 }
 
 func (a access) needed() Read { return a.read.needed() }
@@ -173,7 +174,8 @@ func (r *reader) walk(node *ast.Node) {
 // elements.
 func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
-	if f := r.language.function(name); f != nil && f.flag {
+	f := r.language.function(name)
+	if f != nil && f.flag {
 		r.flags++
 		defer func() { r.flags-- }()
 	}
@@ -182,7 +184,8 @@ func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 	}
 	if len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
-			r.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name})
+			r.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name,
+				lenient: f != nil && f.lenient})
 		}
 	}
 	for i := range n.Arguments {

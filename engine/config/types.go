@@ -83,6 +83,9 @@ type Job struct {
 	// Variables: the job is run once for each of their values (a partition), each time from the
 	// beginning; several variables are nested loops. Expressions read them by their names.
 	For []ForVariable `config:"for"`
+	// Only what has changed since the last run (`--kept` or `--state`): short for a value under `keep`
+	// and a computed parameter.
+	Incremental Incremental `config:"incremental"`
 	// If false, the items are not written: they are needed for other jobs only; default true.
 	Emit *bool `config:"emit"`
 	// What to do when a partition fails: `fail` ends the run, `skip` counts and names the partition,
@@ -474,6 +477,26 @@ type ForVariable struct {
 	SplitWhen string `config:"splitWhen"`
 	// Length of a window that is not split; default: a second, or the number 1.
 	Smallest string `config:"smallest"`
+}
+
+// Incremental is the object `incremental`: only what has changed since the last run (`--kept` or
+// `--state`): short for a value under `keep` and a computed parameter.
+type Incremental struct {
+	// Path in the items of what orders them: the time of the last change, or a number that rises; the
+	// greatest value of a complete list is kept.
+	Cursor string `config:"cursor"`
+	// The parameter that has the kept value in the next run; `header:NAME` is a header, and
+	// `body:PATH` a path in the JSON body.
+	Param string `config:"param"`
+	// How much earlier the next run begins: a length such as `1h` or `7d`, or a number if the cursor
+	// is one.
+	Lag string `config:"lag"`
+	// The value in the first run: a date, a number or an expression; without it the first run does not
+	// send the parameter.
+	From string `config:"from"`
+	// The form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`;
+	// default: that of the items.
+	Format string `config:"format"`
 }
 
 // NextPageFlag is the object `nextPageFlag`: a field of the response that says whether there is a

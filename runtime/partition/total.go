@@ -123,7 +123,7 @@ func (r *EndedResult) ofPartitions() string {
 // partition without items, is less than any other value.
 func (r *EndedResult) keep(one EndedResult) {
 	for name, v := range one.Kept {
-		if had := r.Kept[name]; had != nil && (v == nil || !language.Less(had, v)) {
+		if had := r.Kept[name]; had != nil && (v == nil || !language.Newer(v, had)) {
 			continue
 		}
 		if r.Kept == nil {

@@ -1,0 +1,191 @@
+package language
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// cursorLayouts are the forms of times that newest and earlier recognise, besides those of date.
+var cursorLayouts = append([]string{
+	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00",
+	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "20060102T150405Z",
+}, time.RFC1123, time.RFC1123Z, time.RFC822, time.RFC850)
+
+// A cursor is a value that orders items: a time, a number or a text. The zero cursor is none.
+type cursor struct {
+	rank   int // of two kinds, that with the greater rank is the greater
+	time   time.Time
+	number any
+	text   string
+	layout string // the form of the time, if it is a text
+}
+
+// The ranks of cursors. A text among times or numbers, such as "N/A", is never the greatest.
+const (
+	noCursor = iota
+	textCursor
+	numberCursor
+	timeCursor
+)
+
+// cursorOf reads a value as a cursor. With a layout, it may have that form, and texts are times.
+func cursorOf(m *meter, v any, layout string) cursor {
+	switch v := v.(type) {
+	case time.Time:
+		return cursor{rank: timeCursor, time: v, layout: time.RFC3339Nano}
+	case string:
+		return cursorOfText(m, v, layout)
+	}
+	if !isNumber(v) {
+		return cursor{}
+	}
+	return cursor{rank: numberCursor, number: v}
+}
+
+func cursorOfText(m *meter, text, layout string) cursor {
+	if text == "" {
+		return cursor{}
+	}
+	layouts := cursorLayouts
+	if layout != "" && layout != rules.UnixSeconds && layout != rules.UnixMillis {
+		layouts = append([]string{layout}, layouts...)
+	}
+	for _, layout := range layouts {
+		m.spend(len(text) + len(layout))
+		if t, err := time.Parse(layout, text); err == nil {
+			return cursor{rank: timeCursor, time: t, text: text, layout: layout}
+		}
+	}
+	if n, err := number(text); err == nil {
+		return cursor{rank: numberCursor, number: n}
+	}
+	if layout != "" {
+		return cursor{}
+	}
+	return cursor{rank: textCursor, text: text}
+}
+
+// after reports whether a cursor is greater than another one.
+func (c cursor) after(other cursor) bool {
+	switch {
+	case c.rank != other.rank:
+		return c.rank > other.rank
+	case c.rank == timeCursor:
+		return c.time.After(other.time)
+	case c.rank == numberCursor:
+		return order(c.number, other.number) > 0
+	}
+	return c.text > other.text
+}
+
+// Newer reports whether a value that is kept for the next run is greater than another one: times as
+// times, numbers and texts with a number as numbers, and anything else as < compares it. Of values
+// that cannot be compared the first counts as greater.
+func Newer(a, b any) bool {
+	x, y := cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")
+	if x.rank == noCursor || y.rank == noCursor {
+		return Less(b, a)
+	}
+	return x.after(y)
+}
+
+// newest returns the greatest of the values at a path of items and an earlier one, as it is written.
+// Values that cannot be compared are left out. A time that only the given layout reads is returned
+// in the form of RFC 3339.
+func newest(args ...any) (any, error) {
+	items, _ := args[0].([]any)
+	keys, layout := rules.SplitPath(args[1].(string)), textArgument(args, 3)
+	var best any
+	if len(args) > 2 {
+		best = args[2]
+	}
+	m := &meter{}
+	greatest := cursorOf(m, best, layout)
+	for _, item := range items {
+		v, _, err := fieldAt(item, keys)
+		if err != nil {
+			return nil, err
+		}
+		if c := cursorOf(m, v, layout); c.rank != noCursor && c.after(greatest) {
+			if greatest, best = c, v; c.layout == layout && layout != "" && c.rank == timeCursor {
+				best = c.time.Format(time.RFC3339Nano)
+			}
+		}
+	}
+	if greatest.rank == noCursor {
+		return nil, nil
+	}
+	return best, nil
+}
+
+// textArgument returns an optional argument that is a text, or "".
+func textArgument(args []any, i int) string {
+	if len(args) <= i {
+		return ""
+	}
+	text, _ := args[i].(string)
+	return text
+}
+
+// earlier returns a cursor less a lag, which is a number for numbers and a length of time for times.
+// A time has the form that it had, or the given one; a number counts seconds, or milliseconds and so
+// on if it is larger than seconds can be.
+func earlier(args ...any) (any, error) {
+	v, layout := args[0], textArgument(args, 2)
+	if v == nil {
+		return nil, nil
+	}
+	var span rules.Span
+	if args[1] != nil && args[1] != 0 {
+		var err error
+		if span, err = rules.ParseSpan(args[1]); err != nil {
+			return nil, fmt.Errorf("earlier: %w", err)
+		}
+	}
+	c := cursorOf(&meter{}, v, layout)
+	if span.Number != nil {
+		if c.rank != numberCursor {
+			return nil, fmt.Errorf("earlier: %s is no number, so %s cannot be subtracted from it", value.Preview(v), span)
+		}
+		return subtract(&meter{}, c.number, span.Number)
+	}
+	unit := 0.0
+	if c.rank == numberCursor {
+		c.time, unit = timeOf(c.number)
+	} else if c.rank != timeCursor {
+		return nil, fmt.Errorf("earlier: %s is no time", value.Preview(v))
+	}
+	t := span.After(c.time, -1)
+	switch {
+	case layout == rules.UnixSeconds:
+		return int(t.Unix()), nil
+	case layout == rules.UnixMillis:
+		return int(t.UnixMilli()), nil
+	case layout != "":
+		return t.UTC().Format(layout), nil
+	case unit != 0:
+		return countOf(t, unit), nil
+	}
+	return t.Format(c.layout), nil
+}
+
+// timeOf returns the time that a number stands for, and how many of its units a second has.
+func timeOf(n any) (time.Time, float64) {
+	f := float(n)
+	unit := 1.0
+	for size := math.Abs(f); size >= 1e11 && unit < 1e9; size /= 1e3 { // seconds reach it in the year 5138
+		unit *= 1e3
+	}
+	whole, fraction := math.Modf(f / unit)
+	return time.Unix(int64(whole), int64(fraction*1e9)).UTC(), unit
+}
+
+// countOf is the reverse of [timeOf], rounded down.
+func countOf(t time.Time, unit float64) any {
+	perUnit := int64(1e9 / unit)
+	return int(t.Unix()*int64(unit) + int64(t.Nanosecond())/perUnit)
+}

@@ -1,0 +1,200 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The forms of times that are numbers, in the place of a layout of Go.
+const (
+	UnixSeconds = "unix"
+	UnixMillis  = "unixms"
+)
+
+var incrementalFields = []Field{
+	{Name: "cursor", Kind: Path, Required: true, Doc: "path in the items of what orders them: the time of the last change, or a number " +
+		"that rises; the greatest value of a complete list is kept"},
+	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
+		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
+	{Name: "lag", Kind: Length, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, or a number if the cursor is one"},
+	{Name: "from", Kind: Moment, Doc: "the value in the first run: a date, a number or an expression; without it the first run does not send the parameter"},
+	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
+		"default: that of the items"},
+}
+
+// An increment is what a job keeps for the next run, and sends then.
+type increment struct {
+	name   string // of the kept value
+	keep   string // the expression that gives it
+	path   string // config path of incremental
+	cursor string // config path of the cursor
+}
+
+// incremental reads the increment of a job, and adds what it sends to the request of the job.
+func (d *decoder) incremental(s settings, j *Job) {
+	given, ok := s.get("incremental").Value.(settings)
+	if !ok {
+		return
+	}
+	path := given.get("cursor")
+	keys := SplitPath(path.text())
+	if path.given() && !path.Invalid && len(keys) == 0 {
+		d.diags.Errorf(diag.Value(path.path()), "the cursor must be a member of the items, such as updated_at")
+	}
+	format, lag := given.get("format"), given.get("lag")
+	if text := format.text(); text != "" {
+		if err := checkTimeForm(text); err != nil {
+			d.diags.Errorf(diag.Value(format.path()), "%v", err).
+				WithHint("write how the time 2006-01-02T15:04:05Z would look, such as 02.01.2006, or unix or unixms")
+		}
+		if lag.Value != nil && !d.span(lag).OfTime() {
+			d.diags.Errorf(diag.Value(lag.path()), "format is for times, and a lag of %v is for numbers", lag.Value).
+				WithHint("write a length such as 1h, or remove format")
+		}
+	}
+	if len(keys) == 0 || given.get("param").text() == "" {
+		return // reported
+	}
+	name := keys[len(keys)-1]
+	kept := FormatPath("kept", []string{name})
+	newest := fmt.Sprintf("newest(items, %s, %s", strconv.Quote(path.text()), kept)
+	if format.text() != "" {
+		newest += ", " + strconv.Quote(format.text())
+	}
+	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
+	d.send(given, j, sentSource(given, kept))
+}
+
+// sentSource returns the expression for what the next run sends.
+func sentSource(given settings, kept string) string {
+	from, lag, format := given.get("from"), given.get("lag"), given.get("format").text()
+	source := kept
+	earlier := func(v, lag string) string {
+		if format != "" {
+			return fmt.Sprintf("earlier(%s, %s, %s)", v, lag, strconv.Quote(format))
+		}
+		return fmt.Sprintf("earlier(%s, %s)", v, lag)
+	}
+	switch {
+	case lag.Value != nil && !spanOf(lag.Value).OfTime():
+		source = earlier(kept, spanOf(lag.Value).String())
+	case lag.Value != nil:
+		source = earlier(kept, strconv.Quote(spanOf(lag.Value).String()))
+	case format != "":
+		source = earlier(kept, "nil")
+	}
+	if from.Value == nil {
+		return source
+	}
+	first := literal(from.Value)
+	if text, isText := from.Value.(string); isText {
+		if _, err := ParseTime(text); err != nil {
+			first = "(" + text + ")"
+		}
+	}
+	if format != "" {
+		first = earlier(first, "nil")
+	}
+	if source == kept {
+		return kept + " ?? " + first
+	}
+	return kept + " == nil ? " + first + " : " + source
+}
+
+func spanOf(v any) Span {
+	span, _ := ParseSpan(v) // it was checked
+	return span
+}
+
+// send adds a computed value to the request of a job: a parameter, a header, or a path in the body.
+func (d *decoder) send(given settings, j *Job, source string) {
+	param := given.get("param")
+	at := diag.Value(param.path())
+	computed := Computed{Source: source, Path: param.path(), increment: true}
+	kind, name, _ := strings.Cut(param.text(), ":")
+	has := func(o Object, name string) bool {
+		return slices.ContainsFunc(o, func(m Member) bool { return m.Name == name || kind == "header" && strings.EqualFold(m.Name, name) })
+	}
+	twice := func(what, key string) {
+		d.diags.Errorf(at, "the job has the %s %q already, and incremental would replace it", what, name).
+			WithHint("remove it from " + key + "; the value in the first run is from")
+	}
+	switch {
+	case kind == "header" && name == "", kind == "body" && len(SplitPath(name)) == 0:
+		d.diags.Errorf(at, "%s names no %s", value.Preview(param.text()), kind).WithHint("write header:If-Modified-Since or body:filter.since")
+	case kind == "header" && has(j.Headers, name):
+		twice("header", "headers")
+	case kind == "header":
+		j.Headers = append(slices.Clip(j.Headers), Member{Name: name, Value: computed})
+	case kind == "body" && j.Method != "POST":
+		d.diags.Errorf(at, "a request with method %s has no JSON body", j.Method).
+			WithHint(`set "method": "POST", or write the name of the parameter alone: ` + SplitPath(name)[0])
+	case kind == "body":
+		d.sendInBody(j, SplitPath(name), computed, func() { twice("value in its body", "params") })
+	default:
+		if name = param.text(); has(j.Params, name) {
+			twice("parameter", "params")
+			return
+		}
+		j.Params = append(slices.Clip(j.Params), Member{Name: name, Value: computed})
+	}
+}
+
+// sendInBody adds a computed value at a path of the body. While it is nil, the body is without it.
+func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, twice func()) {
+	if _, exists := value.At(j.Params, keys); exists {
+		twice()
+		return
+	}
+	if len(keys) > 1 {
+		outer, _ := j.Params.Get(keys[0])
+		if _, isObject := value.Members(outer); outer != nil && !isObject {
+			twice()
+			return
+		}
+		object, _ := value.Members(outer)
+		with := sourceOfValue(object.WithPath(keys[1:], computed))
+		without := "nil"
+		if outer != nil {
+			without = sourceOfValue(outer)
+		}
+		computed.complete = outer
+		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, with)
+	}
+	j.Params = slices.Clone(j.Params).With(keys[0], computed)
+}
+
+// checkTimeForm returns an error for a text that is no form of times.
+func checkTimeForm(form string) error {
+	if form == UnixSeconds || form == UnixMillis {
+		return nil
+	}
+	text := time.Date(2031, 11, 27, 21, 48, 56, 0, time.UTC).Format(form)
+	if read, err := time.Parse(form, text); err != nil || read.Year() != 2031 {
+		return fmt.Errorf("%s is no form of times", value.Preview(form))
+	}
+	return nil
+}
+
+// increment adds the rule that keeps the value of incremental.
+func (l *lowerer) increment(set *Ruleset) {
+	i := set.Job.increment
+	if i == nil {
+		return
+	}
+	if slices.Contains(set.Kept, i.name) {
+		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
+			WithHint("remove it from keep, or write both as keep and params")
+		return
+	}
+	set.Kept = append(set.Kept, i.name)
+	set.Rules = append(set.Rules, Rule{
+		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
+	})
+}
