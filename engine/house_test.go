@@ -74,7 +74,7 @@ var mayImport = map[string][]string{
 	"engine/annotate":   {module + "rules", module + "compile"},
 	"engine/checkpoint": {module + "runtime"},
 	"engine/output": {
-		module + "rules", module + "engine", module + "runtime/document/scan", module + "runtime/failure", module + "runtime/saved",
+		module + "rules", module + "engine", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
 		module + "runtime/spool", "github.com/klauspost/compress",
 	},
 	"engine/shape":        {module + "rules/value"},

@@ -58,6 +58,7 @@ type JobInfo struct {
 	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
 	DataTypes   []string // types of the items: `dataType`, the endpoint, or those of the paths of `dataField`
 	DefaultType string   // the one of DataTypes that the job has because the configuration has no `dataType`; "" if there is none
+	Key         []string // paths of what identifies an item that is written: `key`; nil if nothing does
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children
 	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, which decide what the job requests
@@ -71,7 +72,7 @@ func (e *Engine) Job(id string) JobInfo {
 		return JobInfo{}
 	}
 	spec := job.Spec()
-	info := JobInfo{ID: id, DataTypes: spec.DataTypes(), Emits: spec.Emits, Partitioned: job.Partitioned()}
+	info := JobInfo{ID: id, DataTypes: spec.DataTypes(), Key: spec.Key, Emits: spec.Emits, Partitioned: job.Partitioned()}
 	if !spec.Typed {
 		info.DefaultType = spec.DataType
 	}

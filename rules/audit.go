@@ -54,6 +54,14 @@ type ListFacts struct {
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
 
+	SameKey     int    `expr:"sameKey" doc:"items with the key of an earlier item, among the latest that are remembered"`
+	SameKeyText string `expr:"sameKeyText" doc:"the key of the first such item, as JSON"`
+	SameKeyPage int    `expr:"sameKeyPage" doc:"its page; 0: none"`
+	SameKeyOf   int    `expr:"sameKeyOf" doc:"the page of the earlier item"`
+	Keyless     int    `expr:"keyless" doc:"items that lack their key"`
+	KeylessPage int    `expr:"keylessPage" doc:"the page of the first such item; 0: none"`
+	KeyPaths    string `expr:"keyPaths" doc:"the paths of the key, if any of this was noticed"`
+
 	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two; empty: none"`
 
 	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty: none"`
@@ -207,6 +215,17 @@ var auditTable = audits([]Rule{
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
+	{ID: "audit.duplicate", Auditing: Auditing{Needs: OfList, Also: always},
+		Source: `list.sameKey > 0`,
+		Clause: "two items have the same key",
+		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, the first on page {list.sameKeyPage} ` +
+			"({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); each item is compared with those before it, " +
+			"the latest 65536: --merge writes the last of each key"},
+	{ID: "audit.noKey", Auditing: Auditing{Needs: OfList, Also: always},
+		Source: `list.keyless > 0`,
+		Clause: "items lack their key",
+		Message: `{list.keyless} {list.keyless == 1 ? "item has" : "items have"} no {list.keyPaths}, which is the key of the items, ` +
+			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
 	{ID: "audit.duplicateKey", Auditing: Auditing{Needs: OfList, Also: always},
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",

@@ -188,12 +188,12 @@ func (l *lowerer) increment(set *Ruleset) {
 	if i == nil {
 		return
 	}
-	if slices.Contains(set.Kept, i.name) {
+	if slices.Contains(set.KeptNames, i.name) {
 		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
 			WithHint("remove it from keep, or write both as keep and params")
 		return
 	}
-	set.Kept = append(set.Kept, i.name)
+	set.KeptNames = append(set.KeptNames, i.name)
 	set.Rules = append(set.Rules, Rule{
 		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
 	})

@@ -22,6 +22,7 @@ type Job struct {
 	Typed         bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
 	Filter        string      // expression; "" if every item passes
 	Fields        []ItemField // in the order in which members are added
+	Key           []string    // paths of what identifies an item after Fields; nil if nothing does
 	Response      Response
 	For           []ForVariable // variables of its partitions; nil if the job is one partition
 	Emits         bool          // its items are written (emit)
@@ -81,6 +82,8 @@ var jobFields = []Field{
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
+	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: two items with the same are " +
+		"a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
 	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},
@@ -112,6 +115,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	j.Key, _ = s.get("key").Value.([]string)
 	d.incremental(s, &j)
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint

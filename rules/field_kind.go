@@ -39,6 +39,7 @@ const (
 	Length                 // the length of a window: 24h, 7d, 1mo, or a number
 	Moment                 // a bound of windows: a date, a number, or an expression
 	Values                 // a list, or an expression that gives one
+	OneOrMore              // a path, or a list of paths
 	Nested                 // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
@@ -92,6 +93,8 @@ var kinds = [...]kindRow{
 	Moment: {"a date, a number or an expression", either(as[int], either(as[float64], nonEmpty)),
 		anyOf(typed("number"), someText), "name", false, "string"},
 	Values: {"a list or an expression", either(as[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
+	OneOrMore: {"a path, or a list of paths", onePath, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
+		"name", false, "[]string"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
 	phpNumber:  {name: "a number other than 0", read: unless(php.EmptyConfig, phpNumeric)},
@@ -237,6 +240,37 @@ func readObject(v any) (any, error) {
 	}
 	return nil, errKind
 }
+
+// onePath reads a path, or a list of paths, as a list of paths.
+func onePath(v any) (any, error) {
+	if _, isText := v.(string); isText {
+		v = []any{v}
+	}
+	list, isList := v.([]any)
+	if !isList || len(list) == 0 {
+		return nil, errKind
+	}
+	if len(list) > maxKey {
+		return nil, fmt.Errorf("want at most %d paths, got %d", maxKey, len(list))
+	}
+	out := make([]string, len(list))
+	for i, one := range list {
+		path, _ := one.(string)
+		switch keys := SplitPath(path); {
+		case len(keys) == 0 || len(path) > maxPath:
+			return nil, fmt.Errorf("want the path of a member of the items, such as id, got %s", describe(one))
+		default:
+			out[i] = PathOf(keys...)
+		}
+		if slices.Contains(out[:i], out[i]) {
+			return nil, fmt.Errorf("the path %s is named twice", out[i])
+		}
+	}
+	return out, nil
+}
+
+// maxKey is the largest number of paths in a key.
+const maxKey = 16
 
 func readPaths(v any) (any, error) {
 	members, ok := value.Members(v)

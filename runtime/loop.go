@@ -153,6 +153,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 		r.watcher.NoticeWritten()
 	}
 	failed = r.shape(ctx, page, failed)
+	r.watcher.NoticeKeys(page.Items)
 	if failed == nil && page.Decision == trace.Continue {
 		next, failed = r.continued(page)
 	}

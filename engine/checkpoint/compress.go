@@ -127,6 +127,20 @@ func (o *Output) Before() (io.ReadCloser, error) {
 	return &content{r, f}, nil
 }
 
+// Reread returns the rows that were written. It is for [Part].Rewrite, which may read them more than
+// once; no rows may be written meanwhile.
+func (o *Output) Reread() (io.ReadCloser, error) {
+	f, err := o.store.files.Open(o.path, 0)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.compression.NewReader(io.NewSectionReader(f, 0, o.written.Bytes))
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &content{r, f}, nil
+}
+
 // content reads the content of an open file.
 type content struct {
 	io.ReadCloser

@@ -308,7 +308,14 @@ func (e extraction) run(d *disk) error {
 	for i, o := range outputs[:lists] {
 		part := Part{Output: o, Append: e.adds}
 		if e.form.rewrites && i == 0 {
-			part.Rewrite = copyBoth
+			part.Rewrite = func(to io.Writer, before, rows io.Reader) error {
+				again, err := o.Reread() // as a merge does
+				if err == nil {
+					_, err = io.Copy(io.Discard, again)
+					err = errors.Join(err, again.Close())
+				}
+				return errors.Join(err, copyBoth(to, before, rows))
+			}
 		}
 		c.Parts = append(c.Parts, part)
 	}

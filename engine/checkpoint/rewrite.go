@@ -25,7 +25,7 @@ func (s *Store) rewrite(p *publication, part Part) error {
 	if err != nil {
 		_ = s.files.Remove(p.from())
 	}
-	return ioError("add columns to "+part.Output.name, err)
+	return ioError("rewrite "+part.Output.name, err)
 }
 
 func (s *Store) rewriteTo(f file, p *publication, part Part) error {

@@ -83,6 +83,10 @@ type Job struct {
 	// Variables: the job is run once for each of their values (a partition), each time from the
 	// beginning; several variables are nested loops. Expressions read them by their names.
 	For []ForVariable `config:"for"`
+	// Path, or paths, of what identifies an item as it is written, such as `id`: two items with the
+	// same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties`
+	// of Singer.
+	Key []string `config:"key"`
 	// Only what has changed since the last run (`--kept` or `--state`): short for a value under `keep`
 	// and a computed parameter.
 	Incremental Incremental `config:"incremental"`

@@ -318,6 +318,6 @@ func (w *csvWriter) rewrite(before io.Reader) (rewriteFunc, error) {
 		return nil, nil
 	}
 	return func(to io.Writer, before, rows io.Reader) error {
-		return rewriteCSV(to, columns, before, rows)
+		return rewriteCSV(to, columns, before, rows, nil, nil)
 	}, nil
 }

@@ -94,18 +94,19 @@ func (q *quotes) quote() {
 }
 
 // rewriteCSV writes a header followed by the records of two files whose columns are a prefix of
-// columns. before may be nil, and has no record with more fields than its header.
-func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader) error {
+// columns. before may be nil, and has no record with more fields than its header. older and newer
+// select the records of each file; nil selects all.
+func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader, older, newer func(record []byte) (bool, error)) error {
 	w := bufio.NewWriterSize(to, 64<<10)
 	if _, err := w.Write(appendHeader(nil, columns)); err != nil {
 		return err
 	}
 	if before != nil {
-		if err := copyRecords(w, before, len(columns), 0); err != nil {
+		if err := copyRecords(w, before, len(columns), 0, older); err != nil {
 			return fmt.Errorf("the file that rows are added to: %w", err)
 		}
 	}
-	if err := copyRecords(w, rows, len(columns), len(columns)); err != nil {
+	if err := copyRecords(w, rows, len(columns), len(columns), newer); err != nil {
 		return err
 	}
 	return w.Flush()
@@ -114,7 +115,7 @@ func rewriteCSV(to io.Writer, columns []string, before, rows io.Reader) error {
 // copyRecords copies the records of a CSV file, except the first, and pads records with fewer than
 // all columns with empty fields. A record with more fields than limit, or than the first record if
 // limit is 0, is an error. Copied records keep their bytes, but lines end in LF.
-func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
+func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int, selects func(record []byte) (bool, error)) error {
 	r := recordReader{file: bufio.NewReaderSize(file, 64<<10)}
 	for number := 1; ; number++ {
 		record, fields, err := r.read()
@@ -137,6 +138,14 @@ func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
 		if number == 1 {
 			continue
 		}
+		if selects != nil && len(record) > 0 {
+			switch selected, err := selects(record); {
+			case err != nil:
+				return err
+			case !selected:
+				continue
+			}
+		}
 		if _, err := w.Write(append(record, '\n')); err != nil {
 			return err
 		}
@@ -145,9 +154,10 @@ func copyRecords(w *bufio.Writer, file io.Reader, columns, limit int) error {
 
 // A recordReader reads the unmodified records of a CSV file.
 type recordReader struct {
-	file   *bufio.Reader
-	quotes quotes
-	record []byte
+	file     *bufio.Reader
+	quotes   quotes
+	record   []byte
+	unquoted bool // quotes have no meaning, so a record is a line
 }
 
 // read returns the next record without its line ending, and the number of its fields. The record
@@ -158,7 +168,9 @@ func (r *recordReader) read() (record []byte, fields int, err error) {
 	for more := true; more; more = errors.Is(err, bufio.ErrBufferFull) || err == nil && r.quotes.quoted {
 		var piece []byte
 		piece, err = r.file.ReadSlice('\n')
-		r.quotes.read(piece)
+		if !r.unquoted {
+			r.quotes.read(piece)
+		}
 		r.record = append(r.record, piece...)
 	}
 	return bytes.TrimSuffix(bytes.TrimSuffix(r.record, newline), []byte{'\r'}), r.quotes.commas + 1, err

@@ -38,7 +38,7 @@ func TestAFileThatEndsWithinAQuotedValueIsRecognized(t *testing.T) {
 func TestQuotesAreReadAsWhereColumnsAreAdded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringOfN(rapid.SampledFrom([]rune("\"\",\na")), 0, 20, -1).Draw(t, "text")
-		want := copyRecords(bufio.NewWriter(io.Discard), strings.NewReader(text), 100, 100)
+		want := copyRecords(bufio.NewWriter(io.Discard), strings.NewReader(text), 100, 100, nil)
 
 		require.Equal(t, want == nil, checkQuotes(strings.NewReader(text)) == nil, "%q", text)
 		require.Equal(t, want == nil, checkQuotes(iotest.OneByteReader(strings.NewReader(text))) == nil, "%q", text)

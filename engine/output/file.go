@@ -1,14 +1,18 @@
 package output
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -20,6 +24,7 @@ type file struct {
 	options Options
 	stream  string
 	appends bool
+	key     []string // paths of the key by which rows are merged into the existing file; nil if they are not
 	columns []string // columns of the file that rows are added to
 	encoder encoder
 	settled bool
@@ -55,6 +60,25 @@ func (f *file) append() (openLine bool, err error) {
 		}
 	}
 	return openLine, nil
+}
+
+// mergeInto declares, before anything is written, that the rows replace those of the existing file
+// with the same key.
+func (f *file) mergeInto(key []string) error {
+	f.key = key
+	if f.columns == nil {
+		return nil
+	}
+	for _, path := range key {
+		name := strings.Join(rules.SplitPath(path), cmp.Or(f.options.Nested, "."))
+		if !slices.Contains(f.columns, name) {
+			return &engine.Error{
+				Class: failure.IO, Op: "merge", Message: fmt.Sprintf("%s has no column %s, which is the key of its rows", f.rows.Name(), name),
+				Hint: "move the file away, or name another key",
+			}
+		}
+	}
+	return nil
 }
 
 // readColumns reads the header of the existing file, and checks that rows can be appended.
@@ -123,11 +147,26 @@ func (f *file) rewrite() (rewriteFunc, error) {
 	if err != nil {
 		return nil, err
 	}
+	var rewrite rewriteFunc
 	if before == nil {
-		return f.items().rewrite(nil)
+		rewrite, err = f.items().rewrite(nil)
+	} else {
+		rewrite, err = f.items().rewrite(before)
+		err = errors.Join(err, before.Close())
 	}
-	rewrite, err := f.items().rewrite(before)
-	return rewrite, errors.Join(err, before.Close())
+	if f.key == nil || err != nil || f.rows.Lines() == 0 {
+		return rewrite, err
+	}
+	return f.merge, nil
+}
+
+// merge writes the rows of the existing file and those of this run, the last of each key.
+func (f *file) merge(to io.Writer, before, rows io.Reader) error {
+	m := newMerger(f.rows.Name(), f.key)
+	if w, isTable := f.encoder.(*csvWriter); isTable {
+		return m.mergeRecords(to, w.columns, w.nested, before, rows, f.rows.Reread)
+	}
+	return m.mergeLines(to, before, rows, f.rows.Reread)
 }
 
 // replaces returns the number of rows in the existing file, which the rows of this run replace, or

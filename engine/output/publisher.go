@@ -90,6 +90,10 @@ func (p *Publisher) open() error {
 	if err := p.options.Format.check(); err != nil {
 		return err
 	}
+	p.options.keys = keysOf(p.engine)
+	if err := p.checkMerge(); err != nil {
+		return err
+	}
 	if err := p.checkResume(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -31,13 +32,29 @@ type singerWriter struct {
 // recordStart begins the message of an item.
 const recordStart = `{"type":"RECORD",`
 
-func newSinger(to rowWriter, stream string, catalog *Catalog) *singerWriter {
+func newSinger(to rowWriter, stream string, catalog *Catalog, key []string) *singerWriter {
 	known := catalog.stream(stream)
+	if known.KeyProperties == nil {
+		known.KeyProperties = propertiesOf(key)
+	}
 	name, _ := value.Marshal(stream) // cannot fail for a text
 	keys, _ := value.Marshal(append([]string{}, known.KeyProperties...))
 	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, schema: &schema{}, left: maxColumns}
 	w.lines = w.write
 	return w
+}
+
+// propertiesOf returns the properties of a record that identify it, or nil if one of them is nested.
+func propertiesOf(key []string) []string {
+	var names []string
+	for _, path := range key {
+		keys := rules.SplitPath(path)
+		if len(keys) != 1 {
+			return nil
+		}
+		names = append(names, keys[0])
+	}
+	return names
 }
 
 // resume continues after existing output, either from an earlier run or before a rollback.

@@ -82,7 +82,7 @@ func (s *stream) writeWaiting() error {
 	}
 	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())
 	for _, e := range s.encoders { // there is only one
-		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows); err != nil {
+		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows, nil, nil); err != nil {
 			return err
 		}
 	}

@@ -1,6 +1,7 @@
 package output
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -135,6 +136,11 @@ func (t *target) lists(page *engine.Page) iter.Seq2[string, engine.Items] {
 // earlier run, its own or those of its parent, appends its rows, because the rows of the earlier
 // run are never requested again.
 func (p *Publisher) chooseModes() error {
+	if p.options.Merge {
+		if err := p.chooseMerge(); err != nil {
+			return err
+		}
+	}
 	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
 	for _, t := range p.targets {
 		if t.file == nil {
@@ -148,7 +154,7 @@ func (p *Publisher) chooseModes() error {
 				starts = append(starts, job)
 			}
 		}
-		if p.options.Append || len(continues) > 0 {
+		if p.options.Append || len(continues) > 0 && !p.options.Merge {
 			if err := p.beginAppend(t.file); err != nil {
 				return err
 			}
@@ -157,7 +163,7 @@ func (p *Publisher) chooseModes() error {
 			continue
 		}
 		name := t.file.rows.Name()
-		if len(starts) > 0 {
+		if len(starts) > 0 && !p.options.Merge {
 			return &engine.Error{
 				Class: failure.Config, Op: "output",
 				Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
@@ -170,10 +176,88 @@ func (p *Publisher) chooseModes() error {
 				"event", "append_new", "file", name)
 			continue
 		}
+		if p.options.Merge {
+			continue
+		}
 		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",
 			name, strings.Join(continues, " and ")), "event", "append", "file", name)
 	}
 	return nil
+}
+
+// checkMerge checks that rows can be merged at all.
+func (p *Publisher) checkMerge() error {
+	refuse := func(message, hint string) error {
+		return &engine.Error{Class: failure.Config, Op: "merge", Message: message, Hint: hint}
+	}
+	switch {
+	case !p.options.Merge:
+		return nil
+	case p.options.Append:
+		return refuse("PublisherOptions.Append adds rows, and PublisherOptions.Merge replaces those with the same key", "use one of them")
+	case p.options.Dir == "":
+		return refuse("PublisherOptions.Merge needs files", "rows that were written to a stream cannot be replaced")
+	case p.options.Format.kind() == Singer:
+		return refuse("messages of format singer cannot be merged", "the target does that, by the key_properties; for a file, use ndjson or csv")
+	}
+	return nil
+}
+
+// chooseMerge prepares all files for the rows that replace those with the same key.
+func (p *Publisher) chooseMerge() error {
+	for _, t := range p.targets {
+		if t.file == nil {
+			if t.dataType == "" {
+				continue // of jobs whose items are not written
+			}
+			return &engine.Error{Class: failure.Config, Op: "merge", Message: "rows cannot be merged into a pipe or a device",
+				Hint: "rows that were written to a stream cannot be replaced"}
+		}
+		key, err := p.keyOf(t)
+		if err != nil {
+			return err
+		}
+		if err := cmp.Or(p.beginAppend(t.file), t.file.mergeInto(key)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keyOf returns the key of the jobs that write to a file.
+func (p *Publisher) keyOf(t *target) ([]string, error) {
+	var key []string
+	for i, job := range t.jobs {
+		own, problem := p.engine.Job(job).Key, ""
+		switch {
+		case own == nil:
+			problem = fmt.Sprintf("job %s has no key, by which its rows could replace those in %s", job, t.file.rows.Name())
+		case i > 0 && !slices.Equal(own, key):
+			problem = fmt.Sprintf("the jobs %s and %s write to %s, and have different keys", t.jobs[0], job, t.file.rows.Name())
+		}
+		if problem != "" {
+			return nil, &engine.Error{Class: failure.Config, Op: "merge", Message: problem,
+				Hint: `name what identifies an item, as in "key": "id" of the job`}
+		}
+		key = own
+	}
+	return key, nil
+}
+
+// keysOf returns the keys of the items of each data type, unless jobs disagree about them.
+func keysOf(e *engine.Engine) map[string][]string {
+	all := map[string][]string{}
+	for _, job := range e.Jobs() {
+		info := e.Job(job)
+		for _, dataType := range info.DataTypes {
+			if had, known := all[dataType]; known && !slices.Equal(had, info.Key) {
+				all[dataType] = nil
+				continue
+			}
+			all[dataType] = info.Key
+		}
+	}
+	return all
 }
 
 func exists(path string) bool {

@@ -17,6 +17,8 @@ type Options struct {
 	// Catalog holds schemas and keys of Singer streams. If it is nil, schemas are derived from the
 	// items, and there are no keys.
 	Catalog *Catalog
+
+	keys map[string][]string // paths of the keys of items, by data type
 }
 
 // An encoder writes items in a format. It receives them as NDJSON, in parts of any size.
@@ -53,7 +55,7 @@ func (o Options) encoder(to rowWriter, stream string, columns []string) encoder 
 	case CSV:
 		return newCSV(to, cmp.Or(o.Nested, "."), columns)
 	case Singer:
-		return newSinger(to, stream, o.Catalog)
+		return newSinger(to, stream, o.Catalog, o.keys[stream])
 	}
 	return &ndjson{to: to}
 }

@@ -150,11 +150,19 @@ func (m *masker) isSecret(key string) bool {
 	switch {
 	case strings.HasPrefix(key, "#") || sure(key):
 		return true
+	case key == pathKey && pathValue.MatchString(rest):
+		return false
 	case key == "value" && (m.authentication > 0 || m.yamlAuthentication < m.at), Name(key):
 		return !holdsObject
 	}
 	return false
 }
+
+// pathKey is also the name of the key of a job that has the paths of what identifies an item.
+const pathKey = "key"
+
+// pathValue matches words without digits, which a credential is not: a path, or a list of paths.
+var pathValue = regexp.MustCompile(`^(?:["']?[A-Za-z_.]{1,40}["']?|\[(?:\s*["']?[A-Za-z_.]{1,40}["']?\s*,?)*\])\s*(?:[,}\]\r\n]|$)`)
 
 // value masks the value that follows a key, up to the end of a list or an object. Outside
 // brackets it also masks the following lines that are indented more than the line of the key.

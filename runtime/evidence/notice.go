@@ -23,6 +23,7 @@ type Noticed struct {
 	Lists      Recall `json:"lists"`               // by items of a page: page and request
 	Requests   Recall `json:"requests"`            // by request: values that rules read in the response
 	Identities Recall `json:"identities"`          // by item: page and content
+	Keys       Recall `json:"keys,omitzero"`       // by the key of an item: its page
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 
 	First      trace.Sent  `json:"first"`                // first request, without its secrets
@@ -212,7 +213,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 			continue
 		case had&0xffff == page:
 			n.Ambiguous = n.Ambiguous || had != now
-			if f := &n.Facts; had == now && w.listsOf() == nil {
+			if f := &n.Facts; had == now && w.listsOf() == nil && w.Subject.job.Spec().Key == nil {
 				if f.Twice++; f.Twice == 1 {
 					f.TwicePage, f.TwiceID = w.Context.Page, value.Clip(string(id), 60)
 				}

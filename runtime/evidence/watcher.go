@@ -3,10 +3,12 @@ package evidence
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
@@ -44,14 +46,17 @@ type Subject struct {
 	job        *compile.Job
 	watches    []compile.Watch
 	decisives  []language.Read
-	readsItems bool // whether the next request reads items
-	keptUnread bool // whether the first page does not depend on the values that the job keeps
+	readsItems bool       // whether the next request reads items
+	keys       [][]string // paths of what identifies an item; nil if nothing does
+	keyPaths   string     // the same, for people
+	keptUnread bool       // whether the first page does not depend on the values that the job keeps
 }
 
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
+	paths := job.Spec().Key
 	return &Subject{
-		job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "), job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptRead,
 	}
 }

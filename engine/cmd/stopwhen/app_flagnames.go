@@ -25,6 +25,7 @@ var flagNames = strings.NewReplacer(
 	"output.Queued", "--jobs",
 	"PublisherOptions.Append", "--append",
 	"PublisherOptions.Dir", "--out DIR",
+	"PublisherOptions.Merge", "--merge",
 	"PublisherOptions.KeptFile", "--kept",
 
 	"detect.FromRecording", "--from",

@@ -37,7 +37,8 @@ store them; with --sorted, all items are in the order of a run on one machine.
 With --state FILE the same command continues after the last page that was
 written, after a failure or a kill, and writes nothing when it has written
 everything. Without it, each collection writes all items: it replaces the files
-or, with --append, adds the same rows again.`,
+or, with --append, adds the same rows again; with --merge, each row of a key is
+there once.`,
 		Example: `  stopwhen collect orders-20261122-k3fq --out data
   stopwhen collect orders-20261122-k3fq --out data --state orders.state --sorted
   stopwhen collect orders-20261122-k3fq --out data --kept orders.kept`,

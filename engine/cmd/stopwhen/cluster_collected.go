@@ -172,9 +172,9 @@ func absolute(path string) string {
 func (x *extraction) checkKept(l *loaded, s *runState) error {
 	continues := slices.IndexFunc(l.Jobs(), func(job string) bool { return len(l.kept[job]) > 0 })
 	switch {
-	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows:
+	case x.kept == "" && continues >= 0 && x.writesFiles() && !x.appendRows && !x.merge:
 		return &usageError{fmt.Sprintf("run %s continues from kept values (job %s), so its rows are added to those of the runs before: "+
-			"name the file of stopwhen submit --kept with --kept, or use --append", l.from.run, l.Jobs()[continues])}
+			"name the file of stopwhen submit --kept with --kept, or use --append or --merge", l.from.run, l.Jobs()[continues])}
 	case x.kept == "", s.Resumed():
 		return nil
 	}

@@ -27,6 +27,7 @@ type extraction struct {
 	csvNested, catalog string
 	discardItems       bool // items are not written
 	appendRows         bool
+	merge              bool
 
 	out, trace, result, record string // output paths of a run
 	state, kept, tokens        string
@@ -80,6 +81,7 @@ func (x *extraction) resultFlags(cmd *cobra.Command) {
 func (x *extraction) outFlag(cmd *cobra.Command, byDefault string) {
 	cmd.Flags().StringVar(&x.out, "out", byDefault, "`DIR` to write one file per dataType into; - is standard output")
 	cmd.Flags().BoolVar(&x.appendRows, "append", false, "with --out DIR: add the rows of this run to the files")
+	cmd.Flags().BoolVar(&x.merge, "merge", false, "with --out DIR: let the rows of this run replace those in the files that have the same key")
 	_ = cmd.MarkFlagDirname("out")
 	x.itemFlags(cmd)
 }
@@ -91,6 +93,7 @@ func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
 	}
 	return refuse([]misuse{
 		{x.restart && x.state == "", "--restart requires --state"},
+		{x.merge && x.appendRows, "--append adds rows, and --merge replaces those with the same key; use one of them"},
 		{len(x.failOn) > 1 && slices.Contains(x.failOn, accept), "--fail-on none excludes the other outcomes"},
 	})
 }

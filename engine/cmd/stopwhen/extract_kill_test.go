@@ -37,6 +37,7 @@ const (
 var killVariants = []struct {
 	jobs   []string
 	before string // what the files hold before the run
+	merged string // rows of the files that the run replaces
 	keep   string // a setting of the pagination
 	flags  []string
 }{
@@ -44,6 +45,11 @@ var killVariants = []struct {
 	{jobs: []string{"users"}, flags: []string{"--prefetch", "4"}},
 	{jobs: []string{"users"}, before: "{\"before\":1}\n", flags: []string{"--append"}},
 	{jobs: []string{"users", "orders"}, flags: []string{"--jobs", "2", "--prefetch", "2"}},
+	{jobs: []string{"users"}, before: "{\"id\":-1}\n", merged: "{\"id\":7,\"old\":1}\n{\"id\":0}\n", flags: []string{"--merge"}},
+	{
+		jobs: []string{"users", "orders"}, before: "{\"id\":-1}\n", merged: "{\"id\":1900}\n", keep: `, "keep": {"pages": "total.pages"}`,
+		flags: []string{"--merge", "--kept", "kept.json", "--jobs", "2"},
+	},
 	{
 		jobs: []string{"users", "orders"}, before: "{\"before\":1}\n", keep: `, "keep": {"pages": "total.pages"}`,
 		flags: []string{"--append", "--kept", "kept.json", "--keep-going"},
@@ -70,9 +76,9 @@ func TestKillLoop(t *testing.T) {
 		require.NoError(t, os.Mkdir("out", 0o700))
 		var jobs []string
 		for _, job := range variant.jobs {
-			jobs = append(jobs, fmt.Sprintf(`{"endpoint": %q, "dataField": "data"}`, job))
+			jobs = append(jobs, fmt.Sprintf(`{"endpoint": %q, "dataField": "data", "key": "id"}`, job))
 			if variant.before != "" {
-				require.NoError(t, os.WriteFile(filepath.Join("out", job+".ndjson"), []byte(variant.before), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join("out", job+".ndjson"), []byte(variant.before+variant.merged), 0o600))
 			}
 		}
 		require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{

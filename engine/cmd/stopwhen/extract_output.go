@@ -26,7 +26,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 		return nil, err
 	}
 	o := output.PublisherOptions{
-		Options: x.items, Append: x.appendRows, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
+		Options: x.items, Append: x.appendRows, Merge: x.merge, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 	}
 	if x.fixture == "" { // the address of a case changes from run to run
@@ -76,7 +76,7 @@ func (x *extraction) order(l *loaded) output.Order {
 // checkShared refuses to replace a file that also holds the items of jobs which --job
 // leaves out. If a run is resumed, a file that it has already published is not replaced again.
 func (x *extraction) checkShared(l *loaded, state *runState) error {
-	if x.appendRows || !x.writesFiles() {
+	if x.appendRows || x.merge || !x.writesFiles() {
 		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
@@ -84,7 +84,7 @@ func (x *extraction) checkShared(l *loaded, state *runState) error {
 			continue
 		}
 		return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
-			"use another --out, or add to it with --append", f.Path, strings.Join(f.LeftOut, ", "))}
+			"use another --out, or add to it with --append or --merge", f.Path, strings.Join(f.LeftOut, ", "))}
 	}
 	return nil
 }

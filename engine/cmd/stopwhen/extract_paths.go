@@ -138,6 +138,9 @@ func (x *extraction) checkOut(*loaded, []string) error {
 		if x.appendRows {
 			return &usageError{"--append requires --out DIR: it adds rows to files"}
 		}
+		if x.merge {
+			return &usageError{"--merge requires --out DIR: it replaces rows in files"}
+		}
 		return nil
 	}
 	if _, err := os.Stat(out); err == nil || !slices.Contains(dataEndings, strings.ToLower(filepath.Ext(out))) {

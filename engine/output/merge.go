@@ -1,0 +1,182 @@
+package output
+
+import (
+	"bufio"
+	"bytes"
+	"crypto/sha256"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A merger writes the rows of a file that have no successor in this run, and then the last row of each
+// key of this run. It holds 16 bytes of the digest of each of these keys, and the number of a row.
+type merger struct {
+	name  string   // of the file
+	paths []string // of the key
+	keys  [][]string
+	last  map[[16]byte]uint32 // number of the last row of each key, modulo 2^32
+}
+
+func newMerger(name string, paths []string) *merger {
+	return &merger{name: name, paths: paths, keys: value.Map(paths, rules.SplitPath), last: map[[16]byte]uint32{}}
+}
+
+// keyFunc returns the key of a row as bytes, and whether the row has one.
+type keyFunc func(row []byte) (key []byte, found bool, err error)
+
+// learn notes the last row of each key of this run.
+func (m *merger) learn(rows iterRows, key keyFunc) error {
+	n := uint32(0)
+	return rows(func(row []byte) error {
+		n++
+		text, found, err := key(row)
+		if err != nil {
+			return err
+		}
+		if !found {
+			return &engine.Error{
+				Class: failure.Response, Op: "merge", Message: fmt.Sprintf("row %d for %s has no %s, which is the key of its rows", n, m.name,
+					strings.Join(m.paths, ", ")),
+				Hint: "name another key, leave such items out with a filter, or run without PublisherOptions.Merge",
+			}
+		}
+		m.last[digestOf(text)] = n
+		return nil
+	})
+}
+
+// older returns a function that reports whether a row of the existing file stays.
+func (m *merger) older(key keyFunc) func(row []byte) (bool, error) {
+	return func(row []byte) (bool, error) {
+		text, found, err := key(row)
+		if !found || err != nil {
+			return err == nil, err
+		}
+		_, replaced := m.last[digestOf(text)]
+		return !replaced, nil
+	}
+}
+
+// newer returns a function that reports whether a row of this run is the last of its key.
+func (m *merger) newer(key keyFunc) func(row []byte) (bool, error) {
+	n := uint32(0)
+	return func(row []byte) (bool, error) {
+		n++
+		text, _, err := key(row)
+		return err == nil && m.last[digestOf(text)] == n, err
+	}
+}
+
+// digestOf returns a part of a cryptographic digest: no two keys have the same.
+func digestOf(key []byte) [16]byte {
+	sum := sha256.Sum256(key)
+	return [16]byte(sum[:])
+}
+
+// iterRows calls a function with each row of a file.
+type iterRows func(func(row []byte) error) error
+
+// mergeLines merges lines of JSON.
+func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, again func() (io.ReadCloser, error)) error {
+	key := func(row []byte) ([]byte, bool, error) {
+		if len(bytes.TrimSpace(row)) == 0 {
+			return nil, false, nil
+		}
+		text, found := document.AppendKey(nil, bytes.TrimLeft(row, " \t"), m.keys)
+		return text, found, nil
+	}
+	first, err := again()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(m.learn(linesOf(first), key), first.Close()); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(to, 64<<10)
+	copyLines := func(from io.Reader, stays func([]byte) (bool, error)) error {
+		return linesOf(from)(func(row []byte) error {
+			stay, err := stays(row)
+			if err == nil && stay {
+				_, err = w.Write(append(row, '\n'))
+			}
+			return err
+		})
+	}
+	if before != nil {
+		if err := copyLines(before, m.older(key)); err != nil {
+			return err
+		}
+	}
+	if err := copyLines(rows, m.newer(key)); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// linesOf returns the lines of a text, without their ends.
+func linesOf(text io.Reader) iterRows {
+	return func(yield func(row []byte) error) error {
+		r := recordReader{file: bufio.NewReaderSize(text, 64<<10), unquoted: true}
+		for {
+			row, _, err := r.read()
+			if len(row) > 0 {
+				if failed := yield(row); failed != nil {
+					return failed
+				}
+			}
+			switch {
+			case errors.Is(err, io.EOF):
+				return nil
+			case err != nil:
+				return err
+			}
+		}
+	}
+}
+
+// mergeRecords merges records of CSV below a header with all columns. nested joins the names of
+// nested members.
+func (m *merger) mergeRecords(to io.Writer, columns []string, nested string, before, rows io.Reader, again func() (io.ReadCloser, error)) error {
+	places := make([]int, len(m.keys))
+	for i, keys := range m.keys {
+		places[i] = slices.Index(columns, strings.Join(keys, nested))
+	}
+	key := func(row []byte) (key []byte, found bool, err error) {
+		r := csv.NewReader(bytes.NewReader(row))
+		r.LazyQuotes = true // as other programs may write them
+		fields, err := r.Read()
+		if err != nil {
+			return nil, false, err
+		}
+		for _, at := range places {
+			text := ""
+			if at >= 0 && at < len(fields) {
+				text = fields[at]
+			}
+			found = found || text != ""
+			key = fmt.Appendf(key, "%q,", text)
+		}
+		return key, found, nil
+	}
+	first, err := again()
+	if err != nil {
+		return err
+	}
+	learn := func(yield func([]byte) error) error {
+		return copyRecords(bufio.NewWriter(io.Discard), first, len(columns), len(columns), func(row []byte) (bool, error) { return false, yield(row) })
+	}
+	if err := errors.Join(m.learn(learn, key), first.Close()); err != nil {
+		return err
+	}
+	return rewriteCSV(to, columns, before, rows, m.older(key), m.newer(key))
+}

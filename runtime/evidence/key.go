@@ -1,0 +1,35 @@
+package evidence
+
+import (
+	"bytes"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+)
+
+// NoticeKeys compares the keys of the items that are written of the last page with those of the items
+// before them, of which it remembers the latest (see [Recall]).
+func (w *Watcher) NoticeKeys(items document.Items) {
+	if len(w.Subject.keys) == 0 {
+		return
+	}
+	f, page := &w.Facts, w.Context.Page
+	var key []byte
+	for item := range items.All() {
+		var found bool
+		if key, found = document.AppendKey(key[:0], item, w.Subject.keys); !found {
+			if f.Keyless++; f.Keyless == 1 {
+				f.KeylessPage, f.KeyPaths = page, w.Subject.keyPaths
+			}
+			continue
+		}
+		digest := document.DigestOf(key, document.Digest{})
+		if of, again := w.Keys.Get(digest); again {
+			if f.SameKey++; f.SameKey == 1 {
+				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(of), w.Subject.keyPaths
+				f.SameKeyText = value.Clip(w.Redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
+			}
+		}
+		w.Keys.Put(digest, uint64(page))
+	}
+}
