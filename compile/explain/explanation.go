@@ -129,6 +129,7 @@ type ItemsExplanation struct {
 	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
 	Where string       `json:"where" doc:"the same in words"`
 	From  rules.Origin `json:"origin" doc:"who says so"`
+	Key   []string     `json:"key,omitempty" doc:"paths of what identifies an item as it is written"`
 	Files []string     `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool         `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 

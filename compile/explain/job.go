@@ -146,7 +146,7 @@ func unless(clause, exception string) string {
 
 // items says where the items of the job's responses are.
 func (j explainer) items() ItemsExplanation {
-	x := ItemsExplanation{From: j.Ruleset.ItemsFrom}
+	x := ItemsExplanation{From: j.Ruleset.ItemsFrom, Key: j.Spec().Key}
 	response, field := j.Spec().Response, j.Spec().DataField
 	if response.Format != rules.JSON {
 		x.Format = response.Format

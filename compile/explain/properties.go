@@ -233,6 +233,9 @@ func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
 		}
 	}
 	p.add("items", "", where, x.Items.Where)
+	if job.Key != nil {
+		p.add("key of the items", "", job.Key, strings.Join(job.Key, ", "))
+	}
 	p.add("type of the items", "", job.DataTypes(), strings.Join(job.DataTypes(), ", "))
 	written := "yes"
 	if !job.Emits {

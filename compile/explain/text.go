@@ -188,6 +188,9 @@ func (t *textWriter) overview(x *JobExplanation) {
 	t.request("with kept values", x.FirstKept)
 	t.request("second request", x.Second)
 	t.row("items", x.Items.Where+origin(x.Items.From))
+	if x.Items.Key != nil {
+		t.row("key", strings.Join(x.Items.Key, ", "))
+	}
 	t.row("written", x.written())
 	if x.Limit != nil {
 		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))

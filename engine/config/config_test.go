@@ -43,6 +43,7 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 			},
 			Jobs: []config.Job{{
 				ID: "own", Endpoint: "own", Pagination: config.Pagination{Method: config.HeaderLink{Rel: "more"}, ForceStop: config.ForceStop{Pages: 2}},
+				Key: []string{"id", "line"}, Incremental: config.Incremental{Cursor: "at", Param: "since", Lag: "1h", From: "2026-01-01"},
 			}, {
 				ID: "all", Endpoint: "users", Method: "POST", DataField: "data.items", DataType: "people", Headers: map[string]string{"X-Job": "1"},
 				Params: map[string]any{"a": []int{1, 2}, "b": map[string]int{"c": 3}, "d": struct {
@@ -60,7 +61,8 @@ func TestAConfigurationInGoEqualsOneInAFile(t *testing.T) {
 				"nextRequest": {"params": {"seen": "state.seen"}, "includeParams": true},
 				"guards": {"sameItems": "ignore", "maxPages": 50, "ignore": ["took"]},
 				"audit": {"ignore": ["audit.token"]}, "onError": [{"when": "status == 404", "do": "stop"}]}},
-			"config": {"jobs": [{"id": "own", "endpoint": "own", "pagination": {"method": "header.link", "rel": "more", "forceStop": {"pages": 2}}}, {"id": "all", "endpoint": "users", "method": "POST", "dataField": "data.items", "dataType": "people",
+			"config": {"jobs": [{"id": "own", "endpoint": "own", "pagination": {"method": "header.link", "rel": "more", "forceStop": {"pages": 2}}, "key": ["id", "line"],
+				"incremental": {"cursor": "at", "param": "since", "lag": "1h", "from": "2026-01-01"}}, {"id": "all", "endpoint": "users", "method": "POST", "dataField": "data.items", "dataType": "people",
 				"headers": {"X-Job": "1"},
 				"params": {"a": [1, 2], "b": {"c": 3}, "d": {"name": "x"}, "e": 1.5, "f": null}}]}}`},
 		{"named scrollers", config.Config{

@@ -150,7 +150,7 @@ func (m *masker) isSecret(key string) bool {
 	switch {
 	case strings.HasPrefix(key, "#") || sure(key):
 		return true
-	case key == pathKey && pathValue.MatchString(rest):
+	case plain(key) == pathKey && pathValue.MatchString(rest):
 		return false
 	case key == "value" && (m.authentication > 0 || m.yamlAuthentication < m.at), Name(key):
 		return !holdsObject

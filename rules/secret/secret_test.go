@@ -48,6 +48,8 @@ func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
 	for _, c := range []struct{ name, text string }{
 		{"a string", `{"#token": "S", "a": "b"}`},
 		{"keys of any spelling", `{"#X-Api.Key": "S", "# a b": "S", "X-Api-Key":"S", '#c': 'S'}`},
+		{"the key of items is a path", `{"key": "id", 'x': 1, "key": ["order.id", 'line'], key: at}`},
+		{"the key of items in YAML", "- key: order.id\n  page: 2\n- key: [id, at]\n- key:\n  - id\n"},
 		{"plain credentials", `{"authentication": {"type": "header", "name": "X", "value": "S"}, "value": 1}`},
 		{"values of another type", `{"#n": S, "#b": S, "#l": ["S", S, {"S": "S"}], "x": [1, 2]}`},
 		{"a reference to the environment", `{"#token": {"env": "NAME"}, "a": {"b": "c"}}`},

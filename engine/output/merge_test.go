@@ -1,0 +1,110 @@
+package output
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/stopwhen/stopwhen/fixtures"
+)
+
+// TestAMergedFileHasTheLastRowOfEachKey compares a merge with a map of all rows.
+func TestAMergedFileHasTheLastRowOfEachKey(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		draw := func(name string, from int) (rows []string) {
+			for i, id := range rapid.SliceOfN(rapid.IntRange(0, 9), 0, 12).Draw(t, name) {
+				rows = append(rows, fmt.Sprintf(`{"id":%d,"n":%d}`, id, from+i))
+			}
+			return rows
+		}
+		id := func(row string) string { return row[:len(`{"id":0`)] }
+		var want []string
+		before, rows := draw("before", 0), draw("rows", 100)
+		for _, row := range before {
+			if !strings.Contains(strings.Join(rows, ""), id(row)) {
+				want = append(want, row)
+			}
+		}
+		for i, row := range rows {
+			if !strings.Contains(strings.Join(rows[i+1:], ""), id(row)) {
+				want = append(want, row)
+			}
+		}
+		require.Equal(t, lines(want), merged(t, lines(before), lines(rows)))
+	})
+}
+
+func lines(rows []string) string {
+	text := strings.Join(rows, "\n")
+	if text != "" {
+		text += "\n"
+	}
+	return text
+}
+
+// merged merges rows by their id.
+func merged(t require.TestingT, before, rows string) string {
+	var out bytes.Buffer
+	again := func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(rows)), nil }
+	m := newMerger("out", []string{"id"})
+	require.NoError(t, m.mergeLines(&out, strings.NewReader(before), strings.NewReader(rows), again))
+	return out.String()
+}
+
+func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
+	for _, c := range []struct{ name, before, rows, want string }{
+		{"a file without a last line end", `{"id":1}`, `{"id":2}` + "\n", `{"id":1}` + "\n" + `{"id":2}` + "\n"},
+		{"rows without a key stay", "{}\n[1]\n5\nnull\n", `{"id":2}` + "\n", "{}\n[1]\n5\nnull\n" + `{"id":2}` + "\n"},
+		{"blanks and empty lines", "\r\n" + ` {"id" : 2}` + "\r\n\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
+		{"a text and a number differ", `{"id":"2"}` + "\n", `{"id":2}` + "\n", `{"id":"2"}` + "\n" + `{"id":2}` + "\n"},
+		{"a text has several spellings", `{"id":"\u00e4"}` + "\n", `{"id":"ä"}` + "\n", `{"id":"ä"}` + "\n"},
+		{"the last value of a name counts", `{"id":1,"id":2}` + "\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
+	} {
+		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, merged(t, c.before, c.rows)) })
+	}
+}
+
+// TestAMergeHoldsOnlyTheKeysOfTheRun merges two hundred thousand rows into a file of two million.
+func TestAMergeHoldsOnlyTheKeysOfTheRun(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it measures memory")
+	const rows, before = 200_000, 2_000_000
+	m := newMerger("out", []string{"id"})
+	numbered := func(n int) io.Reader { return &counting{n: n} }
+	again := func() (io.ReadCloser, error) { return io.NopCloser(numbered(rows)), nil }
+	var start, end runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&start)
+	require.NoError(t, m.mergeLines(io.Discard, numbered(before), numbered(rows), again))
+	runtime.GC()
+	runtime.ReadMemStats(&end)
+	perKey := float64(end.HeapAlloc-start.HeapAlloc) / rows
+	require.Len(t, m.last, rows)
+	require.LessOrEqual(t, perKey, 48.0, "bytes for each key")
+	t.Logf("%.1f bytes for each key of the run", perKey)
+	runtime.KeepAlive(m)
+}
+
+// counting reads n rows.
+type counting struct {
+	at, n int
+	rest  []byte
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	if len(c.rest) == 0 {
+		if c.at == c.n {
+			return 0, io.EOF
+		}
+		c.rest = fmt.Appendf(c.rest[:0], "{\"id\":%d,\"text\":\"x\"}\n", c.at)
+		c.at++
+	}
+	n := copy(p, c.rest)
+	c.rest = c.rest[n:]
+	return n, nil
+}
