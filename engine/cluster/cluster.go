@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,7 +43,9 @@ type Options struct {
 	Log *slog.Logger // nil discards the log
 
 	lose  func(store.Key) bool // for tests: reports whether an acknowledgement is lost
-	pause time.Duration        // for tests: see cannotPause
+	pause time.Duration        // for tests: see unit
+	alone time.Duration        // for tests: see aloneFor
+	final bool                 // for tests: the first failure of a task is final
 	grace func(end func())     // for tests: calls end instead of waiting for cancelledGrace
 	idle  time.Duration        // for tests: see idleAfter
 }
@@ -76,6 +79,9 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 	})
 	return c, err
 }
+
+// unit is the unit of the pauses after failures.
+func (c *Cluster) unit() time.Duration { return cmp.Or(c.options.pause, time.Second) }
 
 // fullFor is how long a run is reported as full after the last attempt to store a page.
 const fullFor = 30 * time.Second

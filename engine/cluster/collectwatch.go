@@ -164,7 +164,7 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 	if err == nil && info.IsFull() {
 		return whyFull(info, releases)
 	}
-	load, err := r.cluster.store.Queued(ctx, r.record.Origin)
+	load, err := r.cluster.store.Queued(ctx, r.record.Queue())
 	if err == nil && load.Waiting+load.Running == 0 {
 		return "no task is queued, so the queue was lost; submit the run again, with its id"
 	}

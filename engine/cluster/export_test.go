@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"testing"
 	"time"
@@ -15,9 +16,27 @@ func LosingAcks(o Options, lose func() bool) Options {
 	return o
 }
 
-// Impatient returns options with which a worker that cannot run a run tries again soon.
+// Impatient returns options with short pauses after failures.
 func Impatient(o Options) Options {
-	o.pause = 10 * time.Millisecond
+	o.pause = cmp.Or(o.pause, 10*time.Millisecond)
+	return o
+}
+
+// Minute returns options with long pauses after failures.
+func Minute(o Options) Options {
+	o.pause = time.Minute
+	return o
+}
+
+// Final returns options with which the first failure of a task is final.
+func Final(o Options) Options {
+	o.final = true
+	return o
+}
+
+// Hour returns options with which a failure without another worker is final after an hour.
+func Hour(o Options) Options {
+	o.alone = time.Hour
 	return o
 }
 

@@ -26,12 +26,12 @@ func startServer(t testing.TB) *nats.Conn {
 	return nc
 }
 
-// open opens a cluster.
+// open opens a cluster whose pauses after failures are short.
 func open(t testing.TB, nc *nats.Conn, o cluster.Options) *cluster.Cluster {
 	t.Helper()
 	js, err := jetstream.New(nc)
 	require.NoError(t, err)
-	c, err := cluster.Open(t.Context(), js, o)
+	c, err := cluster.Open(t.Context(), js, cluster.Impatient(o))
 	require.NoError(t, err)
 	return c
 }

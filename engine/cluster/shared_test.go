@@ -157,7 +157,7 @@ func TestARecordThatCannotBeReadStopsNoOtherRun(t *testing.T) {
 		told = append(told, <-messages)
 	}
 	require.Contains(t, told,
-		"the record of run newer cannot be read: it has version 99, this program reads version 1 (use the program that submitted the run)")
+		"the record of run newer cannot be read: it has version 99, this program reads version 2 (use the program that submitted the run)")
 	all, err := c.Overview(t.Context())
 	require.NoError(t, err)
 	require.Len(t, all.Runs, 1)

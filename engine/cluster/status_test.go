@@ -81,7 +81,7 @@ func growing(j status.Job) bool { return j.Growing }
 
 func TestTheStatusSaysHowFarEveryPartitionIs(t *testing.T) {
 	api := newSurveyedAPI(t)
-	c := open(t, startServer(t), cluster.Options{})
+	c := open(t, startServer(t), cluster.Final(cluster.Options{}))
 	run, err := c.Submit(t.Context(), cluster.Submission{Run: "surveyed", Name: "all.json", Text: fmt.Appendf(nil, surveyed, api.URL)})
 	require.NoError(t, err)
 	before, err := run.Status(t.Context())

@@ -41,6 +41,16 @@ type Submission struct {
 	// reached. If it is 0, an existing run keeps its limit, and a new run has no limit of its own.
 	MaxBytes int64
 
+	// Priority is the number of turns of the run: runs take tasks by turns, and one with priority 3
+	// takes three tasks while one with priority 1 takes one. If it is 0, an existing run keeps its
+	// priority, and a new run has priority 1.
+	Priority int
+
+	// Patience is how long a task is tried again after failures that may pass by themselves, such as
+	// status 503 or a timeout, before it has failed. If it is 0, an existing run keeps its patience,
+	// and a new run has one hour.
+	Patience time.Duration
+
 	Program string    // name and version of the submitting program, for messages
 	Now     time.Time // start of the run, returned by now() in the rules of variables; the zero time means now
 }
@@ -58,6 +68,7 @@ func (s Submission) run(c *Cluster) *Run {
 		Version: record.RunVersion, Run: s.Run, Submission: nuid.Next(), Phase: Running, Name: s.Name,
 		Program: s.Program, Started: s.Now.UTC(), Jobs: s.Jobs,
 		Inputs: s.Inputs, Kept: s.Kept, Dialect: s.Dialect, BaseURL: s.BaseURL, MaxPages: s.MaxPages, MaxBytes: s.MaxBytes,
+		Priority: s.Priority, Patience: s.Patience,
 	}}
 	if s.Now.IsZero() {
 		r.record.Started = time.Now().UTC()
@@ -66,8 +77,8 @@ func (s Submission) run(c *Cluster) *Run {
 }
 
 // Submit stores a run and queues its first tasks. It makes no request to the API. Submitting the
-// same run again queues its missing tasks, continues a cancelled run, and changes MaxBytes if it
-// is set; this is harmless while the run goes on. Failed tasks remain failed. A configuration that
+// same run again queues its missing tasks, continues a cancelled run, and changes MaxBytes,
+// Priority and Patience if they are set; this is harmless while the run goes on. Failed tasks remain failed. A configuration that
 // cannot be distributed is refused with [engine.Diagnostics] or an [*engine.Error] of class
 // config.
 func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
@@ -232,13 +243,17 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 		return nil, &engine.Error{Class: failure.Config, Op: "submit",
 			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), what), Hint: "choose another id, or delete that run"}
 	}
-	wanted := cmp.Or(r.record.MaxBytes, before.record.MaxBytes)
+	wanted := before.record
+	wanted.Phase, wanted.MaxBytes = Running, cmp.Or(r.record.MaxBytes, wanted.MaxBytes)
+	wanted.Priority, wanted.Patience = cmp.Or(r.record.Priority, wanted.Priority), cmp.Or(r.record.Patience, wanted.Patience)
 	r.record, r.revision = before.record, before.revision
-	again := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted, Before: r.record.MaxBytes}
-	if !again.Cancelled && again.MaxBytes == again.Before {
+	again := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted.MaxBytes, Before: r.record.MaxBytes}
+	if !again.Cancelled && again.MaxBytes == again.Before && wanted.Priority == r.record.Priority && wanted.Patience == r.record.Patience {
 		return again, nil
 	}
-	return again, r.update(ctx, func(rec *record.Run) { rec.Phase, rec.MaxBytes = Running, wanted })
+	return again, r.update(ctx, func(rec *record.Run) {
+		rec.Phase, rec.MaxBytes, rec.Priority, rec.Patience = Running, wanted.MaxBytes, wanted.Priority, wanted.Patience
+	})
 }
 
 // differs describes the differences from another submission of the same run.

@@ -36,27 +36,32 @@ func (c *Cluster) readable(ctx context.Context) (runs []*Run, unreadable []statu
 	return runs, unreadable, nil
 }
 
-// prepareQueue prepares the queue of the origin of the run. The queue limits the number of
-// concurrent tasks to the lowest limit among the configurations of its runs. prepareQueue does
-// nothing if the origin has no active runs, because the server removes a queue that no worker
-// uses. Workers create a missing queue.
+// prepareQueue prepares the queue of the run, unless the run has ended, and the slots of its origin:
+// their number is the lowest limit among the configurations of the active runs.
 func (r *Run) prepareQueue(ctx context.Context) error {
 	runs, _, err := r.cluster.readable(ctx)
 	if err != nil {
 		return err
 	}
-	used, least := false, 0
+	q := r.record.Queue()
 	for _, one := range append(runs, r) {
-		if one.record.Origin != r.record.Origin || one.Phase() != Running {
-			continue
-		}
-		used = true
-		if n := one.record.Parallel; n > 0 && (least == 0 || n < least) {
-			least = n
+		if one.record.Origin == r.record.Origin && one.Phase() == Running {
+			q.Slots = least(q.Slots, one.record.Parallel)
 		}
 	}
-	if !used {
-		return nil
+	if r.Phase() == Running {
+		err = r.cluster.store.SetQueue(ctx, q)
 	}
-	return r.cluster.store.SetOrigin(ctx, r.record.Origin, least)
+	if err == nil && q.Slots > 0 {
+		err = r.cluster.store.SetSlots(ctx, q)
+	}
+	return err
+}
+
+// least returns the lower one of two limits, where 0 means no limit.
+func least(a, b int) int {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }

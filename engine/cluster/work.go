@@ -44,16 +44,11 @@ type Worker struct {
 
 // Limits of the number of deliveries of a task without a stored page.
 const (
-	suspectAfter   = 3  // the task may be killing workers, so it runs alone
-	maxStartsAlone = 3  // deliveries of a task that runs alone; after them it is set aside
-	refusedAfter   = 10 // deliveries with refused credentials; after them the task is to blame, not the worker
+	suspectAfter   = 3 // the task may be killing workers, so it runs alone
+	maxStartsAlone = 3 // deliveries of a task that runs alone; after them it is set aside
 )
 
-const (
-	defaultSlots = 8
-	idlePause    = 100 * time.Millisecond // between checks of empty queues
-	longestPause = time.Second
-)
+const defaultSlots = 8
 
 // Work takes tasks and runs them until the context ends; then it immediately hands back the
 // running tasks and returns nil. It also returns nil after [Worker.Idle]. An error means that the
@@ -115,14 +110,17 @@ type workerRun struct {
 
 	returned atomic.Int64  // number of tasks handed back since the worker began to end
 	news     chan struct{} // signals that a problem must be reported to the server at once
+	wake     chan struct{} // signals that a queue may have a task
 
-	mu       sync.Mutex        // guards the fields below
-	origins  map[string]string // origins of the active runs, by run ID
+	mu       sync.Mutex         // guards the fields below
+	runs     map[string]*joined // active runs by ID
+	turns    float64            // turns of the run that has taken the latest task
 	sessions map[sessionKey]*session
-	paused   map[string]time.Time // times until which the worker avoids an origin, because it cannot run one of its runs
+	avoided  map[string]*avoidance // origins that this worker does not reach
+	served   map[string]time.Time  // times of the latest pages, by origin
+	again    time.Time             // end of the longest pause of the tasks that this worker has put back
 	running  map[*attempt]record.RunningTask
 	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
-	refused  map[string]int  // number of successive tasks of an origin that this worker could not run
 	unused   map[string]bool // inputs that a run does not have and that have been logged
 	done     int
 }
@@ -143,9 +141,9 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 			Hint: "a worker needs the permissions of its role"}
 	}
 	return &workerRun{
-		Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1),
-		origins: map[string]string{}, sessions: map[sessionKey]*session{}, paused: map[string]time.Time{},
-		running: map[*attempt]record.RunningTask{}, unused: map[string]bool{}, refused: map[string]int{},
+		Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		runs: map[string]*joined{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
+		served: map[string]time.Time{}, running: map[*attempt]record.RunningTask{}, unused: map[string]bool{},
 	}, nil
 }
 
@@ -162,82 +160,13 @@ func (p *workerRun) close() {
 	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record also expires by itself
 }
 
-// serve fetches tasks while slots are free.
-func (p *workerRun) serve(ctx context.Context) error {
-	pause, last := store.Backoff{First: idlePause, Longest: longestPause}, time.Now()
-	for ctx.Err() == nil {
-		p.closeIdle()
-		got, err := p.round(ctx)
-		switch {
-		case err != nil:
-			return unlessTold(ctx, err)
-		case got:
-			last = time.Now()
-			pause.Reset()
-			continue
-		case p.busy.Load() > 0: // running tasks are likely to queue others soon
-			last = time.Now()
-			pause.Reset()
-		case p.Idle > 0 && time.Since(last) >= p.Idle:
-			p.c.log.Info(fmt.Sprintf("there has been no task for %s", p.Idle), "event", "worker_idle")
-			return nil
-		}
-		_ = pause.Wait(ctx) // the loop ends with the context
-	}
-	return nil
-}
-
-// round takes at most one task of each origin. It reports whether it took any.
-func (p *workerRun) round(ctx context.Context) (got bool, err error) {
-	p.mu.Lock()
-	origins, alone := maps.Clone(p.origins), p.alone != nil
-	p.mu.Unlock()
-	if alone {
-		return false, nil
-	}
-	seen := map[string]bool{}
-	for run, origin := range origins {
-		if seen[origin] {
-			continue
-		}
-		seen[origin] = true
-		if p.isPaused(origin) || p.isOpening(origin) {
-			continue
-		}
-		select {
-		case p.slots <- struct{}{}:
-		case <-ctx.Done():
-			return got, nil
-		}
-		work, err := p.c.store.Fetch(ctx, origin)
-		if errors.Is(err, store.ErrNoQueue) {
-			p.prepareQueue(ctx, run)
-			err = nil
-		}
-		if err != nil || work == nil {
-			<-p.slots
-			if err != nil {
-				return got, err
-			}
-			continue
-		}
-		got = true
-		p.busy.Add(1)
-		s, first := p.enter(origin, sessionKey{work.Run, work.Submission}) // before the next check of the origin
-		p.tasks.Go(func() {
-			defer func() { p.busy.Add(-1); <-p.slots }()
-			p.take(ctx, s, first, work)
-		})
-	}
-	return got, nil
-}
-
 // take runs a delivered task.
 func (p *workerRun) take(ctx context.Context, s *session, first bool, work *store.Work) {
-	a := &attempt{worker: p, session: s, work: work}
+	a := &attempt{worker: p, session: s, work: work, began: time.Now()}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	stop := a.keepAlive()
+	defer work.Release()
 	err := p.await(ctx, s, first)
 	if err == nil {
 		defer p.leave(s)
@@ -253,8 +182,8 @@ func (p *workerRun) take(ctx context.Context, s *session, first bool, work *stor
 	case ctx.Err() != nil:
 		p.giveUp(ctx, work)
 	default:
-		p.cannot(s.origin, work.Run, err)
-		handBack(ctx, work, false)
+		p.cannot(work.Run, err)
+		handBack(ctx, work)
 	}
 }
 
@@ -263,15 +192,22 @@ func (p *workerRun) take(ctx context.Context, s *session, first bool, work *stor
 const handBackTime = 2 * time.Second
 
 // handBack gives a task to another worker at once.
-func handBack(ctx context.Context, work *store.Work, refused bool) {
+func handBack(ctx context.Context, work *store.Work) {
+	trouble := work.Trouble
+	trouble.Wait = 0
+	postpone(ctx, work, trouble)
+}
+
+// postpone gives a task to another worker after a pause.
+func postpone(ctx context.Context, work *store.Work, trouble store.Trouble) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), handBackTime)
 	defer cancel()
-	_ = work.HandBack(ctx, refused)
+	_ = work.HandBack(ctx, trouble)
 }
 
 // giveUp hands back a task if the worker is ending or runs another task alone.
 func (p *workerRun) giveUp(ctx context.Context, work *store.Work) {
-	handBack(ctx, work, false)
+	handBack(ctx, work)
 	if !errors.Is(context.Cause(ctx), errAlone) {
 		p.returned.Add(1)
 	}
@@ -285,16 +221,14 @@ func (p *workerRun) sayHandedBack() {
 	}
 }
 
-// cannotPause is how long a worker avoids an origin whose run it cannot join.
-const cannotPause = 10 * time.Second
+// cannotPause is how long a worker avoids a run that it cannot join, in units of [Cluster.unit].
+const cannotPause = 10
 
-// cannot records that this worker cannot run the tasks of a run, and pauses the origin.
-func (p *workerRun) cannot(origin, run string, err error) {
+// cannot records that this worker cannot run the tasks of a run, and pauses the run.
+func (p *workerRun) cannot(run string, err error) {
 	p.mu.Lock()
-	p.refused[origin]++
-	// The queue may have tasks of other runs, so the first refusal does not pause it.
-	if p.refused[origin] > 1 {
-		p.paused[origin] = time.Now().Add(cmp.Or(p.c.options.pause, cannotPause))
+	if r := p.runs[run]; r != nil {
+		r.until = time.Now().Add(cannotPause * p.c.unit())
 	}
 	p.mu.Unlock()
 	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
@@ -325,17 +259,6 @@ func (p *workerRun) complain(run, kind, text string) {
 	}
 }
 
-func (p *workerRun) isPaused(origin string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	until, paused := p.paused[origin]
-	if paused && time.Now().After(until) {
-		delete(p.paused, origin)
-		return false
-	}
-	return paused
-}
-
 // watchRuns follows the runs, and stops the tasks of cancelled and deleted runs.
 func (p *workerRun) watchRuns(ctx context.Context) error {
 	return p.c.store.WatchRuns(ctx, func(stored store.Record) {
@@ -345,16 +268,16 @@ func (p *workerRun) watchRuns(ctx context.Context) error {
 		switch {
 		case !goesOn(&stored):
 			p.end(stored.Name, "")
-			delete(p.origins, stored.Name)
+			p.leaveRun(stored.Name)
 			p.c.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
 			p.end(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
-			p.origins[stored.Name] = r.Origin
+			p.join(&r)
 		}
 	})
 }
 
-// prepareQueue prepares the queue of the origin of a run. It is missing if the submitting program
+// prepareQueue prepares the queue of a run. It is missing if the submitting program
 // has not created it yet or the server has removed it.
 func (p *workerRun) prepareQueue(ctx context.Context, run string) {
 	r, err := p.c.withoutText(ctx, run)
@@ -386,7 +309,7 @@ func (p *workerRun) report(ctx context.Context) {
 	for {
 		rec.Problems, rec.Full = p.c.problems.current()
 		p.mu.Lock()
-		rec.Done = p.done
+		rec.Done, rec.Cannot, rec.Served = p.done, p.excluded(), p.reached()
 		rec.Running = slices.Collect(maps.Values(p.running))
 		p.mu.Unlock()
 		if n := len(rec.Running); time.Since(told) >= progressEvery && (n > 0 || rec.Done > before) {

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"runtime/debug"
 	"slices"
 	"sync"
@@ -36,6 +35,7 @@ type attempt struct {
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
+	began    time.Time
 	stored   bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
 	cancel   context.CancelCauseFunc
 	borrowed int // slots of other tasks that the attempt holds while the task runs alone
@@ -46,6 +46,7 @@ type attempt struct {
 func (a *attempt) run(ctx context.Context, stop func()) {
 	err := a.resume(ctx)
 	stop()
+	again, postponed := errors.AsType[*postponement](err)
 	switch {
 	case err == nil:
 		a.finish(ctx)
@@ -58,10 +59,12 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 		a.worker.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
 		a.worker.giveUp(ctx, a.work)
 	case errors.Is(err, errAlone):
-		handBack(ctx, a.work, false)
+		handBack(ctx, a.work)
+	case postponed:
+		a.putBack(ctx, again)
 	default:
-		a.worker.cannot(a.session.origin, a.work.Run, err)
-		handBack(ctx, a.work, true)
+		a.worker.cannot(a.work.Run, err)
+		handBack(ctx, a.work)
 	}
 }
 
@@ -74,7 +77,6 @@ func (a *attempt) finish(ctx context.Context) {
 		if a.stored {
 			a.worker.done++
 		}
-		delete(a.worker.refused, a.session.origin)
 	})
 }
 
@@ -252,26 +254,13 @@ func (a *attempt) runTask(ctx context.Context) error {
 	if err == nil {
 		return nil
 	}
-	if ending == nil || !a.final(err) {
+	if ending == nil {
 		return err
 	}
-	return a.end(ctx, ending)
-}
-
-// final reports whether an error is caused by the task, rather than by this worker's disk or
-// credentials. Errors that no worker can avoid become final after several workers have tried.
-func (a *attempt) final(err error) bool {
-	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || failed.Class != failure.IO && !a.lacksRights(failed) {
-		return true
+	if again := a.postponement(ctx, err); again != nil {
+		return again
 	}
-	return a.work.Refused >= refusedAfter
-}
-
-// lacksRights reports whether the API refuses the credentials of this worker. A single partition
-// may be refused with the same status even though others are accepted.
-func (a *attempt) lacksRights(err *engine.Error) bool {
-	return err.Op == "authenticate" || err.Status == http.StatusUnauthorized && !a.session.proven.Load()
+	return a.end(ctx, ending)
 }
 
 // guarded runs the task and turns a panic into its failure.
@@ -337,8 +326,13 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	}
 	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
 	a.letOthers()
-	a.session.proven.Store(a.session.proven.Load() || step.Page != nil)
-	return a.worker.c.store.Enqueue(ctx, children...)
+	if step.Page != nil {
+		a.worker.reach(a)
+	}
+	if err = a.worker.c.store.Enqueue(ctx, children...); err == nil && len(children) > 0 {
+		a.worker.look(a.work.Run)
+	}
+	return err
 }
 
 // next returns the head of the next page.

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -33,7 +32,6 @@ type session struct {
 	run    *Run
 	ended  context.Context // done when the run is cancelled
 	cancel context.CancelCauseFunc
-	proven atomic.Bool // set once the API has answered with a page, and so has accepted the credentials
 
 	// Guarded by the lock of the worker.
 	users  int       // number of tasks
@@ -104,13 +102,11 @@ func (s *session) close() {
 	}
 }
 
-// isOpening reports whether a session of the origin is being opened. Further tasks of its run
-// would wait and occupy slots.
-func (p *workerRun) isOpening(origin string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, s := range p.sessions {
-		if s.origin == origin && !s.isOpen() {
+// isOpening reports whether a session of the run is being opened. Further tasks would wait and
+// occupy slots. The lock must be held.
+func (p *workerRun) isOpening(run string) bool {
+	for key, s := range p.sessions {
+		if key.id == run && !s.isOpen() {
 			return true
 		}
 	}

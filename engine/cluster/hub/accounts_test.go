@@ -69,6 +69,8 @@ type call struct {
 
 const origin, run = "api_example_com-12345678", "orders"
 
+var queue = store.Queue{Origin: origin, Run: run, Slots: 2}
+
 var task = store.Key{Run: run, Submission: "s", Job: "orders", Task: "0"}
 
 // page appends the first page of a task.
@@ -93,7 +95,9 @@ var submits = []call{
 		}
 		return err
 	}},
-	{"prepares an origin", func(ctx context.Context, s *store.Store) error { return s.SetOrigin(ctx, origin, 2) }},
+	{"prepares a queue", func(ctx context.Context, s *store.Store) error {
+		return errors.Join(s.SetQueue(ctx, queue), s.SetSlots(ctx, queue))
+	}},
 	{"queues tasks", func(ctx context.Context, s *store.Store) error {
 		var items []store.Item
 		for _, name := range []string{"0", "0", "1"} {
@@ -117,7 +121,10 @@ var works = []call{
 		}
 		return nil
 	}},
-	{"prepares another origin", func(ctx context.Context, s *store.Store) error { return s.SetOrigin(ctx, origin+"9", 0) }},
+	{"prepares another queue", func(ctx context.Context, s *store.Store) error {
+		other := store.Queue{Origin: origin + "9", Run: run, Slots: 2}
+		return errors.Join(s.SetQueue(ctx, other), s.SetSlots(ctx, other))
+	}},
 	{"runs a task", func(ctx context.Context, s *store.Store) error {
 		first, err := fetched(ctx, s)
 		if err != nil {
@@ -130,7 +137,7 @@ var works = []call{
 		if _, err := s.Last(ctx, task); err != nil {
 			return err
 		}
-		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx), second.HandBack(ctx, false)); err != nil {
+		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx), second.HandBack(ctx, store.Trouble{})); err != nil {
 			return err
 		}
 		_, err = s.Next(ctx, task, 0)
@@ -169,6 +176,7 @@ var works = []call{
 			return watch.Stop()
 		})
 	}},
+	{"looks for other workers", func(ctx context.Context, s *store.Store) error { _, err := s.Workers(ctx); return err }},
 	{"says that it is there", func(ctx context.Context, s *store.Store) error {
 		return errors.Join(s.PutWorker(ctx, "w", []byte("{}")), s.DeleteWorker(ctx, "w"))
 	}},
@@ -177,7 +185,7 @@ var works = []call{
 // fetched returns the next task. One call of Fetch may return before the server has answered.
 func fetched(ctx context.Context, s *store.Store) (*store.Work, error) {
 	for {
-		w, err := s.Fetch(ctx, origin)
+		w, err := s.Fetch(ctx, queue)
 		if w != nil || err != nil {
 			return w, err
 		}
@@ -206,7 +214,7 @@ var reads = []call{
 	}},
 	{"reads a task", func(ctx context.Context, s *store.Store) error { _, err := s.Next(ctx, task, 0); return err }},
 	{"lists the workers", func(ctx context.Context, s *store.Store) error { _, err := s.Workers(ctx); return err }},
-	{"asks how much is queued", func(ctx context.Context, s *store.Store) error { _, err := s.Queued(ctx, origin); return err }},
+	{"asks how much is queued", func(ctx context.Context, s *store.Store) error { _, err := s.Queued(ctx, queue); return err }},
 }
 
 // changes are those of submits that change what is there already.
@@ -223,7 +231,9 @@ var changes = []call{
 // queues changes what is queued.
 var queues = []call{
 	submits[5],
-	{"changes an origin", func(ctx context.Context, s *store.Store) error { return s.SetOrigin(ctx, origin, 7) }},
+	{"changes the slots of an origin", func(ctx context.Context, s *store.Store) error {
+		return s.SetSlots(ctx, store.Queue{Origin: origin, Run: run, Slots: 7})
+	}},
 }
 
 var deletes = []call{
@@ -238,7 +248,7 @@ var stores = []call{
 }
 
 var fetches = []call{
-	{"fetches a task", func(ctx context.Context, s *store.Store) error { _, err := s.Fetch(ctx, origin); return err }},
+	{"fetches a task", func(ctx context.Context, s *store.Store) error { _, err := s.Fetch(ctx, queue); return err }},
 }
 
 // TestRolesMayDoTheirWorkAndNothingElse runs what the commands ask of the server, as each

@@ -30,6 +30,8 @@ type submitCommand struct {
 	run      string
 	maxBytes string
 	lease    string
+	patience string
+	priority int
 	replicas int
 }
 
@@ -48,8 +50,9 @@ environment, and secret inputs from their own --set; a configuration in which a
 secret is written is refused.
 
 Submitting a run again, by its id, queues what is no longer queued, continues a
-run that was cancelled, and changes --max-bytes if it is given. It does no harm
-while the run goes on. Partitions that have failed stay so: see stopwhen retry.`,
+run that was cancelled, and changes --max-bytes, --patience and --priority if
+they are given. It does no harm while the run goes on. Partitions that have
+failed stay so: see stopwhen retry.`,
 		Example: `  stopwhen submit orders.yaml
   stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
   stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
@@ -64,8 +67,12 @@ while the run goes on. Partitions that have failed stay so: see stopwhen retry.`
 	f.StringVar(&c.maxBytes, "max-bytes", "",
 		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
 			"(default no limit or, of a run that exists, its limit)")
-	f.StringVar(&c.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others, "+
-		"in all runs of the API (default what is set, at first 30s)")
+	f.StringVar(&c.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others "+
+		"(default 30s or, of a run that exists, what it has)")
+	f.StringVar(&c.patience, "patience", "", "`DURATION` for which partitions are tried again after errors that may pass, "+
+		"such as status 503 or a timeout, before they have failed (default 1h or, of a run that exists, what it has)")
+	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one "+
+		"(default 1 or, of a run that exists, what it has)")
 	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
 	c.natsFlags(cmd)
 	c.logFlags.register(cmd, "log details")
@@ -131,8 +138,7 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
 	}
 	if c.lease != "" {
-		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others, in all runs of this API",
-			c.lease)
+		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others", c.lease)
 	}
 	if again.Failed > 0 {
 		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
@@ -154,6 +160,13 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	if lease != 0 && lease < minLease {
 		return nil, 0, &usageError{fmt.Sprintf("--lease: want at least %s, got %s", minLease, lease)}
 	}
+	patience, err := parseDuration("--patience", c.patience)
+	if err != nil {
+		return nil, 0, err
+	}
+	if c.priority < 0 || c.priority > maxPriority {
+		return nil, 0, &usageError{fmt.Sprintf("--priority: want a number from 1 to %d, got %d", maxPriority, c.priority)}
+	}
 	l := &loaded{}
 	if err := c.readConfig(l, args[0]); err != nil {
 		return nil, 0, err
@@ -161,6 +174,7 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	s := &cluster.Submission{
 		Run: c.run, Name: filepath.Base(l.name), Text: l.text, Jobs: c.jobs, Dialect: c.dialect,
 		BaseURL: c.baseURL, MaxPages: c.maxPages, Program: "stopwhen " + version(), Now: time.Now(),
+		Patience: patience, Priority: c.priority,
 	}
 	if s.Inputs, err = c.inputs(); err != nil {
 		return nil, 0, err
@@ -197,6 +211,7 @@ func (c *submitCommand) keptFor(l *loaded, inputs map[string]any) (keptValues, e
 }
 
 const (
+	maxPriority = 100
 	maxReplicas = 5 // that NATS allows
 	minLease    = time.Second
 	minPages    = 100_000 // bytes of --max-bytes

@@ -23,6 +23,9 @@ func (p *Pace) timeAt(now time.Time) time.Time {
 // serverTime returns the server's time now.
 func (p *Pace) serverTime() time.Time { return p.timeAt(p.now()) }
 
+// Now returns the server's time.
+func (p *Pace) Now() time.Time { return p.serverTime() }
+
 const (
 	clockKey   = "clock"
 	samples    = 3  // number of measurements of the server's time; the fastest counts

@@ -40,10 +40,15 @@ type Run struct {
 	MaxPages    int                       `json:"maxPages,omitempty"`
 	MaxBytes    int64                     `json:"maxBytes,omitempty"`
 	Releases    string                    `json:"releases,omitempty"` // ID of the collection that releases pages
+	Priority    int                       `json:"priority,omitempty"` // number of turns; 0 means 1
+	Patience    time.Duration             `json:"patience,omitempty"` // how long failures that may pass are tried again; 0 means the default
 }
 
 // RunVersion is the version of the record of a run.
-const RunVersion = 1
+const RunVersion = 2
+
+// Queue returns the queue of the run.
+func (r *Run) Queue() store.Queue { return store.Queue{Origin: r.Origin, Run: r.Run} }
 
 // Options returns the options with which all machines compile the configuration.
 func (r *Run) Options() []engine.Option {
@@ -93,6 +98,8 @@ type Worker struct {
 
 	Problems map[string]string `json:"problems,omitempty"` // reasons why it cannot run a run, by the ID of the run
 	Full     []string          `json:"full,omitempty"`     // runs whose pages wait because the server has no room for them
+	Cannot   []string          `json:"cannot,omitempty"`   // runs that the worker cannot run, because it lacks a variable
+	Served   []string          `json:"served,omitempty"`   // origins that have sent it pages lately
 }
 
 // Problem returns why the worker cannot run the given run, or one of its runs if run is "".

@@ -28,9 +28,7 @@ func (i Item) message(after uint64) *nats.Msg {
 	m := nats.NewMsg(workOf(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
-	if i.RetryOf != 0 {
-		m.Header.Set(headerRetryOf, strconv.FormatUint(i.RetryOf, 10))
-	}
+	note{RetryOf: i.RetryOf}.set(m.Header)
 	return m
 }
 
@@ -90,7 +88,7 @@ func (s *Store) enqueue(ctx context.Context, item Item) error {
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return nats.ErrTimeout // it has been removed in the meantime
-		case err != nil || item.RetryOf == 0 || retryOf(queued.Header) == item.RetryOf:
+		case err != nil || item.RetryOf == 0 || noteOf(queued.Header).RetryOf == item.RetryOf:
 			return err
 		}
 		_, err = s.js.PublishMsg(ctx, item.message(queued.Sequence))

@@ -22,7 +22,7 @@ var (
 	ErrLost     = errors.New("another worker has continued the task")
 	ErrDeleted  = errors.New("the run has been deleted, or was never submitted")
 	ErrConflict = errors.New("the record has been changed in the meantime")
-	ErrNoQueue  = errors.New("the origin has no queue")
+	ErrNoQueue  = errors.New("the run has no queue")
 	ErrEmpty    = errors.New("nothing has been submitted yet") // the user may not create the streams either
 )
 

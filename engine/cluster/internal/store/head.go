@@ -70,10 +70,8 @@ func (h Head) Ends() bool { return h.State == Done || h.State == Failed }
 
 // Header names. Headers of JetStream begin with "Nats-".
 const (
-	headerHead    = "Stopwhen-Head" // head of a page, in its last message
-	headerRetryOf = "Stopwhen-Retry-Of"
-	headerLost    = "Stopwhen-Lost"    // number of deliveries of the messages that this message replaces
-	headerRefused = "Stopwhen-Refused" // number of times that workers could not run the task
+	headerHead = "Stopwhen-Head" // head of a page, in its last message
+	headerTask = "Stopwhen-Task" // note of a queued task
 
 	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch         = "Nats-Batch-Id"

@@ -127,22 +127,31 @@ func collect(t testing.TB, s *Store, after uint64, n int) []Entry {
 	return pages
 }
 
-// fetched returns the next task of the origin "api". One call of Fetch may return before the
-// server has answered.
-func fetched(t testing.TB, s *Store) (w *Work) {
+// queue is the queue of the run named "r".
+var queue = Queue{Origin: "api", Run: "r"}
+
+// fetched returns the next task of the queue.
+func fetched(t testing.TB, s *Store) *Work {
+	t.Helper()
+	return fetchedFrom(t, s, queue)
+}
+
+// fetchedFrom returns the next task of a queue. One call of Fetch may return before the server has
+// answered.
+func fetchedFrom(t testing.TB, s *Store, q Queue) (w *Work) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		var err error
-		w, err = s.Fetch(t.Context(), "api")
+		w, err = s.Fetch(t.Context(), q)
 		return err == nil && w != nil
 	}, 20*time.Second, 10*time.Millisecond)
 	return w
 }
 
-// requireNone requires that no task of the API can be fetched.
-func requireNone(t testing.TB, s *Store) {
+// requireNone requires that no task of a queue can be fetched.
+func requireNone(t testing.TB, s *Store, q Queue) {
 	t.Helper()
-	w, err := s.Fetch(t.Context(), "api")
+	w, err := s.Fetch(t.Context(), q)
 	require.NoError(t, err)
 	require.Nil(t, w)
 }

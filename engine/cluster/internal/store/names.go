@@ -9,16 +9,15 @@ import (
 
 // Names of streams and buckets.
 const (
-	workStream    = "STOPWHEN_WORK"
-	runStream     = "STOPWHEN_RUN_" // prefix of the name of a run
-	bucketStream  = "KV_"           // prefix of the name of a bucket
-	configBucket  = "STOPWHEN_CONFIGS"
-	runBucket     = "STOPWHEN_RUNS"
-	paceBucket    = "STOPWHEN_PACE"
-	workerBucket  = "STOPWHEN_WORKERS"
-	workSubject   = "stopwhen.work."
-	pageSubject   = "stopwhen.page."
-	originDurable = "origin_" // prefix of the name of an origin
+	workStream   = "STOPWHEN_WORK"
+	runStream    = "STOPWHEN_RUN_" // prefix of the name of a run
+	bucketStream = "KV_"           // prefix of the name of a bucket
+	configBucket = "STOPWHEN_CONFIGS"
+	runBucket    = "STOPWHEN_RUNS"
+	paceBucket   = "STOPWHEN_PACE"
+	workerBucket = "STOPWHEN_WORKERS"
+	workSubject  = "stopwhen.work."
+	pageSubject  = "stopwhen.page."
 )
 
 // MaxName is the maximum length of the name of a run, in bytes.
@@ -53,11 +52,15 @@ func CheckJob(id string) error {
 	return nil
 }
 
+// tokenVersion keeps the queues apart from those of programs with records of version 1, whose
+// consumers take the tasks of all runs of an origin.
+const tokenVersion = "2 "
+
 // OriginToken returns the name of an origin in subjects and of its consumer. The name consists of
 // the host and a hash of identity, which distinguishes origins by, for example, scheme, host and
 // port.
 func OriginToken(host, identity string) string {
-	hash := sha256.Sum256([]byte(identity))
+	hash := sha256.Sum256([]byte(tokenVersion + identity))
 	safe := strings.Map(func(r rune) rune {
 		if r < 0x80 && isTokenByte(byte(r)) {
 			return r

@@ -72,7 +72,7 @@ func TestPatienceEnds(t *testing.T) {
 }
 
 // Permissions of a worker that may create nothing.
-func limited(deny ...string) func(*server.Options) {
+func denied(deny ...string) func(*server.Options) {
 	return func(o *server.Options) {
 		o.Users = []*server.User{
 			{Username: "admin", Password: "a"},
@@ -85,10 +85,10 @@ func limited(deny ...string) func(*server.Options) {
 }
 
 func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
-	s := startServer(t, limited())
+	s := startServer(t, denied())
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
-	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
+	require.NoError(t, admin.SetQueue(t.Context(), queue))
 	enqueue(t, admin, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
 	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
 	require.NoError(t, err)
@@ -103,7 +103,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	try := tryTimeout
 	t.Cleanup(func() { tryTimeout = try })
 	tryTimeout = time.Hour // nobody waits for an answer that does not come
-	s := startServer(t, limited("stopwhen.page.>", "stopwhen.work.>", "$KV.STOPWHEN_WORKERS.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
+	s := startServer(t, denied("stopwhen.page.>", "stopwhen.work.>", "$KV.STOPWHEN_WORKERS.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
 	worker := s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		t.Error("the error of the request says it:", err)
 	}))
@@ -114,14 +114,14 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
-	require.NoError(t, admin.SetOrigin(t.Context(), "api", 1))
+	require.NoError(t, admin.SetQueue(t.Context(), queue))
 	store, err := Open(t.Context(), worker, Options{})
 	require.NoError(t, err)
 	_, err = store.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "store a page: the NATS user may not publish to stopwhen.page.r.s.users=2Fv2=2Ex.0-v1 (give")
-	_, err = store.Fetch(t.Context(), "api")
-	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.origin_api (give")
+	_, err = store.Fetch(t.Context(), queue)
+	require.ErrorContains(t, err, "fetch a task: the NATS user may not publish to $JS.API.CONSUMER.MSG.NEXT.STOPWHEN_WORK.run_r=api (give")
 	err = store.Enqueue(t.Context(), Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
 	require.ErrorContains(t, err, "queue a task: the NATS user may not publish to stopwhen.work.api.r.s.0 (give")
 	require.ErrorContains(t, store.PutWorker(t.Context(), "w", []byte("{}")), "the NATS user may not publish to $KV.STOPWHEN_WORKERS.w")
@@ -129,7 +129,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 
 // A worker may not say that it is there. What it does for a run goes on.
 func TestADenialIsThatOfItsRequest(t *testing.T) {
-	s := startServer(t, limited("$KV.STOPWHEN_WORKERS.>"))
+	s := startServer(t, denied("$KV.STOPWHEN_WORKERS.>"))
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
 	quiet := nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {})

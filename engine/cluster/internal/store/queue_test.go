@@ -15,25 +15,25 @@ func enqueue(t testing.TB, s *Store, items ...Item) {
 
 func TestATaskIsQueuedOnce(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
 	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api", Payload: []byte("p")}
 	enqueue(t, s, item, item)
 	enqueue(t, s, item)
-	load, err := s.Queued(t.Context(), "api")
+	load, err := s.Queued(t.Context(), queue)
 	require.NoError(t, err)
 	require.Equal(t, Load{Waiting: 1}, load)
 
 	w := fetched(t, s)
 	require.Equal(t, "r 0-v1 p 0 1", fmt.Sprint(w.Run, " ", w.Task, " ", string(w.Payload), " ", w.RetryOf, " ", w.Deliveries))
 	enqueue(t, s, item) // it is still queued while it runs
-	requireNone(t, s)
-	load, err = s.Queued(t.Context(), "api")
+	requireNone(t, s, queue)
+	load, err = s.Queued(t.Context(), queue)
 	require.NoError(t, err)
 	require.Equal(t, Load{Running: 1}, load)
 
 	require.NoError(t, w.Progress())
 	require.NoError(t, w.Done(t.Context()))
-	load, err = s.Queued(t.Context(), "api")
+	load, err = s.Queued(t.Context(), queue)
 	require.NoError(t, err)
 	require.Zero(t, load)
 	enqueue(t, s, item) // now it is new
@@ -44,7 +44,7 @@ func TestATaskIsQueuedOnce(t *testing.T) {
 // retry must not be taken for that message.
 func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
 	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api"}
 	retry := item
 	retry.RetryOf = 7
@@ -54,63 +54,99 @@ func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	require.Zero(t, first.RetryOf)
 	require.NoError(t, first.Done(t.Context()))
 	require.Equal(t, uint64(7), fetched(t, s).RetryOf)
-	requireNone(t, s)
+	requireNone(t, s, queue)
+}
+
+// limited lets n tasks of the origin run at the same time.
+func limited(t testing.TB, s *Store, n int) Queue {
+	t.Helper()
+	q := queue
+	q.Slots = n
+	require.NoError(t, s.SetSlots(t.Context(), q))
+	return q
 }
 
 func TestAnOriginHasAsManyTasksAtOnceAsItMayHave(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 2))
-	require.NoError(t, s.SetOrigin(t.Context(), "other", 0))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	other := Queue{Origin: "api", Run: "r2", Slots: 2}
+	require.NoError(t, s.SetQueue(t.Context(), other))
 	for i := range 4 {
 		enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"})
+		enqueue(t, s, Item{Key: Key{Run: "r2", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"})
 	}
-	first, second := fetched(t, s), fetched(t, s)
-	requireNone(t, s)
+	q := limited(t, s, 2)
+	first, second := fetchedFrom(t, s, q), fetchedFrom(t, s, other)
+	requireNone(t, s, q)
+	requireNone(t, s, other)
 	require.NoError(t, first.Done(t.Context()))
-	fetched(t, s)
-	requireNone(t, s)
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 3))
-	fetched(t, s)
-	require.NoError(t, second.HandBack(t.Context(), false))
-	again := fetched(t, s)
-	require.Equal(t, second.Task, again.Task)
+	requireNone(t, s, q)
+	first.Release()
+	third := fetchedFrom(t, s, other)
+	requireNone(t, s, q)
+
+	q = limited(t, s, 3)
+	fourth := fetchedFrom(t, s, q)
+	requireNone(t, s, other)
+	require.NoError(t, second.HandBack(t.Context(), Trouble{}))
+	second.Release()
+	again := fetchedFrom(t, s, other)
 	require.Equal(t, 1, again.Deliveries, "a delivery that was handed back does not count")
 
-	_, err := s.Fetch(t.Context(), "unknown")
+	q = limited(t, s, 1)
+	for _, w := range []*Work{third, fourth, again} {
+		w.Release()
+	}
+	fetchedFrom(t, s, q)
+	requireNone(t, s, q)
+
+	_, err := s.Fetch(t.Context(), Queue{Origin: "unknown", Run: "r"})
+	require.ErrorIs(t, err, ErrNoQueue)
+	_, err = s.Fetch(t.Context(), Queue{Origin: "unknown", Run: "r", Slots: 1})
 	require.ErrorIs(t, err, ErrNoQueue)
 }
 
-// A task that was delivered while the worker did not look for it is not lost for the rest of
-// the time in which it may be silent.
-func TestATaskThatWaitedForItsWorkerIsDeliveredAtOnce(t *testing.T) {
+// The number of deliveries says how many workers were lost with the task, and neither failures nor
+// pauses.
+func TestATaskThatFailedIsDeliveredAgainAfterItsPause(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
-	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"},
-		Item{Key: Key{Run: "r", Submission: "s", Task: "1"}, Origin: "api"})
-	first := fetched(t, s)
-	requireNone(t, s) // one at a time
-	known, _ := s.origins.Load("api")
-	p := known.(*puller)
-	require.NoError(t, first.Done(t.Context()))
-	require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, 10*time.Second, time.Millisecond)
-	p.asked = p.asked.Add(-defaultAckWait)
-	second := fetched(t, s)
-	require.Equal(t, "1", second.Task)
-	require.Equal(t, 2, second.Deliveries)
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api", RetryOf: 3})
+	const pause = 200 * time.Millisecond
+	trouble := Trouble{Worker: "w", Since: time.Now().UTC().Round(0), Times: 1, Page: 7, Wait: pause}
+	begun := time.Now()
+	require.NoError(t, fetched(t, s).HandBack(t.Context(), trouble))
+	w := fetched(t, s)
+	require.GreaterOrEqual(t, time.Since(begun), pause)
+	require.Equal(t, trouble, w.Trouble)
+	require.Equal(t, []any{1, uint64(3)}, []any{w.Deliveries, w.RetryOf})
+	w.Trouble.Wait = 0
+	require.NoError(t, w.HandBack(t.Context(), w.Trouble))
+	require.Equal(t, 1, fetched(t, s).Deliveries)
+}
+
+// A worker that dies loses its slots, too.
+func TestTheSlotOfASilentWorkerIsUsedAgain(t *testing.T) {
+	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	q := limited(t, s, 1)
+	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
+	fetchedFrom(t, s, q)
+	require.Equal(t, 2, fetchedFrom(t, s, q).Deliveries)
 }
 
 func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 	s, _ := openRun(t, Options{AckWait: 100 * time.Millisecond})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 1))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
 	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"})
 	fetched(t, s)
 	require.Eventually(t, func() bool {
-		w, err := s.Fetch(t.Context(), "api")
+		w, err := s.Fetch(t.Context(), queue)
 		require.NoError(t, err)
 		return w != nil && w.Deliveries > 1 && w.Drop("no such job") == nil
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
-		load, err := s.Queued(t.Context(), "api")
+		load, err := s.Queued(t.Context(), queue)
 		require.NoError(t, err)
 		return load == Load{}
 	}, 10*time.Second, 10*time.Millisecond)
@@ -118,16 +154,19 @@ func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 
 func TestTheQueuedTasksOfOneRunAreRemoved(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
 	enqueue(t, s, Item{Key: Key{Run: "r", Submission: "s", Task: "0"}, Origin: "api"},
 		Item{Key: Key{Run: "r2", Submission: "s", Task: "0"}, Origin: "api"}, Item{Key: Key{Run: "r", Submission: "s", Task: "1"}, Origin: "api"})
+	other := Queue{Origin: "api", Run: "r2"}
+	require.NoError(t, s.SetQueue(t.Context(), other))
 	require.NoError(t, s.PurgeWork(t.Context(), "r"))
-	require.Equal(t, "r2", fetched(t, s).Run)
+	requireNone(t, s, queue)
+	require.Equal(t, "r2", fetchedFrom(t, s, other).Run)
 }
 
 func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 	s, server := openRun(t, Options{})
-	require.NoError(t, s.SetOrigin(t.Context(), "api", 0))
+	require.NoError(t, s.SetQueue(t.Context(), queue))
 	items := make([]Item, 2000)
 	for i := range items {
 		items[i] = Item{Key: Key{Run: "r", Submission: "s", Task: fmt.Sprint(i)}, Origin: "api"}
@@ -136,7 +175,7 @@ func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 	go server.restart()
 	enqueue(t, s, items[1000:]...)
 	require.Eventually(t, func() bool { // the server counts a little later
-		load, err := s.Queued(t.Context(), "api")
+		load, err := s.Queued(t.Context(), queue)
 		require.NoError(t, err)
 		return load == Load{Waiting: 2000}
 	}, 10*time.Second, time.Millisecond)

@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -122,6 +123,9 @@ func (s *Store) DeleteWorker(ctx context.Context, name string) error {
 // Workers returns the records that workers have stored in the last minute.
 func (s *Store) Workers(ctx context.Context) ([]Record, error) {
 	records, err := s.workers.list(ctx, "list the workers")
+	if errors.Is(err, ErrEmpty) { // the server was restarted, and no worker has said anything yet
+		return nil, nil
+	}
 	for i := range records {
 		if name, ok := unescape(records[i].Name); ok {
 			records[i].Name = name

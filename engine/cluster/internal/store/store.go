@@ -63,7 +63,7 @@ type Store struct {
 
 	buffers sync.Pool // pool of *bytes.Buffer for assembling messages
 	streams sync.Map  // maps names to jetstream.Stream
-	origins sync.Map  // maps origins to *puller
+	pullers sync.Map  // maps names of queues to *puller
 
 	configs, runs, pace, workers *Bucket
 }
@@ -133,7 +133,11 @@ func (s *Store) prepare(ctx context.Context) error {
 	}
 	for _, b := range []*Bucket{s.configs, s.runs, s.pace, s.workers} {
 		open := func(context.Context, jetstream.KeyValue) error { return nil }
-		if err := b.retry(ctx, "open the bucket "+b.config.Bucket, open); err != nil {
+		err := b.retry(ctx, "open the bucket "+b.config.Bucket, open)
+		if b.config.Storage == jetstream.MemoryStorage && errors.Is(err, ErrEmpty) {
+			continue // the server was restarted, and the next worker creates it
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -156,7 +160,7 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
 			stream, err = s.js.CreateStream(ctx, jetstream.StreamConfig{
 				Name: workStream, Description: "tasks that have to be run", Subjects: []string{workSubject + ">"},
-				Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, MaxConsumers: maxOrigins, Replicas: s.Replicas(),
+				Retention: jetstream.WorkQueuePolicy, Discard: jetstream.DiscardNew, MaxConsumers: maxQueues, Replicas: s.Replicas(),
 			})
 		}
 		if err == nil {
@@ -188,11 +192,14 @@ type Backoff struct {
 	last           time.Duration
 }
 
-// Wait pauses. If the context ends first, Wait returns the cause.
-func (b *Backoff) Wait(ctx context.Context) error {
+// Next returns the next pause.
+func (b *Backoff) Next() time.Duration {
 	b.last = min(max(2*b.last, b.First), b.Longest)
-	return Sleep(ctx, b.last)
+	return b.last
 }
+
+// Wait pauses. If the context ends first, Wait returns the cause.
+func (b *Backoff) Wait(ctx context.Context) error { return Sleep(ctx, b.Next()) }
 
 // Reset restarts the sequence of pauses.
 func (b *Backoff) Reset() { b.last = 0 }

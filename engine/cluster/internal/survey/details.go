@@ -133,7 +133,7 @@ func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool,
 	if len(s.failed) == 0 {
 		return nil, nil
 	}
-	load, err := s.store.Queued(ctx, s.run.Origin)
+	load, err := s.store.Queued(ctx, s.run.Queue())
 	if err != nil || load.Waiting+load.Running == 0 {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ const lostAgain = 300 * time.Millisecond
 // run, because they may be about to queue the tasks that they announced.
 func (s *survey) lost(ctx context.Context, info store.Info) (lost int, err error) {
 	for range 2 {
-		load, err := s.store.Queued(ctx, s.run.Origin)
+		load, err := s.store.Queued(ctx, s.run.Queue())
 		if err != nil || load.Running > 0 {
 			return 0, err
 		}

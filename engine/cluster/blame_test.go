@@ -1,0 +1,183 @@
+package cluster_test
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// A broken machine never reaches the API.
+type broken func(*http.Request) (*http.Response, error)
+
+func (f broken) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+func fails(err error) broken {
+	return func(*http.Request) (*http.Response, error) { return nil, err }
+}
+
+func answers(status int) broken {
+	return func(r *http.Request) (*http.Response, error) {
+		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no")), Request: r}, nil
+	}
+}
+
+// brokenMachines are the ways in which one worker fails where others succeed.
+var brokenMachines = map[string]broken{
+	"name resolution":    fails(&net.DNSError{Err: "no such host", Name: "api.test", IsNotFound: true}),
+	"resolver":           fails(&net.DNSError{Err: "server misbehaving", Name: "api.test", IsTemporary: true}),
+	"connection":         fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}),
+	"certificate":        fails(&tls.CertificateVerificationError{Err: errors.New("signed by unknown authority")}),
+	"proxy":              fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED}),
+	"proxy that says no": fails(errors.New("Proxy Authentication Required")),
+	"401":                answers(http.StatusUnauthorized),
+	"403":                answers(http.StatusForbidden),
+	"407":                answers(http.StatusProxyAuthRequired),
+}
+
+// A worker that fails where another one succeeds fails no partition. It leaves the API alone, and
+// says so.
+func TestABrokenWorkerFailsNobodysPartitions(t *testing.T) {
+	for name, machine := range brokenMachines {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := serveAPI(t, 20)
+			nc := startServer(t)
+			var tries atomic.Int64
+			count := broken(func(r *http.Request) (*http.Response, error) {
+				tries.Add(1)
+				return machine(r)
+			})
+			var log lockedBuffer
+			bad := open(t, connectTo(t, nc), cluster.Hour(cluster.Options{Engine: []engine.Option{engine.WithTransport(count)}, Log: slog.New(slog.NewTextHandler(&log, nil))}))
+			good := open(t, nc, cluster.Options{})
+			run := submit(t, good, a.config())
+			work(t, bad, cluster.Worker{Name: "bad"})
+			require.Eventually(t, func() bool { return strings.Contains(log.String(), "this worker leaves the API alone for ") },
+				20*time.Second, time.Millisecond)
+			require.Contains(t, log.String(), "a partition is tried again, by another worker if there is one")
+			work(t, good, cluster.Worker{Name: "good"})
+			requireAll(t, run, a)
+			s, err := run.Status(t.Context())
+			require.NoError(t, err)
+			require.Equal(t, status.Complete, s.Phase)
+			require.Less(t, tries.Load(), int64(60))
+		})
+	}
+}
+
+// A failure is final when two workers have had it.
+func TestAPartitionHasFailedWhenTwoWorkersHaveFailedIt(t *testing.T) {
+	a := serveAPI(t, 5)
+	var refusals atomic.Int64
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/teams/3/users" {
+			refusals.Add(1)
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		a.serve(w, r)
+	}))
+	t.Cleanup(front.Close)
+	a.URL = front.URL
+	c := open(t, startServer(t), cluster.Hour(cluster.Options{})) // nobody is alone for long enough
+	run := submit(t, c, a.config())
+	stop := work(t, c, cluster.Worker{Name: "one"})
+	s := await(t, run, func(s *status.Run) bool { return s.Total.Done == 5 && refusals.Load() > 0 })
+	require.Zero(t, s.Total.Failed)
+	stop()
+	work(t, c, cluster.Worker{Name: "two"})
+	await(t, run, func(s *status.Run) bool { return s.Phase == status.Failed && s.Total.Failed == 1 })
+	require.EqualValues(t, 2, refusals.Load())
+}
+
+// An outage fails nothing until the patience of the run ends.
+func TestAnOutageEndsByItself(t *testing.T) {
+	for name, outage := range map[string]func(http.ResponseWriter, *http.Request){
+		"503": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
+		"429": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTooManyRequests) },
+		"cut off": func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "100")
+			fmt.Fprint(w, `{"items"`)
+		},
+		"no answer": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := serveAPI(t, 10)
+			var down atomic.Bool
+			var once sync.Once
+			var attempts atomic.Int64
+			front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if strings.HasPrefix(r.URL.Path, "/teams/5") {
+					once.Do(func() { down.Store(true) })
+				}
+				if down.Load() {
+					attempts.Add(1)
+					outage(w, r)
+					return
+				}
+				a.serve(w, r)
+			}))
+			t.Cleanup(front.Close)
+			a.URL = front.URL
+			c := open(t, startServer(t), cluster.Options{})
+			run := submit(t, c, a.config())
+			work(t, c, cluster.Worker{Slots: 2}, cluster.Worker{Slots: 2})
+			require.Eventually(t, func() bool { return attempts.Load() >= 8 }, time.Minute, 10*time.Millisecond)
+			s, err := run.Status(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, s.Total.Failed)
+			require.Contains(t, warnings(s), "problem")
+			down.Store(false)
+			requireAll(t, run, a)
+		})
+	}
+}
+
+func TestAnOutageThatOutlastsThePatienceIsAFailure(t *testing.T) {
+	var attempts atomic.Int64
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		attempts.Add(1)
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	t.Cleanup(api.Close)
+	c := open(t, startServer(t), cluster.Options{})
+	config := fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}}, "config": {"jobs": [{"endpoint": "teams"}]}}`, api.URL)
+	submission := cluster.Submission{Run: "r1", Name: "c.json", Text: config, Patience: time.Hour}
+	run, err := c.Submit(t.Context(), submission)
+	require.NoError(t, err)
+	work(t, c, cluster.Worker{})
+	require.Eventually(t, func() bool { return attempts.Load() >= 3 }, time.Minute, 10*time.Millisecond)
+	submission.Patience = 100 * time.Millisecond // the worker hears of it
+	run, err = c.Submit(t.Context(), submission)
+	require.NoError(t, err)
+	s := await(t, run, func(s *status.Run) bool { return s.Phase == status.Failed })
+	require.Equal(t, "transient", s.Failed[0].Error.Class)
+}
+
+// connectTo connects to a server that another connection uses.
+func connectTo(t *testing.T, nc *nats.Conn) *nats.Conn {
+	t.Helper()
+	other, err := nats.Connect(nc.ConnectedUrl(), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1))
+	require.NoError(t, err)
+	t.Cleanup(other.Close)
+	return other
+}

@@ -1,0 +1,113 @@
+package cluster_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// An orderAPI notes which runs its requests belong to: the first segment of the path.
+type orderAPI struct {
+	*httptest.Server
+	mu        sync.Mutex
+	order     []string
+	busy, max int // requests in flight, now and at most
+}
+
+func serveOrder(t *testing.T) *orderAPI {
+	t.Helper()
+	a := &orderAPI{}
+	a.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		a.mu.Lock()
+		a.order = append(a.order, strings.Split(r.URL.Path, "/")[1])
+		a.busy++
+		a.max = max(a.max, a.busy)
+		a.mu.Unlock()
+		time.Sleep(5 * time.Millisecond)
+		a.mu.Lock()
+		a.busy--
+		a.mu.Unlock()
+		fmt.Fprint(w, `[{"id": 1}]`)
+	}))
+	t.Cleanup(a.Close)
+	return a
+}
+
+// submit submits a run of so many partitions.
+func (a *orderAPI) submit(t *testing.T, c *cluster.Cluster, id string, partitions, parallel, priority int) *cluster.Run {
+	t.Helper()
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: id, Name: "c.json", Priority: priority, Text: fmt.Appendf(nil,
+		`{"api": {"baseUrl": "%s/", "http": {"parallel": %d}}, "config": {"jobs": [
+		  {"id": "lists", "endpoint": "%s/{n.from}", "for": {"n": {"from": 0, "to": %d, "step": 1}}}]}}`, a.URL, parallel, id, partitions)})
+	require.NoError(t, err)
+	return run
+}
+
+// between returns how many requests of a run were made between the first and the last one of
+// another run.
+func (a *orderAPI) between(run, other string) (n int) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := strings.Join(a.order, ",") + ","
+	return strings.Count(all[strings.Index(all, other+","):strings.LastIndex(all, other+",")], run+",")
+}
+
+func TestRunsTakeTheSlotsOfAnAPIByTurns(t *testing.T) {
+	for _, parallel := range []int{4, 50} {
+		t.Run(fmt.Sprintf("parallel %d", parallel), func(t *testing.T) {
+			a := serveOrder(t)
+			c := open(t, startServer(t), cluster.Options{})
+			large := a.submit(t, c, "large", 400, 50, 0)
+			work(t, c, cluster.Worker{Slots: 4}, cluster.Worker{Slots: 4})
+			await(t, large, func(s *status.Run) bool { return s.Total.Done > 20 })
+			small := a.submit(t, c, "small", 30, parallel, 0)
+			await(t, small, func(s *status.Run) bool { return s.Phase == status.Complete })
+			require.Less(t, a.between("large", "small"), 150, "of more than 300 that were queued before")
+		})
+	}
+}
+
+// The lowest limit of the active runs of an API holds for all of them together.
+func TestRunsShareTheLimitOfAnAPI(t *testing.T) {
+	a := serveOrder(t)
+	c := open(t, startServer(t), cluster.Options{})
+	first := a.submit(t, c, "first", 40, 5, 0)
+	second := a.submit(t, c, "second", 40, 2, 0)
+	work(t, c, cluster.Worker{Slots: 4}, cluster.Worker{Slots: 4})
+	for _, run := range []*cluster.Run{first, second} {
+		await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
+	}
+	require.Equal(t, 2, a.max)
+	require.NoError(t, second.Cancel(t.Context()))
+	third := a.submit(t, c, "third", 40, 5, 0)
+	await(t, third, func(s *status.Run) bool { return s.Phase == status.Complete })
+	require.Greater(t, a.max, 2, "the run with the lower limit is over")
+	require.LessOrEqual(t, a.max, 5)
+}
+
+// Runs that no worker can run hold up no other, and their status says what they lack.
+func TestARunThatNobodyCanRunHoldsUpNoOther(t *testing.T) {
+	a := serveAPI(t, 5)
+	c := open(t, startServer(t), cluster.Minute(cluster.Options{})) // nobody tries again soon
+	lacking := strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"X-Token": {"env": "NOBODY_HAS_IT"}}, `, 1)
+	var runs []*cluster.Run
+	for i := range 10 {
+		run, err := c.Submit(t.Context(), cluster.Submission{Run: fmt.Sprintf("lacking-%d", i), Name: "c.json", Text: []byte(lacking)})
+		require.NoError(t, err)
+		runs = append(runs, run)
+	}
+	work(t, c, cluster.Worker{Name: "w", Slots: 2})
+	s := await(t, runs[9], func(s *status.Run) bool { return slices.Equal(warnings(s), []string{"problem"}) })
+	require.Contains(t, s.Warnings[0].Message, "NOBODY_HAS_IT")
+	requireAll(t, submit(t, c, a.config()), a)
+}

@@ -1,0 +1,83 @@
+package hub_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/engine/cluster/hub"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+)
+
+// A hub is restarted under the accounts of the guide. Workers and readers, old and new ones, go on
+// without a submitter, also with a shared pace.
+func TestARestartNeedsNobody(t *testing.T) {
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"id": 1}]`) }))
+	t.Cleanup(api.Close)
+	s := accounts(t)
+	open := func(user, secret string) *cluster.Cluster {
+		js, err := jetstream.New(connect(t, s.URL(), nats.UserInfo(user, "password-of-"+secret),
+			nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(50*time.Millisecond)))
+		require.NoError(t, err)
+		c, err := cluster.Open(t.Context(), js, cluster.Options{})
+		require.NoError(t, err)
+		return c
+	}
+	run, err := open("sales-submit", "SALES_SUBMIT").Submit(t.Context(), cluster.Submission{Run: "orders", Name: "c.json", Text: fmt.Appendf(nil,
+		`{"api": {"baseUrl": "%s/", "http": {"requestsPerSecond": 30}}, "config": {"jobs": [
+		  {"id": "lists", "endpoint": "{n.from}", "for": {"n": {"from": 0, "to": 150, "step": 1}}}]}}`, api.URL)})
+	require.NoError(t, err)
+	work := func() {
+		c := open("sales-worker", "SALES_WORKER")
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Work(ctx, cluster.Worker{Slots: 2}) }()
+		t.Cleanup(func() { cancel(); require.NoError(t, <-ended) })
+	}
+	work()
+	reader := open("sales-reader", "SALES_READER")
+	seen, err := reader.Run(t.Context(), run.ID())
+	require.NoError(t, err)
+	await := func(done int) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			s, err := seen.Status(t.Context())
+			require.NoError(t, err)
+			require.Zero(t, s.Total.Failed)
+			return s.Total.Done >= done && (done < 150 || s.Phase == status.Complete)
+		}, time.Minute, 20*time.Millisecond)
+	}
+	await(10)
+	options := hub.Options{ConfigFile: "testdata/accounts.conf", Dir: s.Dir(), Listen: s.Addr()}
+	s.Shutdown()
+	require.NoError(t, s.Wait())
+	s, err = hub.Start(t.Context(), options)
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Shutdown(); _ = s.Wait() })
+
+	late, err := open("sales-reader", "SALES_READER").Run(t.Context(), run.ID())
+	require.NoError(t, err)
+	_, err = late.Status(t.Context())
+	require.NoError(t, err, "a reader needs no bucket in memory")
+	await(20)
+	work()
+	await(150)
+	e, err := late.Engine()
+	require.NoError(t, err)
+	items := 0
+	_, err = late.Collect(t.Context(), e, func(_ context.Context, page *engine.Page) error {
+		items += page.Items.Len()
+		return nil
+	}, cluster.CollectOptions{})
+	require.NoError(t, err)
+	require.Equal(t, 150, items)
+}

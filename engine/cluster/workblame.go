@@ -1,0 +1,236 @@
+package cluster
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/survey"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// Pauses after failures, in units of [Cluster.unit].
+const (
+	defaultPatience = 3600 // of a run that sets no other
+
+	longestRetry  = 300 // before a task is tried again
+	otherWait     = 10  // longest one if another worker should try it
+	aloneFor      = 60  // time after which a failure is final if there is no other worker
+	longestAvoid  = 300 // during which an origin is avoided that other workers reach
+	longestProbe  = 10  // during which an origin is avoided that nobody is known to reach
+	servedFor     = 60  // time after a page during which an origin counts as reached
+	mostDoublings = 9
+)
+
+// A postponement is the failure of a task that is tried again.
+type postponement struct {
+	err     *engine.Error
+	trouble store.Trouble
+	worker  bool // whether the cause may be this worker
+	reached bool // whether other workers have received pages of the origin lately
+}
+
+func (p *postponement) Error() string { return p.err.Error() }
+
+// postponement returns how a task that has failed is tried again, or nil if its failure is final. A
+// failure that may be caused by this worker is final when a second worker has had one, or when there
+// has been no other worker for a minute. A failure that may pass by itself is not final before the
+// patience of the run ends.
+func (a *attempt) postponement(ctx context.Context, err error) *postponement {
+	failed, ok := errors.AsType[*engine.Error](err)
+	if !ok || a.worker.c.options.final {
+		return nil
+	}
+	mine, passes := mayBeWorker(failed), failed.Class == failure.Transient
+	if !mine && !passes {
+		return nil
+	}
+	unit, now := a.worker.c.unit(), a.worker.pace.Now()
+	t := a.work.Trouble
+	if t.Times == 0 || t.Page != a.after {
+		t = store.Trouble{Since: now.Add(-time.Since(a.began)), Page: a.after}
+	}
+	t.Times++
+	age := now.Sub(t.Since)
+	t.Wait = min(unit<<min(t.Times-1, mostDoublings), longestRetry*unit)
+	p := &postponement{err: failed, worker: mine}
+	final := !mine
+	if mine {
+		alone := cmp.Or(a.worker.c.options.alone, aloneFor*unit)
+		others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
+		p.reached = reached
+		final = t.Worker != "" && t.Worker != a.worker.Name || !others && age >= alone
+		t.Worker = cmp.Or(t.Worker, a.worker.Name)
+		switch {
+		case final:
+		case others:
+			t.Wait = min(t.Wait, otherWait*unit)
+		default:
+			t.Wait = min(t.Wait, alone-age)
+		}
+	}
+	patience := a.worker.patience(a.session.run)
+	if final && passes && age < patience {
+		final, t.Wait = false, min(t.Wait, patience-age)
+	}
+	if final {
+		return nil
+	}
+	p.trouble = t
+	return p
+}
+
+// patience returns the patience of a run, which may have been submitted again since its session was
+// opened.
+func (p *workerRun) patience(r *Run) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	patience := r.record.Patience
+	if known := p.runs[r.ID()]; known != nil {
+		patience = known.patience
+	}
+	return cmp.Or(patience, defaultPatience*p.c.unit())
+}
+
+// mayBeWorker reports whether an error may be caused by the worker: its network, its certificates,
+// its proxy, its credentials or its disk.
+func mayBeWorker(err *engine.Error) bool {
+	switch {
+	case err.Class == failure.IO, err.Op == "authenticate":
+		return true
+	case err.Status != 0:
+		return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusProxyAuthRequired}, err.Status)
+	case err.Op != "request" || err.Err == nil:
+		return false
+	}
+	dial, dials := errors.AsType[*net.OpError](err.Err)
+	timeout, ok := errors.AsType[net.Error](err.Err)
+	late := ok && timeout.Timeout() && !(dials && dial.Op == "dial") // the API has not answered
+	return !late && (err.Class == failure.API || err.Class == failure.Transient)
+}
+
+// others reports whether other workers may run the run, and whether any of them has received a page
+// of the origin lately.
+func (p *workerRun) others(ctx context.Context, run, origin string) (others, reached bool) {
+	ctx, cancel := context.WithTimeout(ctx, handBackTime)
+	defer cancel()
+	workers, err := p.c.store.Workers(ctx)
+	if err != nil {
+		return true, false // they cannot be ruled out
+	}
+	for _, one := range workers {
+		var rec record.Worker
+		if one.Name == p.Name || p.pace.Now().Sub(one.Time) > survey.SilentAfter || record.Decode(one.Value, &rec) != nil {
+			continue
+		}
+		others = others || !slices.Contains(rec.Cannot, run)
+		reached = reached || slices.Contains(rec.Served, origin)
+	}
+	return others, reached
+}
+
+// putBack hands back a task that has failed, to be tried again.
+func (a *attempt) putBack(ctx context.Context, p *postponement) {
+	wait := p.trouble.Wait.Round(time.Millisecond)
+	text := fmt.Sprintf("a partition is tried again in %s: %v", wait, p.err)
+	if p.worker {
+		text = fmt.Sprintf("a partition is tried again, by another worker if there is one: %v", p.err)
+	}
+	a.worker.complain(a.work.Run, kindOf(p.err), text)
+	if p.worker {
+		a.worker.avoid(a, p)
+	}
+	a.locked(func() {
+		if end := time.Now().Add(p.trouble.Wait); end.After(a.worker.again) {
+			a.worker.again = end
+		}
+	})
+	postpone(ctx, a.work, p.trouble)
+}
+
+// An avoidance is an origin that this worker leaves alone, because its attempts fail. After each
+// pause, it runs one task to find out whether it reaches the origin again.
+type avoidance struct {
+	times int       // number of successive failures
+	last  time.Time // time of the latest failure
+	until time.Time
+}
+
+// avoid leaves the origin of an attempt alone, unless it has sent a page to this worker since the
+// attempt began.
+func (p *workerRun) avoid(a *attempt, because *postponement) {
+	origin := a.session.origin
+	p.mu.Lock()
+	one := p.avoided[origin]
+	if p.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
+		p.mu.Unlock()
+		return
+	}
+	if one == nil {
+		one = &avoidance{}
+		p.avoided[origin] = one
+	}
+	longest := longestProbe
+	if because.reached {
+		longest = longestAvoid
+	}
+	wait := min(p.c.unit()<<min(one.times, mostDoublings), time.Duration(longest)*p.c.unit())
+	if one.times++; one.times == 1 {
+		wait = 0 // the partition may be to blame
+	}
+	one.last = time.Now()
+	one.until = one.last.Add(wait)
+	p.mu.Unlock()
+	if wait == 0 {
+		return
+	}
+	why := "its attempts fail"
+	if because.reached {
+		why = "its attempts fail, and those of other workers succeed"
+	}
+	p.complain(a.work.Run, "avoid "+kindOf(because.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
+		wait, why, because.err))
+}
+
+// avoids reports whether no task of an origin may be taken now. The lock must be held.
+func (p *workerRun) avoids(origin string, now time.Time) bool {
+	one := p.avoided[origin]
+	if one == nil || now.Before(one.until) {
+		return one != nil
+	}
+	for a := range p.running {
+		if a.session.origin == origin && a.began.After(one.last) {
+			return true
+		}
+	}
+	return false
+}
+
+// reach records that the origin of an attempt has sent a page to this worker.
+func (p *workerRun) reach(a *attempt) {
+	origin := a.session.origin
+	p.mu.Lock()
+	_, avoided := p.avoided[origin]
+	delete(p.avoided, origin)
+	p.served[origin] = time.Now()
+	p.mu.Unlock()
+	if avoided {
+		p.c.problems.forget(a.work.Run)
+		p.c.log.Info(fmt.Sprintf("run %s: this worker reaches the API again", a.work.Run), "event", "worker_recovered", "run", a.work.Run)
+	}
+}
+
+// reached returns the origins that have sent pages to this worker lately. The lock must be held.
+func (p *workerRun) reached() []string {
+	maps.DeleteFunc(p.served, func(_ string, at time.Time) bool { return time.Since(at) > servedFor*p.c.unit() })
+	return slices.Sorted(maps.Keys(p.served))
+}
