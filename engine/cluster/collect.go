@@ -128,10 +128,11 @@ type collection struct {
 	failed  int            // number of tasks found to have failed after all others had ended
 	waiting int            // number of stored pages after a missing page, when a sorted collection has ended
 
-	releaser *releaser    // nil if the collection releases nothing
-	releases string       // ID of a collection that has released pages; it is part of its checkpoints
-	received atomic.Int64 // number of received pages
-	seen     int64        // value of received at the last check
+	releaser *releaser     // nil if the collection releases nothing
+	releases string        // ID of a collection that has released pages; it is part of its checkpoints
+	received atomic.Int64  // number of received pages
+	latest   atomic.Uint64 // highest sequence of a received page
+	seen     int64         // value of received at the last check
 	checks   store.Backoff
 }
 

@@ -258,7 +258,7 @@ func TestACollectionEndsWhenItCannotFollowItsRun(t *testing.T) {
 	require.ErrorContains(t, <-ended, "read the record of the run r1: ")
 
 	go collect()
-	require.ErrorContains(t, <-ended, "watch the runs: ")
+	require.ErrorContains(t, <-ended, "the NATS server no longer has the runs")
 }
 
 // Pages for whose items there are partitions cannot be released. If they fill what the run may

@@ -21,7 +21,7 @@ func (c *collection) watched(ctx context.Context) (watched context.Context, stop
 	watched, cancel := context.WithCancelCause(ctx)
 	var all sync.WaitGroup
 	all.Go(func() { cancel(c.watch(watched, cancel, &all)) })
-	all.Go(func() { c.tellWhyIdle(watched) })
+	all.Go(func() { c.tellWhyIdle(watched, cancel) })
 	return watched, func() {
 		cancel(nil)
 		all.Wait()
@@ -128,19 +128,25 @@ func (c *collection) isFinal(sequence uint64) bool {
 const idleAfter = 10 * time.Second
 
 // tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
-// pages arrive again.
-func (c *collection) tellWhyIdle(ctx context.Context) {
+// pages arrive again. If the server has lost pages that were collected, it stops the collection.
+func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
 	seen, said := c.received.Load(), ""
-	for tick := time.NewTicker(cmp.Or(c.run.cluster.options.idle, idleAfter)); ; {
+	tick := time.NewTicker(cmp.Or(c.run.cluster.options.idle, idleAfter))
+	defer tick.Stop()
+	for {
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return
 		case <-tick.C:
 		}
 		if now := c.received.Load(); now != seen {
 			seen, said = now, ""
 			continue
+		}
+		latest := c.latest.Load() // before the server is asked, since pages may arrive meanwhile
+		if info, err := c.run.cluster.store.Info(ctx, c.run.ID()); err == nil && (!info.Created.Equal(c.created) || info.Sequence < latest) {
+			stop(store.ErrReplaced)
+			return
 		}
 		why := c.run.idle(ctx, c.releaser != nil)
 		if why != "" && why != said && ctx.Err() == nil {

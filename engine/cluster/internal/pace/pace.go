@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"sync"
@@ -38,8 +37,8 @@ type Pace struct {
 	reserved  func(slot time.Time) // for tests: receives the times given to requests
 }
 
-// Open returns a Pace that uses a bucket. It returns the error of the first access, such as a
-// server error or a missing permission. If log is nil, nothing is logged.
+// Open returns a Pace that uses a bucket. It waits for a server that does not answer, and returns an
+// error that does not pass, such as a missing permission. If log is nil, nothing is logged.
 func Open(ctx context.Context, bucket *store.Bucket, log *slog.Logger) (*Pace, error) {
 	return open(ctx, bucket, log, time.Now)
 }
@@ -50,14 +49,14 @@ func open(ctx context.Context, bucket *store.Bucket, log *slog.Logger, now func(
 		schedules: map[string]*Schedule{}, holds: map[string]*hold{},
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	err := bucket.Try(ctx, p.measure)
+	err := bucket.Retry(ctx, "open the shared pace", p.measure)
 	if err == nil {
 		err = p.start(ctx)
 	}
 	if err != nil {
 		p.cancel()
 		p.all.Wait()
-		return nil, fmt.Errorf("cannot open the shared pace: %w", err)
+		return nil, err
 	}
 	return p, nil
 }

@@ -2,6 +2,7 @@ package pace
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -212,6 +213,11 @@ func (s *Schedule) key() string { return "rate." + s.origin }
 // the server's clock was set back, Next is set back as well.
 func (s *Schedule) current(e entry[state], r rate, now time.Time) time.Time {
 	next := e.value.Next.Add(-setBack(e.created, now))
+	if ahead := next.Sub(now); ahead > r.believable() {
+		s.pace.log.Warn(fmt.Sprintf("the shared pace was %s ahead, since the clock of the NATS server was set; it begins anew",
+			ahead.Round(time.Second)), "event", "pace_reset")
+		next = now.Add(r.rest())
+	}
 	if e.revision == 0 {
 		next = now.Add(r.rest())
 	}
@@ -247,6 +253,10 @@ type rate struct {
 
 // rest is how far Next may be ahead of a request that is made at once.
 func (r rate) rest() time.Duration { return time.Duration(r.burst-1) * r.interval }
+
+// believable is how far Next may be ahead: by a hundred processes that wait. A time beyond it comes
+// from a clock that was set.
+func (r rate) believable() time.Duration { return max(time.Minute, 100*r.interval) + r.rest() }
 
 // take reserves the next free time of a state, at or after now.
 //

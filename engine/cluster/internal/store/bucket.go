@@ -14,6 +14,7 @@ import (
 type Bucket struct {
 	s      *Store
 	config jetstream.KeyValueConfig
+	reads  bool // whether a missing bucket is an error, instead of being created
 
 	mu sync.Mutex
 	kv jetstream.KeyValue // nil until the bucket is opened
@@ -62,6 +63,12 @@ func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstre
 	})
 }
 
+// Retry calls f until it succeeds, fails permanently, or the patience or the context ends. The error
+// begins with what, which names the operation.
+func (b *Bucket) Retry(ctx context.Context, what string, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
+	return b.retry(ctx, what, f)
+}
+
 // retry calls f until it succeeds: see [Store.retry].
 func (b *Bucket) retry(ctx context.Context, what string, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	return b.s.repeat(ctx, what, func() (bool, error) {
@@ -80,7 +87,7 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 		return kv, nil
 	}
 	kv, err := b.s.js.KeyValue(ctx, b.config.Bucket)
-	if errors.Is(err, jetstream.ErrBucketNotFound) {
+	if errors.Is(err, jetstream.ErrBucketNotFound) && !b.reads {
 		kv, err = b.s.js.CreateKeyValue(ctx, b.config)
 	}
 	if err != nil {

@@ -55,6 +55,9 @@ type feed struct {
 	finite bool                     // whether to end with errCaughtUp after the messages that existed when the consumer was created
 	opened func()                   // called for each consumer; may be nil
 
+	created time.Time // creation time of the stream; zero before the first consumer
+	stored  time.Time // time of the last delivered message
+
 	consumer jetstream.Consumer
 	next     uint64 // number of the consumer's next message, from 1
 	last     uint64 // number of the last message that existed when the consumer was created
@@ -138,7 +141,7 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	if err != nil {
 		return stopError{err}
 	}
-	d.after = meta.Sequence.Stream
+	d.after, d.stored = meta.Sequence.Stream, meta.Timestamp
 	if d.finite && (d.next > d.last || meta.NumPending == 0) {
 		return stopError{errCaughtUp}
 	}
@@ -154,7 +157,10 @@ func (d *feed) open(ctx context.Context) error {
 	}
 	var consumer jetstream.Consumer
 	err := d.s.try(ctx, tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
-		if consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config); err != nil {
+		if err = d.check(ctx); err == nil {
+			consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config)
+		}
+		if err != nil {
 			return d.s.deletedOr(ctx, d.run, err)
 		}
 		return nil
@@ -170,6 +176,36 @@ func (d *feed) open(ctx context.Context) error {
 		return stopError{errCaughtUp}
 	}
 	return nil
+}
+
+// check returns an error if the stream is not the one whose messages were delivered: it was created
+// anew, it has fewer messages, or the last one that was delivered is another.
+func (d *feed) check(ctx context.Context) error {
+	stream, err := d.s.js.Stream(ctx, runStream+d.run)
+	if err != nil {
+		return err
+	}
+	info := stream.CachedInfo()
+	if d.created.IsZero() {
+		d.created = info.Created
+	}
+	if d.after == 0 {
+		return nil
+	}
+	if !d.created.Equal(info.Created) || info.State.LastSeq < d.after {
+		return ErrReplaced
+	}
+	if d.stored.IsZero() {
+		return nil
+	}
+	last, err := stream.GetMsg(ctx, d.after)
+	switch {
+	case errors.Is(err, jetstream.ErrMsgNotFound): // it has been released
+		return nil
+	case err == nil && !last.Time.Equal(d.stored):
+		return ErrReplaced
+	}
+	return err
 }
 
 // drop deletes the consumer. If that fails, the server deletes the idle consumer later.

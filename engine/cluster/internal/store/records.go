@@ -122,8 +122,8 @@ func (s *Store) DeleteWorker(ctx context.Context, name string) error {
 
 // Workers returns the records that workers have stored in the last minute.
 func (s *Store) Workers(ctx context.Context) ([]Record, error) {
-	records, err := s.workers.list(ctx, "list the workers")
-	if errors.Is(err, ErrEmpty) { // the server was restarted, and no worker has said anything yet
+	records, err := s.reports.list(ctx, "list the workers")
+	if errors.Is(err, jetstream.ErrBucketNotFound) { // the server was restarted, and no worker has said anything yet
 		return nil, nil
 	}
 	for i := range records {

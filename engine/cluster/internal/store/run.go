@@ -18,6 +18,9 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 	if err := CheckRun(run); err != nil {
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
 	}
+	if err := s.openBuckets(ctx, s.pace, s.workers); err != nil {
+		return err
+	}
 	config := jetstream.StreamConfig{
 		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, submission) + ">"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,

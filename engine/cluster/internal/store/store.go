@@ -66,6 +66,7 @@ type Store struct {
 	pullers sync.Map  // maps names of queues to *puller
 
 	configs, runs, pace, workers *Bucket
+	reports                      *Bucket // workers, for those who read it
 }
 
 // Open returns the store of the account that the connection belongs to. It creates the queue and
@@ -89,6 +90,8 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error
 	s.configs = s.bucket(jetstream.KeyValueConfig{Bucket: configBucket, Description: "configurations", LimitMarkerTTL: markerTTL})
 	s.runs = s.bucket(jetstream.KeyValueConfig{Bucket: runBucket, Description: "runs", LimitMarkerTTL: markerTTL})
 	s.pace = s.bucket(jetstream.KeyValueConfig{Bucket: paceBucket, Description: "pace of requests", Storage: jetstream.MemoryStorage})
+	s.reports = s.bucket(jetstream.KeyValueConfig{Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage})
+	s.reports.reads = true
 	s.workers = s.bucket(jetstream.KeyValueConfig{
 		Bucket: workerBucket, Description: "workers", Storage: jetstream.MemoryStorage, TTL: workerTTL,
 	})
@@ -126,18 +129,20 @@ func (s *Store) Replicas() int {
 	return 1
 }
 
-// prepare opens the queue and the buckets, and creates missing ones.
+// prepare opens the queue and the buckets on disk, and creates missing ones. The buckets in memory
+// are created by [Store.CreateRun] and, after a restart of the server, by the next worker.
 func (s *Store) prepare(ctx context.Context) error {
 	if err := s.prepareQueue(ctx); err != nil {
 		return err
 	}
-	for _, b := range []*Bucket{s.configs, s.runs, s.pace, s.workers} {
+	return s.openBuckets(ctx, s.configs, s.runs)
+}
+
+// openBuckets opens buckets, and creates missing ones.
+func (s *Store) openBuckets(ctx context.Context, buckets ...*Bucket) error {
+	for _, b := range buckets {
 		open := func(context.Context, jetstream.KeyValue) error { return nil }
-		err := b.retry(ctx, "open the bucket "+b.config.Bucket, open)
-		if b.config.Storage == jetstream.MemoryStorage && errors.Is(err, ErrEmpty) {
-			continue // the server was restarted, and the next worker creates it
-		}
-		if err != nil {
+		if err := b.retry(ctx, "open the bucket "+b.config.Bucket, open); err != nil {
 			return err
 		}
 	}
