@@ -185,7 +185,8 @@ func (c *compilation) mayEnd(j *Job) bool {
 		}
 	}
 	// An address that is nil ends the list.
-	return j.isOnePage() || slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) })
+	varies := func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) }
+	return j.isOnePage() || slices.ContainsFunc(j.NextParts, varies)
 }
 
 // isOnePage reports whether the address of the next page is always nil: {"url": "nil"}.

@@ -132,8 +132,8 @@ func (l *lowerer) oneWay(job Job) {
 		return
 	}
 	at := l.origin(Author{}, diag.Join(job.path, "scroller"))
-	l.diags.Errorf(diag.Value(job.pagination.path), "job %s has a pagination and names a scroller, %q (%s)", cmp.Or(job.ID, job.label()), job.scroller, at).
-		WithHint("remove one of them")
+	const message = "job %s has a pagination and names a scroller, %q (%s)"
+	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, at).WithHint("remove one of them")
 }
 
 // paged adds the rules of a pagination. Those next to method multiple apply to

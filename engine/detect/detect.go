@@ -159,7 +159,8 @@ func (d *detection) fetch(ctx context.Context) error {
 		d.saw("The API answers with status 206 for a part of the list. A run reads such a response as a page because of api.http.ignoreErrors.")
 	}
 	for _, name := range d.call.guessed {
-		d.doubt("A part of the path looks like a key, so it is the input %s, which is a secret. If it is not a key, write it into the address.", name)
+		d.doubt("A part of the path looks like a key, so it is the input %s, which is a secret. "+
+			"If it is not a key, write it into the address.", name)
 	}
 	return nil
 }

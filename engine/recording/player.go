@@ -74,7 +74,8 @@ func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 // Play returns an engine whose runs the player answers: they use its time, make no requests for tokens,
 // and request every page in its turn.
 func (p *Player) Play(e *engine.Engine) *engine.Engine {
-	return e.With(engine.WithTransport(p), engine.WithClock(p), engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0))
+	return e.With(engine.WithTransport(p), engine.WithClock(p),
+		engine.WithoutTokenRequests(), engine.WithTokenStore(nil), engine.WithPrefetch(0))
 }
 
 // skipRepeated leaves out the exchanges on which a run failed, if the run that

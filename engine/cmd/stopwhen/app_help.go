@@ -42,7 +42,9 @@ type group struct {
 
 var groups = []group{
 	{"begin", "Begin:", []func(*app) *cobra.Command{newDemo, newDetect, newInit, newPeek}},
-	{"write", "Write a configuration:", []func(*app) *cobra.Command{newCheck, newEval, newExplain, newFixtures, newSchema, newStress, newTest}},
+	{"write", "Write a configuration:", []func(*app) *cobra.Command{
+		newCheck, newEval, newExplain, newFixtures, newSchema, newStress, newTest,
+	}},
 	{"run", "Run it:", []func(*app) *cobra.Command{newRecord, newReplay, newRun, newTrace}},
 	{"machines", "Run it on many machines:", []func(*app) *cobra.Command{
 		newCancel, newCollect, newDelete, newHub, newRetry, newStatus, newSubmit, newWorker,

@@ -157,7 +157,8 @@ func (c *evalCommand) pages(config []string) (*loaded, error) {
 		if c.at.Page > 1 {
 			return nil, &usageError{fmt.Sprintf("--page: %s has one page", c.from)}
 		}
-		l.Engine = l.With(engine.WithTransport(pageTransport(recording.Exchange{Status: http.StatusOK, ResponseBody: text})), engine.WithoutTokenRequests())
+		page := pageTransport(recording.Exchange{Status: http.StatusOK, ResponseBody: text})
+		l.Engine = l.With(engine.WithTransport(page), engine.WithoutTokenRequests())
 	case len(config) > 0:
 		l.Engine = tape.NewPlayer(l.Redactor()).Play(l.Engine)
 	case c.at.Page > len(tape.Exchanges):

@@ -141,14 +141,14 @@ func (r *recipe) nextSteps(path string) string {
 	for _, name := range r.env {
 		fmt.Fprintf(b, "  export %s=…\n", name)
 	}
-	options := " --env " + strings.Join(r.env, ",")
+	options := []string{"--env", strings.Join(r.env, ",")}
 	for _, m := range r.inputs {
 		if input, ok := settable(m); ok && strings.Contains(r.Base, "{"+m.Name+"}") {
-			options += " --set " + input
+			options = append(options, "--set", input)
 		}
 	}
 	fmt.Fprintf(b, "  stopwhen explain %s    # what it requests, and when it stops\n", path)
-	fmt.Fprintf(b, "  stopwhen run %s%s --max-pages 3\n", path, options)
+	fmt.Fprintf(b, "  stopwhen run %s %s --max-pages 3\n", path, strings.Join(options, " "))
 	b.WriteString("\n")
 	if r.kept {
 		b.WriteString("Every run takes what is new if it has --state or --kept. ")

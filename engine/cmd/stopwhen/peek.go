@@ -138,7 +138,8 @@ func itemList(items engine.Items) []byte {
 func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page *engine.Page, last *recording.Exchange, err error) {
 	var archive bytes.Buffer
 	options := recording.Options{Redactor: l.Redactor()}
-	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(func(engine.JobResult) bool { return true }), engine.WithPrefetch(0))
+	accept := func(engine.JobResult) bool { return true }
+	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(accept), engine.WithPrefetch(0))
 	if c.from != "" {
 		tape, err := c.readRecording(c.from)
 		if err != nil {
