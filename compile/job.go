@@ -152,8 +152,8 @@ func (c *compilation) job() *Job {
 	return job
 }
 
-// sort adds an expression to the list of the job that its role belongs to. The error says that it
-// reads a value that is not known yet when it is evaluated.
+// assign adds an expression to the job's list for its role. It returns an error if the expression
+// reads a value before that value is known.
 func (c *compilation) assign(job *Job, e *language.Expression) error {
 	if e.Rule.Bound {
 		job.Binds = append(job.Binds, e)

@@ -146,8 +146,8 @@ func (j *Job) Expects(e *language.Expression) bool {
 		!e.NamesNil()
 }
 
-// Bounds reports whether an input only bounds how far a run reads: nothing reads it but the ends of
-// windows that begin where those of the run before ended, so that the next run can go further.
+// Bounds reports whether only the ends of windows read an input, and these windows begin where those of
+// the run before ended. Another value of such an input only extends the list.
 func (j *Job) Bounds(input string) bool {
 	of := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	bounds := false

@@ -96,9 +96,9 @@ func (j *Job) resolvesAgainstResponse() bool {
 }
 
 // Keep returns the values for the next run, after the last page of a list. soFar has the result of
-// [Job.KeepSoFar] for the pages before it; own is false if the last page is an
-// error response, so that the context has the items of the page before it. A value that is nil does not replace one of the previous
-// run, and is left out without one; lacking has the expressions of these values.
+// [Job.KeepSoFar] for the pages before it. own reports whether the items of the context are those of the
+// last page: after an error response they are those of the page before it. A nil value leaves the value
+// of the previous run in place; lacking has the expressions of such values.
 func (j *Job) Keep(m *language.Machine, page *rules.Context, soFar map[string]any, own bool) (
 	values map[string]any, lacking []*language.Expression, err error,
 ) {

@@ -234,7 +234,7 @@ func requireBody(t *testing.T, shown, sent string) {
 func filled(v, from any) any {
 	switch v := v.(type) {
 	case string:
-		if strings.HasPrefix(v, "{") && strings.HasSuffix(v, "}") && from != nil {
+		if strings.HasPrefix(v, "{") && strings.HasSuffix(v, "}") {
 			return from
 		}
 	case []any:

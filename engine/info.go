@@ -57,7 +57,7 @@ type JobInfo struct {
 	Parent      string   // ID of the parent; empty for a root
 	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
 	DataTypes   []string // types of the items: `dataType`, the endpoint, or those of the paths of `dataField`
-	DefaultType string   // the one of DataTypes that the job has because the configuration has no `dataType`; "" if there is none
+	DefaultType string   // the type in DataTypes that was derived from the id or the endpoint; "" if the configuration sets `dataType`
 	Key         []string // paths of what identifies an item that is written: `key`; nil if nothing does
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children

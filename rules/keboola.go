@@ -190,7 +190,8 @@ func attributeOf(input string) string {
 // params computes the functions in the parameters of a job.
 func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.times(sourceOfNow)) }
 
-// evaluated computes the functions in an object, which may refer to the attributes, and more.
+// evaluated replaces the function objects in an object by their values. The functions may refer to the
+// attributes and to the values in more.
 func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {
 	if k == nil {
 		return s

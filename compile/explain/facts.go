@@ -95,7 +95,7 @@ var explainedNames = []string{"page", "samePage", "emptyWindow", "polled"}
 // usedNames are the functions and names that expressions use.
 type usedNames struct{ calls, reads map[string]bool }
 
-// add adds those of the expressions of rules.
+// add adds the names that the expressions of rules use.
 func (u *usedNames) add(list []RuleExplanation) {
 	if u.calls == nil {
 		u.calls, u.reads = map[string]bool{}, map[string]bool{}
@@ -110,7 +110,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 	}
 }
 
-// join adds others.
+// join adds the names of other.
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
 	maps.Copy(u.calls, other.calls)

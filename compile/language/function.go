@@ -29,7 +29,8 @@ type function struct {
 
 	grows   int                                     // bytes that the result may take for each byte of the arguments
 	body    bodyAccess                              // how it reads the page's body, if it does
-	lenient bool                                    // items may lack the path that it reads
+	ofItems bool                                    // its first arguments are a list of items and the path that it reads of each
+	lenient bool                                    // items may lack that path
 	flag    bool                                    // it converts any value to a boolean
 	digest  bool                                    // its value is a digest, whose bytes it may take
 	bytes   bool                                    // it takes the bytes of a digest

@@ -250,3 +250,13 @@ func TestTheSignatureOfAFunctionIsDerivedFromItsTypes(t *testing.T) {
 	list := l.Functions()
 	require.Equal(t, "f(any, list, object, time, duration, number, string...) boolean", list[len(list)-1].Signature)
 }
+
+func TestATextForAFunctionOfAProgramIsNoPathInTheItems(t *testing.T) {
+	l := withF(t, func([]any, string) any { return nil })
+	e, faults := oneIn(t, l, rules.Stop, `f(items, "label") == 1`)
+	require.Empty(t, faults)
+	require.Empty(t, e.ItemKeys())
+	e, faults = oneIn(t, l, rules.Stop, `greatest(items, "id") == 1`)
+	require.Empty(t, faults)
+	require.Equal(t, [][]string{{"id"}}, e.ItemKeys())
+}

@@ -170,8 +170,7 @@ func (r *reader) walk(node *ast.Node) {
 	}
 }
 
-// call walks a call of a function. A list of items and the text of a path are an access to the
-// elements.
+// call walks a call of a function. Some functions read a path, which is a text, of each item.
 func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
 	f := r.language.function(name)
@@ -182,10 +181,10 @@ func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 	if _, named := n.Callee.(*ast.IdentifierNode); !named {
 		r.walk(&n.Callee)
 	}
-	if len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
+	if f != nil && f.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
 			r.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name,
-				lenient: f != nil && f.lenient})
+				lenient: f.lenient})
 		}
 	}
 	for i := range n.Arguments {

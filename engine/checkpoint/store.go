@@ -316,7 +316,7 @@ func (s *Store) settle() error {
 func (s *Store) save() error {
 	text, err := s.state.encode()
 	if len(text) > maxStateBytes {
-		err = fmt.Errorf("%w; let fewer or smaller variables be part of the state", errTooLarge)
+		err = fmt.Errorf("%w; declare fewer variables, or keep smaller values in them", errTooLarge)
 	}
 	if err == nil {
 		err = replaceFile(s.files, s.path, text)

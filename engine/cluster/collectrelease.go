@@ -59,8 +59,8 @@ func (c *collection) checkStart(ctx context.Context) error {
 	switch {
 	case c.options.Release && c.options.Sorted:
 		return &engine.Error{Class: failure.Config, Op: "collect",
-			Message: "pages of a collection in the order of one machine cannot be released",
-			Hint:    "release those of one in the order in which they are stored"}
+			Message: "a sorted collection cannot release pages",
+			Hint:    "collect without CollectOptions.Sorted to release them"}
 	case c.options.Release && c.whole && len(c.trees) > 1:
 		return &engine.Error{Class: failure.Config, Op: "collect",
 			Message: "pages cannot be released: with limits.partitions, one task runs several jobs, whose positions differ",

@@ -171,7 +171,7 @@ func requireListed(t *testing.T, run *cluster.Run, s *status.Run) {
 	t.Helper()
 	sum, states := status.Counts{}, map[status.State]int{}
 	waiting, err := run.Partitions(t.Context(), func(p status.Partition) error {
-		sum.Plus(status.Counts{Pages: p.Pages, Items: p.Items, Bytes: p.Bytes, Findings: p.Findings})
+		sum.Add(status.Counts{Pages: p.Pages, Items: p.Items, Bytes: p.Bytes, Findings: p.Findings})
 		states[p.State]++
 		if p.State == status.FailedState {
 			require.Equal(t, s.Failed[0], p)

@@ -302,9 +302,8 @@ func (p *Publisher) end(result *engine.Result) error {
 	return nil
 }
 
-// discard lets the next run with the state request the lists again that this run refuses for their
-// findings or that continue from kept values, and those of all jobs whose rows are in a file with
-// theirs. Any other list that a limit ended would end there again, and a collection would collect the
+// discard removes refused lists from the state, so that the next run requests them again: lists with
+// findings, lists that continue from kept values, and all lists that share a file with one. Any other list that a limit ended would end there again, and a collection would collect the
 // same pages.
 func (p *Publisher) discard(result *engine.Result) error {
 	refused := map[string]bool{} // roots

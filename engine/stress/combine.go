@@ -77,7 +77,7 @@ func (r *Report) noFix(name string) error {
 		}
 	}
 	if names == nil {
-		return fmt.Errorf("no row has a fix that changes the configuration, %q neither", name)
+		return fmt.Errorf("no row has a fix that changes the configuration, and %q has none either", name)
 	}
 	hint := diag.DidYouMean(name, names)
 	if hint != "" {

@@ -141,7 +141,7 @@ var memory = locator{
 
 // orderLocator knows requests that the API has answered: another request is for the next page.
 var orderLocator = locator{
-	byOrder, "Every request that is a new one is for the next page: the model does not know what it asks for.",
+	byOrder, "A request that was not made before gets the next page: the model cannot tell which page it asks for.",
 	func(a *api, q request) int {
 		next := 0
 		for _, e := range a.exchanges {

@@ -187,7 +187,7 @@ func TestModelsFollowFromTheRules(t *testing.T) {
 			"a request in whose parts nothing is found", // other requests are for other pages, but the job pages
 			`{"method": "expression", "nextRequest": {"headers": {"At": "md5(text(total.items))"}, "applyToFirst": true},
 				"stopRules": ["count < 25"]}`, `"dataField": "data"`,
-			"Every request that is a new one is for the next page: the model does not know what it asks for.", "limit", stress.Complete,
+			"A request that was not made before gets the next page: the model cannot tell which page it asks for.", "limit", stress.Complete,
 		},
 		{
 			"a number in a header",

@@ -60,7 +60,7 @@ var treeBehaviours = []Behaviour{
 	{Group: partitions, Name: windowOverflows, trees: (*tree).windowed, Says: "A window has more items than the API returns for one.",
 		build: overflow},
 	{Group: partitions, Name: windowEndIncluded, trees: (*tree).windowed,
-		Says:  "A window has the items at its end, too: those at the end that the next request has as its beginning come twice.",
+		Says:  "A window includes its end, so an item exactly at the border of two windows comes twice.",
 		build: meeting(bounds)},
 	{Group: partitions, Name: windowDates, trees: (*tree).timed,
 		Says:  "The API reads only the dates of the bounds, and returns both days: the items of a day that two requests name come twice.",

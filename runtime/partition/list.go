@@ -85,7 +85,7 @@ func resultAt(job string, at position) runtime.Result {
 	return s.Result
 }
 
-// failed returns the result of a partition that failed because of a child.
+// failed returns r as the result of a partition that failed with err.
 func (t *treeRun) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)

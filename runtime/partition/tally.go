@@ -266,7 +266,7 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 	for id, paths := range missing {
 		job := t.jobs[id]
 		if job == nil || job.Parent == nil {
-			return fmt.Errorf("it has items for job %q, which is for those of no other job", id)
+			return fmt.Errorf("it has missing paths of parent items for job %q, which has no parent", id)
 		}
 		for _, path := range paths {
 			if !slices.ContainsFunc(job.ItemNeeds, func(needed []string) bool { return slices.Equal(needed, path) }) {

@@ -92,8 +92,8 @@ type Counts struct {
 	Findings   int   `json:"findings" doc:"of the audit"`
 }
 
-// Plus returns the sum of two counts.
-func (c *Counts) Plus(o Counts) {
+// Add adds o to c.
+func (c *Counts) Add(o Counts) {
 	c.Partitions, c.Done, c.Failed = c.Partitions+o.Partitions, c.Done+o.Done, c.Failed+o.Failed
 	c.Running, c.Waiting = c.Running+o.Running, c.Waiting+o.Waiting
 	c.Skipped, c.Suspect, c.Findings = c.Skipped+o.Skipped, c.Suspect+o.Suspect, c.Findings+o.Findings
@@ -122,7 +122,7 @@ type End struct {
 // Stored is the space that a run takes on the server.
 type Stored struct {
 	Bytes int64 `json:"bytes" doc:"on the disk of a server"`
-	Limit int64 `json:"limit,omitempty" doc:"of the run, in bytes; left out: none of its own"`
+	Limit int64 `json:"limit,omitempty" doc:"limit of the run in bytes; absent if the run has no limit of its own"`
 }
 
 // Rates are the amounts stored per second.
@@ -163,8 +163,8 @@ type Partition struct {
 	Items     int        `json:"items"`
 	Bytes     int64      `json:"bytes" doc:"of its pages, as minified JSON"`
 	Findings  int        `json:"findings"`
-	Last      *time.Time `json:"last,omitempty" doc:"when its last page, or its end, was stored; left out: none is"`
-	Worker    string     `json:"worker,omitempty" doc:"that has it"`
+	Last      *time.Time `json:"last,omitempty" doc:"time at which the last page or the end was stored; absent if nothing is stored"`
+	Worker    string     `json:"worker,omitempty" doc:"name of the worker that runs the partition"`
 	Error     *Error     `json:"error,omitempty" doc:"of a partition that failed, also if it is queued again"`
 	Queued    bool       `json:"queued,omitempty" doc:"of a partition that waits: it failed, and is queued again"`
 }

@@ -231,7 +231,7 @@ func shown(job string) string {
 
 func total(jobs []status.Job) (sum status.Counts) {
 	for _, j := range jobs {
-		sum.Plus(j.Counts)
+		sum.Add(j.Counts)
 	}
 	return sum
 }

@@ -23,7 +23,7 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 		add("full", room, "the run has %s of the %s that it may have on the server, and the pages of workers wait for room",
 			value.Size(int(out.Stored.Bytes)), value.Size(int(limit)))
 	case waits:
-		add("full", "make room there, or delete runs: Run.Delete", "the server has no room for pages, and those of workers wait")
+		add("full", "make room there, or delete runs: Run.Delete", "the server has no room, so workers wait to store their pages")
 	case info.IsFull():
 		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
 			100*out.Stored.Bytes/limit)
