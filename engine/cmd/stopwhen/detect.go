@@ -94,6 +94,9 @@ func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := d.checkStdout("the configuration", false); err != nil && toStdout(d.out) {
 		return err
 	}
+	if !d.quiet { // at once, since it helps where a request fails
+		d.proposeRecipes(cmp.Or(args...))
+	}
 	ctx, stop := d.catchSignals()
 	defer stop()
 	result, err := d.detected(ctx, cmd, args)
@@ -115,6 +118,13 @@ func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
 		d.describe(ctx, result)
 	}
 	return err
+}
+
+// proposeRecipes names the complete configurations of the cookbook for the API at an address.
+func (d *detectCommand) proposeRecipes(address string) {
+	for _, r := range fixtures.RecipesFor(address) {
+		_, _ = fmt.Fprintf(d.stderr, "The cookbook has a complete configuration for %s: stopwhen init --for %s\n", r.API, r.Name)
+	}
 }
 
 // detected makes the requests, or reads the recording.
