@@ -63,7 +63,7 @@ func (d *decoder) incremental(s settings, j *Job) {
 	}
 	name := keys[len(keys)-1]
 	kept := FormatPath("kept", []string{name})
-	newest := fmt.Sprintf("newest(items, %s, %s", strconv.Quote(path.text()), kept)
+	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())
 	}

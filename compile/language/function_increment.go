@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// cursorLayouts are the forms of times that newest and earlier recognise, besides those of date.
+// cursorLayouts are the forms of times that latestOf and earlier recognize, besides those of date.
 var cursorLayouts = append([]string{
 	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00",
 	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "20060102T150405Z",
@@ -93,10 +93,10 @@ func Newer(a, b any) bool {
 	return x.after(y)
 }
 
-// newest returns the greatest of the values at a path of items and an earlier one, as it is written.
+// latestOf returns the greatest of the values at a path of items and an earlier one, as it is written.
 // Values that cannot be compared are left out. A time that only the given layout reads is returned
 // in the form of RFC 3339.
-func newest(args ...any) (any, error) {
+func latestOf(args ...any) (any, error) {
 	items, _ := args[0].([]any)
 	keys, layout := rules.SplitPath(args[1].(string)), textArgument(args, 3)
 	var best any

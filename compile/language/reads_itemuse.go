@@ -67,7 +67,7 @@ func (u *itemUse) counts(name string, arguments []ast.Node) bool {
 		return len(arguments) > 1 // otherwise the elements are added
 	case "reduce":
 		return len(arguments) > 2 // otherwise the first element is the initial value
-	case "greatest", "least", "newest":
+	case "greatest", "least", "latestOf":
 		path, constant := constantPath(&ast.CallNode{Arguments: arguments[1:2]})
 		if constant = constant && usable(path); constant {
 			u.need(path)
