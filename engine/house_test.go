@@ -75,7 +75,7 @@ var mayImport = map[string][]string{
 	"engine/checkpoint": {module + "runtime"},
 	"engine/output": {
 		module + "rules", module + "engine", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
-		module + "runtime/spool", "github.com/klauspost/compress",
+		module + "runtime/spool", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
 	},
 	"engine/shape":        {module + "rules/value"},
 	"engine/recording":    {module + "engine", module + "runtime", module + "rules/value"},
@@ -95,7 +95,7 @@ var mayImport = map[string][]string{
 	"fixtures/programs":         {},
 	"fixtures/programs/bench":   {"github.com/klauspost/compress"},
 	"fixtures/programs/chaos":   {module + "engine", module + "runtime", "github.com/nats-io/nats.go"},
-	"fixtures/programs/combine": {"github.com/klauspost/compress"},
+	"fixtures/programs/combine": {"github.com/klauspost/compress", "github.com/apache/arrow-go/v18"},
 	"fixtures/programs/scale":   {module + "engine", "github.com/nats-io/nats.go"},
 
 	"engine/cluster/internal/record": {

@@ -111,11 +111,15 @@ func (o *Output) earlier() (f file, size int64, err error) {
 }
 
 // Before returns the content of the file with the name of the output, to which rows may be added.
-// It is nil if the file does not exist or is empty.
+// It is nil if the file does not exist or is empty. If the output is not compressed, the content is
+// also an [io.ReaderAt] with a method Size.
 func (o *Output) Before() (io.ReadCloser, error) {
 	f, size, err := o.earlier()
 	if f == nil {
 		return nil, err
+	}
+	if err == nil && size > 0 && o.compression == (uncompressed{}) {
+		return &section{io.NewSectionReader(f, 0, size), f}, nil
 	}
 	var r io.ReadCloser
 	if err == nil && size > 0 {
@@ -140,6 +144,14 @@ func (o *Output) Reread() (io.ReadCloser, error) {
 	}
 	return &content{r, f}, nil
 }
+
+// section reads an uncompressed file.
+type section struct {
+	*io.SectionReader
+	file file
+}
+
+func (s *section) Close() error { return s.file.Close() }
 
 // content reads the content of an open file.
 type content struct {

@@ -69,3 +69,28 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 	require.NoError(b, err)
 	b.ReportMetric(float64(info.Size())/float64(written), "size/NDJSON")
 }
+
+// BenchmarkParquet writes files of 18 MB of items, from their arrival to the published file.
+func BenchmarkParquet(b *testing.B) {
+	path := filepath.Join(b.TempDir(), "orders.parquet")
+	pages := make([][]byte, 1024)
+	size := 0
+	for i := range pages {
+		pages[i] = pageOfOrders(i)
+		size += len(pages[i])
+	}
+	b.SetBytes(int64(size))
+	for b.Loop() {
+		store := checkpoint.Stateless()
+		file, err := Options{Format: Format{Kind: Parquet}}.openFile(store, path, "orders")
+		require.NoError(b, err)
+		for _, page := range pages {
+			_, err := file.Write(page)
+			require.NoError(b, err)
+		}
+		part, err := file.part(nil)
+		require.NoError(b, err)
+		require.NoError(b, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
+		require.NoError(b, store.Close())
+	}
+}

@@ -6,46 +6,22 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// maxColumns limits the columns of a CSV file and the properties of a Singer schema. Names that
-// are data, such as IDs, would each need a column.
-const maxColumns = 10_000
-
-// valueColumn is the column of items without members: texts, numbers, lists and {}.
-const valueColumn = "value"
-
 // csvWriter writes items as CSV (RFC 4180, with lines that end in LF). The columns are in order of
 // appearance. A row has the columns that were known when it was written, and the header has the
 // columns of the first block of rows: rewrite adds the others.
 type csvWriter struct {
 	lineWriter
-	to     rowWriter
-	nested string
-	note   string // note that holds the columns
-
-	initial []string // columns of the file that rows are added to
-	columns []string
-	index   map[string]int // index of each column
-	head    int            // number of columns in the header; 0 if it is not written
-
-	row   []cell // cells of the current item, by column
-	items int    // number of the current item
-	path  []byte // path of the visited member
-	out   []byte
-}
-
-// cell is a cell of a row.
-type cell struct {
-	value  []byte
-	item   int   // number of the item that the cell belongs to
-	parent *byte // identifies the object that contains the value
+	table
+	to   rowWriter
+	note string // note that holds the columns
+	head int    // number of columns in the header; 0 if it is not written
+	out  []byte
 }
 
 // csvNote is the information that a writer needs to continue.
@@ -56,18 +32,9 @@ type csvNote struct {
 }
 
 func newCSV(to rowWriter, nested string, columns []string) *csvWriter {
-	w := &csvWriter{to: to, nested: nested, initial: columns}
+	w := &csvWriter{to: to, table: newTable(CSV, nested, columns)}
 	w.lines = w.write
-	w.setColumns(columns)
 	return w
-}
-
-func (w *csvWriter) setColumns(columns []string) {
-	w.columns, w.index = slices.Clone(columns), map[string]int{}
-	for i, name := range columns {
-		w.index[name] = i
-	}
-	w.row = make([]cell, len(columns))
 }
 
 // resume continues after existing output, either from an earlier run or before a rollback.
@@ -82,12 +49,8 @@ func (w *csvWriter) resume() error {
 			return fmt.Errorf("columns of the state: %w", err)
 		}
 	}
-	if found.Nested != w.nested {
-		return &engine.Error{
-			Class: failure.State, Op: "csv",
-			Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", found.Nested, w.nested),
-			Hint:    "use the same output.Options.Nested, or start over with checkpoint.Restart",
-		}
+	if err := w.checkNested(found.Nested); err != nil {
+		return err
 	}
 	w.setColumns(found.Columns)
 	w.head, w.note = found.Head, note
@@ -140,20 +103,7 @@ func (w *csvWriter) encode(block []byte) (rows int, err error) {
 
 // item adds the row of an item to the output.
 func (w *csvWriter) item(raw []byte) error {
-	w.items++
-	w.path = w.path[:0]
-	known := len(w.columns)
-	var err error
-	if isNested(raw) {
-		err = w.object(raw)
-	} else {
-		w.path = append(w.path, valueColumn...)
-		err = w.set(raw, raw)
-	}
-	for i := known; err == nil && i < len(w.columns); i++ {
-		err = w.checkLate(w.columns[i])
-	}
-	if err != nil {
+	if err := w.read(raw); err != nil {
 		return err
 	}
 	start := len(w.out)
@@ -161,92 +111,14 @@ func (w *csvWriter) item(raw []byte) error {
 		if i > 0 {
 			w.out = append(w.out, ',')
 		}
-		if w.row[i].item == w.items {
-			w.out = appendCell(w.out, w.row[i].value)
+		if value := w.cell(i); value != nil {
+			w.out = appendCell(w.out, value)
 		}
 	}
 	if len(w.out) == start {
 		w.out = append(w.out, `""`...) // an empty line is not a row
 	}
 	w.out = append(w.out, '\n')
-	return nil
-}
-
-// checkLate returns an error for a column that the file to which rows are added has under another name,
-// because its names of nested members are joined by another text.
-func (w *csvWriter) checkLate(name string) error {
-	path := strings.Split(name, w.nested)
-	if len(path) < 2 {
-		return nil
-	}
-	for i, had := range w.initial {
-		rest, found := strings.CutPrefix(had, path[0])
-		at := strings.Index(rest, path[1])
-		if !found || at < 1 || w.row[i].item == w.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], w.nested) {
-			continue
-		}
-		return &engine.Error{
-			Class: failure.Config, Op: "csv",
-			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
-				"and by %q now", had, name, rest[:at], w.nested),
-			Hint: "use the same output.Options.Nested, or move the file away",
-		}
-	}
-	return nil
-}
-
-// joinsNames reports whether a text may be one that joins names where another one does so now: it has
-// neither letters nor digits, and does not contain the other.
-func joinsNames(text, other string) bool {
-	named := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsSpace(c) || c == '"' }
-	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)
-}
-
-// object sets the cells of the members of an object.
-func (w *csvWriter) object(raw []byte) error {
-	outer := len(w.path)
-	for name, span := range scan.Members(raw) {
-		w.path = append(w.path[:outer], scan.Unquote(name.Of(raw))...)
-		var err error
-		if member := span.Of(raw); isNested(member) {
-			w.path = append(w.path, w.nested...)
-			err = w.object(member)
-		} else {
-			err = w.set(member, raw)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// isNested reports whether a value is an object whose members have columns of their own.
-func isNested(value []byte) bool { return value[0] == '{' && len(value) > len("{}") }
-
-// set sets the cell of the column named by path. If an object has a name twice, the last value
-// counts, as in other JSON readers.
-func (w *csvWriter) set(value, object []byte) error {
-	i, known := w.index[string(w.path)]
-	if !known {
-		if len(w.columns) == maxColumns {
-			return &engine.Error{
-				Class: failure.IO, Op: "csv", Message: fmt.Sprintf("the items have more than %d columns; the next one is %q", maxColumns, w.path),
-				Hint: "if names of members are data, remove or rename them with fields, or write ndjson",
-			}
-		}
-		i = len(w.columns)
-		name := string(w.path)
-		w.columns, w.index[name], w.row = append(w.columns, name), i, append(w.row, cell{})
-	}
-	c := &w.row[i]
-	if c.item == w.items && c.parent != &object[0] {
-		return &engine.Error{
-			Class: failure.IO, Op: "csv", Message: fmt.Sprintf("two members of an item have the column %q", w.path),
-			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", w.nested),
-		}
-	}
-	*c = cell{value, w.items, &object[0]}
 	return nil
 }
 

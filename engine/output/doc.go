@@ -1,4 +1,4 @@
-// Package output writes the items of a run to files or to a stream, as NDJSON, CSV or Singer
+// Package output writes the items of a run to files or to a stream, as NDJSON, CSV, Parquet or Singer
 // messages, optionally compressed.
 //
 // The command stopwhen writes with a [Publisher]. Files appear under their names when they are

@@ -25,7 +25,7 @@ type file struct {
 	stream  string
 	appends bool
 	key     []string // paths of the key by which rows are merged into the existing file; nil if they are not
-	columns []string // columns of the file that rows are added to
+	head    head     // columns of the file that rows are added to
 	encoder encoder
 	settled bool
 	had     *int64 // see replaces; nil if the rows have not been counted
@@ -46,12 +46,14 @@ func (o Options) openFile(store *checkpoint.Store, path, stream string) (*file, 
 // that nothing can be added, because the file is damaged or has no valid header.
 func (f *file) append() (openLine bool, err error) {
 	f.appends = true
-	openLine, err = f.rows.EndsWithOpenLine()
+	if f.options.Format.kind() != Parquet { // a Parquet file has no lines
+		openLine, err = f.rows.EndsWithOpenLine()
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return false, nil
-	case err == nil && f.options.Format.kind() == CSV:
-		err = f.readColumns()
+	case err == nil && f.options.Format.IsTable():
+		err = f.readHead()
 	}
 	if err != nil {
 		return false, &engine.Error{
@@ -66,12 +68,12 @@ func (f *file) append() (openLine bool, err error) {
 // with the same key.
 func (f *file) mergeInto(key []string) error {
 	f.key = key
-	if f.columns == nil {
+	if len(f.head.columns) == 0 {
 		return nil
 	}
 	for _, path := range key {
-		name := strings.Join(rules.SplitPath(path), cmp.Or(f.options.Nested, "."))
-		if !slices.Contains(f.columns, name) {
+		name := strings.Join(rules.SplitPath(path), cmp.Or(f.options.Nested, defaultNested))
+		if !slices.Contains(f.head.columns, name) {
 			return &engine.Error{
 				Class: failure.IO, Op: "merge", Message: fmt.Sprintf("%s has no column %s, which is the key of its rows", f.rows.Name(), name),
 				Hint: "move the file away, or name another key",
@@ -81,13 +83,20 @@ func (f *file) mergeInto(key []string) error {
 	return nil
 }
 
-// readColumns reads the header of the existing file, and checks that rows can be appended.
-func (f *file) readColumns() error {
+// readHead reads the columns of the existing file, and checks that rows can be added.
+func (f *file) readHead() error {
 	before, err := f.before()
 	if err != nil || before == nil {
 		return err
 	}
-	f.columns, err = readHeader(before)
+	if f.options.Format.kind() == Parquet {
+		table, err := openParquet(before)
+		if err == nil {
+			f.head = table.head
+		}
+		return errors.Join(err, before.Close())
+	}
+	f.head.columns, err = readHeader(before)
 	if err = errors.Join(err, before.Close()); err != nil {
 		return err
 	}
@@ -102,7 +111,7 @@ func (f *file) Write(p []byte) (int, error) { return f.items().Write(p) }
 
 func (f *file) items() encoder {
 	if f.encoder == nil {
-		f.encoder = f.options.encoder(f.rows, f.stream, f.columns)
+		f.encoder = f.options.encoder(f.rows, f.stream, f.head)
 	}
 	return f.encoder
 }
@@ -127,10 +136,13 @@ func (f *file) lateColumns() int {
 	return len(w.columns) - w.head
 }
 
+// waitsAsNDJSON reports whether the rows are NDJSON, which the file will not be.
+func (f *file) waitsAsNDJSON() bool { return f.options.Format.kind() == Parquet && !f.rows.Published() }
+
 // settle completes rows that will not be published, after a failed run: it adds late CSV columns
 // to the header. With a state it does nothing, because the run can resume.
 func (f *file) settle() error {
-	if f.encoder == nil || !f.rows.Created() || f.rows.Published() {
+	if f.encoder == nil || !f.rows.Created() || f.rows.Published() || f.waitsAsNDJSON() {
 		return nil
 	}
 	rewrite, err := f.encoder.rewrite(nil)
@@ -163,8 +175,11 @@ func (f *file) rewrite() (rewriteFunc, error) {
 // merge writes the rows of the existing file and those of this run, the last of each key.
 func (f *file) merge(to io.Writer, before, rows io.Reader) error {
 	m := newMerger(f.rows.Name(), f.key)
-	if w, isTable := f.encoder.(*csvWriter); isTable {
+	switch w := f.encoder.(type) {
+	case *csvWriter:
 		return m.mergeRecords(to, w.columns, w.nested, before, rows, f.rows.Reread)
+	case *parquetWriter:
+		return encodeParquet(to, w.known(), w.nested, before, rows, &parquetMerge{merger: m, again: f.rows.Reread})
 	}
 	return m.mergeLines(to, before, rows, f.rows.Reread)
 }
@@ -207,7 +222,8 @@ func (f *file) mayShrink() bool {
 		return false
 	}
 	written, err := os.Stat(f.rows.Path())
-	return before.Size() <= maxCounted || err != nil || written.Size() < before.Size()/4*3
+	quick := f.options.Format.kind() == Parquet || before.Size() <= maxCounted // a Parquet file has the number of its rows
+	return quick || err != nil || written.Size() < before.Size()/4*3
 }
 
 // before returns the content of the existing file if rows are added to it and it is not empty, and

@@ -18,7 +18,7 @@ import (
 )
 
 // A Format describes how items are written and compressed. Its text is a file name ending:
-// "ndjson", "csv.gz", "singer.zst". The zero Format is NDJSON.
+// "ndjson", "csv.gz", "singer.zst", "parquet". The zero Format is NDJSON.
 type Format struct {
 	Kind        Kind
 	Compression Compression
@@ -32,6 +32,10 @@ const (
 	NDJSON Kind = "ndjson" // one item per line, as the API sent it; "" means the same
 	CSV    Kind = "csv"    // one item per row, its nested members in columns
 	Singer Kind = "singer" // messages SCHEMA, RECORD and STATE of the Singer specification
+
+	// Parquet is a table like CSV, with types, and is always compressed. Its rows are NDJSON until
+	// they are published.
+	Parquet Kind = "parquet"
 )
 
 // A Compression is a file name ending: "gz", "zst", or "" for no compression.
@@ -45,14 +49,16 @@ const (
 )
 
 // Kinds returns the kinds of formats.
-func Kinds() []Kind { return []Kind{NDJSON, CSV, Singer} }
+func Kinds() []Kind { return []Kind{NDJSON, CSV, Singer, Parquet} }
 
 // Formats returns the texts of all formats.
 func Formats() []string {
 	var all []string
 	for _, kind := range Kinds() {
 		for _, c := range []Compression{Plain, Gzip, Zstd} {
-			all = append(all, Format{kind, c}.String())
+			if kind != Parquet || c == Plain {
+				all = append(all, Format{kind, c}.String())
+			}
 		}
 	}
 	return all
@@ -64,7 +70,10 @@ func ParseFormat(text string) (Format, error) {
 	if slices.Contains(Formats(), text) {
 		return Format{Kind(kind), Compression(ending)}, nil
 	}
-	return Format{}, fmt.Errorf("want ndjson, csv or singer, each also with .gz or .zst, such as csv.gz, got %q", text)
+	if kind == string(Parquet) {
+		return Format{}, fmt.Errorf("want parquet, whose columns are compressed with Zstandard, got %q", text)
+	}
+	return Format{}, fmt.Errorf("want parquet, or ndjson, csv or singer, each of these also with .gz or .zst, such as csv.gz, got %q", text)
 }
 
 // String returns the file name ending of the format.
@@ -89,9 +98,19 @@ func (f Format) compression() checkpoint.Compression {
 	return map[Compression]checkpoint.Compression{Gzip: gzipFrames{}, Zstd: zstdFrames{}}[f.Compression]
 }
 
-// gzipFrames writes members of gzip (RFC 1952, section 2.2).
+// IsTable reports whether the items of a stream or a file are one table, whose columns are known when
+// the last item has arrived.
+func (f Format) IsTable() bool { return f.kind() == CSV || f.kind() == Parquet }
+
 // countRows returns the number of items in a file of the format, without its compression.
 func (f Format) countRows(file io.Reader) (n int64, err error) {
+	if f.kind() == Parquet {
+		table, err := openParquet(file)
+		if err != nil {
+			return 0, err
+		}
+		return table.NumRows(), nil
+	}
 	next := lineReader(file, f.kind() == Singer)
 	if f.kind() == CSV {
 		table := csv.NewReader(file)
@@ -127,6 +146,7 @@ func lineReader(file io.Reader, singer bool) func() (bool, error) {
 	}
 }
 
+// gzipFrames writes members of gzip (RFC 1952, section 2.2).
 type gzipFrames struct{}
 
 func (gzipFrames) NewWriter(w io.Writer) checkpoint.FrameWriter { return gzip.NewWriter(w) }

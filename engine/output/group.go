@@ -177,7 +177,7 @@ func (p *Publisher) endQueues() error {
 			}
 		}
 		if t.stream != nil && t.stream.waits() {
-			if err := t.stream.close(); err != nil {
+			if err := p.closeTable(t.stream); err != nil {
 				return err
 			}
 		}
@@ -212,6 +212,7 @@ func (p *Publisher) publish(g *group) error {
 		} else if !t.file.rows.Published() {
 			var part checkpoint.Part
 			part, err = t.file.part(p.stateOf(t, kept))
+			p.warnMixed(t.file.rows.Name(), t.file.encoder)
 			c.Parts = append(c.Parts, part)
 		}
 		if err != nil {
@@ -228,6 +229,27 @@ func (p *Publisher) publish(g *group) error {
 		p.saved[job] = true
 	}
 	return nil
+}
+
+// closeTable ends a stream.
+func (p *Publisher) closeTable(s *stream) error {
+	for _, e := range s.encoders {
+		if s.waits() {
+			p.warnMixed("the table", e)
+		}
+	}
+	return s.close()
+}
+
+// warnMixed warns about the columns of a table that are texts because no other type holds all of their values.
+func (p *Publisher) warnMixed(name string, e encoder) {
+	w, ok := e.(*parquetWriter)
+	if !ok {
+		return
+	}
+	for _, column := range w.mixed() {
+		p.log.Warn(fmt.Sprintf("%s: %s, so all of its values are written as texts", name, column), "event", "mixed_column", "file", name)
+	}
 }
 
 // keptOf returns the values that the jobs of a group keep. If the next run requests rows of the

@@ -347,7 +347,7 @@ func (p *Publisher) settle() error {
 	var all error
 	for _, t := range p.targets {
 		if t.stream != nil {
-			all = errors.Join(all, t.stream.close())
+			all = errors.Join(all, p.closeTable(t.stream))
 		} else {
 			all = errors.Join(all, t.file.settle())
 		}

@@ -119,6 +119,15 @@ func idsOf(t *testing.T, path string) string {
 		r, err = zstdFrames{}.NewReader(r)
 	}
 	require.NoError(t, err)
+	if filepath.Ext(path) == ".parquet" {
+		var ids []string
+		table := readParquet(t, text)
+		require.Equal(t, []string{"id", "late"}, table.columns)
+		for _, row := range table.rows {
+			ids = append(ids, row["id"].String())
+		}
+		return strings.Join(ids, " ")
+	}
 	if strings.Contains(filepath.Base(path), ".csv") {
 		records, err := csv.NewReader(r).ReadAll()
 		require.NoError(t, err)

@@ -10,6 +10,7 @@ type FileReport struct {
 	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced
 
 	Withheld    bool `json:"-"` // whether a warning has said why the rows are not published, although their jobs ended
+	AsNDJSON    bool `json:"-"` // whether the rows of the partial file are NDJSON, although the file has another format
 	LateColumns int  `json:"-"` // number of columns missing in the header of the partial file
 }
 
@@ -24,6 +25,7 @@ func (p *Publisher) Files() []FileReport {
 		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published(), Withheld: t.withheld}
 		if !r.Complete && rows.Created() {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
+			r.AsNDJSON = t.file.waitsAsNDJSON()
 		}
 		all = append(all, r)
 	}

@@ -11,14 +11,14 @@ import (
 
 // A stream writes items to a pipe, a device, or any other writer.
 //
-// The header of CSV has the columns of all items, so CSV waits in a temporary file until close,
-// and a CSV stream must have items of a single data type.
+// The columns of a table are those of all items, so a table waits in a temporary file until close,
+// and its stream must have items of a single data type.
 type stream struct {
 	w        io.Writer
 	frame    checkpoint.FrameWriter // nil if not compressed
 	options  Options
 	encoders map[string]encoder
-	waiting  spool.File // waiting CSV rows
+	waiting  spool.File // waiting rows of a table
 	closed   bool
 }
 
@@ -33,13 +33,13 @@ func (o Options) newStream(w io.Writer) *stream {
 }
 
 // waits reports whether the output is held back until close.
-func (s *stream) waits() bool { return s.options.Format.kind() == CSV && !s.closed }
+func (s *stream) waits() bool { return s.options.Format.IsTable() && !s.closed }
 
 // items returns the encoder for the items of a data type.
 func (s *stream) items(dataType string) encoder {
 	e := s.encoders[dataType]
 	if e == nil {
-		e = s.options.encoder(&streamRows{stream: s}, dataType, nil)
+		e = s.options.encoder(&streamRows{stream: s}, dataType, head{})
 		s.encoders[dataType] = e
 	}
 	return e
@@ -66,7 +66,10 @@ func (s *stream) state(kept map[string]json.RawMessage) error {
 
 // close writes the waiting data and ends the compression. It does not close the writer.
 func (s *stream) close() error {
-	err := s.writeWaiting()
+	var err error
+	if s.waits() {
+		err = s.writeWaiting()
+	}
 	if s.frame != nil && err == nil {
 		err = s.frame.Close()
 	}
@@ -74,15 +77,21 @@ func (s *stream) close() error {
 	return err
 }
 
-// writeWaiting writes the waiting CSV rows below a header with all columns.
+// writeWaiting writes the waiting rows as a table with all columns.
 func (s *stream) writeWaiting() error {
 	defer s.waiting.Close()
-	if s.waiting.Size() == 0 {
-		return nil
+	if s.options.Format.kind() == Parquet && len(s.encoders) == 0 { // a table without rows
+		s.items("")
 	}
 	rows := io.NewSectionReader(&s.waiting, 0, s.waiting.Size())
-	for _, e := range s.encoders { // there is only one
-		if err := rewriteCSV(s.w, e.(*csvWriter).columns, nil, rows, nil, nil); err != nil {
+	for _, e := range s.encoders { // there is at most one if rows wait
+		rewrite, err := e.rewrite(nil)
+		if err == nil && rewrite != nil {
+			err = rewrite(s.w, nil, rows)
+		} else if err == nil {
+			_, err = io.Copy(s.w, rows)
+		}
+		if err != nil {
 			return err
 		}
 	}

@@ -34,9 +34,9 @@ func (p *Publisher) openTargets() error {
 	case p.options.Dir == "" && p.options.Stream == nil:
 		p.addStream(Options{}, io.Discard, all)
 		return nil
-	case p.options.Dir == "" && p.options.Format.kind() == CSV && len(places) > 1:
+	case p.options.Dir == "" && p.options.Format.IsTable() && len(places) > 1:
 		return &engine.Error{
-			Class: failure.Config, Op: "csv", Message: "a table has the items of one dataType, and the jobs have several",
+			Class: failure.Config, Op: p.options.Format.String(), Message: "a table has the items of one dataType, and the jobs have several",
 			Hint: "write files, or run one job",
 		}
 	case p.options.Dir == "":
@@ -198,7 +198,7 @@ func (p *Publisher) checkMerge() error {
 	case p.options.Dir == "":
 		return refuse("PublisherOptions.Merge needs files", "rows that were written to a stream cannot be replaced")
 	case p.options.Format.kind() == Singer:
-		return refuse("messages of format singer cannot be merged", "the target does that, by the key_properties; for a file, use ndjson or csv")
+		return refuse("messages of format singer cannot be merged", "the target does that, by the key_properties; for a file, use ndjson, csv or parquet")
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 // Options describe how items are written. The zero Options write NDJSON.
 type Options struct {
 	Format Format
-	// Nested joins the names of nested members in CSV columns. If it is "", they are joined by ".".
+	// Nested joins the names of nested members in the columns of CSV and Parquet. If it is "", they are joined by ".".
 	Nested string
 	// Catalog holds schemas and keys of Singer streams. If it is nil, schemas are derived from the
 	// items, and there are no keys.
@@ -48,12 +48,17 @@ type rowWriter interface {
 
 var _ rowWriter = (*checkpoint.Output)(nil)
 
-// encoder returns the encoder of a stream of items. columns are the columns of the file that rows
+// defaultNested joins the names of nested members.
+const defaultNested = "."
+
+// encoder returns the encoder of a stream of items. before has the columns of the file that rows
 // are added to.
-func (o Options) encoder(to rowWriter, stream string, columns []string) encoder {
+func (o Options) encoder(to rowWriter, stream string, before head) encoder {
 	switch o.Format.kind() {
 	case CSV:
-		return newCSV(to, cmp.Or(o.Nested, "."), columns)
+		return newCSV(to, cmp.Or(o.Nested, defaultNested), before.columns)
+	case Parquet:
+		return newParquet(to, cmp.Or(o.Nested, defaultNested), before)
 	case Singer:
 		return newSinger(to, stream, o.Catalog, o.keys[stream])
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // itemFlags adds the flags that say how items are written.
 func (x *extraction) itemFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&x.itemFormat, "format", string(output.NDJSON),
-		"`FORMAT` of the items: ndjson, csv or singer; .gz or .zst compresses: csv.gz")
-	f.StringVar(&x.csvNested, "csv-nested", ".", "with --format csv: `TEXT` that joins the names of nested members")
+		"`FORMAT` of the items: ndjson, csv, singer or parquet; .gz or .zst compresses the first three: csv.gz")
+	f.StringVar(&x.csvNested, "csv-nested", ".", "with --format csv or parquet: `TEXT` that joins the names of nested members")
 	f.StringVar(&x.catalog, "singer-catalog", "", "with --format singer: `FILE` with schemas and keys of streams, a Singer catalog")
 	complete(cmd, "format", output.Formats)
 }
@@ -35,11 +36,14 @@ func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
 		return &usageError{"--format requires --out: items are written nowhere without it"}
 	}
 	for _, f := range []struct {
-		flag string
-		kind output.Kind
-	}{{"csv-nested", output.CSV}, {"singer-catalog", output.Singer}} {
-		if cmd.Flags().Changed(f.flag) && format.Kind != f.kind {
-			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, f.kind)}
+		flag  string
+		kinds []string
+	}{
+		{"csv-nested", []string{string(output.CSV), string(output.Parquet)}},
+		{"singer-catalog", []string{string(output.Singer)}},
+	} {
+		if cmd.Flags().Changed(f.flag) && !slices.Contains(f.kinds, string(format.Kind)) {
+			return &usageError{fmt.Sprintf("--%s requires --format %s", f.flag, value.OrList(f.kinds))}
 		}
 	}
 	if x.csvNested == "" {
@@ -70,7 +74,7 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 	if err := x.checkCatalog(l); err != nil {
 		return err
 	}
-	if x.items.Format.Kind != output.CSV || x.writesFiles() || x.discardsItems() {
+	if !x.items.Format.IsTable() || x.writesFiles() || x.discardsItems() {
 		return nil
 	}
 	switch {
@@ -78,7 +82,7 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 		return &usageError{fmt.Sprintf("--format %s: a table has the items of one dataType, and standard output would get those of %s; "+
 			"use --out DIR, or --job", x.items.Format, strings.Join(dataTypes, ", "))}
 	case x.state != "":
-		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the header is known at the end, "+
+		return &usageError{fmt.Sprintf("--format %s with --state needs --out DIR: the columns are known at the end, "+
 			"so nothing can be written to standard output page by page", x.items.Format)}
 	}
 	return nil

@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/parquet-go/parquet-go"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/output"
@@ -26,6 +28,8 @@ func decodeItems(format, text string) string {
 	plain, err := decompress(compression, text)
 	if err == nil {
 		switch output.Kind(kind) {
+		case output.Parquet:
+			plain, err = itemsOfParquet(plain)
 		case output.CSV:
 			plain, err = itemsOfCSV(plain)
 		case output.Singer:
@@ -55,6 +59,52 @@ func decompress(compression, text string) (string, error) {
 	return string(plain), err
 }
 
+// itemsOfParquet reads a table as itemsOfCSV does.
+func itemsOfParquet(text string) (string, error) {
+	if text == "" {
+		return "", nil
+	}
+	records, err := recordsOfParquet(text)
+	return itemsOfRecords(records), err
+}
+
+// recordsOfParquet returns the records of a table, as those of a CSV file with a header.
+func recordsOfParquet(text string) ([][]string, error) {
+	file, err := parquet.OpenFile(strings.NewReader(text), int64(len(text)))
+	if err != nil {
+		return nil, err
+	}
+	var header []string
+	for _, c := range file.Root().Columns() {
+		header = append(header, c.Name())
+	}
+	records := [][]string{header}
+	for _, g := range file.RowGroups() {
+		rows := g.Rows()
+		buffer := make([]parquet.Row, 10)
+		for err == nil {
+			var n int
+			n, err = rows.ReadRows(buffer)
+			for _, row := range buffer[:n] {
+				record := make([]string, len(header))
+				for i, v := range row {
+					if !v.IsNull() {
+						record[i] = v.String()
+					}
+				}
+				records = append(records, record)
+			}
+		}
+		if !errors.Is(err, io.EOF) {
+			return nil, err
+		}
+		if err = rows.Close(); err != nil {
+			return nil, err
+		}
+	}
+	return records, nil
+}
+
 // itemsOfCSV returns the items of the API of the tests. All records must have the columns
 // of the header.
 func itemsOfCSV(text string) (string, error) {
@@ -62,6 +112,10 @@ func itemsOfCSV(text string) (string, error) {
 	if err != nil || len(records) == 0 {
 		return "", err
 	}
+	return itemsOfRecords(records), nil
+}
+
+func itemsOfRecords(records [][]string) string {
 	var b strings.Builder
 	for _, record := range records[1:] {
 		cells := map[string]string{}
@@ -77,7 +131,7 @@ func itemsOfCSV(text string) (string, error) {
 			fmt.Fprintf(&b, "{\"id\":%s,\"text\":%q}\n", cells["id"], cells["text"])
 		}
 	}
-	return b.String(), nil
+	return b.String()
 }
 
 func itemsOfSinger(text string) (string, error) {
@@ -102,6 +156,13 @@ func encodeItems(t *testing.T, format, items string) string {
 	t.Helper()
 	kind, compression, _ := strings.Cut(format, ".")
 	switch output.Kind(kind) {
+	case output.Parquet:
+		require.Equal(t, "{\"before\":1}\n", items)
+		var b bytes.Buffer
+		require.NoError(t, parquet.Write(&b, []struct {
+			Before int64 `parquet:"before"`
+		}{{1}}))
+		return b.String()
 	case output.CSV:
 		require.Equal(t, "{\"before\":1}\n", items)
 		items = "before\r\n1\r\n"
@@ -133,7 +194,7 @@ func TestParallelJobsWriteTheSameInEveryFormat(t *testing.T) {
 	for _, format := range output.Formats() {
 		t.Run(format, func(t *testing.T) {
 			flags := []string{"--format", format}
-			if strings.HasPrefix(format, "csv") {
+			if strings.HasPrefix(format, "csv") || format == "parquet" {
 				flags = append(flags, "--job", "a", "--job", "c") // a table has one data type
 			} else {
 				flags = append(flags, "--jobs", "1")
@@ -168,6 +229,10 @@ func TestARunThatFailsWritesWhatItHasToAStream(t *testing.T) {
 			switch {
 			case strings.HasPrefix(format, "csv"):
 				records, err := csv.NewReader(strings.NewReader(plain)).ReadAll()
+				require.NoError(t, err)
+				require.Equal(t, [][]string{{"a", "c"}, {"1", ""}, {"2", ""}, {"", "1"}, {"", "2"}, {"", "3"}, {"", "4"}, {"", "5"}}, records)
+			case format == "parquet":
+				records, err := recordsOfParquet(plain)
 				require.NoError(t, err)
 				require.Equal(t, [][]string{{"a", "c"}, {"1", ""}, {"2", ""}, {"", "1"}, {"", "2"}, {"", "3"}, {"", "4"}, {"", "5"}}, records)
 			case strings.HasPrefix(format, "singer"):

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -39,10 +40,12 @@ var killVariants = []struct {
 	before string // what the files hold before the run
 	merged string // rows of the files that the run replaces
 	keep   string // a setting of the pagination
+	format string // of the files; "" is NDJSON
 	flags  []string
 }{
 	{jobs: []string{"users"}},
 	{jobs: []string{"users"}, flags: []string{"--prefetch", "4"}},
+	{jobs: []string{"users"}, before: "{\"before\":1}\n", format: "parquet", flags: []string{"--append"}},
 	{jobs: []string{"users"}, before: "{\"before\":1}\n", flags: []string{"--append"}},
 	{jobs: []string{"users", "orders"}, flags: []string{"--jobs", "2", "--prefetch", "2"}},
 	{jobs: []string{"users"}, before: "{\"id\":-1}\n", merged: "{\"id\":7,\"old\":1}\n{\"id\":0}\n", flags: []string{"--merge"}},
@@ -72,19 +75,20 @@ func TestKillLoop(t *testing.T) {
 	killed, extractions := 0, 0
 	for ; killed < *kills || extractions < len(killVariants); extractions++ {
 		variant := killVariants[extractions%len(killVariants)]
+		format := cmp.Or(variant.format, "ndjson")
 		t.Chdir(t.TempDir())
 		require.NoError(t, os.Mkdir("out", 0o700))
 		var jobs []string
 		for _, job := range variant.jobs {
 			jobs = append(jobs, fmt.Sprintf(`{"endpoint": %q, "dataField": "data", "key": "id"}`, job))
 			if variant.before != "" {
-				require.NoError(t, os.WriteFile(filepath.Join("out", job+".ndjson"), []byte(variant.before+variant.merged), 0o600))
+				require.NoError(t, os.WriteFile(filepath.Join("out", job+"."+format), []byte(encodeItems(t, format, variant.before+variant.merged)), 0o600))
 			}
 		}
 		require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{
 			"api": {"baseUrl": "%s/", "pagination": {"method": "offset", "limit": %d%s}},
 			"config": {"jobs": [%s]}}`, api.URL, killPageSize, variant.keep, strings.Join(jobs, ",")), 0o600))
-		args := append([]string{"run", "c.json", "-q", "--state", "state.json", "--out", "out", "--trace", "trace.json"}, variant.flags...)
+		args := append([]string{"run", "c.json", "-q", "--state", "state.json", "--out", "out", "--trace", "trace.json", "--format", format}, variant.flags...)
 		for runOrKill(t, program, args, time.After(5*time.Millisecond+rand.N(60*time.Millisecond))) {
 			if killed++; variant.before != "" && hasEnded(t) {
 				break // killed after its end: the same command would begin the next increment
@@ -92,7 +96,7 @@ func TestKillLoop(t *testing.T) {
 		}
 		trace := readText(t, "trace.json")
 		for _, job := range variant.jobs {
-			got := readText(t, filepath.Join("out", job+".ndjson"))
+			got := decodeItems(format, readText(t, filepath.Join("out", job+"."+format)))
 			if got != variant.before+want.String() { // without a difference of megabytes
 				t.Fatalf("%v: the output of job %s has %d bytes, want %d", variant, job, len(got), len(variant.before)+want.Len())
 			}

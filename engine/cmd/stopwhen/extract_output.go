@@ -106,6 +106,9 @@ func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Resu
 		if f.Partial != "" {
 			message = fmt.Sprintf("%s %s: %s, and what was obtained (%s) is in %s",
 				f.File, before, incompleteness(f, result), value.Counted(int(f.Rows), "row"), filepath.Base(f.Partial))
+			if f.AsNDJSON {
+				message += ", as NDJSON"
+			}
 		}
 		if f.LateColumns > 0 {
 			message += fmt.Sprintf("; its header does not have %s that appeared late", value.Counted(f.LateColumns, "column"))

@@ -17,13 +17,13 @@ func newRun(a *app) *cobra.Command {
 		Short: "Extract what a configuration describes",
 		Long: `Run all jobs of a configuration, in order. Items are written as NDJSON, one item
 per line, to standard output or, with --out, to DIR/<dataType>.ndjson. With
---format they are CSV or Singer messages, compressed or not. The log goes to
-standard error and shows why each job stopped.
+--format they are CSV, Singer messages or Parquet. The log goes to standard
+error and shows why each job stopped.
 
 CONFIG is a JSON file, a YAML file (named .yaml or .yml), or - for standard
 input. Items of pages fetched before a failure are written, too.`,
 		Example: `  stopwhen run users.json > users.ndjson
-  stopwhen run users.json --out data --format csv.gz
+  stopwhen run users.json --out data --format parquet
   stopwhen run users.json --out data --trace trace.json
   stopwhen run users.yaml --env API_TOKEN --fail-on limited,guarded
   stopwhen run users.json --out data --state users.state --prefetch auto

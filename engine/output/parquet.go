@@ -1,0 +1,317 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// parquetWriter writes items as Parquet. The types of the columns are known when the last item has
+// arrived, so the items wait as NDJSON, and rewrite encodes them. The columns are those of CSV.
+type parquetWriter struct {
+	lineWriter
+	table
+	to   rowWriter
+	seen []types // types of the values in each column
+	note string  // note that holds the columns
+
+	before []types // types of the columns of the file that rows are added to
+}
+
+// parquetNote is the information that a writer needs to continue.
+type parquetNote struct {
+	Columns []string `json:"columns"`
+	Types   []int    `json:"types"`
+	Nested  string   `json:"nested"`
+}
+
+func noteOf(h head, nested string) parquetNote {
+	n := parquetNote{Columns: h.columns, Types: make([]int, len(h.types)), Nested: nested}
+	for i, t := range h.types {
+		n.Types[i] = int(t)
+	}
+	return n
+}
+
+// head returns the columns and types of a note.
+func (n *parquetNote) head() (head, error) {
+	h := head{columns: n.Columns, types: make([]types, len(n.Types))}
+	for i, t := range n.Types {
+		h.types[i] = types(t)
+	}
+	if len(n.Types) != len(n.Columns) {
+		return h, fmt.Errorf("want the types of %d columns, got %d", len(n.Columns), len(n.Types))
+	}
+	return h, nil
+}
+
+func newParquet(to rowWriter, nested string, before head) *parquetWriter {
+	w := &parquetWriter{to: to, table: newTable(Parquet, nested, before.columns), before: before.types}
+	w.seen = slices.Clone(before.types)
+	w.lines = w.write
+	return w
+}
+
+// resume continues after existing output, either from an earlier run or before a rollback.
+func (w *parquetWriter) resume() error {
+	note := w.to.Note()
+	if note == w.note {
+		return nil
+	}
+	found := head{w.initial, w.before}
+	if note != "" {
+		var saved parquetNote
+		err := json.Unmarshal([]byte(note), &saved)
+		if err == nil {
+			err = w.checkNested(saved.Nested)
+		}
+		if err == nil {
+			found, err = saved.head()
+		}
+		if err != nil {
+			return fmt.Errorf("columns of the state: %w", err)
+		}
+	}
+	w.setColumns(found.columns)
+	w.seen = slices.Clone(found.types)
+	w.note = note
+	return nil
+}
+
+// write writes some items as they are, and takes note of their columns and types.
+func (w *parquetWriter) write(block []byte) error {
+	if err := w.resume(); err != nil {
+		return err
+	}
+	rows, learned := 0, false
+	for line := range bytes.Lines(block) {
+		if err := w.read(line[:len(line)-1]); err != nil {
+			return err
+		}
+		learned = w.learn() || learned
+		rows++
+	}
+	if err := w.to.WriteRows(block, rows); err != nil {
+		return err
+	}
+	if learned {
+		return w.saveNote()
+	}
+	return nil
+}
+
+// learn adds the types of the cells of the current item. It reports whether one of them is new.
+func (w *parquetWriter) learn() (learned bool) {
+	for len(w.seen) < len(w.columns) {
+		w.seen, learned = append(w.seen, 0), true
+	}
+	for i := range w.row {
+		c := &w.row[i]
+		if c.item != w.items {
+			continue
+		}
+		if t := typeOf(c.value); w.seen[i]|t != w.seen[i] {
+			w.seen[i] |= t
+			learned = true
+		}
+	}
+	return learned
+}
+
+func (w *parquetWriter) saveNote() error {
+	text, err := json.Marshal(noteOf(head{w.columns, w.seen}, w.nested))
+	w.note = string(text)
+	w.to.SetNote(w.note)
+	return err
+}
+
+func (*parquetWriter) state(map[string]json.RawMessage) error { return nil }
+
+// rewrite returns a function that encodes the items, after the rows of the existing file.
+func (w *parquetWriter) rewrite(io.Reader) (rewriteFunc, error) {
+	if err := w.resume(); err != nil {
+		return nil, err
+	}
+	known := w.known()
+	return func(to io.Writer, before, rows io.Reader) error {
+		return encodeParquet(to, known, w.nested, before, rows, nil)
+	}, nil
+}
+
+// known returns the columns of the items that were written. One that failed may have added others.
+func (w *parquetWriter) known() head {
+	return head{slices.Clone(w.columns[:len(w.seen)]), slices.Clone(w.seen)}
+}
+
+// mixed describes the columns that hold texts because no type of Parquet holds all of their values.
+func (w *parquetWriter) mixed() []string {
+	var all []string
+	for i, t := range w.seen {
+		if i < len(w.before) && w.before[i].kind() == textKind {
+			continue // it was before
+		}
+		if t.isMixed() {
+			all = append(all, fmt.Sprintf("column %q has %s", w.columns[i], t))
+		}
+	}
+	return all
+}
+
+// A head has the columns of a table, and the types of the values in each.
+type head struct {
+	columns []string
+	types   []types
+}
+
+// types is a set of types of JSON values other than null.
+type types uint16
+
+const (
+	someBoolean types = 1 << iota
+	someInteger       // fits 53 bits, so a 64-bit floating-point number holds it, too
+	someLarge         // integer that fits 64 bits
+	someNumber        // other number that a 64-bit floating-point number holds
+	someHuge          // other number
+	someText
+	someList // list or {}
+	someLong // text that is long, which matters to no type
+)
+
+// longText is the size from which a text is long, in bytes of its JSON. The least and the greatest text of
+// each page and of each row group is in a Parquet file, except in columns with long texts.
+const longText = 128
+
+var typeNames = []struct {
+	types
+	name string
+}{
+	{someBoolean, "booleans"}, {someInteger | someLarge, "integers"}, {someNumber, "numbers"},
+	{someHuge, "numbers that 64 bits do not hold"}, {someText, "texts"}, {someList, "lists"},
+}
+
+// String lists the types: "integers and texts".
+func (t types) String() string {
+	var all []string
+	for _, n := range typeNames {
+		if t&n.types != 0 {
+			all = append(all, n.name)
+		}
+	}
+	if last := len(all) - 1; last > 0 {
+		all = append(all[:last-1], all[last-1]+" and "+all[last])
+	}
+	return strings.Join(all, ", ")
+}
+
+// A kind is the type of a column.
+type kind int
+
+const (
+	textKind kind = iota
+	booleanKind
+	integerKind
+	numberKind
+)
+
+// kind returns the type of a column that holds values of the given types. It is text if no other type
+// holds all of them without a change, and if there are none. Lists are text, too: readers that follow
+// Apache Arrow give columns of the type JSON as bytes.
+func (t types) kind() kind {
+	switch {
+	case t == 0:
+		return textKind
+	case t == someBoolean:
+		return booleanKind
+	case t&^(someInteger|someLarge) == 0:
+		return integerKind
+	case t&^(someInteger|someNumber) == 0:
+		return numberKind
+	}
+	return textKind
+}
+
+// isMixed reports whether a column is text because no other type holds all of its values.
+func (t types) isMixed() bool {
+	return t.kind() == textKind && t&^(someText|someLong) != 0 && t != someList
+}
+
+// typeOf returns the type of a JSON value, or 0 for null.
+func typeOf(value []byte) types {
+	switch value[0] {
+	case 'n':
+		return 0
+	case 't', 'f':
+		return someBoolean
+	case '"':
+		if len(value) >= longText {
+			return someText | someLong
+		}
+		return someText
+	case '[', '{':
+		return someList
+	}
+	return typeOfNumber(value)
+}
+
+// maxDigits is the number of significant digits that suffice for every floating-point number of 64
+// bits. A number with more was not meant to be one.
+const maxDigits = 17
+
+func typeOfNumber(value []byte) types {
+	if _, ok := shortInteger(value); ok {
+		return someInteger
+	}
+	if len(value) <= maxDigits && bytes.IndexByte(value, 'e') < 0 && bytes.IndexByte(value, 'E') < 0 && bytes.IndexByte(value, '.') > 0 {
+		return someNumber
+	}
+	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
+		if -1<<53 <= n && n <= 1<<53 {
+			return someInteger
+		}
+		return someLarge
+	}
+	mantissa := value
+	if i := bytes.IndexAny(value, "eE"); i >= 0 {
+		mantissa = value[:i]
+	}
+	digits := bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0")
+	n, err := strconv.ParseFloat(string(value), 64) // too large a number is an error
+	if err != nil || len(digits) > maxDigits || n == 0 && len(digits) > 0 {
+		return someHuge
+	}
+	return someNumber
+}
+
+// shortInteger returns the value of an integer of at most 15 digits.
+func shortInteger(value []byte) (n int64, ok bool) {
+	digits := bytes.TrimPrefix(value, minus)
+	if len(digits) > 15 {
+		return 0, false
+	}
+	for _, c := range digits {
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = n*10 + int64(c-'0')
+	}
+	if len(digits) < len(value) {
+		n = -n
+	}
+	return n, true
+}
+
+var minus = []byte{'-'}
+
+// plainText returns a value as a text: that of a text, and the JSON of all other values.
+func plainText(value []byte) []byte {
+	if value[0] == '"' {
+		return scan.Unquote(value)
+	}
+	return value
+}

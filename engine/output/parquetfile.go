@@ -1,0 +1,278 @@
+package output
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/compress/zstd"
+)
+
+// The limits of a Parquet file bound the memory of its writer and of its readers.
+const (
+	groupBytes = 32 << 20  // size of the JSON in a row group
+	batchBytes = 256 << 10 // JSON that is read at once
+	batchCells = 16 << 10  // values that are passed on at once
+	pageBytes  = 2 << 20   // of all columns; each has a page
+	leastPage  = 2 << 10
+	mostPage   = 256 << 10
+)
+
+// headKey is the key of the metadata that holds the types of the columns as a [parquetNote]: the schema
+// does not tell a column of nulls, or of several types, from one of texts.
+const headKey = "stopwhen.columns"
+
+// encodeParquet writes the rows of a Parquet file, which may be nil, and items as one Parquet file. With a
+// merge it has the last row of each key.
+func encodeParquet(to io.Writer, known head, nested string, before, items io.Reader, merge *parquetMerge) error {
+	earlier, err := openParquet(before)
+	if err != nil {
+		return err
+	}
+	if earlier != nil { // it may have changed since its columns were read
+		known = earlier.head.merge(known)
+	}
+	w := newRowGroups(to, known, nested)
+	defer w.pages.close()
+	if merge != nil {
+		if err := merge.begin(w); err != nil {
+			return err
+		}
+		w.merge = merge
+	}
+	if earlier != nil {
+		if err := w.copy(earlier); err != nil {
+			return fmt.Errorf("the file that rows are added to: %w", err)
+		}
+	}
+	lines := &lineWriter{lines: w.items}
+	if _, err := io.CopyBuffer(lines, struct{ io.Reader }{items}, make([]byte, batchBytes)); err != nil {
+		return err
+	}
+	return w.close()
+}
+
+// merge adds the columns and types of another head.
+func (h head) merge(other head) head {
+	all := head{slices.Clone(h.columns), slices.Clone(h.types)}
+	at := map[string]int{}
+	for i, name := range all.columns {
+		at[name] = i
+	}
+	for i, name := range other.columns {
+		if had, known := at[name]; known {
+			all.types[had] |= other.types[i]
+			continue
+		}
+		all.columns, all.types = append(all.columns, name), append(all.types, other.types[i])
+	}
+	return all
+}
+
+// rowGroups writes the row groups of a Parquet file.
+type rowGroups struct {
+	table
+	kinds   []kind
+	file    *parquet.GenericWriter[any]
+	columns []*parquet.ColumnWriter
+	cells   [][]parquet.Value // the batch of rows that is passed on next, by column
+	pages   *pagePool
+	merge   *parquetMerge // nil if all rows are written
+	rows    int           // number of them
+	group   int           // JSON bytes in the row group
+}
+
+func newRowGroups(to io.Writer, h head, nested string) *rowGroups {
+	note, _ := json.Marshal(noteOf(h, nested)) // cannot fail for lists of texts and numbers
+	if len(h.columns) == 0 {                   // many readers refuse a file without columns
+		h = head{[]string{valueColumn}, []types{0}}
+	}
+	w := &rowGroups{table: newTable(Parquet, nested, h.columns), pages: newPagePool()}
+	options := []parquet.WriterOption{
+		parquet.Compression(&zstd.Codec{Level: zstd.SpeedFastest}), parquet.DataPageVersion(1), parquet.DataPageStatistics(false),
+		parquet.PageBufferSize(min(mostPage, max(leastPage, pageBytes/len(h.columns)))), parquet.ColumnPageBuffers(w.pages),
+		parquet.KeyValueMetadata(headKey, string(note)),
+	}
+	for i, t := range h.types {
+		w.kinds = append(w.kinds, t.kind())
+		if t&(someLong|someList) != 0 {
+			options = append(options, parquet.SkipPageBounds(h.columns[i]))
+		}
+	}
+	options = append(options, schemaOf(h.columns, w.kinds))
+	w.file = parquet.NewGenericWriter[any](to, options...)
+	w.columns = w.file.ColumnWriters()
+	w.cells = make([][]parquet.Value, len(w.columns))
+	return w
+}
+
+// items adds a block of items.
+func (w *rowGroups) items(block []byte) error {
+	for line := range bytes.Lines(block) {
+		if err := w.read(line[:len(line)-1]); err != nil {
+			return err
+		}
+		if !w.merge.staysNew(w) {
+			continue
+		}
+		for i, kind := range w.kinds {
+			w.add(i, valueOf(w.cell(i), kind))
+		}
+		if err := w.endRow(len(line)); err != nil {
+			return err
+		}
+	}
+	return w.pass() // the cells are parts of the block
+}
+
+// add adds a value of the current row.
+func (w *rowGroups) add(column int, value parquet.Value) {
+	level := 1
+	if value.IsNull() {
+		level = 0
+	}
+	w.cells[column] = append(w.cells[column], value.Level(0, level, column))
+}
+
+// endRow ends a row of the given size. A row group ends when it is large.
+func (w *rowGroups) endRow(size int) error {
+	w.rows++
+	w.group += size
+	if w.rows*len(w.columns) >= batchCells || w.group >= groupBytes {
+		if err := w.pass(); err != nil {
+			return err
+		}
+	}
+	if w.group < groupBytes {
+		return nil
+	}
+	w.group = 0
+	return w.file.Flush()
+}
+
+// pass passes the batch on.
+func (w *rowGroups) pass() error {
+	for i, c := range w.columns {
+		if _, err := c.WriteRowValues(w.cells[i]); err != nil {
+			return err
+		}
+		w.cells[i] = w.cells[i][:0]
+	}
+	w.rows = 0
+	return nil
+}
+
+func (w *rowGroups) close() error {
+	if err := w.pass(); err != nil {
+		return err
+	}
+	return w.file.Close()
+}
+
+// copy adds the rows of a file. A large row group whose columns have the same types is copied as it
+// is; small ones are joined.
+func (w *rowGroups) copy(from *parquetFile) error {
+	same := w.merge == nil && parquet.EqualNodes(from.Schema(), w.file.Schema())
+	about := from.Metadata().RowGroups
+	for i, g := range from.RowGroups() {
+		if same && w.group == 0 && about[i].TotalByteSize >= groupBytes/4 {
+			if err := copyGroup(w.file, g); err != nil {
+				return err
+			}
+			continue
+		}
+		if err := w.copyRows(g, from.kinds); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// copyRows adds the rows of a row group, whose columns are the first ones.
+func (w *rowGroups) copyRows(g parquet.RowGroup, kinds []kind) (err error) {
+	rows := g.Rows()
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	buffer := make([]parquet.Row, max(1, min(64, batchCells/len(kinds))))
+	for {
+		n, err := readRows(rows, buffer)
+		for _, row := range buffer[:n] {
+			if err := w.copyRow(row, kinds); err != nil {
+				return err
+			}
+		}
+		if passed := w.pass(); passed != nil { // the values are valid until more rows are read
+			return passed
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (w *rowGroups) copyRow(row parquet.Row, kinds []kind) error {
+	if !w.merge.staysOld(w, row, kinds) {
+		return nil
+	}
+	size := 0
+	for i := range w.columns {
+		value := parquet.NullValue()
+		if i < len(kinds) {
+			value = convert(row[i], kinds[i], w.kinds[i])
+		}
+		size += 16 // about the size of a number with its name
+		if value.Kind() == parquet.ByteArray {
+			size += len(value.ByteArray())
+		}
+		w.add(i, value)
+	}
+	return w.endRow(size)
+}
+
+// convert converts a value to another kind of column: an integer to a number, and anything to text.
+func convert(v parquet.Value, from, to kind) parquet.Value {
+	switch {
+	case from == to || v.IsNull():
+		return v
+	case to == numberKind:
+		return parquet.DoubleValue(float64(v.Int64()))
+	case from == booleanKind:
+		return textValue(strconv.AppendBool(nil, v.Boolean()))
+	case from == integerKind:
+		return textValue(strconv.AppendInt(nil, v.Int64(), 10))
+	case from == numberKind:
+		text, _ := json.Marshal(v.Double()) // a file of a program that writes NaN has it as the text null
+		return textValue(text)
+	}
+	return v
+}
+
+// valueOf returns the value of a cell, which may be nil, in a column of a kind that holds it.
+func valueOf(cell []byte, kind kind) parquet.Value {
+	if cell == nil || cell[0] == 'n' {
+		return parquet.NullValue()
+	}
+	switch kind {
+	case booleanKind:
+		return parquet.BooleanValue(cell[0] == 't')
+	case integerKind:
+		n, short := shortInteger(cell)
+		if !short {
+			n, _ = strconv.ParseInt(string(cell), 10, 64)
+		}
+		return parquet.Int64Value(n)
+	case numberKind:
+		n, _ := strconv.ParseFloat(string(cell), 64)
+		return parquet.DoubleValue(n)
+	}
+	return textValue(plainText(cell))
+}
+
+func textValue(text []byte) parquet.Value { return parquet.ByteArrayValue(text) }

@@ -1,0 +1,183 @@
+package output
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// maxColumns limits the columns of a CSV file and the properties of a Singer schema. Names that
+// are data, such as IDs, would each need a column.
+const maxColumns = 10_000
+
+// maxParquetColumns limits the columns of a Parquet file, whose writer needs memory for each.
+const maxParquetColumns = 800
+
+// valueColumn is the column of items without members: texts, numbers, lists and {}.
+const valueColumn = "value"
+
+// A table finds the columns of items, in order of appearance: nested members have columns of their
+// own. It holds the cells of one item at a time.
+type table struct {
+	format  Kind     // in errors
+	nested  string   // joins the names of nested members
+	initial []string // columns of the file that rows are added to
+	columns []string
+	index   map[string]int // index of each column
+
+	row   []cell // cells of the current item, by column
+	items int    // number of the current item
+	path  []byte // path of the visited member
+	limit int    // on the columns
+	next  int    // the column that probably comes next, as in the items before
+}
+
+// cell is a cell of a row.
+type cell struct {
+	value  []byte
+	item   int   // number of the item that the cell belongs to
+	parent *byte // identifies the object that contains the value
+}
+
+func newTable(format Kind, nested string, columns []string) table {
+	t := table{format: format, nested: nested, initial: columns, limit: maxColumns}
+	if format == Parquet {
+		t.limit = maxParquetColumns
+	}
+	t.setColumns(columns)
+	return t
+}
+
+func (t *table) setColumns(columns []string) {
+	t.columns, t.index = slices.Clone(columns), map[string]int{}
+	for i, name := range columns {
+		t.index[name] = i
+	}
+	t.row = make([]cell, len(columns))
+}
+
+// checkNested returns an error if the rows that are continued have other names for nested members.
+func (t *table) checkNested(before string) error {
+	if before == t.nested {
+		return nil
+	}
+	return &engine.Error{
+		Class: failure.State, Op: string(t.format),
+		Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", before, t.nested),
+		Hint:    "use the same output.Options.Nested, or start over with checkpoint.Restart",
+	}
+}
+
+// read reads an item. Its cells are valid until the next item is read.
+func (t *table) read(raw []byte) error {
+	t.items++
+	t.path, t.next = t.path[:0], 0
+	known := len(t.columns)
+	var err error
+	if isNested(raw) {
+		err = t.object(raw)
+	} else {
+		t.path = append(t.path, valueColumn...)
+		err = t.set(raw, raw)
+	}
+	for i := known; err == nil && i < len(t.columns); i++ {
+		err = t.checkLate(t.columns[i])
+	}
+	return err
+}
+
+// cell returns the value of the current item in a column, or nil if it has none.
+func (t *table) cell(column int) []byte {
+	if c := &t.row[column]; c.item == t.items {
+		return c.value
+	}
+	return nil
+}
+
+// checkLate returns an error for a column that the file to which rows are added has under another name,
+// because its names of nested members are joined by another text.
+func (t *table) checkLate(name string) error {
+	path := strings.Split(name, t.nested)
+	if len(path) < 2 {
+		return nil
+	}
+	for i, had := range t.initial {
+		rest, found := strings.CutPrefix(had, path[0])
+		at := strings.Index(rest, path[1])
+		if !found || at < 1 || t.row[i].item == t.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], t.nested) {
+			continue
+		}
+		return &engine.Error{
+			Class: failure.Config, Op: string(t.format),
+			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
+				"and by %q now", had, name, rest[:at], t.nested),
+			Hint: "use the same output.Options.Nested, or move the file away",
+		}
+	}
+	return nil
+}
+
+// joinsNames reports whether a text may be one that joins names where another one does so now: it has
+// neither letters nor digits, and does not contain the other.
+func joinsNames(text, other string) bool {
+	named := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsSpace(c) || c == '"' }
+	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)
+}
+
+// object sets the cells of the members of an object.
+func (t *table) object(raw []byte) error {
+	outer := len(t.path)
+	for name, span := range scan.Members(raw) {
+		t.path = append(t.path[:outer], scan.Unquote(name.Of(raw))...)
+		var err error
+		if member := span.Of(raw); isNested(member) {
+			t.path = append(t.path, t.nested...)
+			err = t.object(member)
+		} else {
+			err = t.set(member, raw)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// isNested reports whether a value is an object whose members have columns of their own.
+func isNested(value []byte) bool { return value[0] == '{' && len(value) > len("{}") }
+
+// set sets the cell of the column named by path. If an object has a name twice, the last value
+// counts, as in other JSON readers.
+func (t *table) set(value, object []byte) error {
+	i, known := t.next, t.next < len(t.columns) && t.columns[t.next] == string(t.path)
+	if !known {
+		i, known = t.index[string(t.path)]
+	}
+	if !known {
+		if len(t.columns) >= t.limit {
+			return &engine.Error{
+				Class: failure.IO, Op: string(t.format),
+				Message: fmt.Sprintf("the items have more than %d columns; the next one is %q", t.limit, t.path),
+				Hint:    "if names of members are data, remove or rename them with fields, or write ndjson",
+			}
+		}
+		i = len(t.columns)
+		name := string(t.path)
+		t.columns, t.index[name], t.row = append(t.columns, name), i, append(t.row, cell{})
+	}
+	t.next = i + 1
+	c := &t.row[i]
+	if c.item == t.items && c.parent != &object[0] {
+		return &engine.Error{
+			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", t.path),
+			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", t.nested),
+		}
+	}
+	*c = cell{value, t.items, &object[0]}
+	return nil
+}
