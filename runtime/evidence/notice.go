@@ -25,6 +25,7 @@ type Noticed struct {
 	Identities Recall `json:"identities"`          // by item: page and content
 	Keys       Recall `json:"keys,omitzero"`       // by the key of an item: its page
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
+	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
 
 	First      trace.Sent  `json:"first"`                // first request, without its secrets
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
@@ -184,13 +185,11 @@ func shortText(v any) string {
 }
 
 // noticeItems compares the items of a page with those of earlier pages. It reports whether items
-// have identifiers and all of them are known, and whether these items are also unchanged. If the
-// next request reads items, it may ask for the last of them again: then a page that begins with
-// items of the previous page is not a sign of a changed list.
+// have identifiers and all of them are known, and whether these items are also unchanged.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n, page := w.Noticed, uint64(w.Context.Page)&0xffff
 	identified, known, same := 0, 0, 0
-	overlap := w.Subject.readsItems // an inclusive cursor begins with the last items of the previous page
+	overlap := w.overlaps(page)
 	for _, item := range w.page.Ends {
 		id := document.Identity(item)
 		if id == nil {
@@ -198,6 +197,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		}
 		identified++
 		key := document.DigestOf(id, document.Digest{})
+		n.LastItem = key.Half()
 		now := document.DigestOf(item, document.Digest{}).Half()<<16 | page
 		had, again := n.Identities.Get(key)
 		n.Identities.Put(key, now)
@@ -230,6 +230,28 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	}
 	n.Facts.Identified += identified
 	return identified > 0 && known == identified, identified > 0 && same == identified
+}
+
+// overlaps reports whether a page begins with the last items of the previous page. If the next
+// request reads items, it may ask for them again, which is not a sign of a changed list. Without
+// the last one, the cursor is not what the list is sorted by.
+func (w *Watcher) overlaps(page uint64) bool {
+	n := w.Noticed
+	for _, item := range w.page.Ends {
+		id := document.Identity(item)
+		if id == nil {
+			continue
+		}
+		key := document.DigestOf(id, document.Digest{})
+		had, again := n.Identities.Get(key)
+		switch {
+		case !w.Subject.readsItems || !again || (had+1)&0xffff != page:
+			return false
+		case n.LastItem == 0 || n.LastItem == key.Half() || w.listsOf() != nil:
+			return true
+		}
+	}
+	return false
 }
 
 // countRepeated counts consecutive pages whose items are all unchanged repetitions.

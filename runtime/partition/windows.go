@@ -28,9 +28,9 @@ type windows struct {
 // newWindows returns the windows between two values of expressions. It returns an error if the
 // values do not form an interval.
 func newWindows(source rules.Window, from, to any) (*windows, error) {
-	from, err := windowBound(from)
+	from, err := windowBound("from", from)
 	if err == nil {
-		to, err = windowBound(to)
+		to, err = windowBound("to", to)
 	}
 	if err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 	return w, nil
 }
 
-// windowBound converts a bound to a time or a number.
-func windowBound(v any) (any, error) {
+// windowBound converts the bound with a name to a time or a number.
+func windowBound(name string, v any) (any, error) {
 	switch v := v.(type) {
 	case time.Time, int, float64:
 		return saved.Reread(v)
@@ -70,9 +70,9 @@ func windowBound(v any) (any, error) {
 			return t, nil
 		}
 	case nil:
-		return nil, fmt.Errorf("a bound of the windows is nil")
+		return nil, fmt.Errorf("%s of the windows is nil", name)
 	}
-	return nil, fmt.Errorf("want a time or a number, got %s (%s)", value.KindOf(v), value.Preview(v))
+	return nil, fmt.Errorf("%s of the windows: want a time or a number, got %s (%s)", name, value.KindOf(v), value.Preview(v))
 }
 
 func kindOfBound(v any) string {
