@@ -218,9 +218,9 @@ var auditTable = audits([]Rule{
 	{ID: "audit.duplicate", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
-		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, the first on page {list.sameKeyPage} ` +
-			"({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); each item is compared with those before it, " +
-			"the latest 65536: merging writes the last of each key"},
+		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, ` +
+			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
+			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
 	{ID: "audit.noKey", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",

@@ -23,7 +23,8 @@ var incrementalFields = []Field{
 	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
 	{Name: "lag", Kind: Length, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, or a number if the cursor is one"},
-	{Name: "from", Kind: Moment, Doc: "the value in the first run: a date, a number or an expression; without it the first run does not send the parameter"},
+	{Name: "from", Kind: Moment, Doc: "the value in the first run: a date, a number or an expression; " +
+		"without it the first run does not send the parameter"},
 	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
 		"default: that of the items"},
 }

@@ -82,8 +82,8 @@ var jobFields = []Field{
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
-	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: two items with the same are " +
-		"a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
+	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
+		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
 	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},

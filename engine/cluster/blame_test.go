@@ -46,7 +46,7 @@ var brokenMachines = map[string]broken{
 	"connection":         fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}),
 	"certificate":        fails(&tls.CertificateVerificationError{Err: errors.New("signed by unknown authority")}),
 	"proxy":              fails(&net.OpError{Op: "proxyconnect", Net: "tcp", Err: syscall.ECONNREFUSED}),
-	"proxy that says no": fails(errors.New("Proxy Authentication Required")),
+	"proxy that says no": fails(errors.New(http.StatusText(http.StatusProxyAuthRequired))),
 	"401":                answers(http.StatusUnauthorized),
 	"403":                answers(http.StatusForbidden),
 	"407":                answers(http.StatusProxyAuthRequired),
@@ -162,12 +162,12 @@ func TestAnOutageThatOutlastsThePatienceIsAFailure(t *testing.T) {
 	c := open(t, startServer(t), cluster.Options{})
 	config := fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}}, "config": {"jobs": [{"endpoint": "teams"}]}}`, api.URL)
 	submission := cluster.Submission{Run: "r1", Name: "c.json", Text: config, Patience: time.Hour}
-	run, err := c.Submit(t.Context(), submission)
-	require.NoError(t, err)
+	_, submitted := c.Submit(t.Context(), submission)
+	require.NoError(t, submitted)
 	work(t, c, cluster.Worker{})
 	require.Eventually(t, func() bool { return attempts.Load() >= 3 }, time.Minute, 10*time.Millisecond)
 	submission.Patience = 100 * time.Millisecond // the worker hears of it
-	run, err = c.Submit(t.Context(), submission)
+	run, err := c.Submit(t.Context(), submission)
 	require.NoError(t, err)
 	s := await(t, run, func(s *status.Run) bool { return s.Phase == status.Failed })
 	require.Equal(t, "transient", s.Failed[0].Error.Class)

@@ -44,9 +44,9 @@ func serveOrder(t *testing.T) *orderAPI {
 }
 
 // submit submits a run of so many partitions.
-func (a *orderAPI) submit(t *testing.T, c *cluster.Cluster, id string, partitions, parallel, priority int) *cluster.Run {
+func (a *orderAPI) submit(t *testing.T, c *cluster.Cluster, id string, partitions, parallel int) *cluster.Run {
 	t.Helper()
-	run, err := c.Submit(t.Context(), cluster.Submission{Run: id, Name: "c.json", Priority: priority, Text: fmt.Appendf(nil,
+	run, err := c.Submit(t.Context(), cluster.Submission{Run: id, Name: "c.json", Text: fmt.Appendf(nil,
 		`{"api": {"baseUrl": "%s/", "http": {"parallel": %d}}, "config": {"jobs": [
 		  {"id": "lists", "endpoint": "%s/{n.from}", "for": {"n": {"from": 0, "to": %d, "step": 1}}}]}}`, a.URL, parallel, id, partitions)})
 	require.NoError(t, err)
@@ -67,10 +67,10 @@ func TestRunsTakeTheSlotsOfAnAPIByTurns(t *testing.T) {
 		t.Run(fmt.Sprintf("parallel %d", parallel), func(t *testing.T) {
 			a := serveOrder(t)
 			c := open(t, startServer(t), cluster.Options{})
-			large := a.submit(t, c, "large", 400, 50, 0)
+			large := a.submit(t, c, "large", 400, 50)
 			work(t, c, cluster.Worker{Slots: 4}, cluster.Worker{Slots: 4})
 			await(t, large, func(s *status.Run) bool { return s.Total.Done > 20 })
-			small := a.submit(t, c, "small", 30, parallel, 0)
+			small := a.submit(t, c, "small", 30, parallel)
 			await(t, small, func(s *status.Run) bool { return s.Phase == status.Complete })
 			require.Less(t, a.between("large", "small"), 150, "of more than 300 that were queued before")
 		})
@@ -81,15 +81,15 @@ func TestRunsTakeTheSlotsOfAnAPIByTurns(t *testing.T) {
 func TestRunsShareTheLimitOfAnAPI(t *testing.T) {
 	a := serveOrder(t)
 	c := open(t, startServer(t), cluster.Options{})
-	first := a.submit(t, c, "first", 40, 5, 0)
-	second := a.submit(t, c, "second", 40, 2, 0)
+	first := a.submit(t, c, "first", 40, 5)
+	second := a.submit(t, c, "second", 40, 2)
 	work(t, c, cluster.Worker{Slots: 4}, cluster.Worker{Slots: 4})
 	for _, run := range []*cluster.Run{first, second} {
 		await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
 	}
 	require.Equal(t, 2, a.max)
 	require.NoError(t, second.Cancel(t.Context()))
-	third := a.submit(t, c, "third", 40, 5, 0)
+	third := a.submit(t, c, "third", 40, 5)
 	await(t, third, func(s *status.Run) bool { return s.Phase == status.Complete })
 	require.Greater(t, a.max, 2, "the run with the lower limit is over")
 	require.LessOrEqual(t, a.max, 5)

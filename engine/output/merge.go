@@ -146,7 +146,9 @@ func linesOf(text io.Reader) iterRows {
 
 // mergeRecords merges records of CSV below a header with all columns. nested joins the names of
 // nested members.
-func (m *merger) mergeRecords(to io.Writer, columns []string, nested string, before, rows io.Reader, again func() (io.ReadCloser, error)) error {
+func (m *merger) mergeRecords(
+	to io.Writer, columns []string, nested string, before, rows io.Reader, again func() (io.ReadCloser, error),
+) error {
 	places := make([]int, len(m.keys))
 	for i, keys := range m.keys {
 		places[i] = slices.Index(columns, strings.Join(keys, nested))
@@ -173,7 +175,8 @@ func (m *merger) mergeRecords(to io.Writer, columns []string, nested string, bef
 		return err
 	}
 	learn := func(yield func([]byte) error) error {
-		return copyRecords(bufio.NewWriter(io.Discard), first, len(columns), len(columns), func(row []byte) (bool, error) { return false, yield(row) })
+		drop := func(row []byte) (bool, error) { return false, yield(row) }
+		return copyRecords(bufio.NewWriter(io.Discard), first, len(columns), len(columns), drop)
 	}
 	if err := errors.Join(m.learn(learn, key), first.Close()); err != nil {
 		return err

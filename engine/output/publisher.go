@@ -303,8 +303,8 @@ func (p *Publisher) end(result *engine.Result) error {
 }
 
 // discard removes refused lists from the state, so that the next run requests them again: lists with
-// findings, lists that continue from kept values, and all lists that share a file with one. Any other list that a limit ended would end there again, and a collection would collect the
-// same pages.
+// findings, lists that continue from kept values, and all lists that share a file with one. Any other
+// list that a limit ended would end there again, and a collection would collect the same pages.
 func (p *Publisher) discard(result *engine.Result) error {
 	refused := map[string]bool{} // roots
 	for _, job := range result.Jobs {

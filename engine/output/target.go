@@ -198,7 +198,8 @@ func (p *Publisher) checkMerge() error {
 	case p.options.Dir == "":
 		return refuse("PublisherOptions.Merge needs files", "rows that were written to a stream cannot be replaced")
 	case p.options.Format.kind() == Singer:
-		return refuse("messages of format singer cannot be merged", "the target does that, by the key_properties; for a file, use ndjson, csv or parquet")
+		return refuse("messages of format singer cannot be merged",
+			"the target does that, by the key_properties; for a file, use ndjson, csv or parquet")
 	}
 	return nil
 }

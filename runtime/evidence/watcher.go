@@ -56,7 +56,8 @@ type Subject struct {
 func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
 	return &Subject{
-		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "), job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptRead,
 	}
 }
