@@ -100,9 +100,7 @@ func TestAFailureThatIsQueuedAgainWaits(t *testing.T) {
 	n, err := run.Retry(t.Context(), s.Failed[0].Task)
 	require.NoError(t, err)
 	require.Equal(t, 1, n)
-	again, err := run.Status(t.Context())
-	require.NoError(t, err)
-	require.Equal(t, status.Running, again.Phase)
+	again := await(t, run, func(s *status.Run) bool { return s.Phase == status.Running }) // the server counts it shortly after
 	require.Equal(t, []int{2, 1, 2}, []int{again.Total.Failed, again.Total.Waiting, len(again.Failed)})
 
 	// Submitting it again queues no failures: what it sends has no effect on them.

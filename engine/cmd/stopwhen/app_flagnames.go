@@ -38,6 +38,7 @@ var flagNames = strings.NewReplacer(
 	"with CollectOptions.Release", "with --release",
 	"without CollectOptions.Release", "without --release",
 	"CollectOptions.Release", "collect --release",
+	"CollectOptions.Sorted", "--sorted",
 	"Submission.MaxBytes", "--max-bytes",
 	"Cluster.Overview", "stopwhen status",
 	"Run.Delete", "stopwhen delete",

@@ -13,29 +13,36 @@ func enqueue(t testing.TB, s *Store, items ...Item) {
 	require.NoError(t, s.Enqueue(t.Context(), items...))
 }
 
+// requireLoad waits until the queue has a load: the server counts a message shortly after it has
+// acknowledged it.
+func requireLoad(t *testing.T, s *Store, want Load) {
+	t.Helper()
+	var load Load
+	require.Eventually(t, func() bool {
+		var err error
+		load, err = s.Queued(t.Context(), queue)
+		require.NoError(t, err)
+		return load == want
+	}, 10*time.Second, time.Millisecond, "%+v", &load)
+}
+
 func TestATaskIsQueuedOnce(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.SetQueue(t.Context(), queue))
 	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api", Payload: []byte("p")}
 	enqueue(t, s, item, item)
 	enqueue(t, s, item)
-	load, err := s.Queued(t.Context(), queue)
-	require.NoError(t, err)
-	require.Equal(t, Load{Waiting: 1}, load)
+	requireLoad(t, s, Load{Waiting: 1})
 
 	w := fetched(t, s)
 	require.Equal(t, "r 0-v1 p 0 1", fmt.Sprint(w.Run, " ", w.Task, " ", string(w.Payload), " ", w.RetryOf, " ", w.Deliveries))
 	enqueue(t, s, item) // it is still queued while it runs
 	requireNone(t, s, queue)
-	load, err = s.Queued(t.Context(), queue)
-	require.NoError(t, err)
-	require.Equal(t, Load{Running: 1}, load)
+	requireLoad(t, s, Load{Running: 1})
 
 	require.NoError(t, w.Progress())
 	require.NoError(t, w.Done(t.Context()))
-	load, err = s.Queued(t.Context(), queue)
-	require.NoError(t, err)
-	require.Zero(t, load)
+	requireLoad(t, s, Load{})
 	enqueue(t, s, item) // now it is new
 	require.Equal(t, 1, fetched(t, s).Deliveries)
 }
