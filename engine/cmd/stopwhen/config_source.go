@@ -88,6 +88,15 @@ func (s *source) oneConfig(_ *cobra.Command, args []string) error {
 	})
 }
 
+// firstJob returns the job that a command about a single one is for: the first of --job, or the first of
+// the configuration.
+func (s *source) firstJob(l *loaded) string {
+	if len(s.jobs) > 0 {
+		return s.jobs[0]
+	}
+	return l.Jobs()[0]
+}
+
 // load compiles the configuration that the arguments name, or that of --fixture.
 func (s *source) load(args []string) (*loaded, error) {
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}, streamUse{"--env-file", s.envFile}); err != nil {

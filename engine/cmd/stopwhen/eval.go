@@ -92,10 +92,7 @@ func (c *evalCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	defer l.Close()
-	c.at.Job = l.Jobs()[0]
-	if len(c.jobs) > 0 {
-		c.at.Job = c.jobs[0]
-	}
+	c.at.Job = c.firstJob(l)
 	ctx, stop := c.catchSignals()
 	defer stop()
 	result, err := l.Evaluate(ctx, expression, c.at)

@@ -87,10 +87,7 @@ func (c *peekCommand) Run(_ *cobra.Command, args []string) error {
 
 // peek requests pages until that of the flags.
 func (c *peekCommand) peek(ctx context.Context, l *loaded) (*peekReport, error) {
-	job := l.Jobs()[0]
-	if len(c.jobs) > 0 {
-		job = c.jobs[0]
-	}
+	job := c.firstJob(l)
 	page, exchange, err := c.observe(ctx, l, job)
 	if stopped := interrupted(ctx); stopped != nil {
 		return nil, stopped
