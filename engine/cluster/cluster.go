@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,12 +41,8 @@ type Options struct {
 
 	Log *slog.Logger // nil discards the log
 
-	lose  func(store.Key) bool // for tests: reports whether an acknowledgement is lost
-	pause time.Duration        // for tests: see unit
-	alone time.Duration        // for tests: see aloneFor
-	final bool                 // for tests: the first failure of a task is final
-	grace func(end func())     // for tests: calls end instead of waiting for cancelledGrace
-	idle  time.Duration        // for tests: see idleAfter
+	adjust []func(*timing)      // for tests: changes to the timing
+	lose   func(store.Key) bool // for tests: reports whether an acknowledgement is lost
 }
 
 // A Cluster gives access to the runs of one account on a NATS server. It may be used by several
@@ -56,6 +51,7 @@ type Cluster struct {
 	store   *store.Store
 	options Options
 	log     *slog.Logger
+	timing  timing
 
 	problems problems
 	counted  atomic.Value // map[finishedRun]status.Summary of the latest Overview
@@ -69,7 +65,10 @@ var ErrEmpty = store.ErrEmpty
 // may not create them, the error is [ErrEmpty]. If the server cannot be used, for example because
 // it has no JetStream or is older than 2.12, the error is an [*engine.Error] with a hint.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, error) {
-	c := &Cluster{options: o, log: o.Log}
+	c := &Cluster{options: o, log: o.Log, timing: newTiming(time.Second)}
+	for _, adjust := range o.adjust {
+		adjust(&c.timing)
+	}
 	if c.log == nil {
 		c.log = slog.New(slog.DiscardHandler)
 	}
@@ -79,9 +78,6 @@ func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Cluster, err
 	})
 	return c, err
 }
-
-// unit is the unit of the pauses after failures.
-func (c *Cluster) unit() time.Duration { return cmp.Or(c.options.pause, time.Second) }
 
 // fullFor is how long a run is reported as full after the last attempt to store a page.
 const fullFor = 30 * time.Second

@@ -1,7 +1,6 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +61,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, al
 			// Another run has its name.
 			stop(store.ErrDeleted)
 		case r.Phase == Cancelled:
-			all.Go(func() { c.afterGrace(ctx, func() { c.closeAfterCancel(ctx, stop) }) })
+			all.Go(func() { c.run.cluster.timing.afterGrace(ctx, func() { c.closeAfterCancel(ctx, stop) }) })
 		default:
 			c.reopen()
 			if err := c.checkReleased(&r); err != nil {
@@ -70,18 +69,6 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, al
 			}
 		}
 	})
-}
-
-// cancelledGrace is how long workers may still store pages after a run is cancelled.
-const cancelledGrace = 2 * time.Second
-
-// afterGrace calls end when cancelledGrace is over, unless the context ends first.
-func (c *collection) afterGrace(ctx context.Context, end func()) {
-	if wait := c.run.cluster.options.grace; wait != nil {
-		wait(end)
-	} else if store.Sleep(ctx, cancelledGrace) == nil {
-		end()
-	}
 }
 
 // closeAfterCancel limits the collection to the pages stored so far if the run is still cancelled.
@@ -124,14 +111,11 @@ func (c *collection) isFinal(sequence uint64) bool {
 	return last != nil && sequence >= *last
 }
 
-// idleAfter is how long the collection waits for pages before it looks for the reason.
-const idleAfter = 10 * time.Second
-
 // tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
 // pages arrive again. If the server has lost pages that were collected, it stops the collection.
 func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
 	seen, said := c.received.Load(), ""
-	tick := time.NewTicker(cmp.Or(c.run.cluster.options.idle, idleAfter))
+	tick := time.NewTicker(c.run.cluster.timing.idle)
 	defer tick.Stop()
 	for {
 		select {

@@ -16,8 +16,8 @@
 // The code has four parts, and the names of files begin with the part: submit
 // (a run is stored, and its first tasks are queued), work (a worker, a run in it, and one
 // delivery of a task), collect (two orders of the pages, checkpoints, and the release of
-// pages) and survey (the status). cluster.go has the types that all of them share. The parts
-// are not packages: submit, work, collect and survey are methods of [Cluster] and [Run], so that each
+// pages) and survey (the status). cluster.go has the types that all of them share, and
+// timing.go the times that they wait. The parts are not packages: submit, work, collect and survey are methods of [Cluster] and [Run], so that each
 // package would need a second set of methods here, and most of a run would have to be exported
 // to them. Code that does not need these types is below internal: survey counts for the status,
 // pace shares the rate, record has the JSON that is stored, and store says how it is stored.

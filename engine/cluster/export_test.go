@@ -1,9 +1,8 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
-	"testing"
+	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
@@ -16,44 +15,60 @@ func LosingAcks(o Options, lose func() bool) Options {
 	return o
 }
 
-// Impatient returns options with short pauses after failures.
+// with returns options with a changed timing. Later changes follow earlier ones.
+func with(o Options, change func(*timing)) Options {
+	o.adjust = append(slices.Clone(o.adjust), change)
+	return o
+}
+
+// Impatient returns options with short pauses after failures, and with frequent reports. Other
+// changes of the timing follow this one.
 func Impatient(o Options) Options {
-	o.pause = cmp.Or(o.pause, 10*time.Millisecond)
+	impatient := func(t *timing) {
+		*t = newTiming(10 * time.Millisecond)
+		t.report = 50 * time.Millisecond
+	}
+	o.adjust = append([]func(*timing){impatient}, o.adjust...)
 	return o
 }
 
 // Minute returns options with long pauses after failures.
 func Minute(o Options) Options {
-	o.pause = time.Minute
-	return o
+	return with(o, func(t *timing) {
+		report := t.report
+		*t = newTiming(time.Minute)
+		t.report = report
+	})
 }
 
 // Final returns options with which the first failure of a task is final.
-func Final(o Options) Options {
-	o.final = true
-	return o
-}
+func Final(o Options) Options { return with(o, func(t *timing) { t.firstFinal = true }) }
 
 // Hour returns options with which a failure without another worker is final after an hour.
-func Hour(o Options) Options {
-	o.alone = time.Hour
-	return o
-}
+func Hour(o Options) Options { return with(o, func(t *timing) { t.alone = time.Hour }) }
 
 // Hasty returns options with which a collection waits less: for pages of a run that is
 // cancelled, and before it looks why none arrives.
 func Hasty(o Options) Options {
-	o.grace = func(end func()) { time.Sleep(20 * time.Millisecond); end() }
-	o.idle = 50 * time.Millisecond
-	return o
+	return with(o, func(t *timing) { t.afterGrace, t.idle = graceOf(20*time.Millisecond), 50*time.Millisecond })
 }
 
 // Graceful returns options with which a collection of a run that is cancelled waits for pages
 // until the function is called that it sends.
 func Graceful(o Options, graces chan<- func()) Options {
-	o.grace = func(end func()) { graces <- end }
-	return o
+	return with(o, func(t *timing) { t.afterGrace = func(_ context.Context, end func()) { graces <- end } })
 }
+
+// ProgressAtOnce returns options with which workers log their progress whenever they report it.
+func ProgressAtOnce(o Options) Options {
+	return with(o, func(t *timing) { t.report, t.progress = 10*time.Millisecond, time.Millisecond })
+}
+
+// ReportRarely returns options with which workers report only when they begin, and what cannot wait.
+func ReportRarely(o Options) Options { return with(o, func(t *timing) { t.report = time.Hour }) }
+
+// SilentAtOnce returns options with which each worker counts as silent.
+func SilentAtOnce(o Options) Options { return with(o, func(t *timing) { t.silent = time.Nanosecond }) }
 
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
@@ -61,21 +76,7 @@ func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }
 // SubmissionOf returns what tells a run apart from others of the same name.
 func SubmissionOf(r *Run) string { return r.record.Submission }
 
-// ProgressAtOnce lets workers log their progress whenever they report it.
-func ProgressAtOnce(t *testing.T) {
-	report, progress := reportEvery, progressEvery
-	t.Cleanup(func() { reportEvery, progressEvery = report, progress })
-	reportEvery, progressEvery = 10*time.Millisecond, time.Millisecond
-}
-
 // MarkDeleted leaves a run as a deletion does that fails at its first step.
 func MarkDeleted(ctx context.Context, r *Run) error {
 	return r.update(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true })
-}
-
-// ReportRarely lets workers report only when they begin, and what cannot wait.
-func ReportRarely(t *testing.T) {
-	report := reportEvery
-	t.Cleanup(func() { reportEvery = report })
-	reportEvery = time.Hour
 }

@@ -17,13 +17,12 @@ import (
 // All partitions are refused, each with an error of its own. The log has one line about it, and
 // the server is told before the next report of the worker is due.
 func TestAWorkerWhoseTokenIsRefusedSaysSoAtOnce(t *testing.T) {
-	cluster.ReportRarely(t)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "no token for "+r.URL.Path, http.StatusUnauthorized)
 	}))
 	t.Cleanup(api.Close)
 	var log lockedBuffer
-	c := open(t, startServer(t), cluster.Impatient(cluster.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
+	c := open(t, startServer(t), cluster.ReportRarely(cluster.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	run, err := c.Submit(t.Context(), cluster.Submission{Run: "refused", Name: "c.json", Text: fmt.Appendf(nil,
 		`{"api": {"baseUrl": "%s/"}, "config": {"jobs": [
 		  {"id": "teams", "endpoint": "teams/{team}", "for": {"team": {"values": ["a", "b", "c"]}}}]}}`, api.URL)})
@@ -37,10 +36,9 @@ func TestAWorkerWhoseTokenIsRefusedSaysSoAtOnce(t *testing.T) {
 // The job of a run that is submitted again is queued again, and ends at once. The worker does
 // not count it as a task that it has done.
 func TestATaskThatWasQueuedTwiceCountsOnce(t *testing.T) {
-	cluster.ProgressAtOnce(t)
 	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"id": 1}]`) }))
 	t.Cleanup(api.Close)
-	c := open(t, startServer(t), cluster.Options{})
+	c := open(t, startServer(t), cluster.ProgressAtOnce(cluster.Options{}))
 	submit := func(id string) *cluster.Run {
 		run, err := c.Submit(t.Context(), cluster.Submission{Run: id, Name: "c.json",
 			Text: fmt.Appendf(nil, `{"api": {"baseUrl": "%s/"}, "config": {"jobs": [{"endpoint": "orders"}]}}`, api.URL)})

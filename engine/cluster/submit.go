@@ -17,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/survey"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -329,7 +328,7 @@ func (r *Run) repair(ctx context.Context) error {
 		return r.pages(ctx, h.Key, func(e *record.Envelope) error { return r.enqueue(ctx, e.Children) })
 	})
 	if err == nil {
-		r.again.Failed, err = survey.Failures(ctx, r.cluster.store, &r.record)
+		r.again.Failed, err = r.cluster.survey().Failures(ctx, &r.record)
 	}
 	return err
 }

@@ -10,10 +10,14 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
+func (c *Cluster) survey() survey.Reader {
+	return survey.Reader{Store: c.store, SilentAfter: c.timing.silent}
+}
+
 // Status returns how far the run is. It reads no items, and its memory does not depend on the
 // number of partitions.
 func (r *Run) Status(ctx context.Context) (*status.Run, error) {
-	s, err := survey.Status(ctx, r.cluster.store, &r.record)
+	s, err := r.cluster.survey().Status(ctx, &r.record)
 	return s, r.unknown(err)
 }
 
@@ -22,7 +26,7 @@ func (r *Run) Status(ctx context.Context) (*status.Run, error) {
 // number of waiting partitions. It remembers a few bytes per partition, so that no partition is
 // repeated after a lost connection.
 func (r *Run) Partitions(ctx context.Context, f func(status.Partition) error) (waiting int, err error) {
-	waiting, err = survey.Partitions(ctx, r.cluster.store, &r.record, f)
+	waiting, err = r.cluster.survey().Partitions(ctx, &r.record, f)
 	return waiting, r.unknown(err)
 }
 
@@ -41,7 +45,7 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 		return nil, err
 	}
 	out := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}, Unreadable: unreadable}
-	fleet, err := survey.Workers(ctx, c.store, "", out.At, time.Time{})
+	fleet, err := c.survey().Workers(ctx, "", out.At, time.Time{})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +85,7 @@ func (r *Run) summary(
 	key := finishedRun{r.ID(), r.revision, info.Sequence, info.Messages}
 	counts, ok := known[key]
 	if !ok {
-		if counts, err = survey.Count(ctx, r.cluster.store, &r.record, fleet); err != nil {
+		if counts, err = r.cluster.survey().Count(ctx, &r.record, fleet); err != nil {
 			return out, err
 		}
 	}
@@ -111,6 +115,6 @@ func (r *Run) Ended(ctx context.Context) (ended bool, last time.Time, err error)
 	if r.Phase() == Cancelled {
 		return true, last, nil
 	}
-	counted, err := survey.Count(ctx, r.cluster.store, &r.record, &survey.Fleet{})
+	counted, err := r.cluster.survey().Count(ctx, &r.record, &survey.Fleet{})
 	return counted.Phase != status.Running, last, err
 }

@@ -221,14 +221,11 @@ func (p *workerRun) sayHandedBack() {
 	}
 }
 
-// cannotPause is how long a worker avoids a run that it cannot join, in units of [Cluster.unit].
-const cannotPause = 10
-
 // cannot records that this worker cannot run the tasks of a run, and pauses the run.
 func (p *workerRun) cannot(run string, err error) {
 	p.mu.Lock()
 	if r := p.runs[run]; r != nil {
-		r.until = time.Now().Add(cannotPause * p.c.unit())
+		r.until = time.Now().Add(p.c.timing.cannot)
 	}
 	p.mu.Unlock()
 	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
@@ -289,12 +286,6 @@ func (p *workerRun) prepareQueue(ctx context.Context, run string) {
 	}
 }
 
-// reportEvery is how often a worker reports to the server. Tests change it.
-var reportEvery = 5 * time.Second
-
-// progressEvery is how often a worker logs its progress. Tests change it.
-var progressEvery = time.Minute
-
 // problemFor is how long a worker keeps reporting a problem.
 const problemFor = 5 * time.Minute
 
@@ -303,7 +294,7 @@ func (p *workerRun) report(ctx context.Context) {
 	host, _ := os.Hostname()
 	level := slog.LevelWarn // level of the first failure
 	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
-	tick := time.NewTicker(reportEvery)
+	tick := time.NewTicker(p.c.timing.report)
 	defer tick.Stop()
 	told, before := time.Now(), 0
 	for {
@@ -312,7 +303,7 @@ func (p *workerRun) report(ctx context.Context) {
 		rec.Done, rec.Cannot, rec.Served = p.done, p.excluded(), p.reached()
 		rec.Running = slices.Collect(maps.Values(p.running))
 		p.mu.Unlock()
-		if n := len(rec.Running); time.Since(told) >= progressEvery && (n > 0 || rec.Done > before) {
+		if n := len(rec.Running); time.Since(told) >= p.c.timing.progress && (n > 0 || rec.Done > before) {
 			p.c.log.Info(fmt.Sprintf("worker %s: %s running, %d done", p.Name, value.Counted(n, "task"), rec.Done),
 				"event", "worker_progress", "worker", p.Name, "running", n, "done", rec.Done)
 			told, before = time.Now(), rec.Done

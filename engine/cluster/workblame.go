@@ -14,21 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/engine/cluster/internal/survey"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-)
-
-// Pauses after failures, in units of [Cluster.unit].
-const (
-	defaultPatience = 3600 // of a run that sets no other
-
-	longestRetry  = 300 // before a task is tried again
-	otherWait     = 10  // longest one if another worker should try it
-	aloneFor      = 60  // time after which a failure is final if there is no other worker
-	longestAvoid  = 300 // during which an origin is avoided that other workers reach
-	longestProbe  = 10  // during which an origin is avoided that nobody is known to reach
-	servedFor     = 60  // time after a page during which an origin counts as reached
-	mostDoublings = 9
 )
 
 // A postponement is the failure of a task that is tried again.
@@ -47,35 +33,35 @@ func (p *postponement) Error() string { return p.err.Error() }
 // patience of the run ends.
 func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
-	if !ok || a.worker.c.options.final {
+	timing := &a.worker.c.timing
+	if !ok || timing.firstFinal {
 		return nil
 	}
 	mine, passes := mayBeWorker(failed), failed.Class == failure.Transient
 	if !mine && !passes {
 		return nil
 	}
-	unit, now := a.worker.c.unit(), a.worker.pace.Now()
+	now := a.worker.pace.Now()
 	t := a.work.Trouble
 	if t.Times == 0 || t.Page != a.after {
 		t = store.Trouble{Since: now.Add(-time.Since(a.began)), Page: a.after}
 	}
 	t.Times++
 	age := now.Sub(t.Since)
-	t.Wait = min(unit<<min(t.Times-1, mostDoublings), longestRetry*unit)
+	t.Wait = timing.retry(t.Times, timing.longestRetry)
 	p := &postponement{err: failed, worker: mine}
 	final := !mine
 	if mine {
-		alone := cmp.Or(a.worker.c.options.alone, aloneFor*unit)
 		others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
 		p.reached = reached
-		final = t.Worker != "" && t.Worker != a.worker.Name || !others && age >= alone
+		final = t.Worker != "" && t.Worker != a.worker.Name || !others && age >= timing.alone
 		t.Worker = cmp.Or(t.Worker, a.worker.Name)
 		switch {
 		case final:
 		case others:
-			t.Wait = min(t.Wait, otherWait*unit)
+			t.Wait = min(t.Wait, timing.otherRetry)
 		default:
-			t.Wait = min(t.Wait, alone-age)
+			t.Wait = min(t.Wait, timing.alone-age)
 		}
 	}
 	patience := a.worker.patience(a.session.run)
@@ -98,7 +84,7 @@ func (p *workerRun) patience(r *Run) time.Duration {
 	if known := p.runs[r.ID()]; known != nil {
 		patience = known.patience
 	}
-	return cmp.Or(patience, defaultPatience*p.c.unit())
+	return cmp.Or(patience, p.c.timing.patience)
 }
 
 // mayBeWorker reports whether an error may be caused by the worker: its network, its certificates,
@@ -129,7 +115,7 @@ func (p *workerRun) others(ctx context.Context, run, origin string) (others, rea
 	}
 	for _, one := range workers {
 		var rec record.Worker
-		if one.Name == p.Name || p.pace.Now().Sub(one.Time) > survey.SilentAfter || record.Decode(one.Value, &rec) != nil {
+		if one.Name == p.Name || p.pace.Now().Sub(one.Time) > p.c.timing.silent || record.Decode(one.Value, &rec) != nil {
 			continue
 		}
 		others = others || !slices.Contains(rec.Cannot, run)
@@ -179,12 +165,13 @@ func (p *workerRun) avoid(a *attempt, because *postponement) {
 		one = &avoidance{}
 		p.avoided[origin] = one
 	}
-	longest := longestProbe
+	longest := p.c.timing.longestProbe
 	if because.reached {
-		longest = longestAvoid
+		longest = p.c.timing.longestAvoid
 	}
-	wait := min(p.c.unit()<<min(one.times, mostDoublings), time.Duration(longest)*p.c.unit())
-	if one.times++; one.times == 1 {
+	one.times++
+	wait := p.c.timing.retry(one.times, longest)
+	if one.times == 1 {
 		wait = 0 // the partition may be to blame
 	}
 	one.last = time.Now()
@@ -231,6 +218,6 @@ func (p *workerRun) reach(a *attempt) {
 
 // reached returns the origins that have sent pages to this worker lately. The lock must be held.
 func (p *workerRun) reached() []string {
-	maps.DeleteFunc(p.served, func(_ string, at time.Time) bool { return time.Since(at) > servedFor*p.c.unit() })
+	maps.DeleteFunc(p.served, func(_ string, at time.Time) bool { return time.Since(at) > p.c.timing.countsReached })
 	return slices.Sorted(maps.Keys(p.served))
 }

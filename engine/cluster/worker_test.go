@@ -334,13 +334,13 @@ func TestAWorkerWithoutTheSecretLeavesTheRunToOthers(t *testing.T) {
 	nc := startServer(t)
 	var refusals atomic.Int64
 	with := func(token string) *cluster.Cluster {
-		return open(t, nc, cluster.Impatient(cluster.Options{AckWait: time.Second, Engine: []engine.Option{
+		return open(t, nc, cluster.Options{AckWait: time.Second, Engine: []engine.Option{
 			engine.WithEnv(func(string) (string, bool) {
 				if token == "" {
 					refusals.Add(1)
 				}
 				return token, token != ""
-			})}}))
+			})}})
 	}
 	run := submit(t, with(""), config)
 	_, text := run.Config()
@@ -495,7 +495,6 @@ func TestASessionThatOpensSlowlyHoldsUpNoOtherRun(t *testing.T) {
 }
 
 func TestAWorkerSaysWhatItDoes(t *testing.T) {
-	cluster.ProgressAtOnce(t)
 	a := serveAPI(t, 3)
 	asked, release := make(chan bool, 10), make(chan bool)
 	slow := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -508,7 +507,7 @@ func TestAWorkerSaysWhatItDoes(t *testing.T) {
 	defer slow.Close()
 	defer close(release)
 	messages := make(chan string, 1000)
-	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})
+	c := open(t, startServer(t), cluster.ProgressAtOnce(cluster.Options{Log: recordsOf(messages)}))
 	submit(t, c, []byte(strings.Replace(string(a.config()), a.URL, slow.URL, 1)))
 	stop := work(t, c, cluster.Worker{Name: "w"})
 	<-asked
@@ -532,7 +531,7 @@ func TestAnInputThatNoRunHasIsNotUsed(t *testing.T) {
 	config := strings.Replace(string(a.config()), `"http": {`, `"http": {"headers": {"#X-Token": {"expr": "input.key"}}, `, 1)
 	config = strings.Replace(config, `{"api"`, `{"inputs": {"key": {"secret": true}}, "api"`, 1)
 	messages, hidden := make(chan string, 1000), make(chan string, 10)
-	c := open(t, startServer(t), cluster.Options{Log: recordsOf(messages)})
+	c := open(t, startServer(t), cluster.ProgressAtOnce(cluster.Options{Log: recordsOf(messages)}))
 	run := submit(t, c, []byte(config))
 	work(t, c, cluster.Worker{Inputs: map[string]any{"key": a.token, "foo": "1"}, Hide: func(secret string) { hidden <- secret }})
 	requireAll(t, run, a)

@@ -27,8 +27,8 @@ type problem struct {
 	more         int       // number of occurrences since the last log entry
 }
 
-// logEvery is the time after which a problem is logged again. Tests change it.
-var logEvery = time.Minute
+// logEvery is the time after which a problem is logged again.
+const logEvery = time.Minute
 
 // note records a problem, which is then reported for a while. It returns whether to log the
 // problem, and the number of occurrences since it was last logged.

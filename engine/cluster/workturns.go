@@ -221,7 +221,7 @@ func (p *workerRun) count(run string, got bool) {
 		r.taken = now
 		r.pause.Reset()
 		if one := p.avoided[r.Origin]; one != nil {
-			one.until = now.Add(p.c.unit()) // one task at a time finds out whether the origin is reached again
+			one.until = now.Add(p.c.timing.firstRetry) // one task at a time finds out whether the origin is reached again
 		}
 	default:
 		r.pause.First, r.pause.Longest = idlePause, quietPause

@@ -12,10 +12,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// SilentAfter is the time without a report after which the status calls a worker silent. Tests
-// change it.
-var SilentAfter = 15 * time.Second
-
 // A Fleet holds the reports of the workers.
 type Fleet struct {
 	status.Workers
@@ -36,10 +32,10 @@ type workerTask struct {
 
 // Workers returns the reports of the workers, with their problems with the given run, or with any
 // run if it is "". It leaves out workers that fell silent before the run existed.
-func Workers(ctx context.Context, s *store.Store, run string, now, since time.Time) (*Fleet, error) {
+func (r Reader) Workers(ctx context.Context, run string, now, since time.Time) (*Fleet, error) {
 	f := &Fleet{Workers: status.Workers{List: []status.Worker{}},
 		tasks: map[submission]map[store.Key]workerTask{}, silent: map[[2]string]bool{}, full: map[string]bool{}}
-	records, err := s.Workers(ctx)
+	records, err := r.Store.Workers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +45,7 @@ func Workers(ctx context.Context, s *store.Store, run string, now, since time.Ti
 			continue
 		}
 		w := status.Worker{Name: stored.Name, Host: rec.Host, Started: rec.Started, Heard: stored.Time.UTC(),
-			Silent: now.Sub(stored.Time) > SilentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem(run)}
+			Silent: now.Sub(stored.Time) > r.SilentAfter, Slots: rec.Slots, Running: len(rec.Running), Done: rec.Done, Problem: rec.Problem(run)}
 		if !w.Silent || !w.Heard.Before(since) {
 			f.add(w, rec)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
@@ -19,17 +20,23 @@ const (
 	maxWorkers  = 100
 )
 
+// A Reader reads the runs of a store.
+type Reader struct {
+	Store       *store.Store
+	SilentAfter time.Duration // time without a report after which a worker counts as silent
+}
+
 // Status returns how far a run is.
-func Status(ctx context.Context, st *store.Store, run *record.Run) (*status.Run, error) {
-	info, err := st.Info(ctx, run.Run)
+func (r Reader) Status(ctx context.Context, run *record.Run) (*status.Run, error) {
+	info, err := r.Store.Info(ctx, run.Run)
 	if err != nil {
 		return nil, err
 	}
-	fleet, err := Workers(ctx, st, run.Run, info.Now, run.Started)
+	fleet, err := r.Workers(ctx, run.Run, info.Now, run.Started)
 	if err != nil {
 		return nil, err
 	}
-	s, err := take(ctx, st, run, fleet)
+	s, err := r.take(ctx, run, fleet)
 	if err != nil {
 		return nil, err
 	}
@@ -58,8 +65,8 @@ func Summary(run *record.Run, info store.Info) status.Summary {
 }
 
 // Count counts all partitions of a run and determines its phase. The rest of the summary is empty.
-func Count(ctx context.Context, st *store.Store, run *record.Run, fleet *Fleet) (status.Summary, error) {
-	s, err := take(ctx, st, run, fleet)
+func (r Reader) Count(ctx context.Context, run *record.Run, fleet *Fleet) (status.Summary, error) {
+	s, err := r.take(ctx, run, fleet)
 	if err != nil {
 		return status.Summary{}, err
 	}
@@ -69,8 +76,8 @@ func Count(ctx context.Context, st *store.Store, run *record.Run, fleet *Fleet) 
 }
 
 // Failures returns the number of failed tasks of a run that are not queued again.
-func Failures(ctx context.Context, st *store.Store, run *record.Run) (int, error) {
-	s, err := take(ctx, st, run, &Fleet{})
+func (r Reader) Failures(ctx context.Context, run *record.Run) (int, error) {
+	s, err := r.take(ctx, run, &Fleet{})
 	if err != nil {
 		return 0, err
 	}
@@ -87,8 +94,8 @@ func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
 		}
 		if e != nil && e.Ending != nil && len(e.Ending.Results) > 0 {
 			out.Jobs = nil
-			for _, r := range e.Ending.Results {
-				out.Jobs = append(out.Jobs, ofResult(r.Result))
+			for _, one := range e.Ending.Results {
+				out.Jobs = append(out.Jobs, ofResult(one.Result))
 			}
 		}
 	}
@@ -101,18 +108,18 @@ func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
 // their last pages, and for failed tasks that search for values of variables. It returns the
 // number of waiting partitions. It remembers a few bytes per partition, so that no partition is
 // repeated after a lost connection.
-func Partitions(ctx context.Context, st *store.Store, run *record.Run, f func(status.Partition) error) (waiting int, err error) {
-	info, err := st.Info(ctx, run.Run)
+func (r Reader) Partitions(ctx context.Context, run *record.Run, f func(status.Partition) error) (waiting int, err error) {
+	info, err := r.Store.Info(ctx, run.Run)
 	if err != nil {
 		return 0, err
 	}
-	fleet, err := Workers(ctx, st, run.Run, info.Now, run.Started)
+	fleet, err := r.Workers(ctx, run.Run, info.Now, run.Started)
 	if err != nil {
 		return 0, err
 	}
-	s := &survey{store: st, run: run, fleet: fleet}
+	s := &survey{store: r.Store, run: run, fleet: fleet}
 	seen, seed := map[uint64]bool{}, maphash.MakeSeed()
-	err = st.Heads(ctx, run.Run, s.reset, func(h store.Heading) error {
+	err = r.Store.Heads(ctx, run.Run, s.reset, func(h store.Heading) error {
 		s.add(h)
 		id := maphash.Comparable(seed, h.Key)
 		if h.Kind == store.Splits || h.Kind == store.Searches && h.State != store.Failed || seen[id] {

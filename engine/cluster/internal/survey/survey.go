@@ -47,9 +47,9 @@ type job struct {
 }
 
 // take counts the tasks of a run.
-func take(ctx context.Context, s *store.Store, run *record.Run, fleet *Fleet) (*survey, error) {
-	out := &survey{store: s, run: run, fleet: fleet}
-	err := s.Heads(ctx, run.Run, out.reset, func(h store.Heading) error {
+func (r Reader) take(ctx context.Context, run *record.Run, fleet *Fleet) (*survey, error) {
+	out := &survey{store: r.Store, run: run, fleet: fleet}
+	err := r.Store.Heads(ctx, run.Run, out.reset, func(h store.Heading) error {
 		out.add(h)
 		return nil
 	})
