@@ -104,35 +104,59 @@ func checkCredential(e *language.Expression, scope rules.Scope) error {
 }
 
 // Values evaluates the values of keys and the parameters of the token request, when a run
-// begins. The page has the inputs and the time.
+// begins. The page has the inputs and the time. A text may be empty, as it may be in the
+// configuration. A parameter that is nil is left out.
 func (c *Credentials) Values(m *language.Machine, page *rules.Context) (values map[string]string, params rules.Object, err error) {
 	values = map[string]string{}
 	for _, e := range c.values {
-		if values[e.Rule.Target], err = c.Text(e, m, page); err != nil {
-			return nil, nil, err
+		text, given, err := c.evaluate(e, m, page)
+		if err == nil && !given {
+			err = &language.RuleError{Rule: e.Rule, Err: errAbsent}
 		}
-	}
-	for _, e := range c.params {
-		text, err := c.Text(e, m, page)
 		if err != nil {
 			return nil, nil, err
 		}
-		params = params.With(e.Rule.Target, text)
+		values[e.Rule.Target] = text
+	}
+	for _, e := range c.params {
+		text, given, err := c.evaluate(e, m, page)
+		if err != nil {
+			return nil, nil, err
+		}
+		if given {
+			params = params.With(e.Rule.Target, text)
+		}
 	}
 	return values, params, nil
 }
 
-// Text evaluates one of the expressions. An absent value is an error: a request without it
-// would not be authenticated.
-func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *rules.Context) (text string, err error) {
+// Text evaluates an expression of a login or a signature. A value that is absent or empty is an
+// error: a request without it would not be authenticated.
+func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *rules.Context) (string, error) {
+	text, given, err := c.evaluate(e, m, page)
+	switch {
+	case err != nil:
+		return "", err
+	case !given:
+		return "", &language.RuleError{Rule: e.Rule, Err: errAbsent}
+	case text == "":
+		return "", &language.RuleError{Rule: e.Rule, Err: errors.New("the value is empty")}
+	}
+	return text, nil
+}
+
+var errAbsent = errors.New("the value is absent")
+
+// evaluate returns the text that an expression gives, which may be empty. It reports false for nil.
+func (c *Credentials) evaluate(e *language.Expression, m *language.Machine, page *rules.Context) (text string, given bool, err error) {
 	v, err := e.Eval(m, page)
-	if err == nil {
+	if err == nil && v != nil {
 		text, err = credentialText(v)
 	}
 	if err != nil {
-		return "", &language.RuleError{Rule: e.Rule, Err: err}
+		return "", false, &language.RuleError{Rule: e.Rule, Err: err}
 	}
-	return text, nil
+	return text, v != nil, nil
 }
 
 // maxCredential is the length of the longest value that is sent as a credential, in bytes.
@@ -142,12 +166,8 @@ func credentialText(v any) (string, error) {
 	v = language.Sendable(v)
 	text, ok := value.Text(v)
 	switch {
-	case v == nil:
-		return "", errors.New("the value is absent")
 	case !ok:
 		return "", fmt.Errorf("want text, got %s", value.KindOf(v))
-	case text == "":
-		return "", errors.New("the value is empty")
 	case strings.ContainsAny(text, "\r\n"):
 		return "", errors.New("the value has a line break")
 	case len(text) > maxCredential:

@@ -16,7 +16,6 @@ type Auth struct {
 	Type   string            // the name of an [AuthType], such as [AuthBasic]
 	Path   string            // config path
 	Values map[string]string // the values of its keys, by their names without #: username, clientSecret
-	Scopes string            // oauth2: separated by spaces
 	Params Object            // oauth2: further parameters of the token request
 
 	Computed map[string]Computed // values that expressions give, by the keys of Values
@@ -114,7 +113,8 @@ var authenticationFields = []Field{
 			"in the `header` Authorization (the default if there is a secret), or in its `body`"},
 	{Name: "#refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`"},
 	{Name: "refreshToken", Kind: Secret, Doc: "for `oauth2` with grant `refresh_token`; prefer `#refreshToken`"},
-	{Name: "scopes", Kind: Any, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes"},
+	{Name: "scopes", Kind: Any, Env: true, Doc: "for `oauth2`: a list, or a text with spaces between the scopes, " +
+		"which `{\"expr\": …}` may compute"},
 	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`; " +
 		"for `sign`: expressions over `request`, which give parameters of each request"},
 	{Name: "headers", Kind: Map, Doc: "for `sign`: expressions over `request`, which give headers of each request; they see its params"},
@@ -206,12 +206,13 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 			if !one.given() {
 				continue
 			}
-			if f, _ := fieldNamed(authenticationFields, name); f.Kind != Secret && f.Kind != Text {
-				return true
-			}
-			if c, ok := computed(one.path(), one.Value); ok {
+			f, _ := fieldNamed(authenticationFields, name)
+			if c, ok := computed(one.path(), one.Value); ok && f.Kind != Map {
 				c.Secret = hidden
 				auth.Computed[plain] = c
+				return true
+			}
+			if f.Kind != Secret && f.Kind != Text {
 				return true
 			}
 			if _, isText := one.Value.(string); isText && hidden && name == plain {
@@ -249,6 +250,23 @@ func (a *Auth) Summary() string {
 		return "AWS Signature Version 4 of each request, computed when it is sent"
 	}
 	return ""
+}
+
+// Empty returns the keys of the credentials that are needed and empty, if all that are needed are:
+// requests are then sent without any. The values must be bound.
+func (a *Auth) Empty() []string {
+	needs := grantNeeds[a.Values["grant"]]
+	for _, key := range findAuthType(a.Type).Needs {
+		if f, _ := fieldNamed(authenticationFields, key); f.Kind == Secret && key != "tokenUrl" {
+			needs = append(needs, key)
+		}
+	}
+	for _, key := range needs {
+		if a.Values[strings.TrimPrefix(key, "#")] != "" {
+			return nil
+		}
+	}
+	return value.Map(needs, authKey)
 }
 
 // Renews reports whether credentials, which may be nil, are renewed when the API refuses them.

@@ -49,15 +49,12 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 			}
 		}
 	}
-	if values["clientAuth"] == "" && auth.has("clientSecret") {
-		values["clientAuth"] = ClientInHeader
-	} else if values["clientAuth"] == "" {
-		values["clientAuth"] = ClientInBody
-	}
 	if auth.has("clientSecret") && !auth.has("clientId") {
 		d.diags.Errorf(diag.Value(auth.Path), "#clientSecret needs clientId")
 	}
-	auth.Scopes = d.scopes(s.get("scopes"))
+	if _, computed := auth.Computed["scopes"]; !computed {
+		values["scopes"] = d.scopes(s.get("scopes"))
+	}
 	auth.Params = d.params(s.get("params"))
 	d.checkTokenParams(auth, s.get("params"))
 	auth.AllowHTTP = s.get("allowHttp").flag()
@@ -70,6 +67,18 @@ func (d *decoder) oauth2(auth *Auth, s settings) {
 			d.diags.Errorf(diag.Value(s.get("tokenUrl").path()), "%s", err).WithHint(tokenURLHint(err))
 		}
 	}
+}
+
+// ClientPlace returns where the token request has the id and the secret of the client:
+// [ClientInHeader] or [ClientInBody]. The values must be bound.
+func (a *Auth) ClientPlace() string {
+	switch place := a.Values["clientAuth"]; {
+	case place != "":
+		return place
+	case a.Values["clientSecret"] != "":
+		return ClientInHeader
+	}
+	return ClientInBody
 }
 
 // has reports whether the configuration has a value, as it is or computed.

@@ -131,9 +131,11 @@ func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 		p.add("credentials", "type", auth.Type, auth.Type)
 		p.add("credentials", "", x.Says, x.Says)
 		for _, key := range slices.Sorted(maps.Keys(auth.Values)) {
-			p.hidden("credentials", key, auth.Values[key])
+			if key != "scopes" {
+				p.hidden("credentials", key, auth.Values[key])
+			}
 		}
-		p.given("credentials", "scopes", auth.Scopes)
+		p.given("credentials", "scopes", auth.Values["scopes"])
 		p.members("parameters of the token request", auth.Params)
 		p.given("credentials", "allowHttp", auth.AllowHTTP)
 		if login := auth.Login; login != nil {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -47,6 +48,10 @@ func New(auth *rules.Auth, options Options) (transport.Auth, error) {
 	auth, err := options.bind(auth)
 	if err != nil {
 		return transport.Auth{}, err
+	}
+	if empty := auth.Empty(); empty != nil && !options.Offline {
+		options.Log.Warn("requests are sent without credentials: api.authentication has an empty "+strings.Join(empty, " and "),
+			"event", "warn", "code", "empty_credentials")
 	}
 	v := auth.Values
 	switch auth.Type {

@@ -124,9 +124,7 @@ func (o *oauth) form(refresh string) url.Values {
 		form.Set("username", v["username"])
 		form.Set("password", v["password"])
 	}
-	if o.auth.Scopes != "" {
-		form.Set("scope", o.auth.Scopes)
-	}
+	setUnlessEmpty(form, "scope", v["scopes"])
 	for _, m := range o.auth.Params {
 		text, _ := value.Text(m.Value)
 		form.Set(m.Name, text)
@@ -138,9 +136,11 @@ func (o *oauth) form(refresh string) url.Values {
 func (o *oauth) request(ctx context.Context, form url.Values) (tokenSet, error) {
 	v := o.auth.Values
 	header := http.Header{"Content-Type": {"application/x-www-form-urlencoded"}, "Accept": {"application/json"}}
-	if v["clientAuth"] == rules.ClientInHeader {
+	if o.auth.ClientPlace() == rules.ClientInHeader {
 		pair := url.QueryEscape(v["clientId"]) + ":" + url.QueryEscape(v["clientSecret"]) // RFC 6749, 2.3.1
-		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+		if pair != ":" {
+			header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+		}
 	} else {
 		setUnlessEmpty(form, "client_id", v["clientId"])
 		setUnlessEmpty(form, "client_secret", v["clientSecret"])
