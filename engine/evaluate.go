@@ -6,6 +6,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -28,7 +29,7 @@ func (e *Engine) Evaluate(ctx context.Context, expression string, at trace.Place
 			continue
 		}
 		if seen++; seen == at.Page {
-			return page.Probed(), nil
+			return runtime.ProbedOn(page), nil
 		}
 	}
 	return nil, &Error{Class: failure.Config, Job: at.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(seen, "page")}

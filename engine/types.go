@@ -60,9 +60,6 @@ import (
 //	Final bool // whether the page is the last of Root and of all jobs below it
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
-//	func (*Page) Marks() []document.Mark
-//	func (*Page) Probed() *trace.Evaluation
-//	func (*Page) SetCheckpoint(f func() (json.RawMessage, error))
 type Page = runtime.Page
 
 // Record is the record of a page in a trace: one JSON object per page.

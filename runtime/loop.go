@@ -60,22 +60,19 @@ type Loop struct {
 	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
 }
 
-// A Sink receives the pages of a job in order. Its error ends the run.
-type Sink func(context.Context, *Page) error
-
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	list := List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}
-	result, err := l.RunList(ctx, list, func(ctx context.Context, d *Delivery) error { return d.PassTo(ctx, sink) })
+	result, err := l.RunList(ctx, list, sink.receive)
 	return result.Result, err
 }
 
 // RunList runs a list to its end. It delivers every page after the page was read completely and
 // judged, including a page on which a rule failed unless [List.Omits] reports true for it. The
-// error is a [*failure.Error] unless it is the error of deliver. The result describes the list up to
+// error is a [*failure.Error] unless it is the error of the receiver. The result describes the list up to
 // its end or failure, even if the error is not nil.
-func (l Loop) RunList(ctx context.Context, list List, deliver func(context.Context, *Delivery) error) (ListResult, error) {
-	r := newListRun(ctx, l, list, deliver)
+func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListResult, error) {
+	r := newListRun(ctx, l, list, receiver)
 	defer r.close()
 	ctx = context.WithValue(ctx, partitionKey{}, r.list.Partition)
 	request, more, err := r.begin(ctx)

@@ -40,10 +40,12 @@ type Delivery struct {
 	Sent       *document.Items                 // the items as the API sent them; nil if they are those of Page
 	Checkpoint func() (json.RawMessage, error) // returns the position of the list after the page, or nil if the list fails on it
 	Result     func() ListResult               // returns the result of the list after the page
-
-	// Accepted is set by a receiver that returns an error although the page has been delivered.
-	Accepted bool
 }
+
+// A Receiver receives the pages of a list in order. Its error ends the list. It reports whether the
+// page was delivered, so that the list counts it. It may report true together with an error, if work
+// that follows the page has failed.
+type Receiver func(context.Context, *Delivery) (delivered bool, err error)
 
 // SentItems returns the items of the page as the API sent them.
 func (d *Delivery) SentItems() document.Items {
@@ -53,19 +55,25 @@ func (d *Delivery) SentItems() document.Items {
 	return d.Page.Items
 }
 
-// PassTo passes the page to a sink. The checkpoint of the page is the position of its list.
-func (d *Delivery) PassTo(ctx context.Context, sink Sink) error {
-	d.Page.SetCheckpoint(d.Checkpoint)
-	defer d.Page.SetCheckpoint(nil)
-	return sink(ctx, d.Page)
+// A Sink receives the pages of a job in order. Its error ends the run.
+type Sink func(context.Context, *Page) error
+
+// Pass passes a page to the sink. Until the sink returns, [Page.Checkpoint] calls checkpoint.
+func (s Sink) Pass(ctx context.Context, page *Page, checkpoint func() (json.RawMessage, error)) error {
+	page.checkpoint = checkpoint
+	defer func() { page.checkpoint = nil }()
+	return s(ctx, page)
 }
 
-// SetCheckpoint sets the function that Checkpoint calls, or removes it if f is nil. A run sets it
-// while the sink has the page.
-func (p *Page) SetCheckpoint(f func() (json.RawMessage, error)) { p.checkpoint = f }
+// receive passes a page to the sink. The checkpoint of the page is the position of its list.
+func (s Sink) receive(ctx context.Context, d *Delivery) (delivered bool, err error) {
+	err = s.Pass(ctx, d.Page, d.Checkpoint)
+	return err == nil, err
+}
 
-// Probed returns the value of the probe of the job, or nil if the job has none: see [engine.Engine.Evaluate].
-func (p *Page) Probed() *trace.Evaluation { return p.probed }
+// ProbedOn returns the value of the job's probe on a page, or nil if the job has no probe: see
+// [engine.Engine.Evaluate].
+func ProbedOn(p *Page) *trace.Evaluation { return p.probed }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,
 // continues from it with the next page ([engine.WithResume]). Save it together with the items of
@@ -77,18 +85,6 @@ func (p *Page) Checkpoint() (json.RawMessage, error) {
 			Message: "a page's checkpoint is available only until the sink returns"}
 	}
 	return p.checkpoint()
-}
-
-// Marks returns the ends of the page's lists within its items. [document.Lists] restores the lists
-// from them.
-func (p *Page) Marks() []document.Mark {
-	marks := make([]document.Mark, len(p.Lists))
-	end, count := 0, 0
-	for i, list := range p.Lists {
-		end, count = end+len(list.Items.Bytes()), count+list.Items.Len()
-		marks[i] = document.Mark{DataType: list.DataType, End: end, Count: count}
-	}
-	return marks
 }
 
 // failedPage returns the record of the page that was being requested when the job failed, or nil if

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -52,14 +51,6 @@ func TestAPartitionOfAChildHasTheValuesOfItsParents(t *testing.T) {
 	require.Nil(t, parent.Binding)
 	require.Equal(t, "lines (order.id=5)", child.Name())
 	require.Equal(t, failure.Response, child.Blame())
-}
-
-func TestMarksRestoreTheListsOfAPage(t *testing.T) {
-	marks := []document.Mark{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
-	items, lists := document.Lists([]byte("1\n2\n3\n"), nil, marks)
-	page := Page{Items: items, Lists: lists}
-	require.Equal(t, marks, page.Marks())
-	require.Empty(t, (&Page{}).Marks())
 }
 
 func TestAResultTellsEvidenceFromHints(t *testing.T) {

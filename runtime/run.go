@@ -30,7 +30,7 @@ type listRun struct {
 	list      List
 	job       *compile.Job // the job of the list
 	switches  rules.Switches
-	receive   func(context.Context, *Delivery) error
+	receiver  Receiver
 	sender    sender
 	converter *format.Converter // nil if the responses are JSON
 	lastKept  map[string]any    // values that the previous run kept, including their secrets
@@ -51,11 +51,11 @@ type listRun struct {
 	current step // the work on the page that was requested last
 }
 
-func newListRun(ctx context.Context, l Loop, list List, receive func(context.Context, *Delivery) error) *listRun {
+func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *listRun {
 	l = l.WithDefaults()
 	job := list.Partition.Job
 	r := l.Toolbox.get(&l, job)
-	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receive: receive, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
+	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
 		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
@@ -251,8 +251,8 @@ func (r *listRun) deliver(ctx context.Context, page *Page, failed error) error {
 	d := &r.current.delivery
 	d.Page, d.Checkpoint, d.Result = page, r.checkpoint, func() ListResult { return r.after(failed) }
 	r.current.items = page.Items.Len()
-	err := r.receive(ctx, d)
-	if err == nil || d.Accepted {
+	delivered, err := r.receiver(ctx, d)
+	if delivered {
 		r.state.Result.Items += r.current.items
 		r.state.Result.Filtered += r.current.filtered
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // CollectOptions are the options of [Run.Collect].
@@ -54,7 +55,7 @@ type Progress struct {
 // continues them. If the run is not complete, because it was cancelled or because of
 // [CollectOptions.NoWait], the error says so and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (*engine.Result, error) {
-	c := &collection{run: r, engine: e, sink: sink, options: o, checks: store.Backoff{First: shortestCheck, Longest: longestCheck}}
+	c := &collection{run: r, engine: e, sink: runtime.Sink(sink), options: o, checks: store.Backoff{First: shortestCheck, Longest: longestCheck}}
 	if err := c.prepare(ctx); err != nil {
 		return engine.NewResult(nil), err
 	}
@@ -109,7 +110,7 @@ func (r *Run) Released() bool { return r.record.Releases != "" }
 type collection struct {
 	run     *Run
 	engine  *engine.Engine
-	sink    engine.SinkFunc
+	sink    runtime.Sink
 	options CollectOptions
 
 	created time.Time // creation time of the run's stream

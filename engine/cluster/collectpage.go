@@ -33,11 +33,13 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Enve
 	}
 	e.Root = cmp.Or(e.Root, t.root)
 	c.passSkipped(entry, e)
-	page := e.Page(entry, final, func() (json.RawMessage, error) { return c.token(t, final) })
+	page := e.Page(entry, final)
 	if page == nil {
 		return nil
 	}
-	if err := t.pass(page, func() error { return c.sink(ctx, page) }); err != nil {
+	if err := t.pass(page, func() error {
+		return c.sink.Pass(ctx, page, func() (json.RawMessage, error) { return c.token(t, final) })
+	}); err != nil {
 		return err
 	}
 	c.releaser.add(entry)

@@ -152,12 +152,12 @@ func (t *trial) run(ctx context.Context, seen *coverage) {
 	})
 	loop.Evaluated = seen.add
 	list := runtime.List{Partition: runtime.Partition{Job: t.job, Binding: t.test.Binding}}
-	end, err := loop.RunList(ctx, list, func(_ context.Context, d *runtime.Delivery) error {
+	end, err := loop.RunList(ctx, list, func(_ context.Context, d *runtime.Delivery) (delivered bool, err error) {
 		t.last = &d.Page.Record
 		for item := range d.Page.Items.All() {
 			t.items = append(t.items, bytes.Clone(item))
 		}
-		return nil
+		return true, nil
 	})
 	t.result, t.err = end.Result, err
 }

@@ -74,7 +74,7 @@ func (s *Suite) runJob(ctx context.Context, job *compile.Job, binding map[string
 	r.apiOf = func(runtime.Partition) *api { return a }
 	loop := s.Walk(Environment{Transport: r, Clock: r})
 	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}
-	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error { return r.receive(ctx, d.Page) })
+	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) { return true, r.receive(ctx, d.Page) })
 	r.end, r.err = end.Result, err
 	if partition.Skips(job, r.err) {
 		r.end.Outcome, r.err = rules.Partial, nil

@@ -74,6 +74,18 @@ func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists [
 	return NewItems(block[:end:end], count, window), lists
 }
 
+// MarksOf returns the ends of lists within the block of their items. [Lists] restores the lists from
+// them.
+func MarksOf(lists []TypedItems) []Mark {
+	marks := make([]Mark, len(lists))
+	end, count := 0, 0
+	for i, list := range lists {
+		end, count = end+len(list.Items.Bytes()), count+list.Items.Len()
+		marks[i] = Mark{DataType: list.DataType, End: end, Count: count}
+	}
+	return marks
+}
+
 // follow adds the items below a value, following the steps of the path from step on. It reports
 // whether the response has anything there: items, an empty list or object, or null.
 func (g *gatherer) follow(at scan.Span, list rules.ItemList, step int) bool {

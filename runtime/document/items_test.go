@@ -71,3 +71,10 @@ func TestAnIterationOverItemsMayEndEarly(t *testing.T) {
 	}
 	require.Empty(t, slices.Collect(Items{}.All()))
 }
+
+func TestMarksRestoreTheListsOfAPage(t *testing.T) {
+	marks := []Mark{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
+	_, lists := Lists([]byte("1\n2\n3\n"), nil, marks)
+	require.Equal(t, marks, MarksOf(lists))
+	require.Empty(t, MarksOf(nil))
+}

@@ -107,7 +107,7 @@ func (b *backlog) store(d outgoing, at stack) error {
 	e := backlogEntry{outgoing: d, kept: at}
 	e.page, e.sent, e.stack = &page, nil, nil
 	var err error
-	if e.items, err = b.storeItems(page.Items, page.Marks()); err != nil {
+	if e.items, err = b.storeItems(page.Items, document.MarksOf(page.Lists)); err != nil {
 		return err
 	}
 	if d.sent != nil {

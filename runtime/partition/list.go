@@ -18,7 +18,7 @@ import (
 // runList runs the list of a partition, from a position unless it is nil. If rules may split the
 // window of the partition, its pages wait until it is certain that no rule splits it. If a rule
 // does, the outcome is [rules.Split], and no page is delivered.
-func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, deliver deliverFunc) (runtime.ListResult, error) {
+func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, receiver runtime.Receiver) (runtime.ListResult, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
 	loop := t.Loop
@@ -32,30 +32,27 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 		list.Enough = func() bool { return t.leftOut && !t.emits(p.Job) }
 	}
 	if !tried {
-		return loop.RunList(ctx, list, deliver)
+		return loop.RunList(ctx, list, receiver)
 	}
 	kept := newBacklog(0)
 	defer kept.discard()
-	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error {
+	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 		_, err := kept.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
 			token, err := d.Checkpoint()
 			return stack{{progress: progress{position: token}}}, err
 		}})
-		return err
+		return err == nil, err
 	})
 	if err == nil && result.Outcome == rules.Split {
 		return result, nil
 	}
-	return t.replay(ctx, kept, deliver, result, err)
+	return t.replay(ctx, kept, receiver, result, err)
 }
 
-// A deliverFunc receives the pages of a list; see [runtime.Loop.RunList].
-type deliverFunc = func(context.Context, *runtime.Delivery) error
-
-// replay delivers the pages of a partition that was tried. If deliver refuses a page, the result is
-// the result after the last delivered page.
+// replay delivers the pages of a partition that was tried. If the receiver refuses a page, the result
+// is the result after the last delivered page.
 func (t *treeRun) replay(
-	ctx context.Context, kept *backlog, deliver deliverFunc, result runtime.ListResult, err error,
+	ctx context.Context, kept *backlog, receiver runtime.Receiver, result runtime.ListResult, err error,
 ) (runtime.ListResult, error) {
 	var delivered position
 	for e, ok := kept.removeFirst(); ok; e, ok = kept.removeFirst() {
@@ -65,11 +62,12 @@ func (t *treeRun) replay(
 		}
 		failed := kept.replay(e, func(o outgoing) error {
 			d.Sent = o.sent
-			return deliver(ctx, d)
+			ok, err := receiver(ctx, d)
+			if ok {
+				delivered = token
+			}
+			return err
 		})
-		if failed == nil || d.Accepted {
-			delivered = token
-		}
 		if failed != nil {
 			return runtime.ListResult{Result: resultAt(result.Job, delivered)}, failed
 		}

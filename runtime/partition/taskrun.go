@@ -52,16 +52,16 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 
 // storePage stores a page with the tasks of its children. The partition is skipped if its list has
 // failed on the page.
-func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) error {
+func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
 	token, err := d.Checkpoint()
 	if err != nil {
-		return err
+		return false, err
 	}
 	page := d.Page
 	page.Root, page.Skipped = r.root.ID(), page.Outcome == rules.Failed
 	step := &Step{Label: r.label(), Page: page, Position: token}
 	if r.stored = r.addChildTasks(ctx, d, step); r.stored != nil { // the partition is not at fault
-		return r.stored
+		return false, r.stored
 	}
 	if page.Skipped {
 		step.Position = r.position
@@ -80,7 +80,7 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) error {
 	if r.position = step.Position; r.stored == nil {
 		r.ended = step.Ending
 	}
-	return r.stored
+	return r.stored == nil, r.stored
 }
 
 // addChildTasks adds the tasks for the items of a page to its step.

@@ -75,13 +75,14 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
 		held := w.leftOutOf(root) != nil
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
-		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) error {
+		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 			page := d.Page
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
 			if held {
 				page.Kept = w.Kept[root.ID()]
 			}
-			return d.PassTo(ctx, sink)
+			err := sink.Pass(ctx, page, d.Checkpoint)
+			return err == nil, err
 		})
 		result := end.Result
 		result.Refused = w.refuses(result)

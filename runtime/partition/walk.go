@@ -118,7 +118,7 @@ func (f *frame) taskFor(v any) *walkTask {
 }
 
 // runPage forwards a page of the list, and runs the tasks for its items.
-func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (err error) {
+func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
 	defer func() { f.err = err }()
 	page := d.Page
 	f.token, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
@@ -127,18 +127,17 @@ func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (err error) {
 		return nil
 	})
 	if err != nil {
-		return err
+		return false, err
 	}
 	page.Skipped = skipsOn(f.partition.Job, page)
 	err = f.forward(ctx, outgoing{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
-		return err
+		return false, err
 	}
-	d.Accepted = true
 	if page.Outcome == rules.Failed && !page.Skipped || len(f.todo) == 0 { // the run ends, or there are no tasks
-		return nil
+		return true, nil
 	}
-	return f.runChildren(ctx)
+	return true, f.runChildren(ctx)
 }
 
 // runChildren runs the remaining tasks one after another. Meanwhile others run ahead, if there are
@@ -313,15 +312,13 @@ func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 		page.Items, page.Lists = document.Items{}, nil
 		defer func() { page.Items, page.Lists = items, lists }()
 	}
-	page.SetCheckpoint(func() (position, error) {
+	return t.sink.Pass(ctx, page, func() (position, error) {
 		s, err := d.stack()
 		if err != nil || s == nil {
 			return nil, err
 		}
 		return t.checkpoint(ctx, s, d.last)
 	})
-	defer page.SetCheckpoint(nil)
-	return t.sink(ctx, page)
 }
 
 // recordEnd adds the end of a partition to the results.

@@ -233,8 +233,8 @@ func TestTasksFindWhatAWalkFinds(t *testing.T) {
 					}
 					if ended = step.Ending; step.Page != nil {
 						var one received
-						step.Page.SetCheckpoint(func() (json.RawMessage, error) { return step.Position, nil })
-						require.NoError(t, one.sink(ctx, step.Page))
+						position := func() (json.RawMessage, error) { return step.Position, nil }
+						require.NoError(t, runtime.Sink(one.sink).Pass(ctx, step.Page, position))
 						pages = append(pages, one.pages...)
 					}
 					queue, position = append(queue, step.Children...), step.Position

@@ -42,7 +42,7 @@ func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 	}
 	if page := step.Page; page != nil {
 		e.Record, e.Kept, e.Root, e.Final = &page.Record, page.Kept, page.Root, page.Final
-		for _, m := range page.Marks() {
+		for _, m := range document.MarksOf(page.Lists) {
 			e.Lists = append(e.Lists, List{m.DataType, m.End, m.Count})
 		}
 	}
@@ -87,13 +87,11 @@ func Decode(text []byte, into any) error {
 }
 
 // Page returns the page of a step, or nil if it has no page.
-func (e *Envelope) Page(entry *store.Entry, final bool, checkpoint func() (json.RawMessage, error)) *engine.Page {
+func (e *Envelope) Page(entry *store.Entry, final bool) *engine.Page {
 	if e.Record == nil {
 		return nil
 	}
 	marks := value.Map(e.Lists, func(l List) document.Mark { return document.Mark(l) })
 	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
-	page := &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
-	page.SetCheckpoint(checkpoint)
-	return page
+	return &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
 }
