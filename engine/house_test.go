@@ -87,7 +87,7 @@ var mayImport = map[string][]string{
 		"github.com/nats-io/nuid",
 	},
 	"engine/cluster/status": {},
-	"engine/cluster/hub":    {module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
+	"engine/cluster/hub":    {module + "engine/cluster/internal/store", module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
 	"engine/cmd/stopwhen": {""},

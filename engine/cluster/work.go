@@ -40,6 +40,9 @@ type Worker struct {
 	// Idle is the time without tasks after which the worker ends. If it is 0, the worker never ends
 	// by itself.
 	Idle time.Duration
+
+	// Monitor says what the worker does while it runs. It may be nil.
+	Monitor *Monitor
 }
 
 // Limits of the number of deliveries of a task without a stored page.
@@ -109,6 +112,8 @@ type workerRun struct {
 	busy  atomic.Int64
 
 	returned atomic.Int64  // number of tasks handed back since the worker began to end
+	renewals atomic.Int64  // number of leases renewed
+	unheard  atomic.Int64  // number of leases that could not be renewed
 	news     chan struct{} // signals that a problem must be reported to the server at once
 	wake     chan struct{} // signals that a queue may have a task
 
@@ -122,7 +127,10 @@ type workerRun struct {
 	running  map[*attempt]record.RunningTask
 	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
 	unused   map[string]bool // inputs that a run does not have and that have been logged
-	done     int
+	done     int             // number of tasks that ended here
+	failed   int             // of these, the number of failures
+	putBacks int             // number of tasks put back to be tried again
+	ended    bool            // set when the worker ends
 }
 
 func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error) {
@@ -140,16 +148,21 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
 	}
-	return &workerRun{
+	p := &workerRun{
 		Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		runs: map[string]*joined{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
 		served: map[string]time.Time{}, running: map[*attempt]record.RunningTask{}, unused: map[string]bool{},
-	}, nil
+	}
+	if w.Monitor != nil {
+		w.Monitor.worker.Store(p)
+	}
+	return p, nil
 }
 
 func (p *workerRun) close() {
 	p.c.store.StopFetching()
 	p.mu.Lock()
+	p.ended = true
 	for _, s := range p.sessions {
 		s.retire()
 	}

@@ -76,6 +76,9 @@ func (a *attempt) finish(ctx context.Context) {
 	a.locked(func() {
 		if a.stored {
 			a.worker.done++
+			if a.head.State == store.Failed {
+				a.worker.failed++
+			}
 		}
 	})
 }
@@ -98,7 +101,7 @@ func (a *attempt) keepAlive() (stop func()) {
 		tick := time.NewTicker(a.work.AckWait / 3)
 		defer tick.Stop()
 		for {
-			_ = a.work.Progress() // if the task goes to another worker, its work is repeated but stays correct
+			a.renew()
 			select {
 			case <-done:
 				return
@@ -116,6 +119,16 @@ func (a *attempt) keepAlive() (stop func()) {
 		close(done)
 		all.Wait()
 		a.locked(func() { delete(a.worker.running, a) })
+	}
+}
+
+// renew renews the lease of the task. If that fails and the task goes to another worker, its work is
+// repeated but stays correct.
+func (a *attempt) renew() {
+	if a.work.Progress() == nil {
+		a.worker.renewals.Add(1)
+	} else {
+		a.worker.unheard.Add(1)
 	}
 }
 

@@ -136,6 +136,7 @@ func (a *attempt) putBack(ctx context.Context, p *postponement) {
 		a.worker.avoid(a, p)
 	}
 	a.locked(func() {
+		a.worker.putBacks++
 		if end := time.Now().Add(p.trouble.Wait); end.After(a.worker.again) {
 			a.worker.again = end
 		}

@@ -68,6 +68,23 @@ func (p *problems) current() (texts map[string]string, waiting []string) {
 	return texts, waiting
 }
 
+// latest returns the latest problem of all runs, or "" if there is none.
+func (p *problems) latest() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var last problem
+	run := ""
+	for key, one := range p.all {
+		if one.until.After(time.Now()) && one.until.After(last.until) {
+			last, run = one, key.run
+		}
+	}
+	if run == "" {
+		return ""
+	}
+	return "run " + run + ": " + last.text
+}
+
 // forget drops the problems of an ended run.
 func (p *problems) forget(run string) {
 	p.mu.Lock()

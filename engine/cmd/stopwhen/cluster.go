@@ -57,6 +57,9 @@ func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *wait
 		return err
 	}
 	defer conn.Close()
+	if n.connected != nil {
+		n.connected(conn.Conn)
+	}
 	js, err := conn.JetStream()
 	if err != nil {
 		return err

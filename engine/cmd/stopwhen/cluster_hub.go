@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"math"
@@ -18,12 +19,13 @@ import (
 // every user of a machine can read its command lines.
 type hubCommand struct {
 	*app
+	monitored
 	options               hub.Options // without the secrets
 	tokenEnv, passwordEnv string
 }
 
 func newHub(a *app) *cobra.Command {
-	c := &hubCommand{app: a}
+	c := &hubCommand{app: a, monitored: monitored{app: a}}
 	cmd := &cobra.Command{
 		Use:   "hub",
 		Short: "Run the server for runs on many machines",
@@ -54,6 +56,7 @@ permissions, TLS and clusters.`,
 	f.StringVar(&c.options.TLSCert, "tls-cert", "", "PEM `FILE` with the certificate of the hub")
 	f.StringVar(&c.options.TLSKey, "tls-key", "", "PEM `FILE` with the key of --tls-cert")
 	f.StringVar(&c.options.TLSCA, "tls-ca", "", "PEM `FILE` with authorities; clients need a certificate of one of them")
+	c.metricsFlag(cmd)
 	c.logFlags.register(cmd, "log details")
 	_ = cmd.MarkFlagDirname("dir")
 	return cmd
@@ -77,6 +80,12 @@ func (c *hubCommand) Run(*cobra.Command, []string) error {
 				return err
 			}
 		}
+		stop, err := c.serveMetrics(logger, server.Health, newHubMetrics(server))
+		if err != nil {
+			server.Shutdown()
+			return err
+		}
+		defer stop()
 		go func() {
 			<-ctx.Done()
 			server.Shutdown()
@@ -105,7 +114,7 @@ func (c *hubCommand) hubOptions() (hub.Options, error) {
 		{o.TLSCert == "" && cmp.Or(o.TLSKey, o.TLSCA) != "", "--tls-key and --tls-ca require --tls-cert"},
 		{o.TLSCert != "" && o.TLSKey == "", "--tls-cert requires --tls-key"},
 	})
-	if err != nil {
+	if err := errors.Join(err, c.checkMetrics()); err != nil {
 		return o, err
 	}
 	if o.Token, err = c.secretFrom("--token-env", c.tokenEnv); err != nil {

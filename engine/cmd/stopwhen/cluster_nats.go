@@ -33,6 +33,8 @@ type natsFlags struct {
 type natsClient struct {
 	*app
 	nats natsFlags
+
+	connected func(*nats.Conn) // is called after the connection is made; may be nil
 }
 
 // natsFlags adds the flags of commands that connect to NATS.

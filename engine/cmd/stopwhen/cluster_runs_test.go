@@ -78,13 +78,13 @@ func startProgram(t *testing.T, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// startHubProcess starts a hub in a process of its own, and returns the flag with which
-// commands use it.
-func startHubProcess(t *testing.T) (nats string) {
+// startLogged starts the command in the background with a log in JSON, and ends it at the end of the
+// test. The function find waits for a match in the log, and returns its first group.
+func startLogged(t *testing.T, args ...string) (cmd *exec.Cmd, find func(pattern string) string) {
 	t.Helper()
-	log, err := os.Create(filepath.Join(t.TempDir(), "hub.log"))
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	require.NoError(t, err)
-	cmd := exec.Command(binary(t), "hub", "--listen", "127.0.0.1:0", "--dir", t.TempDir()+"/hub", "--log-format", "json")
+	cmd = exec.Command(binary(t), append(args, "--log-format", "json")...)
 	cmd.Stderr = log
 	require.NoError(t, cmd.Start())
 	require.NoError(t, log.Close())
@@ -92,17 +92,27 @@ func startHubProcess(t *testing.T) (nats string) {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
 	})
-	address := regexp.MustCompile(`"hub_url":"(nats://[^"]+)"`)
-	require.Eventually(t, func() bool {
-		text, err := os.ReadFile(log.Name())
-		found := address.FindSubmatch(text)
-		if err != nil || found == nil {
-			return false
-		}
-		nats = "--nats=" + string(found[1])
-		return true
-	}, time.Minute, 10*time.Millisecond)
-	return nats
+	return cmd, func(pattern string) (found string) {
+		t.Helper()
+		require.Eventually(t, func() bool {
+			text, err := os.ReadFile(log.Name())
+			groups := regexp.MustCompile(pattern).FindSubmatch(text)
+			if err != nil || groups == nil {
+				return false
+			}
+			found = string(groups[1])
+			return true
+		}, time.Minute, 10*time.Millisecond)
+		return found
+	}
+}
+
+// startHubProcess starts a hub in a process of its own, and returns the flag with which
+// commands use it.
+func startHubProcess(t *testing.T) (nats string) {
+	t.Helper()
+	_, find := startLogged(t, "hub", "--listen", "127.0.0.1:0", "--dir", t.TempDir()+"/hub")
+	return "--nats=" + find(`"hub_url":"(nats://[^"]+)"`)
 }
 
 // sameFiles requires that two directories have the same files with the same content.

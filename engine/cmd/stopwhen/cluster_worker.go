@@ -22,6 +22,7 @@ type workerCommand struct {
 	*app
 	source
 	natsClient
+	monitored
 	prefetch, tokens string
 	name             string
 	slots            int
@@ -29,7 +30,7 @@ type workerCommand struct {
 }
 
 func newWorker(a *app) *cobra.Command {
-	c := &workerCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
+	c := &workerCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}, monitored: monitored{app: a}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Work on the runs on many machines",
@@ -59,6 +60,7 @@ machine, since each token is valid once: --tokens stores them.`,
 	tokensFlag(cmd, &c.tokens, "")
 	f.StringVar(&c.idle, "idle", "", "`DURATION` without a partition after which the worker ends: 90s, 10m")
 	f.StringVar(&c.name, "name", "", "`NAME` of the worker in logs and in stopwhen status (default the name of the machine and a number)")
+	c.metricsFlag(cmd)
 	c.natsFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
@@ -75,6 +77,16 @@ func (c *workerCommand) Run(*cobra.Command, []string) error {
 		if err != nil {
 			return err
 		}
+		counts := newWorkerMetrics()
+		if c.metrics != "" {
+			o.Engine = append(o.Engine, counts.option())
+		}
+		stop, err := c.serveMetrics(logger, counts.health, counts.collectors()...)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		w.Monitor, c.connected = &counts.monitor, counts.conn.Store
 		err = c.openRuns(ctx, o, &waiting{w.Idle}, func(runs *cluster.Cluster) error {
 			return c.untilSignal(ctx, logger, func() error { return runs.Work(ctx, w) })
 		})
@@ -111,7 +123,7 @@ func (c *workerCommand) untilSignal(ctx context.Context, logger *slog.Logger, wo
 
 // worker returns the worker that the flags describe.
 func (c *workerCommand) worker() (w cluster.Worker, err error) {
-	if err := errors.Join(c.checkSlots(), c.checkEnv()); err != nil {
+	if err := errors.Join(c.checkSlots(), c.checkEnv(), c.checkMetrics()); err != nil {
 		return w, err
 	}
 	w = cluster.Worker{Name: c.name, Slots: c.slots, Hide: func(secret string) { c.redactor.Hide(secret) }}

@@ -18,7 +18,16 @@ const (
 	workerBucket = "STOPWHEN_WORKERS"
 	workSubject  = "stopwhen.work."
 	pageSubject  = "stopwhen.page."
+	taskConsumer = "run_" // prefix of the name of the queue of a run
 )
+
+// HoldsRun reports whether a stream has the pages of a run.
+func HoldsRun(stream string) bool { return strings.HasPrefix(stream, runStream) }
+
+// HoldsTasks reports whether a consumer of a stream is the queue of a run.
+func HoldsTasks(stream, consumer string) bool {
+	return stream == workStream && strings.HasPrefix(consumer, taskConsumer)
+}
 
 // MaxName is the maximum length of the name of a run, in bytes.
 const MaxName = 64

@@ -29,7 +29,7 @@ type Queue struct {
 // tasks returns the name of the consumer of the tasks, and the filter of their subjects. Names of
 // runs and origins have no "=".
 func (q Queue) tasks() (durable, filter string) {
-	return "run_" + q.Run + "=" + q.Origin, workSubject + q.Origin + "." + q.Run + ".>"
+	return taskConsumer + q.Run + "=" + q.Origin, workSubject + q.Origin + "." + q.Run + ".>"
 }
 
 // slots returns the name of the consumer of the slots of the origin, and the filter of their

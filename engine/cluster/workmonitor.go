@@ -1,0 +1,47 @@
+package cluster
+
+import "sync/atomic"
+
+// A Monitor says what a worker does: see [Worker.Monitor]. It may be read by any goroutine at any
+// time, before the worker begins and after it has ended, too. The zero value is ready to use, for one
+// call of [Cluster.Work].
+type Monitor struct {
+	worker atomic.Pointer[workerRun]
+}
+
+// A WorkerState is what a [Monitor] knows. The counts begin at 0 when the worker begins.
+type WorkerState struct {
+	Working bool // the worker has begun, and has not ended
+	Slots   int  // number of tasks that can run at the same time
+	Running int  // number of tasks that run
+
+	Done     int // number of tasks whose end was stored here, other than failures
+	Failed   int // number of tasks whose failure was stored here
+	PutBack  int // number of tasks that failed, and were put back to be tried again
+	Returned int // number of tasks handed back because the worker ends
+
+	Renewals       int // number of times that the lease of a task was renewed
+	FailedRenewals int // number of times that it could not be renewed
+
+	// Problem is why the worker obtains nothing: the latest reason of the last minutes. It is empty if
+	// there is none, or if the worker has received a page in the last minute.
+	Problem string
+}
+
+// State returns what the worker does now.
+func (m *Monitor) State() WorkerState {
+	p := m.worker.Load()
+	if p == nil {
+		return WorkerState{}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	state := WorkerState{
+		Working: !p.ended, Slots: p.Slots, Running: len(p.running), Done: p.done - p.failed, Failed: p.failed,
+		PutBack: p.putBacks, Returned: int(p.returned.Load()), Renewals: int(p.renewals.Load()), FailedRenewals: int(p.unheard.Load()),
+	}
+	if len(p.reached()) == 0 {
+		state.Problem = p.c.problems.latest()
+	}
+	return state
+}
