@@ -239,7 +239,7 @@ func (c *Credentials) LoginPaths() [][]string {
 func (c *Credentials) Expressions() []*language.Expression {
 	list := slices.Concat(c.values, c.params)
 	if c.Login != nil {
-		list = append(list, c.Login.Binds...)
+		list = append(list, c.Login.Computed...)
 	}
 	list = append(list, c.Parts...)
 	if c.Expires != nil {

@@ -5,7 +5,7 @@
 //	rules.Decode        a text becomes a rules.Config
 //	Config.Lower        its methods, guards and settings become rules.Rule: expressions with ids
 //	compile.Rulesets    the rules of each job become a Job: compiled expressions, checked
-//	Job.Bind            a Job becomes a Binding: its requests, with the computed values
+//	Job.Builder         a Job becomes a Builder of requests, with the computed values
 //	package runtime     requests pages, and after each one asks Job.Stops and Job.Advance
 //	Job.Audit           judges a list that has ended: is it complete?
 //	package explain     says all of this in words, without a request
@@ -17,14 +17,14 @@
 // makes the request from the parts in another:
 //
 //	values, err := job.Compute(machine, page)            // once for each partition
-//	binding, err := job.Bind(values)
-//	state, request, err := binding.Begin(machine, page)
+//	builder, err := job.Builder(values)
+//	state, request, err := builder.Begin(machine, page)
 //	for {
 //		page = …                                            // the response to request
 //		page.State = state
 //		…                                                   // job.Stops: does the list end here?
 //		state, parts, more, err = job.Advance(machine, page) // more is false: the rules give no address
-//		request, err = binding.Apply(parts, addressOfTheResponse)
+//		request, err = builder.Apply(parts, addressOfTheResponse)
 //	}
 //
 // [Parts] are plain values. A run that is resumed applies the parts that it saved

@@ -37,11 +37,11 @@ func ExampleJob_Advance() {
 	if err != nil {
 		panic(err)
 	}
-	binding, err := job.Bind(values)
+	builder, err := job.Builder(values)
 	if err != nil {
 		panic(err)
 	}
-	state, request, err := binding.Begin(machine, page)
+	state, request, err := builder.Begin(machine, page)
 	if err != nil {
 		panic(err)
 	}
@@ -55,7 +55,7 @@ func ExampleJob_Advance() {
 		if state, parts, _, err = job.Advance(machine, page); err != nil {
 			panic(err)
 		}
-		if request, err = binding.Apply(parts, address); err != nil {
+		if request, err = builder.Apply(parts, address); err != nil {
 			panic(err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 // many goroutines at once.
 type Job struct {
 	Ruleset  *rules.Ruleset
-	Binds    []*language.Expression // computed values of the job's own request, for each partition
+	Computed []*language.Expression // computed values of the job's own request, for each partition
 	Init     []*language.Expression // initial values of the state's variables
 	Stops    []*Trigger             // stopping rules in the order in which they give the reason
 	Next     []*language.Expression // values of the state's variables after a page
@@ -155,9 +155,9 @@ func (c *compilation) job() *Job {
 // assign adds an expression to the job's list for its role. It returns an error if the expression
 // reads a value before that value is known.
 func (c *compilation) assign(job *Job, e *language.Expression) error {
-	if e.Rule.Bound {
-		job.Binds = append(job.Binds, e)
-		return checkBound(e)
+	if e.Rule.PerPartition {
+		job.Computed = append(job.Computed, e)
+		return checkKnown(e)
 	}
 	switch e.Rule.Role {
 	case rules.For:
@@ -273,7 +273,7 @@ func (j *Job) Reads(root string) bool {
 // reads reports whether of holds for any read of the rules of the job, except for messages and the
 // rules of variables.
 func (j *Job) reads(of func(language.Read) bool) bool {
-	for _, list := range [...][]*language.Expression{j.Binds, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
+	for _, list := range [...][]*language.Expression{j.Computed, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
 		if anyReads(list, of) {
 			return true
 		}

@@ -31,7 +31,7 @@ func (j *Job) KeptUse() KeptUse {
 }
 
 func (j *Job) ownKeptUse() KeptUse {
-	first := slices.Concat(j.Binds, j.FirstParts)
+	first := slices.Concat(j.Computed, j.FirstParts)
 	for _, v := range j.For {
 		first = append(first, v.When, v.Values, v.From, v.To)
 	}

@@ -36,7 +36,7 @@ func (j *Job) addVariable(e *language.Expression) {
 // checkVariable reports a rule of a variable that reads a value before it is known: a response,
 // or a later variable.
 func (c *compilation) checkVariable(e *language.Expression) error {
-	if err := checkBound(e); err != nil {
+	if err := checkKnown(e); err != nil {
 		return err
 	}
 	later := c.set.Job.For[e.Rule.Variable:]
@@ -123,14 +123,14 @@ func (j *Job) GivesOf(path []string) bool {
 				return true
 			}
 		}
-		if anyReads(below.Binds, reads) {
+		if anyReads(below.Computed, reads) {
 			return true
 		}
 	}
 	return false
 }
 
-// Expects reports whether every partition of the job should have a value for one of [Job.Binds]: a
+// Expects reports whether every partition of the job should have a value for one of [Job.Computed]: a
 // parameter, a header or a value of the body that only items of parents decide, by an expression
 // that does not say otherwise.
 func (j *Job) Expects(e *language.Expression) bool {
@@ -146,9 +146,9 @@ func (j *Job) Expects(e *language.Expression) bool {
 		!e.NamesNil()
 }
 
-// Bounds reports whether only the ends of windows read an input, and these windows begin where those of
+// OnlyEndsWindows reports whether only the ends of windows read an input, and these windows begin where those of
 // the run before ended. Another value of such an input only extends the list.
-func (j *Job) Bounds(input string) bool {
+func (j *Job) OnlyEndsWindows(input string) bool {
 	of := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	bounds := false
 	for ; j != nil; j = j.Parent {

@@ -28,7 +28,7 @@ type Parts []any
 
 // Begin evaluates the initial state, and returns it with the first request. The
 // page is the context before the first response.
-func (b *Binding) Begin(m *language.Machine, page *rules.Context) (state map[string]any, request requests.Request, err error) {
+func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[string]any, request requests.Request, err error) {
 	if state, err = evaluate(b.job.Init, m, page); err != nil {
 		return nil, requests.Request{}, err
 	}
@@ -58,7 +58,7 @@ func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[strin
 // Apply returns the request that consists of parts: the job's own, with the parts
 // applied to it. Relative addresses are resolved against base, the address of the
 // response before it, unless the dialect says otherwise.
-func (b *Binding) Apply(parts Parts, base string) (requests.Request, error) {
+func (b *Builder) Apply(parts Parts, base string) (requests.Request, error) {
 	j := b.job
 	if len(parts) != len(j.NextParts) {
 		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
@@ -213,7 +213,7 @@ func evaluateParts(
 }
 
 // apply applies parts to a request, whose parameters override those of every request.
-func (b *Binding) apply(parts []*language.Expression, values Parts, request requests.Request) (requests.Request, error) {
+func (b *Builder) apply(parts []*language.Expression, values Parts, request requests.Request) (requests.Request, error) {
 	for i, e := range parts {
 		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {
 			return request, &language.RuleError{Rule: e.Rule, Err: err}

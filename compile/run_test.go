@@ -15,8 +15,8 @@ import (
 func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, parts Parts, more bool) {
 	t.Helper()
 	m, page := &language.Machine{}, &rules.Context{Limit: j.Ruleset.Limit}
-	binding := bound(t, j)
-	state, first, err := binding.Begin(m, page)
+	builder := builderOf(t, j)
+	state, first, err := builder.Begin(m, page)
 	require.NoError(t, err)
 	require.Nil(t, page.State, "Begin does not change the page")
 	page.Page, page.State, page.Body = 1, state, decoded(t, body)
@@ -25,18 +25,18 @@ func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, 
 	require.NoError(t, err)
 	require.Equal(t, before.State, page.State, "Advance does not change the page")
 	if more {
-		next, err = binding.Apply(parts, "https://x.example/v1/users?page=1")
+		next, err = builder.Apply(parts, "https://x.example/v1/users?page=1")
 		require.NoError(t, err)
 	}
 	return first, next, parts, more
 }
 
-// bound returns a job without computed values, bound.
-func bound(t *testing.T, j *Job) *Binding {
+// builderOf returns the builder of a job without computed values.
+func builderOf(t *testing.T, j *Job) *Builder {
 	t.Helper()
-	binding, err := j.Bind(nil)
+	builder, err := j.Builder(nil)
 	require.NoError(t, err)
-	return binding
+	return builder
 }
 
 // decoded turns JSON into values as the page reader does.
@@ -113,7 +113,7 @@ func TestAPartOfTheWrongKindFailsTheRequest(t *testing.T) {
 			_, parts, more, err := j.Advance(&language.Machine{}, &rules.Context{Page: 1, Body: decoded(t, c.body)})
 			require.NoError(t, err)
 			require.True(t, more)
-			_, err = bound(t, j).Apply(parts, "")
+			_, err = builderOf(t, j).Apply(parts, "")
 			require.ErrorContains(t, err, c.want)
 		})
 	}
@@ -134,7 +134,7 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 	j := job(t, `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": {"params": {"a": "state.a", "b": "state.b"}},
 		"state": {"a": {"init": "1", "next": "state.b"}, "b": {"init": "2", "next": "state.a"}, "c": {"init": "page"}}}`)
 	m, page := &language.Machine{}, &rules.Context{}
-	state, _, err := bound(t, j).Begin(m, page)
+	state, _, err := builderOf(t, j).Begin(m, page)
 	require.NoError(t, err)
 	require.Equal(t, map[string]any{"a": 1, "b": 2, "c": 0}, state)
 	page.Page, page.State = 1, state
@@ -147,7 +147,7 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 
 func TestSavedPartsMustBeThoseOfTheJob(t *testing.T) {
 	j := job(t, `{"method": "offset", "limit": 10}`)
-	_, err := bound(t, j).Apply(Parts{1}, "")
+	_, err := builderOf(t, j).Apply(Parts{1}, "")
 	require.EqualError(t, err, "the next request has 2 parts, but 1 are given")
 }
 

@@ -89,9 +89,9 @@ func (j Job) ListParams() Object {
 // Constants returns the parameters of the job that no expression computes.
 func (j Job) Constants() Object { return constants(j.Params) }
 
-// bound adds the rules that compute values of the job's own request, once for each
+// jobRequest adds the rules that compute values of the job's own request, once for each
 // partition.
-func (l *lowerer) bound(set *Ruleset) {
+func (l *lowerer) jobRequest(set *Ruleset) {
 	job := &set.Job
 	if l.dialect != Keboola { // there, braces are placeholders
 		base := l.cfg.BaseURL
@@ -99,10 +99,10 @@ func (l *lowerer) bound(set *Ruleset) {
 		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
 	}
 	if c := job.endpointSource; c.Source != "" {
-		l.boundAddress(set, Endpoint, c.Source, job.Endpoint, c.Path)
+		l.addressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
 	}
 	if c := l.cfg.baseSource; c.Source != "" {
-		l.boundAddress(set, BaseURL, c.Source, "", c.Path)
+		l.addressRule(set, BaseURL, c.Source, "", c.Path)
 	}
 	l.values(set, "http.params", Param, l.cfg.HTTP.Params, true)
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
@@ -123,16 +123,16 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 	case err != nil:
 		l.diags.Errorf(diag.Value(path), "%v", err).WithHint("write {{ for a brace that begins no expression")
 	case computed:
-		l.boundAddress(set, role, source, *text, path)
+		l.addressRule(set, role, source, *text, path)
 	default:
 		*text = sampleAddress(*text)
 	}
 }
 
-// boundAddress adds the rule that gives an address, and says it in words.
-func (l *lowerer) boundAddress(set *Ruleset, role Role, source, says, path string) {
+// addressRule adds the rule that gives an address, and says it in words.
+func (l *lowerer) addressRule(set *Ruleset, role Role, source, says, path string) {
 	set.Rules = append(set.Rules, Rule{
-		ID: string(role), Role: role, Source: source, Placement: Placement{Bound: true},
+		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
 		Clause: "is", Says: says, Origin: l.origin(Author{}, path),
 	})
 }
@@ -148,7 +148,7 @@ func (l *lowerer) values(set *Ruleset, prefix string, role Role, object Object, 
 		hidden := slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
-			Placement: Placement{Bound: true, Common: common, Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+			Placement: Placement{PerPartition: true, Common: common, Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
 		})
 	}
 }

@@ -96,7 +96,7 @@ func InputPath(name string) string { return "input " + name }
 func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnostics) {
 	found := diag.NewCollector(nil)
 	var names []string
-	bound := map[string]any{}
+	values := map[string]any{}
 	for _, in := range c.Inputs {
 		names = append(names, in.Name)
 		v, ok := given[in.Name]
@@ -105,12 +105,12 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 		case !ok && in.Default == nil:
 			found.Errorf(at, "not set").WithHint(in.usage())
 		case !ok:
-			bound[in.Name] = in.Default
+			values[in.Name] = in.Default
 		default:
 			if err := in.check(v); err != nil {
 				found.Errorf(at, "%v", err)
 			}
-			bound[in.Name] = in.likeDefault(v)
+			values[in.Name] = in.likeDefault(v)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(given)) {
@@ -118,7 +118,7 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 			found.Errorf(diag.Outside(InputPath(name)), "the configuration does not declare it").WithHint(diag.DidYouMean(name, names))
 		}
 	}
-	return bound, found.Diagnostics()
+	return values, found.Diagnostics()
 }
 
 // likeDefault reads text as a number or a boolean where the default is one: the

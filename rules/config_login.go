@@ -128,7 +128,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 	if auth.Login != nil {
 		out.Login = l.ruleset()
 		out.Login.Job = *auth.Login
-		l.bound(out.Login)
+		l.jobRequest(out.Login)
 	}
 	return out, l.diags.Diagnostics().Unique()
 }
@@ -142,13 +142,12 @@ func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
 	}
 }
 
-// Bound returns the credentials with values that expressions have given: those of keys,
+// WithValues returns the credentials with values that expressions have given: those of keys,
 // and the parameters of the token request.
-func (a *Auth) Bound(values map[string]string, params Object) *Auth {
-	bound := *a
-	bound.Values = map[string]string{}
-	maps.Copy(bound.Values, a.Values)
-	maps.Copy(bound.Values, values)
-	bound.Params = constants(a.Params).Merge(params)
-	return &bound
+func (a *Auth) WithValues(values map[string]string, params Object) *Auth {
+	complete := *a
+	complete.Values = maps.Clone(a.Values)
+	maps.Copy(complete.Values, values)
+	complete.Params = constants(a.Params).Merge(params)
+	return &complete
 }

@@ -143,9 +143,9 @@ func (d *decoder) span(s setting) Span {
 	return span
 }
 
-// boundSource returns the expression for the beginning or the end of windows. A date may
+// momentSource returns the expression for the beginning or the end of windows. A date may
 // be written as it is.
-func boundSource(v any) string {
+func momentSource(v any) string {
 	text, isText := v.(string)
 	if !isText {
 		return literal(v)
@@ -263,7 +263,7 @@ func (l *lowerer) variableRules(set *Ruleset) {
 			}
 			source := sourceOf(one.Value)
 			if key == "from" || key == "to" {
-				source = boundSource(one.Value)
+				source = momentSource(one.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
 				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), Variable: i,

@@ -37,7 +37,7 @@ const (
 	Expression             // an expression
 	Wait                   // an expression for a duration, or one such as "30s"
 	Length                 // the length of a window: 24h, 7d, 1mo, or a number
-	Moment                 // a bound of windows: a date, a number, or an expression
+	Moment                 // the beginning or the end of windows: a date, a number, or an expression
 	Values                 // a list, or an expression that gives one
 	OneOrMore              // a path, or a list of paths
 	Nested                 // a pagination object; its keys depend on its method

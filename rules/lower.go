@@ -60,7 +60,7 @@ func newLowerer(c *Config) *lowerer {
 func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
-	l.bound(set)
+	l.jobRequest(set)
 	switch format := job.Response.Format; {
 	case format == NDJSON, format == CSV:
 		set.ItemsFrom = l.origin(Author{}, job.Response.path)

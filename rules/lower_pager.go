@@ -84,7 +84,7 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 	if source == Off || !settings.allMet(t.Only) {
 		return Rule{}, false
 	}
-	bound := settings.expandSource(source)
+	condition := settings.expandSource(source)
 	if t.Each != "" {
 		var all []string
 		for _, m := range settings.get(t.Each).object() {
@@ -93,14 +93,14 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 		if all == nil {
 			return Rule{}, false
 		}
-		bound = strings.Join(all, " and ")
+		condition = strings.Join(all, " and ")
 	}
 	outcome := t.Outcome
 	if outcome == "" {
 		outcome = Complete
 	}
 	r := Rule{
-		ID: p.id(t.ID), Role: Stop, Source: bound, Outcome: outcome, Ending: Ending{Drop: t.Drop, Expects: t.Expects},
+		ID: p.id(t.ID), Role: Stop, Source: condition, Outcome: outcome, Ending: Ending{Drop: t.Drop, Expects: t.Expects},
 		Message: settings.expandText(t.Message, nil), NamesJob: t.NamesJob,
 		Clause: settings.expandText(t.Clause, p.phrases()), Origin: origin,
 	}

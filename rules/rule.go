@@ -48,9 +48,10 @@ type Placement struct {
 	First      bool // the first request has it
 	Subsequent bool // the requests after the first have it
 	FirstBy    *Use // the setting that says whether the first request has it; may be nil
-	Bound      bool // it is evaluated once, before the first request of a partition, and belongs to the job's own request
-	Common     bool // if it is bound: every request has it, even if the job's own parameters are left out
 	Secret     bool // its value must never be printed
+
+	PerPartition bool // it is evaluated once, before the first request of a partition, and belongs to the job's own request
+	Common       bool // with PerPartition: every request has it, even if the job's own parameters are left out
 }
 
 // Auditing holds the fields of rules with role [Audit].
@@ -81,7 +82,7 @@ const (
 	Next     Role = "next"     // a variable's value after a page
 	URL      Role = "url"      // the next request's address
 	Endpoint Role = "endpoint" // the next request's endpoint
-	BaseURL  Role = "baseUrl"  // the address that endpoints are resolved against; bound only
+	BaseURL  Role = "baseUrl"  // the address that endpoints are resolved against, for each partition
 	HTTPVerb Role = "method"   // the next request's method
 	Param    Role = "params"   // a parameter of the next request
 	Header   Role = "headers"  // a header of the next request

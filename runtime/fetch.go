@@ -207,7 +207,7 @@ func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 	list := ahead.Source{
-		Job: r.job, Binding: r.binding, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.tools.reader,
+		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.tools.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first

@@ -60,7 +60,7 @@ func (p Partition) Label() string { return Label(p.Job.Ruleset.ForNames, p.Bindi
 func Label(names []string, binding map[string]any) string {
 	var parts []string
 	for _, name := range names {
-		if v, bound := binding[name]; bound {
+		if v, ok := binding[name]; ok {
 			parts = append(parts, labels(name, v)...)
 		}
 	}

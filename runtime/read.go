@@ -194,7 +194,7 @@ func (r *listRun) moves(sent document.Digest) bool {
 	if err != nil || !more {
 		return false
 	}
-	next, err := r.binding.Apply(parts, r.state.Base)
+	next, err := r.builder.Apply(parts, r.state.Base)
 	return err == nil && digestOf(r.sender.shown(next)) != sent
 }
 

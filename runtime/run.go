@@ -34,8 +34,8 @@ type listRun struct {
 	sender    sender
 	converter *format.Converter // nil if the responses are JSON
 	lastKept  map[string]any    // values that the previous run kept, including their secrets
-	binding   *compile.Binding  // nil before the first request
-	values    evidence.Values   // of the binding
+	builder   *compile.Builder  // nil before the first request
+	values    evidence.Values   // values that the builder has
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
@@ -89,8 +89,8 @@ func (r *listRun) reset() {
 		Now: func() time.Time { return r.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
 	}
-	if r.binding != nil {
-		r.bound()
+	if r.builder != nil {
+		r.describeJob()
 	}
 }
 
@@ -102,7 +102,7 @@ func (r *listRun) bind() error {
 		return err
 	}
 	computed := slices.Clone(values)
-	for i, e := range r.job.Binds {
+	for i, e := range r.job.Computed {
 		switch {
 		case e.Rule.Secret:
 			computed[i] = nil
@@ -112,21 +112,21 @@ func (r *listRun) bind() error {
 	}
 	r.state.Computed.Value = computed
 	r.values = evidence.ValuesOf(r.job, values)
-	if r.binding, err = r.job.Bind(values); err != nil {
+	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}
-	for _, secret := range r.binding.Secrets {
+	for _, secret := range r.builder.Secrets {
 		r.Redactor.Hide(secret)
 	}
-	r.bound()
+	r.describeJob()
 	return nil
 }
 
-// bound sets the part of the context that describes the job's own request.
-func (r *listRun) bound() {
+// describeJob sets the part of the context that describes the job's own request.
+func (r *listRun) describeJob() {
 	c := r.context()
-	c.Limit = r.binding.Limit
-	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.binding.First.Endpoint), r.sender.public(r.binding.First.Params)
+	c.Limit = r.builder.Limit
+	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.builder.First.Endpoint), r.sender.public(r.builder.First.Params)
 }
 
 // close cancels the requests made ahead and returns the tools.
@@ -156,12 +156,12 @@ func (r *listRun) begin(ctx context.Context) (request requests.Request, more boo
 // request if they are not known yet.
 func (r *listRun) firstRequest() (request requests.Request, err error) {
 	c := r.context()
-	if r.binding == nil {
+	if r.builder == nil {
 		if err := r.bind(); err != nil {
 			return request, r.fault(r.list.Partition.Blame(), err)
 		}
 	}
-	variables, request, err := r.binding.Begin(&r.tools.machine, c)
+	variables, request, err := r.builder.Begin(&r.tools.machine, c)
 	if err == nil {
 		c.State, err = saved.Variables(variables)
 	}
@@ -182,7 +182,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 	c := r.context()
 	variables, parts, more, err := r.job.Advance(&r.tools.machine, c)
 	if err == nil && more {
-		request, err = r.binding.Apply(parts, r.state.Base)
+		request, err = r.builder.Apply(parts, r.state.Base)
 	}
 	if err == nil && more {
 		err = r.job.CheckAddress(request)

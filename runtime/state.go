@@ -114,7 +114,7 @@ func (r *listRun) resume(ctx context.Context, token json.RawMessage) (request re
 	saved.RestoreUnsaved(c, fresh)
 	c.Header, c.Link = fresh.Header, fresh.Link
 	r.started = r.Clock.Now().Add(-from.Elapsed)
-	if request, err = r.binding.Apply(from.Parts.Value, from.Base); err != nil {
+	if request, err = r.builder.Apply(from.Parts.Value, from.Base); err != nil {
 		return request, false, UnusableError(r.job.ID(), err)
 	}
 	return request, true, nil

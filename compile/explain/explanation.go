@@ -162,9 +162,9 @@ type RuleExplanation struct {
 	Evidence    string          `json:"evidence,omitempty" doc:"when a finding of the audit is evidence, which fails the run; absent: never"`
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
-	rule  rules.Rule
-	bound bool     // it is evaluated before the first request: no page has a part in its value
-	calls []string // names of the functions that it calls
+	rule         rules.Rule
+	perPartition bool // it is evaluated before the first request: no page has a part in its value
+	calls        []string // names of the functions that it calls
 }
 
 // FunctionExplanation describes a function of the embedding program.
@@ -221,7 +221,7 @@ func explainAuth(c *compile.Credentials, auth *rules.Auth, redact func(string) s
 	if c != nil {
 		for _, e := range c.Expressions() {
 			r := explainer{redact: redact}.rule(e)
-			r.bound = true
+			r.perPartition = true
 			x.Rules = append(x.Rules, r)
 		}
 	}

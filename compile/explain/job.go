@@ -56,7 +56,7 @@ func (x *JobExplanation) rules(j explainer) {
 		of []*language.Expression
 		to *[]RuleExplanation
 	}{
-		{j.Binds, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
+		{j.Computed, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
 		{compile.Expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {j.Shape.Rules(), &x.Shape},
 		{compile.Expressions(j.Audit()), &x.Audit},
 	} {
@@ -111,7 +111,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Drop: r.Drop,
 		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
-		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, bound: r.Bound,
+		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
 		Status: statusOf(r), calls: e.Calls(),
 	}
 	if r.FirstBy != nil {

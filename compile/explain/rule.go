@@ -81,7 +81,7 @@ const roleNoNext rules.Role = "no next request"
 // sentence describes the effect of a rule, for a text that has its expression already.
 func (r RuleExplanation) sentence() string {
 	switch role := r.rule.Role; {
-	case r.bound:
+	case r.perPartition:
 		return r.Value
 	case role.Builds():
 		return r.sends()
@@ -111,7 +111,7 @@ func (r RuleExplanation) underHeading() string {
 		return fmt.Sprintf("if %s, %s", r.Says, r.action())
 	case role == rules.Init, role == rules.Next:
 		return r.atItsTime()
-	case role.Builds() && !r.bound:
+	case role.Builds() && !r.perPartition:
 		return r.sent()
 	case r.group() == groupSplit && r.Says == r.Source:
 		return "the window is read in halves"
@@ -154,7 +154,7 @@ func (r RuleExplanation) atItsTime() string {
 func (r RuleExplanation) clauses() []string {
 	says := []string{r.sentence(), moments[r.rule.Role]}
 	switch {
-	case r.bound:
+	case r.perPartition:
 		says[1] = "computed before the first request"
 	case r.rule.Role == rules.Next:
 		says = []string{r.atItsTime()}

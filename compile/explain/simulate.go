@@ -48,7 +48,7 @@ type simulation struct {
 	kept        map[string]any
 	keptUnknown bool // a previous run saved values, which are not known here
 
-	binding *compile.Binding
+	binding *compile.Builder
 	page    rules.Context
 	limit   string   // mark of an unknown page size; empty if the size is known
 	phrases []string // phrases of the marks
@@ -65,7 +65,7 @@ func (s *simulation) first() (request requests.Request, err error) {
 	}
 	values, err := s.Compute(s.machine(), &s.page)
 	if err == nil {
-		s.binding, err = s.Bind(values)
+		s.binding, err = s.Builder(values)
 	}
 	if err != nil {
 		return request, err
@@ -103,11 +103,11 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		}
 	}
 	switch role := e.Rule.Role; {
-	case e.Rule.Bound && role == rules.Endpoint && isWhole(e.Rule.Says):
+	case e.Rule.PerPartition && role == rules.Endpoint && isWhole(e.Rule.Says):
 		return "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost, true
-	case e.Rule.Bound && (role == rules.BaseURL || role == rules.Endpoint):
+	case e.Rule.PerPartition && (role == rules.BaseURL || role == rules.Endpoint):
 		return rules.ExpandAddress(e.Rule.Says, s.mark), true
-	case e.Rule.Bound && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
+	case e.Rule.PerPartition && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
 		s.limit = s.mark(s.phrase(e, page))
 		return 1, true // the binding checks it
 	case role == rules.URL:

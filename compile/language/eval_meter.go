@@ -139,9 +139,9 @@ func (m *meter) note(format string, args ...any) {
 	m.notes = value.AppendNew(m.notes, fmt.Sprintf(format, args...))
 }
 
-// checkBounds finds code that cannot be limited while it runs: predicates nested too
+// checkLimits finds code that cannot be limited while it runs: predicates nested too
 // deeply, and patterns that are not constant.
-func checkBounds(node ast.Node, depth int) error {
+func checkLimits(node ast.Node, depth int) error {
 	switch n := node.(type) {
 	case nil:
 		return nil
@@ -157,7 +157,7 @@ func checkBounds(node ast.Node, depth int) error {
 		}
 	}
 	for _, child := range children(node) {
-		if err := checkBounds(*child, depth); err != nil {
+		if err := checkLimits(*child, depth); err != nil {
 			return err
 		}
 	}

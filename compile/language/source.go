@@ -124,7 +124,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	if err := c.language.checkArguments(tree.Node); err != nil {
 		return nil, err
 	}
-	if err := checkBounds(tree.Node, 0); err != nil {
+	if err := checkLimits(tree.Node, 0); err != nil {
 		return nil, err
 	}
 	syntax := tree.Node

@@ -20,7 +20,7 @@ import (
 // A Source is a list whose pages are requested ahead of their turn.
 type Source struct {
 	Job     *compile.Job
-	Binding *compile.Binding
+	Builder *compile.Builder
 	Context *rules.Context // context after the last page that was read
 	Client  *transport.Client
 	Clock   transport.Clock
@@ -178,7 +178,7 @@ func (q *Queue) plan() (transport.Call, bool) {
 		return transport.Call{}, false
 	}
 	c.State = variables
-	next, err := q.list.Binding.Apply(parts, "")
+	next, err := q.list.Builder.Apply(parts, "")
 	if err != nil {
 		return transport.Call{}, false
 	}

@@ -70,7 +70,7 @@ type list struct {
 	context rules.Context
 	machine language.Machine
 	job     *compile.Job
-	binding *compile.Binding
+	builder *compile.Builder
 	next    requests.Request
 	end     int // the last page that may be requested before the one before it was read
 }
@@ -90,12 +90,12 @@ func newList(t *testing.T, a *api, policy Policy) *list {
 	l.context.Limit = l.job.Ruleset.Limit
 	values, err := l.job.Compute(&l.machine, &l.context)
 	require.NoError(t, err)
-	l.binding, err = l.job.Bind(values)
+	l.builder, err = l.job.Builder(values)
 	require.NoError(t, err)
-	l.context.State, l.next, err = l.binding.Begin(&l.machine, &l.context)
+	l.context.State, l.next, err = l.builder.Begin(&l.machine, &l.context)
 	require.NoError(t, err)
 	l.Queue = NewQueue(t.Context(), Source{
-		Job: l.job, Binding: l.binding, Context: &l.context, Client: l.client, Clock: transport.SystemClock,
+		Job: l.job, Builder: l.builder, Context: &l.context, Client: l.client, Clock: transport.SystemClock,
 		Reader: document.NewReader(document.Options{}), Encode: l.encode,
 		MayFollow: func(page int) bool { return l.context.Page > 0 && page < l.end },
 	}, policy)
@@ -123,7 +123,7 @@ func (l *list) read() {
 	require.NoError(l.t, err)
 	require.True(l.t, more)
 	l.context.State = variables
-	l.next, err = l.binding.Apply(parts, "")
+	l.next, err = l.builder.Apply(parts, "")
 	require.NoError(l.t, err)
 }
 

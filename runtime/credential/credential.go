@@ -97,7 +97,7 @@ func (o *Options) bind(auth *rules.Auth) (*rules.Auth, error) {
 			o.hide("authentication "+key, values[key])
 		}
 	}
-	return auth.Bound(values, params), nil
+	return auth.WithValues(values, params), nil
 }
 
 // hide hides a secret of the run, and records its name.

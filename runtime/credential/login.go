@@ -60,14 +60,14 @@ func (l *login) request() (requests.Request, error) {
 	if err != nil {
 		return requests.Request{}, err
 	}
-	binding, err := job.Bind(values)
+	builder, err := job.Builder(values)
 	if err != nil {
 		return requests.Request{}, err
 	}
-	for i, secret := range binding.Secrets {
+	for i, secret := range builder.Secrets {
 		l.hide(fmt.Sprintf("login request %d", i), secret)
 	}
-	_, request, err := binding.Begin(machine, page)
+	_, request, err := builder.Begin(machine, page)
 	if err != nil {
 		return request, err
 	}

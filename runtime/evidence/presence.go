@@ -78,7 +78,7 @@ func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Fin
 			continue
 		}
 		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
-		if slices.ContainsFunc(job.Binds, func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }) {
+		if slices.ContainsFunc(job.Computed, func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }) {
 			weight = rules.WeightEvidence
 		}
 	}
@@ -115,10 +115,10 @@ type NilCount struct {
 	All int `json:"all"`
 }
 
-// ValuesOf returns the count of one partition, given the values of [compile.Job.Binds].
+// ValuesOf returns the count of one partition, given the values of [compile.Job.Computed].
 func ValuesOf(job *compile.Job, values compile.Parts) Values {
 	var all Values
-	for i, e := range job.Binds {
+	for i, e := range job.Computed {
 		if !job.Expects(e) {
 			continue
 		}
@@ -158,7 +158,7 @@ func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding
 	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
 	}
-	for _, e := range job.Binds {
+	for _, e := range job.Computed {
 		count := v[e.Rule.ID]
 		if count.Nil == 0 || found.lacks(job, e) {
 			continue

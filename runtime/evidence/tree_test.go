@@ -37,7 +37,7 @@ func TestAFileThatLosesMoreThanHalfItsRowsIsAFinding(t *testing.T) {
 
 func TestAValueThatIsNilInEveryPartitionIsEvidence(t *testing.T) {
 	job := linesOf(t)
-	require.Len(t, job.Binds, 1)
+	require.Len(t, job.Computed, 1)
 	weights := func(values ...any) (all []rules.Weight) {
 		var seen evidence.Seen
 		for _, v := range values {

@@ -11,9 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Binding is a job whose computed values are known. The requests of one partition have it in
-// common.
-type Binding struct {
+// A Builder makes the requests of one partition: it is a job whose computed values are known.
+type Builder struct {
 	First   requests.Request // the job's own request
 	Limit   any              // page size in effect: an int, or nil
 	Secrets []string         // values that must never be printed
@@ -23,10 +22,10 @@ type Binding struct {
 }
 
 // Compute evaluates the computed values of the job's own request, in the order of
-// [Job.Binds]. The page is the context before the first response.
+// [Job.Computed]. The page is the context before the first response.
 func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
-	values := make(Parts, len(j.Binds))
-	for i, e := range j.Binds {
+	values := make(Parts, len(j.Computed))
+	for i, e := range j.Computed {
 		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {
 			return nil, err
@@ -36,14 +35,14 @@ func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
 	return values, nil
 }
 
-// Bind returns the job with computed values, which [Job.Compute] returned in this process or in
+// Builder returns the job with computed values, which [Job.Compute] returned in this process or in
 // an earlier one.
-func (j *Job) Bind(values Parts) (*Binding, error) {
-	if len(values) != len(j.Binds) {
-		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Binds), "computed value"), len(values))
+func (j *Job) Builder(values Parts) (*Builder, error) {
+	if len(values) != len(j.Computed) {
+		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Computed), "computed value"), len(values))
 	}
-	b := &Binding{First: j.Request, Limit: j.Ruleset.Limit, job: j, common: j.common}
-	for i, e := range j.Binds {
+	b := &Builder{First: j.Request, Limit: j.Ruleset.Limit, job: j, common: j.common}
+	for i, e := range j.Computed {
 		if err := b.set(e.Rule, values[i]); err != nil {
 			return nil, &language.RuleError{Rule: e.Rule, Err: err}
 		}
@@ -54,11 +53,11 @@ func (j *Job) Bind(values Parts) (*Binding, error) {
 // BaseURL returns the address that the job's endpoints are resolved against. It depends on
 // the inputs alone.
 func (j *Job) BaseURL(inputs map[string]any) (string, error) {
-	for _, e := range j.Binds {
+	for _, e := range j.Computed {
 		if e.Rule.Role != rules.BaseURL {
 			continue
 		}
-		b := &Binding{}
+		b := &Builder{}
 		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
 		if err == nil {
 			if err = b.set(e.Rule, v); err != nil && b.First.Base.String() != "" {
@@ -74,7 +73,7 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 }
 
 // set sets a part of the request.
-func (b *Binding) set(rule rules.Rule, v any) (err error) {
+func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	if rule.Secret {
 		b.Secrets = append(b.Secrets, textsIn(v)...)
 	}
@@ -82,12 +81,12 @@ func (b *Binding) set(rule rules.Rule, v any) (err error) {
 	switch rule.Role {
 	case rules.BaseURL:
 		var address string
-		if address, err = boundAddress(v); err == nil {
+		if address, err = addressText(v); err == nil {
 			err = rules.CheckBaseURL(address)
 		}
 		r.Base = requests.NewBase(address)
 	case rules.Endpoint:
-		r.Endpoint, err = boundAddress(v)
+		r.Endpoint, err = addressText(v)
 	case rules.Param:
 		if rule.Common {
 			b.common, err = merge(b.common, rule.Target, v)
@@ -105,8 +104,8 @@ func (b *Binding) set(rule rules.Rule, v any) (err error) {
 	return err
 }
 
-// boundAddress returns an address that an expression gives.
-func boundAddress(v any) (string, error) {
+// addressText returns an address that an expression gives.
+func addressText(v any) (string, error) {
 	text, ok := v.(string)
 	if !ok || text == "" {
 		return "", fmt.Errorf("want an address, got %s", value.KindOf(v))
@@ -144,8 +143,9 @@ func textsIn(v any) []string {
 const hintVariable = "the values of a variable come from input, kept, now() or a variable before it; " +
 	`for the items of another job write {"items": "ID"}`
 
-// checkBound reports a bound part that reads a value before it is known.
-func checkBound(e *language.Expression) error {
+// checkKnown reports an expression that is evaluated before the first request, and reads a value
+// that is not known by then.
+func checkKnown(e *language.Expression) error {
 	for _, r := range e.Reads {
 		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
 		switch {
