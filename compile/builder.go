@@ -139,8 +139,8 @@ func textsIn(v any) []string {
 	return texts
 }
 
-// hintVariable says what the expressions of a variable may read.
-const hintVariable = "the values of a variable come from input, kept, now() or a variable before it; " +
+// hintFor says what the expressions of a variable may read.
+const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
 	`for the items of another job write {"items": "ID"}`
 
 // checkKnown reports an expression that is evaluated before the first request, and reads a value
@@ -155,8 +155,8 @@ func checkKnown(e *language.Expression) error {
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
 		case r.Root == "now" || r.Known() == rules.KnownJob:
-		case e.Rule.OfVariable():
-			return &language.Fault{Message: late, Hint: hintVariable}
+		case e.Rule.OfFor():
+			return &language.Fault{Message: late, Hint: hintFor}
 		default:
 			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
 		}

@@ -18,7 +18,7 @@ const maxPairs = 250_000
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
-	j.steps = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
+	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
 		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
 		ofResponse := func(r language.Read) bool {
 			return slices.ContainsFunc([]string{"body", "items", "count", "header", "link"}, r.Is)
@@ -307,7 +307,7 @@ func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 		switch {
 		case known == rules.KnownJob, known == rules.KnownFirst:
 		case r.Root == "state" && len(r.Path) > 0:
-			if j.variableVaries(r.Path[0], seen) {
+			if j.stateVaries(r.Path[0], seen) {
 				return true
 			}
 		default:
@@ -317,14 +317,14 @@ func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 	return false
 }
 
-// variableVaries reports whether a variable changes from page to page: its next
+// stateVaries reports whether a variable changes from page to page: its next
 // value reads something that does, or the variable itself.
-func (j *Job) variableVaries(name string, seen []string) bool {
+func (j *Job) stateVaries(name string, seen []string) bool {
 	if slices.Contains(seen, name) {
 		return true
 	}
 	for _, e := range j.Next {
-		if e.Rule.Target == name && !e.IsVariable(name) {
+		if e.Rule.Target == name && !e.IsStateVariable(name) {
 			return j.variesExcept(e, append(seen, name))
 		}
 	}

@@ -40,9 +40,9 @@ type Job struct {
 	NextParts  []*language.Expression // the Parts of later requests
 	Functions  []language.Function    // added functions that the rules call
 
-	ends   bool         // a rule other than a guard may end the list
-	steps  bool         // a rule of the configuration may end the list by its requests alone
-	common rules.Object // parameters of every request (api.http.defaultOptions.params)
+	ends          bool         // a rule other than a guard may end the list
+	endsByRequest bool         // a rule of the configuration may end the list by its requests alone
+	common        rules.Object // parameters of every request (api.http.defaultOptions.params)
 }
 
 // A Trigger is a compiled rule that is met if its expression is true: a stopping rule, an onError rule
@@ -124,7 +124,7 @@ func newShared(in *language.Language) *shared {
 // job compiles the rules of a job, and puts each into the list of its role.
 func (c *compilation) job() *Job {
 	job := &Job{Ruleset: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
-	c.checkVariables()
+	c.checkForNames()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit { // compiled on demand by Audit
 			continue
@@ -161,8 +161,8 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 	}
 	switch e.Rule.Role {
 	case rules.For:
-		job.addVariable(e)
-		return c.checkVariable(e)
+		job.addForRule(e)
+		return c.checkForRule(e)
 	case rules.Init:
 		job.Init = append(job.Init, e)
 	case rules.Next:
@@ -204,8 +204,8 @@ func (c *compilation) report(rule rules.Rule, err error) {
 		path = rule.ID
 	}
 	f := language.AsFault(err)
-	if rule.OfVariable() && f.Lists {
-		f.Hint = hintVariable
+	if rule.OfFor() && f.Lists {
+		f.Hint = hintFor
 	}
 	place := diag.Within(path, rule.Source, f.Offset(rule.Source))
 	if rule.Role == rules.Probe {
@@ -302,7 +302,7 @@ func (j *Job) Ends() bool { return j.ends }
 
 // EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
 // the responses are, as a list that is read day by day.
-func (j *Job) EndsByRequest() bool { return j.steps }
+func (j *Job) EndsByRequest() bool { return j.endsByRequest }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }

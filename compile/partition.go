@@ -18,9 +18,9 @@ type ForVariable struct {
 	To     *language.Expression // end of the windows
 }
 
-// addVariable adds a rule of a variable.
-func (j *Job) addVariable(e *language.Expression) {
-	v := &j.For[e.Rule.Variable]
+// addForRule adds a rule of a variable.
+func (j *Job) addForRule(e *language.Expression) {
+	v := &j.For[e.Rule.ForIndex]
 	switch e.Rule.Target {
 	case "when":
 		v.When = e
@@ -33,13 +33,13 @@ func (j *Job) addVariable(e *language.Expression) {
 	}
 }
 
-// checkVariable reports a rule of a variable that reads a value before it is known: a response,
+// checkForRule reports a rule of a variable that reads a value before it is known: a response,
 // or a later variable.
-func (c *compilation) checkVariable(e *language.Expression) error {
+func (c *compilation) checkForRule(e *language.Expression) error {
 	if err := checkKnown(e); err != nil {
 		return err
 	}
-	later := c.set.Job.For[e.Rule.Variable:]
+	later := c.set.Job.For[e.Rule.ForIndex:]
 	for _, r := range e.Reads {
 		if r.Root != language.PartitionField || len(r.Path) == 0 {
 			continue
@@ -55,8 +55,8 @@ func (c *compilation) checkVariable(e *language.Expression) error {
 	return nil
 }
 
-// checkVariables reports variables whose names are taken by a field or a function.
-func (c *compilation) checkVariables() {
+// checkForNames reports variables whose names are taken by a field or a function.
+func (c *compilation) checkForNames() {
 	for _, v := range c.set.Job.For {
 		var taken string
 		switch {

@@ -49,7 +49,7 @@ var before = rules.Method{
 	Fields: []rules.Field{
 		{Name: "idKey", Kind: rules.Path, Default: "id", Doc: "path of the id in an item"},
 	},
-	State: []rules.Variable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
+	State: []rules.StateVariable{{Name: "oldest", Init: `nil`, Next: `at(items[-1], ${idKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "before", Value: `state.oldest`}}},
 	Stops: []rules.StopRule{{ID: "before.end", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 }

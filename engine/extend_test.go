@@ -44,7 +44,7 @@ func from() rules.Method {
 		Name:   "from",
 		Doc:    "The API expects the number of items that were read.",
 		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Default: "from", Doc: "parameter that carries it"}},
-		State:  []rules.Variable{{Name: "read", Init: `0`, Next: `state.read + count`}},
+		State:  []rules.StateVariable{{Name: "read", Init: `0`, Next: `state.read + count`}},
 		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Conditions{}},
 		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 	}

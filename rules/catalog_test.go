@@ -21,7 +21,7 @@ var stamp = rules.Method{
 		{Name: "stampKey", Kind: rules.Path, Required: true, Doc: "path of the time stamp in an item"},
 		{Name: "sinceParam", Kind: rules.Text, Default: "since", Doc: "parameter that carries the time stamp"},
 	},
-	State: []rules.Variable{{Name: "stamp", Init: `nil`, Next: `at(items[-1], ${stampKey})`}},
+	State: []rules.StateVariable{{Name: "stamp", Init: `nil`, Next: `at(items[-1], ${stampKey})`}},
 	Next:  rules.Overlay{Params: []rules.Part{{Name: "${sinceParam}", Value: `state.stamp`}}},
 	Stops: []rules.StopRule{
 		{ID: "stamp.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"},

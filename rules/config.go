@@ -33,13 +33,13 @@ type Config struct {
 	Secrets    []string     // values that must never be printed
 	Env        []string     // names of the environment variables that {"env": "NAME"} names
 
-	pages      int             // Options.Pages
-	pagination *pagination     // nil for one request per job
-	paging     *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
-	catalog    *Catalog        // the methods and guards
-	base       requests.Base   // BaseURL, parsed
-	baseSource Computed        // computes BaseURL; may be zero
-	path       string          // config path of the object that holds api and config
+	pages       int             // Options.Pages
+	pagination  *pagination     // nil for one request per job
+	pagingDiags *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
+	catalog     *Catalog        // the methods and guards
+	base        requests.Base   // BaseURL, parsed
+	baseSource  Computed        // computes BaseURL; may be zero
+	path        string          // config path of the object that holds api and config
 }
 
 // Path returns the config path of a key such as api.baseUrl, with that of the object that

@@ -14,9 +14,9 @@ type Computed struct {
 	Source string
 	Secret bool // the value must never be printed
 
-	increment bool   // it is what incremental sends
-	complete  any    // with increment: the value of the parameter in a complete list; nil without one
-	Path      string // config path
+	increment      bool   // it is what incremental sends
+	ofCompleteList any    // with increment: the value of the parameter in a complete list; nil without one
+	Path           string // config path
 }
 
 // MarshalJSON writes the value as the configuration has it.
@@ -75,11 +75,11 @@ func (j Job) ListParams() Object {
 		c, ok := m.Value.(Computed)
 		switch {
 		case !ok || !c.increment:
-		case c.complete == nil:
+		case c.ofCompleteList == nil:
 			return j.Params.Without(m.Name)
 		default:
 			out := slices.Clone(j.Params)
-			out[i].Value = c.complete
+			out[i].Value = c.ofCompleteList
 			return out
 		}
 	}
@@ -104,11 +104,11 @@ func (l *lowerer) jobRequest(set *Ruleset) {
 	if c := l.cfg.baseSource; c.Source != "" {
 		l.addressRule(set, BaseURL, c.Source, "", c.Path)
 	}
-	l.values(set, "http.params", Param, l.cfg.HTTP.Params, true)
+	l.computedValues(set, "http.params", Param, l.cfg.HTTP.Params, true)
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
-	l.values(set, "http.headers", Header, common, false)
-	l.values(set, "params", Param, job.Params, false)
-	l.values(set, "headers", Header, job.Headers, false)
+	l.computedValues(set, "http.headers", Header, common, false)
+	l.computedValues(set, "params", Param, job.Params, false)
+	l.computedValues(set, "headers", Header, job.Headers, false)
 }
 
 // address adds the rule for an address that holds expressions in braces. Of any other it
@@ -137,9 +137,9 @@ func (l *lowerer) addressRule(set *Ruleset, role Role, source, says, path string
 	})
 }
 
-// values adds the rules for the computed values of an object. Common ones are those of
+// computedValues adds the rules for the computed values of an object. Common ones are those of
 // every request.
-func (l *lowerer) values(set *Ruleset, prefix string, role Role, object Object, common bool) {
+func (l *lowerer) computedValues(set *Ruleset, prefix string, role Role, object Object, common bool) {
 	for _, m := range object {
 		found := computedIn(m.Value)
 		if found == nil {

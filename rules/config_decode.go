@@ -20,9 +20,9 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	if cfg.catalog == nil {
 		cfg.catalog = Builtin()
 	}
-	cfg.paging = diag.NewCollector(source)
+	cfg.pagingDiags = diag.NewCollector(source)
 	d := &decoder{reader: &reader{
-		diags: diags, paging: cfg.paging, catalog: cfg.catalog, cfg: cfg,
+		diags: diags, pagingDiags: cfg.pagingDiags, catalog: cfg.catalog, cfg: cfg,
 		env: &environment{lookup: options.Env, placeholders: options.Placeholders, overridden: options.BaseURL},
 	}}
 	inner := d.parameters(root, options)

@@ -19,18 +19,18 @@ type environment struct {
 	lookup       func(name string) (string, bool)
 	placeholders bool   // variables without a value have a placeholder
 	overridden   string // the baseUrl of the options, which needs no variable
-	read         []readVariable
+	read         []envRead
 }
 
 // A readVariable is an environment variable that was read.
-type readVariable struct {
+type envRead struct {
 	name string
 	at   int // offset of the value in the configuration that names it
 }
 
 // names returns the names of the variables that were read, in the order of the file.
 func (e *environment) names() []string {
-	slices.SortStableFunc(e.read, func(a, b readVariable) int { return a.at - b.at })
+	slices.SortStableFunc(e.read, func(a, b envRead) int { return a.at - b.at })
 	var names []string
 	for _, v := range e.read {
 		names = value.AppendNew(names, v.name)
@@ -48,10 +48,10 @@ func envReference(v any) (string, bool) {
 	return name, isText
 }
 
-// lookUp returns the value of a variable. It reports a variable without a value, unless
+// lookUpEnv returns the value of a variable. It reports a variable without a value, unless
 // there are placeholders. The path is the path of the value.
-func (r *reader) lookUp(name, path string) (text string, found bool) {
-	r.env.read = append(r.env.read, readVariable{name, r.diags.Source().ValueAt(path)})
+func (r *reader) lookUpEnv(name, path string) (text string, found bool) {
+	r.env.read = append(r.env.read, envRead{name, r.diags.Source().ValueAt(path)})
 	if r.env.lookup != nil {
 		text, found = r.env.lookup(name)
 	}
@@ -62,10 +62,10 @@ func (r *reader) lookUp(name, path string) (text string, found bool) {
 	return text, found
 }
 
-// variable returns the value of a variable, or its placeholder. It reports false if there is
+// envText returns the value of a variable, or its placeholder. It reports false if there is
 // neither.
-func (r *reader) variable(name, path string) (string, bool) {
-	text, found := r.lookUp(name, path)
+func (r *reader) envText(name, path string) (string, bool) {
+	text, found := r.lookUpEnv(name, path)
 	if !found && r.env.placeholders {
 		return placeholderFor(name), true
 	}
@@ -80,12 +80,12 @@ func placeholderFor(name string) string { return placeholder + name }
 // [Options].
 func HasPlaceholder(text string) bool { return strings.Contains(text, placeholder) }
 
-// fromEnvironment returns the value of a variable as the field wants it.
-func (r *reader) fromEnvironment(name, path string, f *Field) any {
+// envValue returns the value of a variable as the field wants it.
+func (r *reader) envValue(name, path string, f *Field) any {
 	if f.Name == "baseUrl" && r.env.overridden != "" {
 		return r.env.overridden
 	}
-	text, found := r.lookUp(name, path)
+	text, found := r.lookUpEnv(name, path)
 	switch {
 	case !found:
 		return f.placeholder(name)

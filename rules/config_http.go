@@ -252,7 +252,7 @@ func (r *reader) paramValue(path string, v any) any {
 func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 	text, ok := value.Text(v)
 	if variable, isReference := envReference(v); isReference {
-		if text, ok = r.variable(variable, path); !ok {
+		if text, ok = r.envText(variable, path); !ok {
 			return "", false
 		}
 		hidden = true

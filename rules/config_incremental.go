@@ -165,7 +165,7 @@ func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, twice fun
 		if outer != nil {
 			without = sourceOfValue(outer)
 		}
-		computed.complete = outer
+		computed.ofCompleteList = outer
 		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, with)
 	}
 	j.Params = slices.Clone(j.Params).With(keys[0], computed)

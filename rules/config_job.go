@@ -109,7 +109,7 @@ func (d *decoder) job(s, api settings) Job {
 		Response: d.response(s, api),
 	}
 	j.pagination, _ = s.get("pagination").Value.(*pagination)
-	j.For, j.Emits, j.OnFailure = d.variables(s.get("for")), s.get("emit").flag(), s.get("onPartitionError").text()
+	j.For, j.Emits, j.OnFailure = d.forVariables(s.get("for")), s.get("emit").flag(), s.get("onPartitionError").text()
 	d.addressText(s.get("endpoint"))
 	d.constantText(s.get("id"))
 	d.constantText(s.get("dataType"))

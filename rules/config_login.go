@@ -116,7 +116,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		}
 	}
 	set := l.ruleset()
-	l.values(set, "authentication.params", Param, auth.Params, false)
+	l.computedValues(set, "authentication.params", Param, auth.Params, false)
 	out.Params = set.Rules
 	for _, p := range auth.Parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))

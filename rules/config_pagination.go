@@ -39,7 +39,7 @@ var paginationFields = []Field{
 		"paging stops when it is missing, or false as a boolean (specification 2.2)"},
 	{Name: "stopRules", Kind: List, Each: &Field{Kind: Expression, Fields: stopRuleFields},
 		Doc: "rules that stop paging: expressions, or objects with name, when, outcome and message"},
-	{Name: "state", Kind: Map, PerScroller: true, Each: &Field{Kind: Block, Fields: variableFields},
+	{Name: "state", Kind: Map, PerScroller: true, Each: &Field{Kind: Block, Fields: stateFields},
 		Doc: "variables: names, each with an object that has init (before the first request) and next (after each page)"},
 	{Name: "keep", Kind: Map, PerScroller: true, Each: &Field{Kind: Expression}, Doc: "values for the next run (`--kept FILE`): names, " +
 		"each with an expression that is evaluated after the last page of a complete list; " +
@@ -84,7 +84,7 @@ type pagination struct {
 func (r *reader) pagination(path string, v any, required bool) *pagination {
 	switches, own := SwitchesOf(r.dialect), *r
 	r = &own
-	r.diags = cmp.Or(r.paging, r.diags)
+	r.diags = cmp.Or(r.pagingDiags, r.diags)
 	if switches.IgnoreUnknown {
 		r.unknown = diag.SeverityWarning
 	}

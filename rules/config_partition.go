@@ -60,8 +60,8 @@ var limitsFields = []Field{
 	{Name: "partitions", Kind: Count, Subject: "limits", Doc: "maximum number of partitions of a run; the outcome is then limited"},
 }
 
-// variables reads the variables of a job.
-func (d *decoder) variables(s setting) []ForVariable {
+// forVariables reads the variables of a job.
+func (d *decoder) forVariables(s setting) []ForVariable {
 	var all []ForVariable
 	for _, one := range s.list() {
 		given, ok := one.Value.(settings)
@@ -69,7 +69,7 @@ func (d *decoder) variables(s setting) []ForVariable {
 			continue
 		}
 		v := ForVariable{Name: one.Name, Items: given.get("items").text(), given: given, path: one.path()}
-		d.checkVariable(&v)
+		d.readForVariable(&v)
 		all = append(all, v)
 	}
 	return all
@@ -82,8 +82,8 @@ var valueKeys = [][]string{
 	{"from", "to", "step", "overlap", "splitWhen", "smallest"},
 }
 
-// checkVariable checks that a variable has exactly one kind of values, and reads them.
-func (d *decoder) checkVariable(v *ForVariable) {
+// readForVariable checks that a variable has exactly one kind of values, and reads them.
+func (d *decoder) readForVariable(v *ForVariable) {
 	if !IsIdentifier(v.Name) {
 		d.diags.Errorf(diag.Key(v.path), "a variable needs a name that expressions can use, such as order")
 	}
@@ -188,10 +188,10 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 		l.cycle(set, byID)
 	}
 	for _, set := range sets {
-		l.variables(set, byID)
+		l.forNames(set, byID)
 	}
 	for _, set := range sets {
-		l.variableRules(set)
+		l.forRules(set)
 	}
 }
 
@@ -236,8 +236,8 @@ func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// variables determines the variables that a job can read: its parents', then its own.
-func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
+// forNames determines the variables that a job can read: its parents', then its own.
+func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
 	set.ForNames = nil
 	var chain []*Ruleset
 	for up := set; up != nil; up = byID[up.Parent] {
@@ -253,8 +253,8 @@ func (l *lowerer) variables(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// variableRules adds the rules of the variables of for.
-func (l *lowerer) variableRules(set *Ruleset) {
+// forRules adds the rules of the variables of for.
+func (l *lowerer) forRules(set *Ruleset) {
 	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to"} {
 			one := v.given.get(key)
@@ -266,7 +266,7 @@ func (l *lowerer) variableRules(set *Ruleset) {
 				source = momentSource(one.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), Variable: i,
+				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), ForIndex: i,
 			})
 		}
 		if one := v.given.get("splitWhen"); one.text() != "" {
@@ -276,7 +276,7 @@ func (l *lowerer) variableRules(set *Ruleset) {
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
 				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Ending: Ending{Drop: true},
-				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), Variable: i,
+				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), ForIndex: i,
 			})
 		}
 	}

@@ -228,7 +228,7 @@ func (d *decoder) stoppedBy(s setting) []string {
 	case string:
 		return []string{v}
 	case []any:
-		d.inner(&s, &Field{Each: &Field{Kind: Text}})
+		d.elements(&s, &Field{Each: &Field{Kind: Text}})
 		return all(s)
 	default:
 		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", describe(v))

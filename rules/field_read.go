@@ -13,13 +13,13 @@ import (
 // A reader reads objects of the configuration by their tables of fields. It
 // reports every mistake and continues, so that one pass finds all of them.
 type reader struct {
-	diags   *diag.Collector
-	dialect string          // its kinds and defaults apply
-	unknown diag.Severity   // the severity of keys that the table does not have
-	catalog *Catalog        // the methods of pagination objects
-	env     *environment    // values for {"env": "NAME"}
-	cfg     *Config         // the configuration so far, with its secrets
-	paging  *diag.Collector // collects the mistakes in pagination objects; if it is nil, diags does
+	diags       *diag.Collector
+	dialect     string          // its kinds and defaults apply
+	unknown     diag.Severity   // the severity of keys that the table does not have
+	catalog     *Catalog        // the methods of pagination objects
+	env         *environment    // values for {"env": "NAME"}
+	cfg         *Config         // the configuration so far, with its secrets
+	pagingDiags *diag.Collector // collects the mistakes in pagination objects; if it is nil, diags does
 
 	visit func(ConfiguredKey) // called for every key; may be nil
 }
@@ -79,7 +79,7 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 		return
 	}
 	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since its messages name the purpose
-		v, into.fromEnv = r.fromEnvironment(name, into.path(), f), true
+		v, into.fromEnv = r.envValue(name, into.path(), f), true
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
 		into.Value = r.strict().object(into.path(), members, f.Fields)
@@ -126,7 +126,7 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	case f.Kind == Secret:
 		r.literalText(into.path(), v, false)
 	}
-	r.inner(into, f)
+	r.elements(into, f)
 }
 
 // supports reports whether the value of a key has an effect. It reports a key without one as a
@@ -163,8 +163,8 @@ func (r *reader) refuse(into *setting, v any, f *Field, err error) {
 // maxPath is the length of the longest path in a response, in bytes.
 const maxPath = 4096
 
-// inner converts the elements of a list and the values of a map.
-func (r *reader) inner(into *setting, f *Field) {
+// elements converts the elements of a list and the values of a map.
+func (r *reader) elements(into *setting, f *Field) {
 	each := f.Each
 	switch {
 	case f.Kind == Blocks:
@@ -244,7 +244,7 @@ func (r *reader) strict() *reader {
 func (r *reader) fallback(into *setting, f *Field) {
 	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
 		into.Value, into.Default = fallback, true
-		r.inner(into, f)
+		r.elements(into, f)
 	}
 }
 

@@ -228,7 +228,7 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 		name, _ := value.Text(object[0].Value)
 		at, _ := k.attributes.values.Get(name)
 		if env, ok := at.(envVariable); ok {
-			text, _ := k.variable(string(env), "")
+			text, _ := k.envText(string(env), "")
 			return text, nil
 		}
 		return computable(at), nil

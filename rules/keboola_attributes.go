@@ -70,7 +70,7 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	}
 	in := Input{Name: a.input(name), Doc: "attribute " + name + " of config", Default: computable(v)}
 	if env, ok := v.(envVariable); ok {
-		text, ok := a.variable(string(env), path)
+		text, ok := a.envText(string(env), path)
 		if !ok {
 			return "", false
 		}

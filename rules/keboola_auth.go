@@ -85,7 +85,7 @@ func (k *keboolaConfig) computedMembers(path string, object any, source func(pat
 // scalar returns a scalar as text, or the value of the environment variable that it names.
 func (k *keboolaConfig) scalar(path string, v any) (string, bool) {
 	if name, isReference := envReference(v); isReference {
-		text, _ := k.variable(name, path)
+		text, _ := k.envText(name, path)
 		return text, true
 	}
 	return value.Text(v)

@@ -19,7 +19,7 @@ type Lowered struct {
 // mistakes and warnings of the pagination, in order of position.
 func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
-	l.diags = c.paging
+	l.diags = c.pagingDiags
 	out := &Lowered{}
 	total := 0
 	for _, job := range c.Jobs {
@@ -32,8 +32,8 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		out.Jobs = append(out.Jobs, set)
 	}
 	l.partitions(out.Jobs)
-	l.idle(c.pagination)
-	out.Unused = l.unused(c.pagination, "")
+	l.reportUnused(c.pagination)
+	out.Unused = l.unusedPaginations(c.pagination, "")
 	return out, l.diags.Diagnostics().Unique()
 }
 
@@ -67,11 +67,11 @@ func (l *lowerer) job(job Job) *Ruleset {
 	case job.DataField != nil:
 		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
-	l.paging(set)
+	l.jobPagination(set)
 	l.increment(set)
-	l.shape(set)
+	l.itemRules(set)
 	l.keepStart(set)
-	audited(set)
+	auditRules(set)
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
@@ -82,9 +82,9 @@ func (l *lowerer) job(job Job) *Ruleset {
 	return set
 }
 
-// audited adds the rules of the audit. Jobs without other rules share one list, because a
+// auditRules adds the rules of the audit. Jobs without other rules share one list, because a
 // configuration may have thousands of them.
-func audited(set *Ruleset) {
+func auditRules(set *Ruleset) {
 	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
 		set.Rules = slices.Clip(commonAudit)
 		return
@@ -106,23 +106,23 @@ func (l *lowerer) ruleset() *Ruleset {
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
 
-// paging adds the rules of the pagination of a job: its own or, without one, that of the api. Its own
+// jobPagination adds the rules of the pagination of a job: its own or, without one, that of the api. Its own
 // is like a scroller if the api has method multiple.
-func (l *lowerer) paging(set *Ruleset) {
+func (l *lowerer) jobPagination(set *Ruleset) {
 	shared, own := l.cfg.pagination, set.Job.pagination
 	switch {
 	case own == nil && shared != nil:
-		l.paged(set, shared, nil)
+		l.addPagination(set, shared, nil)
 	case own == nil:
 	case own.method.Name == Multiple:
 		l.diags.Errorf(diag.Value(diag.Join(own.path, "method")), "the pagination of a job cannot have method %s", Multiple).
 			WithHint("write here how this job pages, or move the scrollers into api.pagination and name one of them with scroller")
 	case shared != nil && shared.method.Name == Multiple:
 		l.oneWay(set.Job)
-		l.paged(set, own, &pager{lowerer: l, pagination: shared, set: set})
+		l.addPagination(set, own, &pager{lowerer: l, pagination: shared, set: set})
 	default:
 		l.oneWay(set.Job)
-		l.paged(set, own, nil)
+		l.addPagination(set, own, nil)
 	}
 }
 
@@ -136,9 +136,9 @@ func (l *lowerer) oneWay(job Job) {
 	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, at).WithHint("remove one of them")
 }
 
-// paged adds the rules of a pagination. Those next to method multiple apply to
+// addPagination adds the rules of a pagination. Those next to method multiple apply to
 // every scroller in it.
-func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
+func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 	adder := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	l.used[p] = true
 	if p.method.Name != Multiple {
@@ -148,7 +148,7 @@ func (l *lowerer) paged(set *Ruleset, p *pagination, outer *pager) {
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
 		if inner := l.scroller(s); inner != nil {
-			l.paged(set, inner, adder)
+			l.addPagination(set, inner, adder)
 		}
 	}
 }
@@ -186,9 +186,9 @@ func (l *lowerer) scroller(s setting) *pagination {
 	return nil
 }
 
-// unused makes the rulesets of a pagination that no job uses, or of the scrollers in it. scroller is
+// unusedPaginations makes the rulesets of a pagination that no job uses, or of the scrollers in it. scroller is
 // its name if it is a scroller.
-func (l *lowerer) unused(p *pagination, scroller string) []*Ruleset {
+func (l *lowerer) unusedPaginations(p *pagination, scroller string) []*Ruleset {
 	if p == nil {
 		return nil
 	}
@@ -198,18 +198,18 @@ func (l *lowerer) unused(p *pagination, scroller string) []*Ruleset {
 	if p.method.Name != Multiple {
 		set := l.ruleset()
 		set.Scroller = scroller
-		l.paged(set, p, nil)
+		l.addPagination(set, p, nil)
 		return []*Ruleset{set}
 	}
 	var sets []*Ruleset
 	for _, s := range p.settings.get("scrollers").list() {
-		sets = append(sets, l.unused(l.scroller(s), s.Name)...)
+		sets = append(sets, l.unusedPaginations(l.scroller(s), s.Name)...)
 	}
 	return sets
 }
 
-// idle warns of a pagination of the api that no job uses, because each has its own.
-func (l *lowerer) idle(p *pagination) {
+// reportUnused warns of a pagination of the api that no job uses, because each has its own.
+func (l *lowerer) reportUnused(p *pagination) {
 	if p != nil && p.method.Name != Multiple && !l.used[p] {
 		l.diags.Warnf(diag.Value(p.path), "no job uses this pagination: each has its own").WithHint("remove one of them")
 	}

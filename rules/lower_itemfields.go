@@ -50,8 +50,8 @@ func (f ItemField) mistake(others []ItemField) (problem, hint string) {
 	return "", ""
 }
 
-// shape adds the rules that are evaluated for each item.
-func (l *lowerer) shape(set *Ruleset) {
+// itemRules adds the rules that are evaluated for each item.
+func (l *lowerer) itemRules(set *Ruleset) {
 	job := &set.Job
 	if job.Filter != "" {
 		set.Rules = append(set.Rules, Rule{

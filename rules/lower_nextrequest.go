@@ -8,9 +8,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// nextRequest adds the parts of the next request: the method's, to which the
+// requestRules adds the parts of the next request: the method's, to which the
 // user's are applied.
-func (p *pager) nextRequest() {
+func (p *pager) requestRules() {
 	parts := p.methodParts()
 	own := p.userParts()
 	if own.has(URL) || own.has(Endpoint) {
@@ -88,12 +88,12 @@ func (p *pager) methodParts() requestParts {
 	add(HTTPVerb, o.Verb)
 	add(Param, o.Params...)
 	add(Body, o.Body...)
-	p.first(parts, o.ApplyToFirst)
+	p.applyToFirst(parts, o.ApplyToFirst)
 	return parts
 }
 
-// first sets whether parts are in the first request, as settings say.
-func (p *pager) first(parts requestParts, when Conditions) {
+// applyToFirst sets whether parts are in the first request, as settings say.
+func (p *pager) applyToFirst(parts requestParts, when Conditions) {
 	for i := range parts {
 		parts[i].First = when != nil && p.settings.allMet(when)
 		for _, c := range when {
@@ -152,7 +152,7 @@ func (p *pager) userParts() requestParts {
 	case parts.has(URL):
 		p.set.IncludeParams = false
 	}
-	p.first(parts, Conditions{With("nextRequest.applyToFirst")})
+	p.applyToFirst(parts, Conditions{With("nextRequest.applyToFirst")})
 	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
 		parts = append(parts, laterPart(After, "", wait.text(), p.origin(Author{}, wait.path())))
 	}

@@ -23,32 +23,32 @@ type pager struct {
 // build adds all rules. Those of each role are in the order of evaluation.
 func (p *pager) build() {
 	p.set.Method, p.set.Path = p.method.Name, p.path
-	p.limit()
-	p.variables(Init)
-	p.guards()
-	p.failures()
-	p.conditions()
+	p.pageSize()
+	p.stateRules(Init)
+	p.guardRules()
+	p.failureRules()
+	p.endRules()
 	p.pageLimit()
-	p.variables(Next)
-	p.nextRequest()
-	p.keep()
+	p.stateRules(Next)
+	p.requestRules()
+	p.keepRules()
 }
 
-// failures adds the stopping rules of the configuration whose outcome is failed: first those
+// failureRules adds the stopping rules of the configuration whose outcome is failed: first those
 // next to the scroller. They come before all other rules but the guards, so that an invalid
 // page never ends a list.
-func (p *pager) failures() {
+func (p *pager) failureRules() {
 	if p.outer != nil {
-		p.outer.failures()
+		p.outer.failureRules()
 	}
 	p.userStops(func(o Outcome) bool { return o == Failed })
 }
 
-// conditions adds the other rules that end the list or handle error responses: first
+// endRules adds the other rules that end the list or handle error responses: first
 // those next to the scroller.
-func (p *pager) conditions() {
+func (p *pager) endRules() {
 	if p.outer != nil {
-		p.outer.conditions()
+		p.outer.endRules()
 	}
 	for _, t := range sharedStops {
 		p.addRow(t, p.origin(Author{}, p.settings.get(t.setting()).path()))
@@ -57,7 +57,7 @@ func (p *pager) conditions() {
 		p.addRow(t, p.fromMethod())
 	}
 	p.userStops(func(o Outcome) bool { return o != Failed })
-	p.onError()
+	p.errorRules()
 	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
 }
 
@@ -146,8 +146,8 @@ func (p *pager) source(spec, keboola string) string {
 	return spec
 }
 
-// limit sets the page size in force: the job's own parameter or the setting.
-func (p *pager) limit() {
+// pageSize sets the page size in force: the job's own parameter or the setting.
+func (p *pager) pageSize() {
 	limit := p.settings.get("limit")
 	name := p.settings.get("limitParam").text()
 	if own, ok := p.set.Job.Params.Get(name); ok && !value.Empty(own) && !(p.dialect == Keboola && php.Empty(own)) {
@@ -168,9 +168,9 @@ func (p *pager) limit() {
 	}
 }
 
-// variables adds the variables of the method and of the user. A variable of the
+// stateRules adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
-func (p *pager) variables(role Role) {
+func (p *pager) stateRules(role Role) {
 	own := p.settings.get("state").list()
 	for _, v := range p.method.State {
 		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
@@ -180,7 +180,7 @@ func (p *pager) variables(role Role) {
 		if role == Next {
 			source = p.source(v.Next, v.KeboolaNext)
 		}
-		r := variable(role, v.Name, p.settings.expandSource(source), p.fromMethod())
+		r := stateRule(role, v.Name, p.settings.expandSource(source), p.fromMethod())
 		r.Uses = p.uses(v.Only, source)
 		if role == Next {
 			r.Says = p.settings.expandText(v.Says, nil)
@@ -192,15 +192,15 @@ func (p *pager) variables(role Role) {
 		one := o.Value.(settings).get(string(role))
 		switch {
 		case one.Value != nil:
-			p.add(variable(role, o.Name, sourceOf(one.Value), p.origin(Author{}, one.path())))
+			p.add(stateRule(role, o.Name, sourceOf(one.Value), p.origin(Author{}, one.path())))
 		case role == Init:
-			p.add(variable(role, o.Name, "nil", p.origin(Author{}, o.path())))
+			p.add(stateRule(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
 		p.set.StateNames = value.AppendNew(p.set.StateNames, o.Name)
 	}
 }
 
-func variable(role Role, name, source string, origin Origin) Rule {
+func stateRule(role Role, name, source string, origin Origin) Rule {
 	clause := "becomes"
 	if role == Init {
 		clause = "starts at"
@@ -217,9 +217,9 @@ func sourceOf(v any) string {
 	return literal(v)
 }
 
-// guards adds the guards under their policies. A guard that is configured in a
+// guardRules adds the guards under their policies. A guard that is configured in a
 // scroller overrides the one that is configured next to it.
-func (p *pager) guards() {
+func (p *pager) guardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.ignoredPaths()
 	}
@@ -238,7 +238,7 @@ func (p *pager) guards() {
 			origin = p.origin(Author{}, own.path())
 		}
 		if policy == PolicyIgnore || own.Invalid {
-			p.unused(g.ID, name+" is ignore", origin)
+			p.notInForce(g.ID, name+" is ignore", origin)
 			continue
 		}
 		settings := p.settings
@@ -247,7 +247,7 @@ func (p *pager) guards() {
 		}
 		rule, ok := p.rule(g.stopRule(), settings, origin)
 		if !ok {
-			p.unused(g.ID, name+" is not set", origin)
+			p.notInForce(g.ID, name+" is not set", origin)
 			continue
 		}
 		rule.Guard, rule.Hint = true, g.Hint
@@ -258,8 +258,8 @@ func (p *pager) guards() {
 	}
 }
 
-// unused notes a rule of a table that is not in force.
-func (p *pager) unused(id, why string, origin Origin) {
+// notInForce notes a rule of a table that is not in force.
+func (p *pager) notInForce(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
 		why += ", the default in dialect " + p.dialect
 	}
@@ -315,7 +315,7 @@ func (p *pager) phrases() map[string]string {
 }
 
 // The fields of the rules that a configuration has in the rule language. Its variables are read by
-// [pager.variables].
+// [pager.stateRules].
 
 var stopRuleFields = []Field{
 	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
@@ -324,7 +324,7 @@ var stopRuleFields = []Field{
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
-var variableFields = []Field{
+var stateFields = []Field{
 	{Name: "init", Kind: Any, Doc: "value before the first request"},
 	{Name: "next", Kind: Any, Doc: "value after each page"},
 }
@@ -394,7 +394,7 @@ func matched(r Rule) string {
 	return r.ID + " matched: " + r.Source
 }
 
-func (p *pager) onError() {
+func (p *pager) errorRules() {
 	all, _ := p.settings.get("onError").Value.([]setting)
 	for i, one := range all {
 		object, _ := one.Value.(settings)
@@ -410,8 +410,8 @@ func (p *pager) onError() {
 	}
 }
 
-// keep adds the values that are saved for the next run.
-func (p *pager) keep() {
+// keepRules adds the values that are saved for the next run.
+func (p *pager) keepRules() {
 	for _, one := range p.settings.get("keep").list() {
 		p.set.KeptNames = append(p.set.KeptNames, one.Name)
 		p.add(Rule{

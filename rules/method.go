@@ -10,7 +10,7 @@ type Method struct {
 	Name   string
 	Doc    string // when to choose it
 	Fields []Field
-	State  []Variable
+	State  []StateVariable
 	Next   Overlay
 	Stops  []StopRule
 	OneOf  []string // exactly one of these settings must be configured
@@ -20,8 +20,8 @@ type Method struct {
 	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
-// Variable is a variable of a method's state.
-type Variable struct {
+// StateVariable is a variable of a method's state.
+type StateVariable struct {
 	Name string
 	Init string // its value before the first request
 	Next string // its value after a page, computed from the old values
@@ -119,7 +119,7 @@ var builtinMethods = []Method{
 			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false,
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
-		State: []Variable{
+		State: []StateVariable{
 			{Name: "offset", Only: Conditions{Without("offsetFromJob")}, Init: `0`, Next: `state.offset + limit`},
 			{Name: "offset", Only: Conditions{With("offsetFromJob")},
 				Init:        `number(job.params[${offsetParam}]) ?? 0`,
@@ -163,7 +163,7 @@ var builtinMethods = []Method{
 			{Name: "reverse", Kind: Flag, Keboola: phpFlag, Default: false,
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
-		State: []Variable{
+		State: []StateVariable{
 			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, Says: "the greatest ${idKey} so far",
 				Next:        `greatest(items, ${idKey}, state.id)`,
 				KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`},
@@ -349,7 +349,7 @@ var builtinMethods = []Method{
 			{Name: "shortPageEnds", Kind: Flag, Default: false,
 				Doc: "a page with fewer items than `limit` is the last; otherwise an empty page is"},
 		},
-		State: []Variable{
+		State: []StateVariable{
 			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`, Says: "the ${idKey} of the last item"},
 		},
 		Next: Overlay{
@@ -419,7 +419,7 @@ func pageNumberFields() []Field {
 	}
 }
 
-var pageNumberState = []Variable{
+var pageNumberState = []StateVariable{
 	{Name: "page", Init: `${firstPage}`, Next: `state.page + 1`},
 }
 

@@ -16,7 +16,7 @@ type Rule struct {
 	Source   string      // the expression
 	Outcome  Outcome     // the outcome of a Stop, or of an OnError that ends the list
 	Do       ErrorAction // the action of an OnError
-	Variable int         // For, or a Stop that splits windows: the position of the variable in for
+	ForIndex int         // For, or a Stop that splits windows: the position of the variable in for
 	Shared   bool        // the rule stands beside method multiple, and applies to each of its scrollers
 
 	Ending
@@ -33,8 +33,8 @@ type Rule struct {
 	Uses     []Use // the settings that a rule of a method depends on
 }
 
-// OfVariable reports whether the rule belongs to a variable of for.
-func (r Rule) OfVariable() bool { return r.Role == For || r.Outcome == Split }
+// OfFor reports whether the rule belongs to a variable of for.
+func (r Rule) OfFor() bool { return r.Role == For || r.Outcome == Split }
 
 // Ending holds the fields of rules with role [Stop].
 type Ending struct {

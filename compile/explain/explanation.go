@@ -163,7 +163,7 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	perPartition bool // it is evaluated before the first request: no page has a part in its value
+	perPartition bool     // it is evaluated before the first request: no page has a part in its value
 	calls        []string // names of the functions that it calls
 }
 

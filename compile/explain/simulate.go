@@ -98,7 +98,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		return nil, false
 	}
 	for name, v := range page.State {
-		if isMark(v) && e.IsVariable(name) {
+		if isMark(v) && e.IsStateVariable(name) {
 			return v, true
 		}
 	}

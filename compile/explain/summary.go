@@ -141,7 +141,7 @@ func partName(p RuleExplanation) string {
 // by a constant, and 0 otherwise.
 func (j explainer) increment(part *language.Expression) int {
 	for _, e := range j.Next {
-		if !part.IsVariable(e.Rule.Target) {
+		if !part.IsStateVariable(e.Rule.Target) {
 			continue
 		}
 		if by, ok := j.Prover().Increment(e, e.Rule.Target); ok {
@@ -161,7 +161,7 @@ func (j explainer) later(x *JobExplanation, p RuleExplanation, part *language.Ex
 		return value.Preview(x.Limit)
 	}
 	for _, s := range x.State {
-		if s.rule.Role != rules.Next || !part.IsVariable(s.rule.Target) {
+		if s.rule.Role != rules.Next || !part.IsStateVariable(s.rule.Target) {
 			continue
 		}
 		if s.Value != "" {

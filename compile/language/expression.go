@@ -278,8 +278,8 @@ func (e *Expression) Formatted() string { return e.code.syntax.String() }
 // IsName reports whether the expression is just a name.
 func (e *Expression) IsName(name string) bool { return isIdentifier(e.code.syntax, name) }
 
-// IsVariable reports whether the expression is just a variable of the state: state.name.
-func (e *Expression) IsVariable(name string) bool { return isVariable(e.code.syntax, name) }
+// IsStateVariable reports whether the expression is just a variable of the state: state.name.
+func (e *Expression) IsStateVariable(name string) bool { return isVariable(e.code.syntax, name) }
 
 // EvalBool evaluates a condition: nil is false, anything but a boolean is an
 // error.
