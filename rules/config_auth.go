@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -291,4 +292,14 @@ func (a *Auth) renewed() string {
 		when = fmt.Sprintf("%s before it ends, and ", value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
 	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", when)
+}
+
+// WithValues returns the credentials with values that expressions have given: those of keys,
+// and the parameters of the token request.
+func (a *Auth) WithValues(values map[string]string, params Object) *Auth {
+	complete := *a
+	complete.Values = maps.Clone(a.Values)
+	maps.Copy(complete.Values, values)
+	complete.Params = constants(a.Params).Merge(params)
+	return &complete
 }

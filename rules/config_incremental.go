@@ -54,7 +54,7 @@ func (d *decoder) incremental(s settings, j *Job) {
 			d.diags.Errorf(diag.Value(format.path()), "%v", err).
 				WithHint("write how the time 2006-01-02T15:04:05Z would look, such as 02.01.2006, or unix or unixms")
 		}
-		if lag.Value != nil && !d.span(lag).OfTime() {
+		if lag.Value != nil && !spanOf(lag.Value).OfTime() {
 			d.diags.Errorf(diag.Value(lag.path()), "format is for times, and a lag of %v is for numbers", lag.Value).
 				WithHint("write a length such as 1h, or remove format")
 		}
@@ -106,11 +106,6 @@ func sentSource(given settings, kept string) string {
 		return kept + " ?? " + first
 	}
 	return kept + " == nil ? " + first + " : " + source
-}
-
-func spanOf(v any) Span {
-	span, _ := ParseSpan(v) // it was checked
-	return span
 }
 
 // send adds a computed value to the request of a job: a parameter, a header, or a path in the body.
@@ -181,21 +176,4 @@ func checkTimeForm(form string) error {
 		return fmt.Errorf("%s is no form of times", value.Preview(form))
 	}
 	return nil
-}
-
-// increment adds the rule that keeps the value of incremental.
-func (l *lowerer) increment(set *Ruleset) {
-	i := set.Job.increment
-	if i == nil {
-		return
-	}
-	if slices.Contains(set.KeptNames, i.name) {
-		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
-			WithHint("remove it from keep, or write both as keep and params")
-		return
-	}
-	set.KeptNames = append(set.KeptNames, i.name)
-	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
-	})
 }

@@ -1,8 +1,6 @@
 package rules
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -81,73 +79,4 @@ func (d *decoder) authParts(role Role, s setting) []AuthPart {
 		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: at})
 	}
 	return parts
-}
-
-// AuthRules are the expressions of the credentials.
-type AuthRules struct {
-	Scope Scope
-	Set   *Ruleset // the names that its rules may read
-	Login *Ruleset // the request of a login, or nil
-
-	Values  []Rule // values of keys, which are their targets; evaluated when a run begins
-	Params  []Rule // oauth2: computed parameters of the token request, evaluated then too
-	Parts   []Rule // headers and parameters of requests
-	Expires *Rule  // when a login ends; may be nil
-}
-
-// LowerAuth turns the credentials into rules. It returns nil if they have no expression.
-func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
-	auth := c.Auth
-	if auth == nil {
-		return nil, nil
-	}
-	l := newLowerer(c)
-	out := &AuthRules{Set: l.ruleset()}
-	switch auth.Type {
-	case AuthLogin:
-		out.Scope = ScopeLogin
-	case AuthSign:
-		out.Scope = ScopeSign
-	}
-	for _, f := range authenticationFields {
-		name, hidden := strings.CutPrefix(f.Name, "#")
-		if c, ok := auth.Computed[name]; ok && f.Name == authKey(name) {
-			out.Values = append(out.Values, l.authRule(AuthPart{Name: name, Source: c.Source, Path: c.Path}, c.Secret || hidden))
-		}
-	}
-	set := l.ruleset()
-	l.computedValues(set, "authentication.params", Param, auth.Params, false)
-	out.Params = set.Rules
-	for _, p := range auth.Parts {
-		out.Parts = append(out.Parts, l.authRule(p, true))
-	}
-	if auth.Expires != nil {
-		rule := l.authRule(*auth.Expires, false)
-		out.Expires = &rule
-	}
-	if auth.Login != nil {
-		out.Login = l.ruleset()
-		out.Login.Job = *auth.Login
-		l.jobRequest(out.Login)
-	}
-	return out, l.diags.Diagnostics().Unique()
-}
-
-// authRule returns the rule of a part. Its id is its place in api.authentication.
-func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
-	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
-	return Rule{
-		ID: id, Role: cmp.Or(p.Role, Param), Target: p.Name, Source: p.Source,
-		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, p.Path),
-	}
-}
-
-// WithValues returns the credentials with values that expressions have given: those of keys,
-// and the parameters of the token request.
-func (a *Auth) WithValues(values map[string]string, params Object) *Auth {
-	complete := *a
-	complete.Values = maps.Clone(a.Values)
-	maps.Copy(complete.Values, values)
-	complete.Params = constants(a.Params).Merge(params)
-	return &complete
 }

@@ -244,3 +244,24 @@ func (p *pagination) flagPolarity(diags *diag.Collector) {
 			WithHint(fmt.Sprintf("for a flag that is true on the last page write \"stopRules\": [\"truthy(body.%s)\"]", hasMore.Written))
 	}
 }
+
+var stopRuleFields = []Field{
+	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops paging after this page"},
+	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "what the end means for the list"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+var stateFields = []Field{
+	{Name: "init", Kind: Any, Doc: "value before the first request"},
+	{Name: "next", Kind: Any, Doc: "value after each page"},
+}
+
+var onErrorFields = []Field{
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error response"},
+	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
+	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+}
+
+// errorActions are the actions of onError rules.
+var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}

@@ -19,8 +19,9 @@
 //	             field_keys.go describe the tables, for editors and for comments
 //	keboola*.go  translate the parts of a configuration that only dialect keboola has
 //	lower*.go    make one list of [Rule] (rule.go) for each job ([Config.Lower]): lower_pager.go
-//	             the rules that page a job, from the tables; lower_nextrequest.go the parts of the
-//	             next request; lower_itemfields.go the members of items
+//	             the rules that page a job, from the tables; lower_request.go the parts of the next
+//	             request; lower_jobrequest.go the computed values of the first; lower_for.go the
+//	             variables of for; lower_auth.go the credentials
 //	catalog*.go  describe the tables of methods and guards for the reference, and add and check
 //	             those of a program
 //

@@ -232,3 +232,41 @@ func (l *lowerer) origin(by Author, path string) Origin {
 	o.At = at
 	return o
 }
+
+// increment adds the rule that keeps the value of incremental.
+func (l *lowerer) increment(set *Ruleset) {
+	i := set.Job.increment
+	if i == nil {
+		return
+	}
+	if slices.Contains(set.KeptNames, i.name) {
+		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
+			WithHint("remove it from keep, or write both as keep and params")
+		return
+	}
+	set.KeptNames = append(set.KeptNames, i.name)
+	set.Rules = append(set.Rules, Rule{
+		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
+	})
+}
+
+// itemRules adds the rules that are evaluated for each item.
+func (l *lowerer) itemRules(set *Ruleset) {
+	job := &set.Job
+	if job.Filter != "" {
+		set.Rules = append(set.Rules, Rule{
+			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,
+			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
+		})
+	}
+	for _, f := range job.Fields {
+		rule := Rule{
+			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
+			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
+		}
+		if f.Source == "" {
+			rule.Role, rule.Source, rule.Clause = Remove, "nil", "the member is removed"
+		}
+		set.Rules = append(set.Rules, rule)
+	}
+}

@@ -184,3 +184,21 @@ func (s Span) String() string {
 	}
 	return s.Duration.String()
 }
+
+// timeLayouts are the forms of times that are read as they are written.
+var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"}
+
+// ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
+func ParseTime(text string) (time.Time, error) {
+	for _, layout := range timeLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t, nil
+		}
+	}
+	return time.Time{}, fmt.Errorf("%q is not a time like 2026-01-31 or 2026-01-31T12:00:00Z", value.Clip(text, 60))
+}
+
+func spanOf(v any) Span {
+	span, _ := ParseSpan(v) // it was checked
+	return span
+}

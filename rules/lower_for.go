@@ -1,0 +1,135 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// partitions checks how the jobs depend on each other, and says which variables each can
+// read.
+func (l *lowerer) partitions(sets []*Ruleset) {
+	if !slices.ContainsFunc(sets, func(set *Ruleset) bool { return len(set.Job.For) > 0 }) {
+		return
+	}
+	byID := make(map[string]*Ruleset, len(sets))
+	for _, set := range sets {
+		if set.Job.ID != "" { // it has one unless there are errors
+			byID[set.Job.ID] = set
+		}
+	}
+	for _, set := range sets {
+		l.parent(set, byID)
+	}
+	for _, set := range sets {
+		l.cycle(set, byID)
+	}
+	for _, set := range sets {
+		l.forNames(set, byID)
+	}
+	for _, set := range sets {
+		l.forRules(set)
+	}
+}
+
+// parent finds the parent of a job, whose items the job is run for.
+func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
+	for i, s := range set.Job.For {
+		if s.Items == "" {
+			continue
+		}
+		at := diag.Value(s.given.get("items").path())
+		switch {
+		case byID[s.Items] == nil:
+			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.cfg.jobIDs()))
+		case set.Parent != "":
+			l.diags.Errorf(at, "a job can have one parent, and the parent of this job is %s already", set.Parent).
+				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
+		case i > 0:
+			l.diags.Errorf(at, "the variable with items must be the first: its items arrive page by page").
+				WithHint(fmt.Sprintf("write %s before %s", s.Name, set.Job.For[0].Name))
+		default:
+			set.Parent = s.Items
+		}
+	}
+}
+
+// cycle reports a job that is its own ancestor.
+func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
+	path := []string{set.Job.ID}
+	for up := byID[set.Parent]; up != nil; up = byID[up.Parent] {
+		path = append(path, up.Job.ID)
+		if up == set {
+			slices.Reverse(path)
+			l.diags.Errorf(diag.Value(diag.Join(set.Job.path, "for")), "the jobs are parents of each other: %s", strings.Join(path, " → "))
+			for _, id := range path {
+				byID[id].Parent = ""
+			}
+			return
+		}
+		if len(path) > len(byID) { // a cycle above this job
+			return
+		}
+	}
+}
+
+// forNames determines the variables that a job can read: its parents', then its own.
+func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
+	set.ForNames = nil
+	var chain []*Ruleset
+	for up := set; up != nil; up = byID[up.Parent] {
+		chain = append(chain, up)
+	}
+	for _, up := range slices.Backward(chain) {
+		for _, s := range up.Job.For {
+			if slices.Contains(set.ForNames, s.Name) && up == set {
+				l.diags.Errorf(diag.Key(s.path), "a parent of this job has a variable %s already", s.Name).WithHint("give it another name")
+			}
+			set.ForNames = append(set.ForNames, s.Name)
+		}
+	}
+}
+
+// forRules adds the rules of the variables of for.
+func (l *lowerer) forRules(set *Ruleset) {
+	for i, v := range set.Job.For {
+		for _, key := range []string{"when", "values", "from", "to"} {
+			one := v.given.get(key)
+			if one.Value == nil || one.Invalid || key == "values" && v.Constants != nil {
+				continue
+			}
+			source := sourceOf(one.Value)
+			if key == "from" || key == "to" {
+				source = momentSource(one.Value)
+			}
+			set.Rules = append(set.Rules, Rule{
+				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), ForIndex: i,
+			})
+		}
+		if one := v.given.get("splitWhen"); one.text() != "" {
+			if i < len(set.Job.For)-1 {
+				l.diags.Errorf(diag.Key(one.path()), "a variable whose windows are split must be the last").
+					WithHint(fmt.Sprintf("write %v after the others", v.Name))
+			}
+			set.Rules = slices.Insert(set.Rules, 0, Rule{
+				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Ending: Ending{Drop: true},
+				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), ForIndex: i,
+			})
+		}
+	}
+}
+
+// momentSource returns the expression for the beginning or the end of windows. A date may
+// be written as it is.
+func momentSource(v any) string {
+	text, isText := v.(string)
+	if !isText {
+		return literal(v)
+	}
+	if _, err := ParseTime(text); err == nil {
+		return fmt.Sprintf("date(%q)", text)
+	}
+	return text
+}

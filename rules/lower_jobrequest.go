@@ -1,0 +1,72 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// jobRequest adds the rules that compute values of the job's own request, once for each
+// partition.
+func (l *lowerer) jobRequest(set *Ruleset) {
+	job := &set.Job
+	if l.dialect != Keboola { // there, braces are placeholders
+		base := l.cfg.BaseURL
+		l.address(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
+		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
+	}
+	if c := job.endpointSource; c.Source != "" {
+		l.addressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
+	}
+	if c := l.cfg.baseSource; c.Source != "" {
+		l.addressRule(set, BaseURL, c.Source, "", c.Path)
+	}
+	l.computedValues(set, "http.params", Param, l.cfg.HTTP.Params, true)
+	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
+	l.computedValues(set, "http.headers", Header, common, false)
+	l.computedValues(set, "params", Param, job.Params, false)
+	l.computedValues(set, "headers", Header, job.Headers, false)
+}
+
+// address adds the rule for an address that holds expressions in braces. Of any other it
+// removes the doubled braces. The address is a key of the object at a path.
+func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key string) {
+	if !strings.ContainsAny(*text, "{}") {
+		return
+	}
+	path := diag.Join(object, key)
+	source, computed, err := addressSource(*text)
+	switch {
+	case err != nil:
+		l.diags.Errorf(diag.Value(path), "%v", err).WithHint("write {{ for a brace that begins no expression")
+	case computed:
+		l.addressRule(set, role, source, *text, path)
+	default:
+		*text = sampleAddress(*text)
+	}
+}
+
+// addressRule adds the rule that gives an address, and says it in words.
+func (l *lowerer) addressRule(set *Ruleset, role Role, source, says, path string) {
+	set.Rules = append(set.Rules, Rule{
+		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
+		Clause: "is", Says: says, Origin: l.origin(Author{}, path),
+	})
+}
+
+// computedValues adds the rules for the computed values of an object. Common ones are those of
+// every request.
+func (l *lowerer) computedValues(set *Ruleset, prefix string, role Role, object Object, common bool) {
+	for _, m := range object {
+		found := computedIn(m.Value)
+		if found == nil {
+			continue
+		}
+		hidden := slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
+		set.Rules = append(set.Rules, Rule{
+			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
+			Placement: Placement{PerPartition: true, Common: common, Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+		})
+	}
+}
