@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 type Builder struct {
 	First   requests.Request // the job's own request
 	Limit   any              // page size in effect: an int, or nil
+	Origins []string         // further origins that links and redirects may point to, without credentials
 	Secrets []string         // values that must never be printed
 
 	job    *Job
@@ -60,8 +62,8 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 		b := &Builder{}
 		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
 		if err == nil {
-			if err = b.set(e.Rule, v); err != nil && b.First.Base.String() != "" {
-				err = fmt.Errorf("%q is %w", b.First.Base, err)
+			if err = b.set(e.Rule, v); err != nil {
+				err = named(b.First.Base.String(), err)
 			}
 		}
 		if err != nil {
@@ -70,6 +72,45 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 		return b.First.Base.String(), nil
 	}
 	return j.Request.Base.String(), nil
+}
+
+// AllowedOrigins returns the computed origins that links and redirects of every job may point to. They depend
+// on the inputs alone.
+func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
+	var origins []string
+	for _, e := range j.Computed {
+		if e.Rule.Role != rules.Allowed || !e.Rule.Common {
+			continue
+		}
+		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
+		if err == nil {
+			err = (&Builder{}).set(e.Rule, v)
+		}
+		if err != nil {
+			return nil, &language.RuleError{Rule: e.Rule, Err: err}
+		}
+		origins = append(origins, v.(string))
+	}
+	return origins, nil
+}
+
+// BaseReads reports whether the base address depends on an input.
+func (j *Job) BaseReads(input string) bool {
+	return slices.ContainsFunc(j.Computed, func(e *language.Expression) bool {
+		return e.Rule.Role == rules.BaseURL && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input })
+	})
+}
+
+// named returns an error about an address with the address, but without the user name and the password in it.
+func named(address string, err error) error {
+	if u, invalid := url.Parse(address); invalid == nil && u.User != nil {
+		u.User = nil
+		address = u.String()
+	}
+	if address == "" || strings.Contains(address, "@") {
+		return err
+	}
+	return fmt.Errorf("%q is %w", address, err)
 }
 
 // set sets a part of the request.
@@ -82,9 +123,17 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	case rules.BaseURL:
 		var address string
 		if address, err = addressText(v); err == nil {
-			err = rules.CheckBaseURL(address)
+			err = rules.CheckOrigin(address)
 		}
 		r.Base = requests.NewBase(address)
+	case rules.Allowed:
+		var origin string
+		if origin, err = addressText(v); err == nil {
+			err = rules.CheckOrigin(origin)
+		}
+		if !rule.Common {
+			b.Origins = append(b.Origins, origin)
+		}
 	case rules.Endpoint:
 		r.Endpoint, err = addressText(v)
 	case rules.Param:
@@ -153,6 +202,11 @@ func checkKnown(e *language.Expression) error {
 			return &language.Fault{
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
+			}
+		case e.Rule.Role == rules.Allowed && e.Rule.Common && r.Root != "input":
+			return &language.Fault{
+				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
+				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
 			}
 		case r.Root == "now" || r.Known() == rules.KnownJob:
 		case e.Rule.OfFor():

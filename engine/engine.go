@@ -287,7 +287,10 @@ func (e *Engine) Check() error {
 		return found.Errors()
 	}
 	if _, err := e.baseURL(inputs); err != nil {
-		return e.invalidBase(err)
+		return e.invalidAddress("api.baseUrl", "https://api.example.com/v1/", err)
+	}
+	if _, err := e.allowedOrigins(inputs); err != nil {
+		return e.invalidAddress("api.allowedOrigins", "https://files.example.com", err)
 	}
 	for _, root := range e.roots() {
 		job := root.ID()
@@ -308,13 +311,23 @@ func (e *Engine) baseURL(inputs map[string]any) (string, error) {
 	return e.jobs[0].BaseURL(inputs)
 }
 
-// invalidBase returns the error for inputs that result in an invalid base address.
-func (e *Engine) invalidBase(err error) error {
+// allowedOrigins returns the origins that links and redirects may point to in a run with these inputs.
+func (e *Engine) allowedOrigins(inputs map[string]any) ([]string, error) {
+	if len(e.jobs) == 0 {
+		return e.cfg.AllowedOrigins, nil
+	}
+	computed, err := e.jobs[0].AllowedOrigins(inputs)
+	return append(computed, e.cfg.AllowedOrigins...), err
+}
+
+// invalidAddress returns the error for inputs that result in an invalid address of the api.
+func (e *Engine) invalidAddress(path, example string, err error) error {
 	found, text := diag.NewCollector(e.cfg.Source), err.Error()
 	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the diagnostic already states the place
 		text = fmt.Sprintf("%v, in %s", failed.Err, failed.Rule.Source)
 	}
-	found.Errorf(diag.Value(e.cfg.Path("api.baseUrl")), "%s", e.Redactor().String(text))
+	found.Errorf(diag.Value(e.cfg.Path(path)), "%s", e.Redactor().String(text)).
+		WithHint("the address that results must be like " + example)
 	return found.Diagnostics()
 }
 

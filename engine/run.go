@@ -191,7 +191,8 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	if err != nil {
 		return runtime.Loop{}, err
 	}
-	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, cfg.AllowedOrigins, rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin
+	allowed, _ := e.allowedOrigins(inputs) // checked by Run
+	options.Origin, options.AllowedOrigins, options.AnyOrigin = origin, allowed, rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin
 	options.Auth, options.SecretHeaders = auth, secretHeaders(cfg)
 	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
 	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), runtime.ObserveTransport(observer, s.Observed)

@@ -58,6 +58,9 @@ func (e *Engine) stressSuite() *stress.Suite {
 // are compared with a number or parsed as a time need the others.
 var sampleTexts = []string{"sample", "10", "2026-01-01T00:00:00Z"}
 
+// sampleAddress is the value of an input that baseUrl reads as an address.
+const sampleAddress = "https://sample.example.com/"
+
 // withSamples returns an engine for each text of sampleTexts, in which that text is the value of
 // the missing inputs. If no input is missing, it returns only the engine itself.
 func (e *Engine) withSamples() []*Engine {
@@ -76,6 +79,13 @@ func (e *Engine) withSamples() []*Engine {
 		maps.Copy(inputs, e.settings.run.Inputs)
 		for _, in := range missing {
 			inputs[in.Name] = sampleInput(in, text)
+		}
+		if _, err := e.baseURL(inputs); err != nil && len(e.jobs) > 0 { // an input may be the whole address
+			for _, in := range missing {
+				if e.jobs[0].BaseReads(in.Name) {
+					inputs[in.Name] = sampleAddress
+				}
+			}
 		}
 		engines[i] = e.With(WithInputs(inputs))
 	}

@@ -21,7 +21,7 @@ type Config struct {
 	Auth           *Auth       // nil without credentials
 	TLS            *tls.Config // certificates for the origin of BaseURL; nil for the system's
 	Certificates   string      // the texts that TLS was made from, which are secret
-	AllowedOrigins []string    // other origins that links and redirects may point to, without credentials
+	AllowedOrigins []string    // with expressions in braces: other origins that links and redirects may point to, without credentials
 	Jobs           []Job
 	Debug          bool
 	MaxPartitions  int // limit of partitions in a run; 0 means no limit
@@ -80,7 +80,7 @@ var rootFields = []Field{
 var apiFields = []Field{
 	{Name: "baseUrl", Kind: Text, Required: true, Env: true, KeboolaForms: true,
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
-			"it may hold inputs in braces: `https://{input.tenant}.example.com/`"},
+			"it may hold inputs in braces: `https://{input.tenant}.example.com/`, or `{+input.url}` for a whole address"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
 	{Name: "dialect", Kind: Text, Default: Spec, Values: dialects,
 		Doc: "`spec` follows the specification to the letter, `keboola` its reference implementation"},
@@ -89,7 +89,8 @@ var apiFields = []Field{
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
 	{Name: "allowedOrigins", Kind: List, Subject: "base address", Each: &Field{Kind: Text},
-		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials"},
+		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
+			"Inputs may stand in braces: `https://{input.region}.example.com`"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, Idle: Off, Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
@@ -140,10 +141,19 @@ func CheckBaseURL(address string) error {
 	return nil
 }
 
+// CheckOrigin is [CheckBaseURL] for an address without credentials: an origin, or an address that an expression
+// gives, in which no log would hide them.
+func CheckOrigin(address string) error {
+	if base, err := url.Parse(address); err == nil && base.User != nil {
+		return errors.New("an address with a user name or a password, which belong under api.authentication")
+	}
+	return CheckBaseURL(address)
+}
+
 // checkBasePath warns of the parts of baseUrl that requests do not have: the text after
 // the last slash of its path, and its query (RFC 3986).
 func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
-	base, err := url.Parse(sampleAddress(c.BaseURL))
+	base, err := url.Parse(sampleBase(c.BaseURL))
 	if err != nil {
 		return // reported
 	}

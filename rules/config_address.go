@@ -118,3 +118,12 @@ func ExpandAddress(text string, replacement func(expression string) string) stri
 func sampleAddress(text string) string {
 	return ExpandAddress(text, func(string) string { return "x" })
 }
+
+// sampleBase is [sampleAddress] for baseUrl, which may begin with an expression that gives a whole
+// address: {+input.url}.
+func sampleBase(text string) string {
+	if parts, err := parseAddress(text); err == nil && len(parts) > 1 && parts[0].text == "" && parts[1].reserved {
+		return "https://x/" + strings.TrimPrefix(sampleAddress(text), "x")
+	}
+	return sampleAddress(text)
+}

@@ -74,8 +74,12 @@ func (d *decoder) override(options Options) {
 		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("WithBaseURL")
 	}
 	if d.cfg.BaseURL != "" {
-		if err := CheckBaseURL(sampleAddress(d.cfg.BaseURL)); err != nil {
-			d.diags.Errorf(at, "%v", err).WithHint("write it like https://api.example.com/v1/")
+		if err := CheckBaseURL(sampleBase(d.cfg.BaseURL)); err != nil {
+			hint := "write it like https://api.example.com/v1/"
+			if strings.HasPrefix(d.cfg.BaseURL, "{") {
+				hint += ", or {+input.url} for an address that an input gives as a whole"
+			}
+			d.diags.Errorf(at, "%v", err).WithHint(hint)
 		}
 		d.cfg.checkBasePath(d.diags, at)
 		d.userOfBaseURL(at)

@@ -11,22 +11,23 @@ import (
 
 // Job is one list to extract.
 type Job struct {
-	ID            string
-	Endpoint      string
-	Method        string // one of [HTTPMethods]
-	Params        Object
-	Headers       Object
-	SecretHeaders []string
-	DataField     *DataField // nil to find the list automatically
-	DataType      string
-	Typed         bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
-	Filter        string      // expression; "" if every item passes
-	Fields        []ItemField // in the order in which members are added
-	Key           []string    // paths of what identifies an item after Fields; nil if nothing does
-	Response      Response
-	For           []ForVariable // variables of its partitions; nil if the job is one partition
-	Emits         bool          // its items are written (emit)
-	OnFailure     string        // [PartitionFail] or [PartitionSkip], when a partition fails
+	ID             string
+	Endpoint       string
+	Method         string // one of [HTTPMethods]
+	Params         Object
+	Headers        Object
+	SecretHeaders  []string
+	DataField      *DataField // nil to find the list automatically
+	DataType       string
+	Typed          bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
+	Filter         string      // expression; "" if every item passes
+	Fields         []ItemField // in the order in which members are added
+	Key            []string    // paths of what identifies an item after Fields; nil if nothing does
+	Response       Response
+	For            []ForVariable // variables of its partitions; nil if the job is one partition
+	AllowedOrigins []string      // further origins that its requests may go to; nil for those of the API alone
+	Emits          bool          // its items are written (emit)
+	OnFailure      string        // [PartitionFail] or [PartitionSkip], when a partition fails
 
 	scroller   string      // its scroller, if the method is multiple
 	pagination *pagination // its own, in the place of api.pagination; nil without one
@@ -84,6 +85,8 @@ var jobFields = []Field{
 			"several variables are nested loops. Expressions read them by their names"},
 	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
 		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
+	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text}, Doc: "further origins that the requests of this job and its " +
+		"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
 	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},
@@ -115,6 +118,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	j.AllowedOrigins = s.get("allowedOrigins").texts()
 	j.Key, _ = s.get("key").Value.([]string)
 	d.incremental(s, &j)
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))

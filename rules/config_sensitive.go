@@ -86,7 +86,7 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 // userOfBaseURL takes the user name and the password out of baseUrl. They are
 // credentials, and an address is printed.
 func (d *decoder) userOfBaseURL(at diag.Place) {
-	base, err := url.Parse(sampleAddress(d.cfg.BaseURL))
+	base, err := url.Parse(sampleBase(d.cfg.BaseURL))
 	if err != nil || base.User == nil {
 		return
 	}

@@ -16,6 +16,16 @@ func (l *lowerer) jobRequest(set *Ruleset) {
 		l.address(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
 		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
 	}
+	for i, text := range l.cfg.AllowedOrigins {
+		if path := diag.Index(diag.Join(l.cfg.path, "api.allowedOrigins"), i); strings.ContainsAny(text, "{}") {
+			l.allowedOrigin(set, path, text, true)
+		} else if err := CheckOrigin(text); err != nil {
+			l.diags.Errorf(diag.Value(path), "%v", err).WithHint(originHint)
+		}
+	}
+	for i, text := range job.AllowedOrigins {
+		l.allowedOrigin(set, diag.Index(diag.Join(job.path, "allowedOrigins"), i), text, false)
+	}
 	if c := job.endpointSource; c.Source != "" {
 		l.addressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
 	}
@@ -45,6 +55,24 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 	default:
 		*text = sampleAddress(*text)
 	}
+}
+
+const originHint = "write it like https://files.example.com"
+
+// allowedOrigin adds the rule for an origin that links and redirects may point to. A common one is that of
+// every job, and depends on the inputs alone.
+func (l *lowerer) allowedOrigin(set *Ruleset, path, text string, common bool) {
+	source, _, err := addressSource(text)
+	if err == nil {
+		err = CheckOrigin(sampleBase(text))
+	}
+	if err != nil {
+		l.diags.Errorf(diag.Value(path), "%v", err).WithHint(originHint)
+		return
+	}
+	l.addressRule(set, Allowed, source, text, path)
+	rule := &set.Rules[len(set.Rules)-1]
+	rule.ID, rule.Target, rule.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
 // addressRule adds the rule that gives an address, and says it in words.

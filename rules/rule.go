@@ -77,25 +77,26 @@ type Role string
 
 // The roles.
 const (
-	Init     Role = "init"     // a variable's value before the first request
-	Stop     Role = "stop"     // true ends the job after this page
-	Next     Role = "next"     // a variable's value after a page
-	URL      Role = "url"      // the next request's address
-	Endpoint Role = "endpoint" // the next request's endpoint
-	BaseURL  Role = "baseUrl"  // the address that endpoints are resolved against, for each partition
-	HTTPVerb Role = "method"   // the next request's method
-	Param    Role = "params"   // a parameter of the next request
-	Header   Role = "headers"  // a header of the next request
-	Body     Role = "body"     // a value in the JSON body of the next request
-	After    Role = "after"    // how long to wait before the next request
-	OnError  Role = "onError"  // true decides what to do about an error response
-	Keep     Role = "keep"     // a value for the next run
-	Filter   Role = "filter"   // true lets an item pass
-	Set      Role = "set"      // the value of a member of an item
-	Remove   Role = "remove"   // removes a member of an item; it has no value
-	For      Role = "for"      // the values of a variable of for, or a condition on them
-	Audit    Role = "audit"    // true after the last page is a sign that the list is incomplete
-	Probe    Role = "probe"    // a value that somebody wants to see: see [engine.Engine.Evaluate]
+	Init     Role = "init"           // a variable's value before the first request
+	Stop     Role = "stop"           // true ends the job after this page
+	Next     Role = "next"           // a variable's value after a page
+	URL      Role = "url"            // the next request's address
+	Endpoint Role = "endpoint"       // the next request's endpoint
+	BaseURL  Role = "baseUrl"        // the address that endpoints are resolved against, for each partition
+	Allowed  Role = "allowedOrigins" // another origin that links and redirects may point to, for each partition
+	HTTPVerb Role = "method"         // the next request's method
+	Param    Role = "params"         // a parameter of the next request
+	Header   Role = "headers"        // a header of the next request
+	Body     Role = "body"           // a value in the JSON body of the next request
+	After    Role = "after"          // how long to wait before the next request
+	OnError  Role = "onError"        // true decides what to do about an error response
+	Keep     Role = "keep"           // a value for the next run
+	Filter   Role = "filter"         // true lets an item pass
+	Set      Role = "set"            // the value of a member of an item
+	Remove   Role = "remove"         // removes a member of an item; it has no value
+	For      Role = "for"            // the values of a variable of for, or a condition on them
+	Audit    Role = "audit"          // true after the last page is a sign that the list is incomplete
+	Probe    Role = "probe"          // a value that somebody wants to see: see [engine.Engine.Evaluate]
 )
 
 // Scope returns the scope of rules with the role: it has the names that they may read besides the
@@ -117,7 +118,7 @@ func (r Role) Addresses() bool { return r == URL || r == Endpoint }
 // Builds reports whether the rule is part of the next request.
 func (r Role) Builds() bool {
 	switch r {
-	case URL, Endpoint, BaseURL, HTTPVerb, Param, Header, Body, After:
+	case URL, Endpoint, BaseURL, Allowed, HTTPVerb, Param, Header, Body, After:
 		return true
 	}
 	return false

@@ -115,6 +115,7 @@ func (r *listRun) bind() error {
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}
+	r.sender.origins = r.builder.Origins
 	for _, secret := range r.builder.Secrets {
 		r.Redactor.Hide(secret)
 	}

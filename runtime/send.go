@@ -24,6 +24,7 @@ type sender struct {
 	job       *compile.Job
 	client    *transport.Client
 	redactor  *redact.Redactor
+	origins   []string          // further origins of the partition
 	converter *format.Converter // nil if the responses are JSON
 }
 
@@ -46,7 +47,7 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	if err != nil {
 		return call, nil, err
 	}
-	call.Job = s.job.ID()
+	call.Job, call.Origins = s.job.ID(), s.origins
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {

@@ -145,12 +145,16 @@ func (e *Explanation) terms() []TermExplanation {
 
 // explainOrigins says how a run treats links and redirects to other origins.
 func explainOrigins(cfg *rules.Config) string {
+	allowed := cfg.AllowedOrigins
+	if slices.ContainsFunc(cfg.Jobs, func(j rules.Job) bool { return j.AllowedOrigins != nil }) {
+		allowed = append(slices.Clip(allowed), "an origin of allowedOrigins of its job")
+	}
 	switch {
 	case rules.SwitchesOf(cfg.Dialect).FollowAnyOrigin:
 		return "A link or redirect to another origin than that of api.baseUrl is followed, without credentials and other secrets."
-	case len(cfg.AllowedOrigins) > 0:
+	case len(allowed) > 0:
 		return fmt.Sprintf("A link or redirect to %s is followed, without credentials and other secrets (api.allowedOrigins). "+
-			"One to another origin, unless it is that of api.baseUrl, fails the run (%s).", value.OrList(cfg.AllowedOrigins), statusPolicy)
+			"One to another origin, unless it is that of api.baseUrl, fails the run (%s).", value.OrList(allowed), statusPolicy)
 	}
 	return fmt.Sprintf("A link or redirect to another origin (scheme, host and port) than that of api.baseUrl "+
 		"fails the run (%s), and nothing is sent there; api.allowedOrigins allows one.", statusPolicy)

@@ -105,6 +105,15 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 	switch role := e.Rule.Role; {
 	case e.Rule.PerPartition && role == rules.Endpoint && isWhole(e.Rule.Says):
 		return "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost, true
+	case e.Rule.PerPartition && role == rules.BaseURL && strings.HasPrefix(e.Rule.Says, "{+"): // it gives the host, too
+		host := markHost
+		return "https://" + rules.ExpandAddress(e.Rule.Says, func(source string) string {
+			mark := s.mark(source) + host
+			host = ""
+			return mark
+		}), true
+	case role == rules.Allowed:
+		return "https://" + s.mark(e.Rule.Says) + markHost, true
 	case e.Rule.PerPartition && (role == rules.BaseURL || role == rules.Endpoint):
 		return rules.ExpandAddress(e.Rule.Says, s.mark), true
 	case e.Rule.PerPartition && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
@@ -170,7 +179,7 @@ const (
 
 var (
 	wholeMark = regexp.MustCompile(`^x7unknown\d+x7$`)
-	marks     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/)?|x7unknown(\d+)x7=?`)
+	marks     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
 )
 
 // mark returns a mark that is written as a phrase.

@@ -87,6 +87,9 @@ type Job struct {
 	// same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties`
 	// of Singer.
 	Key []string `config:"key"`
+	// Further origins that the requests of this job and its redirects may go to, next to those of the
+	// API; values in braces: `https://{account.host}`. They get no credentials.
+	AllowedOrigins []string `config:"allowedOrigins"`
 	// Only what has changed since the last run (`--kept` or `--state`): short for a value under `keep`
 	// and a computed parameter.
 	Incremental Incremental `config:"incremental"`
@@ -387,7 +390,7 @@ type AuthOAuth2 struct {
 	RefreshToken string `config:"#refreshToken"`
 	Username     string `config:"username"`
 	Password     string `config:"#password"`
-	// The scopes.
+	// The scopes, which `{"expr": …}` may compute.
 	Scopes []string `config:"scopes"`
 	// Further parameters of the token request, such as `audience`.
 	Params map[string]any `config:"params"`

@@ -42,6 +42,8 @@ type Call struct {
 	// because its response may exist only once.
 	Uninterrupted bool
 
+	Origins []string // origins that the call may also go to, without credentials, if they are public
+
 	Turn int // number from [Client.Reserve], if the request was counted there; otherwise 0
 
 	// Ended is the end of the first attempt of a call that was made ahead and is passed to

@@ -42,7 +42,7 @@ func (c *Client) trust(call Call) (bool, error) {
 		return true, nil
 	case u.User != nil:
 		return refuse("the URL contains a user name")
-	case c.options.AnyOrigin || c.allowed(u):
+	case c.options.AnyOrigin || allows(c.options.AllowedOrigins, u) || allows(call.Origins, u):
 		return false, nil
 	}
 	return refuse("refused: points to an origin other than "+OriginOf(c.options.Origin),
@@ -79,9 +79,9 @@ func (c *Client) isOrigin(u *url.URL) bool {
 	return c.options.Origin == nil || SameOrigin(c.options.Origin, u)
 }
 
-// allowed reports whether an address is listed in [Options.AllowedOrigins].
-func (c *Client) allowed(u *url.URL) bool {
-	return slices.ContainsFunc(c.options.AllowedOrigins, func(text string) bool {
+// allows reports whether the origin of an address is among others.
+func allows(origins []string, u *url.URL) bool {
+	return slices.ContainsFunc(origins, func(text string) bool {
 		origin, err := url.Parse(text)
 		return err == nil && SameOrigin(origin, u)
 	})
@@ -178,7 +178,7 @@ func (c *Client) guard(ctx context.Context, address string) (context.Context, er
 		return ctx, nil
 	}
 	_, notAddress := netip.ParseAddr(hostname(u))
-	if (notAddress == nil || hostname(u) == "localhost") && c.allowed(u) {
+	if (notAddress == nil || hostname(u) == "localhost") && allows(c.options.AllowedOrigins, u) {
 		return ctx, nil
 	}
 	proxy, err := http.ProxyFromEnvironment(&http.Request{URL: u})
