@@ -18,17 +18,17 @@ import (
 // runList runs the list of a partition, from a position unless it is nil. If rules may split the
 // window of the partition, its pages wait until it is certain that no rule splits it. If a rule
 // does, the outcome is [rules.Split], and no page is delivered.
-func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from position, receiver runtime.Receiver) (runtime.ListResult, error) {
+func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, receiver runtime.Receiver) (runtime.ListResult, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil
 	loop := t.Loop
 	list := runtime.List{
 		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.omits(p.Job),
 	}
-	if t.left != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
+	if t.quota != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
 		loop.Ahead.Large = 0
 	}
-	if t.left != nil && !tried {
+	if t.quota != nil && !tried {
 		list.Enough = func() bool { return t.leftOut && !t.emits(p.Job) }
 	}
 	if !tried {
@@ -51,7 +51,7 @@ func (t *treeRun) runList(ctx context.Context, p runtime.Partition, from positio
 
 // replay delivers the pages of a partition that was tried. If the receiver refuses a page, the result
 // is the result after the last delivered page.
-func (t *treeRun) replay(
+func (t *tree) replay(
 	ctx context.Context, kept *backlog, receiver runtime.Receiver, result runtime.ListResult, err error,
 ) (runtime.ListResult, error) {
 	var delivered position
@@ -84,7 +84,7 @@ func resultAt(job string, at position) runtime.Result {
 }
 
 // failed returns r as the result of a partition that failed with err.
-func (t *treeRun) failed(r runtime.Result, err error) runtime.Result {
+func (t *tree) failed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
 	return r
@@ -100,12 +100,12 @@ func lastValue(p runtime.Partition) any {
 }
 
 // emits reports whether the items of a job are written.
-func (t *treeRun) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
+func (t *tree) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
 
 // eachChildItem calls f with each child, each of the items, as the API sent them, that the child
 // runs for, and the values that the child reads of the item. i is the index of the child, and n
 // counts its items.
-func (t *treeRun) eachChildItem(
+func (t *tree) eachChildItem(
 	ctx context.Context, p runtime.Partition, items document.Items, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,
 ) error {
@@ -132,7 +132,7 @@ func (t *treeRun) eachChildItem(
 }
 
 // isFor reports whether a child runs for an item of its parent.
-func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
+func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compile.Job, item any) (bool, error) {
 	variable := &child.For[0]
 	if variable.When == nil {
 		return true, nil
@@ -146,7 +146,7 @@ func (t *treeRun) isFor(m *language.Machine, parent runtime.Partition, child *co
 
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
 // as a list or as windows.
-func (t *treeRun) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windows, err error) {
+func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windowSeries, err error) {
 	variable, c, machine := &p.Job.For[level], t.ruleContext(p), language.Machine{Context: ctx}
 	switch {
 	case variable.Values != nil:
@@ -179,7 +179,7 @@ func evaluateValues(e *language.Expression, m *language.Machine, c *rules.Contex
 }
 
 // evaluateWindows evaluates the bounds of a variable's windows.
-func evaluateWindows(variable *compile.ForVariable, m *language.Machine, c *rules.Context) (*windows, error) {
+func evaluateWindows(variable *compile.ForVariable, m *language.Machine, c *rules.Context) (*windowSeries, error) {
 	from, err := variable.From.Value(m, c, language.MaxValueBytes)
 	if err != nil {
 		return nil, err

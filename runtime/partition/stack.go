@@ -26,7 +26,7 @@ type stack []stackEntry
 // A stackEntry is a task on the stack with its progress. The remaining tasks do not include the
 // task of the previous entry.
 type stackEntry struct {
-	task *walkTask
+	node *node
 	progress
 }
 
@@ -38,7 +38,7 @@ func (f *frame) stack() (stack, error) { return f.appendTo(stack{}) }
 func (f *frame) appendTo(s stack) (stack, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := stackEntry{f.task, f.progress}
+	l := stackEntry{f.node, f.progress}
 	if f.token != nil {
 		var err error
 		if l.position, err = f.token(); err != nil || l.position == nil {
@@ -63,37 +63,37 @@ type treeState struct {
 	Tree    savedRoot `json:"tree"`
 	tallyState
 
-	Rests [][]saved.Value[any] `json:"rests,omitempty"` // remaining values; see savedTasks
+	Rests [][]saved.Value[any] `json:"rests,omitempty"` // remaining values; see savedSiblings
 }
 
 // A savedRoot is the task at the bottom of the stack: a search or a partition.
 type savedRoot struct {
-	Search    *savedTasks `json:"branch,omitempty"`
-	Partition *savedTask  `json:"member,omitempty"`
+	Search    *savedSiblings `json:"branch,omitempty"`
+	Partition *savedNode     `json:"member,omitempty"`
 }
 
-// A savedTask is the JSON form of a task on the stack.
-type savedTask struct {
+// A savedNode is the JSON form of a task on the stack.
+type savedNode struct {
 	Value    saved.Value[any] `json:"value,omitzero"`
-	Search   *savedTasks      `json:"branch,omitempty"`   // remaining values of a search
+	Search   *savedSiblings   `json:"branch,omitempty"`   // remaining values of a search
 	Position position         `json:"position,omitempty"` // position after the last page of a partition
-	Children []*savedTasks    `json:"children,omitempty"` // unfinished tasks for the items of that page
+	Children []*savedSiblings `json:"children,omitempty"` // unfinished tasks for the items of that page
 }
 
-// A savedTasks is the JSON form of tasks of one job: the task on the stack and the remaining ones,
+// A savedSiblings is the JSON form of tasks of one job: the task on the stack and the remaining ones,
 // whose values are most of a checkpoint. Each value is encoded once, for its first checkpoint, and
 // is stored apart from the stack, so that later checkpoints only copy it.
-type savedTasks struct {
+type savedSiblings struct {
 	Job     string             `json:"job"`
 	Level   int                `json:"level,omitempty"`   // index of the variable whose values they have
 	Rest    []saved.Value[any] `json:"rest,omitempty"`    // the values, in old checkpoints
 	RestAt  int                `json:"restAt,omitempty"`  // index of the values in treeState.Rests, from 1
-	Windows *windows           `json:"windows,omitempty"` // further values
-	Active  *savedTask         `json:"active,omitempty"`  // the task on the stack
+	Windows *windowSeries      `json:"windows,omitempty"` // further values
+	Active  *savedNode         `json:"active,omitempty"`  // the task on the stack
 }
 
 // checkpoint returns the checkpoint of the tree with a stack that is not empty.
-func (t *treeRun) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
+func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
 	w := stackWriter{concealer: t.Concealer(ctx)}
 	one := w.write(s)
 	state := treeState{
@@ -124,42 +124,42 @@ type stackWriter struct {
 }
 
 // write returns the task at the bottom of a stack, with all tasks above it.
-func (w *stackWriter) write(s stack) (one *savedTask) {
+func (w *stackWriter) write(s stack) (one *savedNode) {
 	for i, l := range s {
 		active := one
-		one = &savedTask{Value: saved.Value[any]{Value: l.task.value}, Position: l.position}
-		if l.task.searches() {
-			one.Search = w.tasks(l.task.job, l.todo)
-			one.Search.Level, one.Search.Windows, one.Search.Active = l.task.level, l.windows, active
+		one = &savedNode{Value: saved.Value[any]{Value: l.node.value}, Position: l.position}
+		if l.node.searches() {
+			one.Search = w.siblings(l.node.job, l.todo)
+			one.Search.Level, one.Search.Windows, one.Search.Active = l.node.level, l.windows, active
 			continue
 		}
 		for active != nil || len(l.todo) > 0 {
-			job := s[max(i-1, 0)].task.job // job of the active task, which comes first
+			job := s[max(i-1, 0)].node.job // job of the active task, which comes first
 			if active == nil {
 				job = l.todo[0].job
 			}
-			n := slices.IndexFunc(l.todo, func(other *walkTask) bool { return other.job != job })
+			n := slices.IndexFunc(l.todo, func(other *node) bool { return other.job != job })
 			if n < 0 {
 				n = len(l.todo)
 			}
-			tasks := w.tasks(job, l.todo[:n])
-			tasks.Active, active, l.todo = active, nil, l.todo[n:]
-			one.Children = append(one.Children, tasks)
+			children := w.siblings(job, l.todo[:n])
+			children.Active, active, l.todo = active, nil, l.todo[n:]
+			one.Children = append(one.Children, children)
 		}
 	}
 	return one
 }
 
-// tasks returns the remaining tasks of a job, and writes their values.
-func (w *stackWriter) tasks(job *compile.Job, tasks []*walkTask) *savedTasks {
-	out := &savedTasks{Job: job.ID()}
-	if len(tasks) == 0 {
+// siblings returns the remaining tasks of a job, and writes their values.
+func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
+	out := &savedSiblings{Job: job.ID()}
+	if len(nodes) == 0 {
 		return out
 	}
 	if w.lists > 0 {
 		w.rests = append(w.rests, ',')
 	}
-	for i, one := range tasks {
+	for i, one := range nodes {
 		raw, err := one.saved.encode(one.value, w.concealer)
 		w.err = errors.Join(w.err, err)
 		separator := byte(',')
@@ -196,11 +196,11 @@ func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) 
 // resume returns the root task, with the stack of an earlier run if there is one. The checkpoint may
 // be damaged or written by hand, so resume checks all of it: an error after the first request would
 // be too late.
-func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
+func (t *tree) resume(ctx context.Context) (*node, error) {
 	id := t.root.ID()
 	token := t.Resume[id]
 	if token == nil {
-		return &walkTask{job: t.root}, nil
+		return &node{job: t.root}, nil
 	}
 	c, state, err := t.Concealer(ctx), treeState{}, runtime.Checkpoint(token).CheckVersion()
 	if err == nil {
@@ -213,7 +213,7 @@ func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 		err = t.tally.check(state.tallyState)
 	}
 	r := stackReader{tree: t, concealer: c, rests: state.Rests}
-	var root *walkTask
+	var root *node
 	if err == nil {
 		root, err = r.read(state.Tree)
 	}
@@ -226,7 +226,7 @@ func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 	t.tally.takeUp(state.tallyState)
 	for _, r := range state.Results {
 		if r.Partitions != nil {
-			t.left.spend(r.Partitions.Count)
+			t.quota.spend(r.Partitions.Count)
 		}
 	}
 	return root, nil
@@ -234,18 +234,18 @@ func (t *treeRun) resume(ctx context.Context) (*walkTask, error) {
 
 // A stackReader decodes and checks a stack.
 type stackReader struct {
-	tree      *treeRun
+	tree      *tree
 	concealer *saved.Concealer
 	rests     [][]saved.Value[any] // an entry is nil after it was taken
 }
 
-func (r *stackReader) read(from savedRoot) (root *walkTask, err error) {
+func (r *stackReader) read(from savedRoot) (root *node, err error) {
 	job := r.tree.root
 	switch variables := len(job.For) > 0; {
 	case variables && from.Search != nil && from.Partition == nil:
-		root, err = r.task(job, 0, &savedTask{Search: from.Search})
+		root, err = r.node(job, 0, &savedNode{Search: from.Search})
 	case !variables && from.Partition != nil && from.Search == nil:
-		root, err = r.task(job, 0, from.Partition)
+		root, err = r.node(job, 0, from.Partition)
 	default:
 		err = fmt.Errorf("it has no position of job %q, or one of another kind", job.ID())
 	}
@@ -255,17 +255,17 @@ func (r *stackReader) read(from savedRoot) (root *walkTask, err error) {
 	return root, err
 }
 
-// task decodes a task on the stack.
-func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*walkTask, error) {
+// node decodes a task on the stack.
+func (r *stackReader) node(job *compile.Job, level int, from *savedNode) (*node, error) {
 	id, at := job.ID(), &progress{position: from.Position}
-	one := &walkTask{job: job, level: level, value: from.Value.Value, from: at}
+	one := &node{job: job, level: level, value: from.Value.Value, from: at}
 	if one.searches() {
 		if from.Position != nil || from.Children != nil {
 			return nil, fmt.Errorf("it has a position of job %q, but not the values of all its variables", id)
 		}
 		var err error
 		at.last = true
-		at.todo, at.windows, err = r.tasks(job, level, from.Search)
+		at.todo, at.windows, err = r.siblings(job, level, from.Search)
 		return one, err
 	}
 	if from.Search != nil {
@@ -276,7 +276,7 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*walkT
 		return nil, fmt.Errorf("the position of job %q: %w", id, err)
 	}
 	if level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
-		r.tree.left.spend(1)
+		r.tree.quota.spend(1)
 	}
 	children := r.tree.children(job)
 	for _, b := range from.Children {
@@ -284,17 +284,17 @@ func (r *stackReader) task(job *compile.Job, level int, from *savedTask) (*walkT
 		if i < 0 {
 			return nil, fmt.Errorf("it has jobs for the items of %q that the configuration does not have there", id)
 		}
-		todo, _, err := r.tasks(children[i], 0, b)
+		todo, _, err := r.siblings(children[i], 0, b)
 		if err != nil {
 			return nil, err
 		}
-		at.todo, children = append(at.todo, todo...), slices.Delete(children, i, i+1) // each savedTasks counts once
+		at.todo, children = append(at.todo, todo...), slices.Delete(children, i, i+1) // each savedSiblings counts once
 	}
 	return one, nil
 }
 
-// tasks decodes the tasks with values of a variable of a job.
-func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*walkTask, *windows, error) {
+// siblings decodes the tasks with values of a variable of a job.
+func (r *stackReader) siblings(job *compile.Job, level int, from *savedSiblings) ([]*node, *windowSeries, error) {
 	id := job.ID()
 	if from == nil || from.Job != id || from.Level != level {
 		return nil, nil, fmt.Errorf("it has no values of variable %d of job %q, or those of another one", level+1, id)
@@ -311,9 +311,9 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*w
 			return nil, nil, fmt.Errorf("the windows of %s: %w", variable.Name, err)
 		}
 	}
-	var todo []*walkTask
+	var todo []*node
 	if from.Active != nil {
-		one, err := r.task(job, level+1, from.Active)
+		one, err := r.node(job, level+1, from.Active)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -321,7 +321,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*w
 	}
 	rest, err := r.rest(from)
 	for _, v := range rest {
-		todo = append(todo, &walkTask{job: job, level: level + 1, value: v.Value})
+		todo = append(todo, &node{job: job, level: level + 1, value: v.Value})
 	}
 	for _, one := range todo {
 		if err == nil {
@@ -332,7 +332,7 @@ func (r *stackReader) tasks(job *compile.Job, level int, from *savedTasks) ([]*w
 }
 
 // rest takes the remaining values out of the checkpoint.
-func (r *stackReader) rest(from *savedTasks) ([]saved.Value[any], error) {
+func (r *stackReader) rest(from *savedSiblings) ([]saved.Value[any], error) {
 	at := from.RestAt
 	if at == 0 {
 		return from.Rest, nil

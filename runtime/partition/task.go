@@ -69,7 +69,7 @@ func (e *Ending) FailureOf() error {
 type Tasks struct {
 	walk  Walk
 	roots []*compile.Job
-	trees []*treeRun // trees of roots, in the same order
+	trees []*tree // trees of roots, in the same order
 }
 
 // Tasks returns the tasks of jobs without parents. started is the value of now() in the rules of
@@ -141,10 +141,10 @@ func (s *Tasks) open(ctx context.Context, task Task) (*taskRun, error) {
 	r := &taskRun{task: task}
 	for _, t := range s.trees {
 		if job := t.tally.jobs[task.Job]; job != nil {
-			r.treeRun, r.job = t, job
+			r.tree, r.job = t, job
 		}
 	}
-	if r.treeRun == nil {
+	if r.tree == nil {
 		return nil, &failure.Error{Class: failure.State, Op: "task",
 			Message: fmt.Sprintf("the configuration has no job %q for task %s", task.Job, task.ID)}
 	}

@@ -1,7 +1,6 @@
 package partition
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,9 +15,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A taskRun is a running task.
+// A taskRun is a [Task] that runs.
 type taskRun struct {
-	*treeRun
+	*tree
 	task      Task
 	job       *compile.Job
 	partition runtime.Partition
@@ -31,7 +30,7 @@ type taskRun struct {
 // storeList runs the rest of the list of the partition. If its window must be split, the task finds
 // two tasks, for its halves.
 func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
-	result, err := r.treeRun.runList(ctx, r.partition, r.position, r.storePage)
+	result, err := r.tree.runList(ctx, r.partition, r.position, r.storePage)
 	switch {
 	case err == nil && result.Outcome == rules.Split:
 		return r.split(ctx)
@@ -85,7 +84,7 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 
 // addChildTasks adds the tasks for the items of a page to its step.
 func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *Step) error {
-	jobs := r.treeRun.children(r.job)
+	jobs := r.tree.children(r.job)
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -184,74 +183,13 @@ func (r *taskRun) storeValues(ctx context.Context, at foundState) (*Ending, erro
 
 // nextValue removes and returns the next value of a variable, of windows or, if w is nil, of a
 // list.
-func nextValue(list *[]any, w *windows) (v any, more bool) {
+func nextValue(list *[]any, w *windowSeries) (v any, more bool) {
 	switch {
 	case w != nil:
-		return w.nextWindow()
+		return w.next()
 	case len(*list) == 0:
 		return nil, false
 	}
 	v, *list = (*list)[0], (*list)[1:]
 	return v, true
-}
-
-// An allRun is the task that runs all jobs of the run in order, with the limit on partitions.
-type allRun struct {
-	walk    Walk
-	store   func(context.Context, *Step) error
-	stored  error                      // error of store
-	saved   map[string]json.RawMessage // position of the task: the checkpoint of each job
-	skipped []trace.Record             // records since the last step
-	ending  *Ending
-}
-
-// runAll runs the task of all jobs, from a position unless it is nil.
-func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func(context.Context, *Step) error) (*Ending, error) {
-	a := &allRun{walk: s.walk, store: store, saved: map[string]json.RawMessage{}, ending: &Ending{}}
-	if position != nil {
-		if err := json.Unmarshal(position, &a.saved); err != nil {
-			return nil, &failure.Error{Class: failure.State, Op: "task", Message: "the position cannot be read: " + err.Error(), Err: err}
-		}
-	}
-	a.walk.Limit = NewQuota(a.walk.Limit.left)
-	a.walk.Resume = a.saved
-	a.walk.Skipped = func(page *runtime.Page) { a.skipped = append(a.skipped, page.Record) }
-	for _, root := range s.roots {
-		results, err := a.walk.run(ctx, root, a.storePage)
-		switch {
-		case a.stored != nil && !isFailure(a.stored):
-			return nil, a.stored
-		case errors.Is(err, failure.ErrCancelled):
-			return nil, err
-		}
-		a.ending.Results = append(a.ending.Results, results...)
-		for _, r := range results {
-			a.ending.Failed = cmp.Or(r.FailedPage, a.ending.Failed)
-		}
-		if err != nil {
-			return a.ending, err
-		}
-	}
-	if err := store(ctx, &Step{Skipped: a.skipped, Position: position, Ending: a.ending}); err != nil {
-		return nil, err
-	}
-	return a.ending, nil
-}
-
-// storePage stores a page.
-func (a *allRun) storePage(ctx context.Context, page *runtime.Page) error {
-	token, err := page.Checkpoint()
-	if err != nil {
-		return err
-	}
-	if token != nil {
-		a.saved[page.Root] = token
-	}
-	step := &Step{Page: page, Skipped: a.skipped}
-	a.skipped = nil
-	if step.Position, err = json.Marshal(a.saved); err != nil {
-		return err
-	}
-	a.stored = a.store(ctx, step)
-	return a.stored
 }

@@ -46,8 +46,9 @@ type Walk struct {
 // refuses reports whether the run does not accept how a rule ended a job.
 func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended() && !w.Accept(r) }
 
-// A treeRun is a running job with its partitions and its children.
-type treeRun struct {
+// A tree holds what the tasks of a job without a parent, and of the jobs below it, share while they
+// run on this machine.
+type tree struct {
 	Walk
 	root    *compile.Job
 	sink    runtime.Sink
@@ -55,7 +56,7 @@ type treeRun struct {
 	slots   chan struct{} // slots for partitions that run ahead; nil if every partition runs in its turn
 	started time.Time     // value of now() in the rules of variables
 
-	left    *Quota                           // number of partitions that may still run
+	quota   *Quota                           // nil means no limit
 	leftOut bool                             // whether the limit on partitions has left one out
 	limited map[*compile.Job]bool            // jobs with a partition that the limit left out
 	paths   map[*compile.Job]*document.Paths // paths that each job reads of an item of its parent
@@ -142,14 +143,14 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 	return nil
 }
 
-func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {
-	t := &treeRun{
+func newTree(w Walk, root *compile.Job, sink runtime.Sink) *tree {
+	t := &tree{
 		Walk: w, root: root, tally: newTally(w, root), sink: sink,
 		paths: map[*compile.Job]*document.Paths{}, kept: map[*compile.Job]map[string]any{},
 		limited: map[*compile.Job]bool{},
-		slots:   w.Slots, left: w.Limit, started: w.Clock.Now(),
+		slots:   w.Slots, quota: w.Limit, started: w.Clock.Now(),
 	}
-	if cap(t.slots) < 2 || t.left != nil {
+	if cap(t.slots) < 2 || t.quota != nil {
 		t.slots = nil
 	}
 	for _, job := range t.tally.all {
@@ -159,7 +160,7 @@ func newTree(w Walk, root *compile.Job, sink runtime.Sink) *treeRun {
 }
 
 // run runs the tree, or the rest of it after a checkpoint.
-func (t *treeRun) run(ctx context.Context) error {
+func (t *tree) run(ctx context.Context) error {
 	root, err := t.resume(ctx)
 	if err == nil {
 		err = t.reveal(ctx)
@@ -171,7 +172,7 @@ func (t *treeRun) run(ctx context.Context) error {
 }
 
 // reveal decodes the kept values of the previous run.
-func (t *treeRun) reveal(ctx context.Context) error {
+func (t *tree) reveal(ctx context.Context) error {
 	for _, job := range t.tally.all {
 		kept, err := t.RevealKept(ctx, job.ID())
 		if err != nil {
@@ -183,7 +184,7 @@ func (t *treeRun) reveal(ctx context.Context) error {
 }
 
 // ruleContext returns the context for the rules of a variable.
-func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
+func (t *tree) ruleContext(p runtime.Partition) *rules.Context {
 	job := p.Job.Spec()
 	return &rules.Context{
 		Limit: p.Job.Ruleset.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
@@ -192,7 +193,7 @@ func (t *treeRun) ruleContext(p runtime.Partition) *rules.Context {
 }
 
 // fault returns the error of a rule of a variable.
-func (t *treeRun) fault(ctx context.Context, p runtime.Partition, err error) error {
+func (t *tree) fault(ctx context.Context, p runtime.Partition, err error) error {
 	return t.Fault(ctx, &failure.Error{
 		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for", Err: err,
 	})

@@ -15,12 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A walkTask is a task of a [Walk]: a job with values for the first of its variables. A task with a
-// value for every variable is a partition, whose steps are the pages of its list. Any other task
-// searches for the values of the next variable. Each value, and each item of a page that a child
-// runs for, becomes a task that runs after the step that found it. A [Task] is the form of a task
-// that machines exchange.
-type walkTask struct {
+// A node is a task of a [Walk], with its values. [Task] is the form of a task that machines exchange.
+type node struct {
 	job   *compile.Job
 	level int       // number of variables of the job that have values
 	value any       // value of the last of these variables
@@ -34,36 +30,36 @@ type walkTask struct {
 }
 
 // searches reports whether the task searches for values of a variable.
-func (t *walkTask) searches() bool { return t.level < len(t.job.For) }
+func (t *node) searches() bool { return t.level < len(t.job.For) }
 
 // A progress is the state of a task after a step: its position and the remaining tasks before the
 // next step.
 type progress struct {
-	position position    // position in the list, after the last page
-	last     bool        // whether the step was the last
-	todo     []*walkTask // remaining tasks; the first may be running, the others may run ahead
-	windows  *windows    // further tasks, or nil
+	position position      // position in the list, after the last page
+	last     bool          // whether the step was the last
+	todo     []*node       // remaining tasks; the first may be running, the others may run ahead
+	windows  *windowSeries // further tasks, or nil
 }
 
-// A frame is a running task on the stack of the walk. Its parent is the frame of the task that
-// found it.
+// A frame is a running node on the stack of the walk. Its parent is the frame of the node that found
+// it.
 type frame struct {
-	*treeRun
+	*tree
 	parent    *frame // nil for the root
-	task      *walkTask
+	node      *node
 	partition runtime.Partition
 	token     func() (position, error) // returns the position after the page that is being delivered; nil between pages
 	err       error                    // error of the sink, or of a task for an item
 
-	mu      sync.Mutex  // guards the fields below
-	changed sync.Cond   // signals changes of todo to the task that begins others ahead
-	ahead   []*walkTask // tasks that began ahead of their turn and still have pages to forward
+	mu      sync.Mutex // guards the fields below
+	changed sync.Cond  // signals changes of todo to the task that begins others ahead
+	ahead   []*node    // tasks that began ahead of their turn and still have pages to forward
 	progress
 }
 
-// push returns the frame of a task.
-func (t *treeRun) push(parent *frame, child *walkTask) *frame {
-	f := &frame{treeRun: t, parent: parent, task: child, partition: runtime.Partition{Job: child.job}}
+// push returns the frame of a node.
+func (t *tree) push(parent *frame, child *node) *frame {
+	f := &frame{tree: t, parent: parent, node: child, partition: runtime.Partition{Job: child.job}}
 	f.changed.L = &f.mu
 	if parent != nil {
 		f.partition = parent.partition.With(child.job, child.job.For[child.level-1].Name, child.value)
@@ -77,21 +73,21 @@ func (t *treeRun) push(parent *frame, child *walkTask) *frame {
 // run runs the task to its end, with all tasks that it finds.
 func (f *frame) run(ctx context.Context) error {
 	switch {
-	case f.task.searches():
+	case f.node.searches():
 		return f.search(ctx)
-	case f.task.from == nil && f.task.level > 0 && !f.left.take():
+	case f.node.from == nil && f.node.level > 0 && !f.quota.take():
 		f.leaveOut()
 		return nil
 	case len(f.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, EndedResult{Result: f.failed(resultAt(f.task.job.ID(), f.position), err)})
+			f.forwardEnd(f.partition, EndedResult{Result: f.failed(resultAt(f.node.job.ID(), f.position), err)})
 			return err
 		}
 	}
 	result, err := f.runList(ctx, f.partition, f.position, f.runPage)
 	if err == nil && result.Outcome == rules.Split {
-		f.task.split = true
-		f.left.give()
+		f.node.split = true
+		f.quota.give()
 		return nil
 	}
 	return f.endPartition(result, err)
@@ -99,22 +95,22 @@ func (f *frame) run(ctx context.Context) error {
 
 // search runs a task for each value of the next variable.
 func (f *frame) search(ctx context.Context) error {
-	if f.task.from == nil {
-		list, windows, err := f.valuesOf(ctx, f.partition, f.task.level)
+	if f.node.from == nil {
+		list, windows, err := f.valuesOf(ctx, f.partition, f.node.level)
 		if err != nil {
 			return err
 		}
 		f.windows, f.last = windows, true
 		for _, v := range list {
-			f.todo = append(f.todo, f.taskFor(v))
+			f.todo = append(f.todo, f.nodeFor(v))
 		}
 	}
 	return f.runChildren(ctx)
 }
 
-// taskFor returns the task for a value of the next variable.
-func (f *frame) taskFor(v any) *walkTask {
-	return &walkTask{job: f.task.job, level: f.task.level + 1, value: v}
+// nodeFor returns the task for a value of the next variable.
+func (f *frame) nodeFor(v any) *node {
+	return &node{job: f.node.job, level: f.node.level + 1, value: v}
 }
 
 // runPage forwards a page of the list, and runs the tasks for its items.
@@ -123,7 +119,7 @@ func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered boo
 	page := d.Page
 	f.token, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
 	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.tally.found, func(job *compile.Job, _, _ int, v any) error {
-		f.todo = append(f.todo, &walkTask{job: job, level: 1, value: v})
+		f.todo = append(f.todo, &node{job: job, level: 1, value: v})
 		return nil
 	})
 	if err != nil {
@@ -162,7 +158,7 @@ func (f *frame) runChildren(ctx context.Context) error {
 
 // runChild runs a task in its turn. If the task already runs ahead, runChild forwards its pages so
 // far, and lets the task forward the rest itself.
-func (f *frame) runChild(ctx context.Context, child *walkTask) error {
+func (f *frame) runChild(ctx context.Context, child *node) error {
 	if f.beginInTurn(child) {
 		return f.push(f, child).run(ctx)
 	}
@@ -172,13 +168,13 @@ func (f *frame) runChild(ctx context.Context, child *walkTask) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ahead = slices.DeleteFunc(f.ahead, func(t *walkTask) bool { return t == child })
+	f.ahead = slices.DeleteFunc(f.ahead, func(t *node) bool { return t == child })
 	child.backlog.discard()
 	return nil
 }
 
 // currentChild returns the task whose turn it is, or nil after the last one.
-func (f *frame) currentChild() *walkTask {
+func (f *frame) currentChild() *node {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.todo) == 0 && !f.pullWindow() {
@@ -192,9 +188,9 @@ func (f *frame) pullWindow() bool {
 	if f.windows == nil {
 		return false
 	}
-	v, more := f.windows.nextWindow()
+	v, more := f.windows.next()
 	if more {
-		f.todo = append(f.todo, f.taskFor(v))
+		f.todo = append(f.todo, f.nodeFor(v))
 	}
 	return more
 }
@@ -202,18 +198,18 @@ func (f *frame) pullWindow() bool {
 // popChild removes a task that has ended. If its window must be split, the tasks for its halves
 // come next. If the limit on partitions left out a task, popChild removes the other tasks of the
 // same job.
-func (f *frame) popChild(child *walkTask) {
+func (f *frame) popChild(child *node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.todo[0] = nil // free what it holds
 	f.todo = f.todo[1:]
 	if child.split {
 		first, second, _ := divide(child.job, child.value)
-		f.todo = slices.Concat([]*walkTask{f.taskFor(first), f.taskFor(second)}, f.todo)
+		f.todo = slices.Concat([]*node{f.nodeFor(first), f.nodeFor(second)}, f.todo)
 	}
 	if f.limited[child.job] {
 		f.windows = nil
-		f.todo = slices.DeleteFunc(f.todo, func(other *walkTask) bool { return other.job == child.job })
+		f.todo = slices.DeleteFunc(f.todo, func(other *node) bool { return other.job == child.job })
 	}
 	f.changed.Broadcast()
 }
@@ -231,8 +227,8 @@ type outgoing struct {
 
 // forward passes a page to the sink, or to the backlog of a task that runs ahead of its turn.
 func (f *frame) forward(ctx context.Context, d outgoing) error {
-	if f.task.backlog != nil {
-		if kept, err := f.task.backlog.keep(ctx, d); kept || err != nil {
+	if f.node.backlog != nil {
+		if kept, err := f.node.backlog.keep(ctx, d); kept || err != nil {
 			return err
 		}
 	}
@@ -266,11 +262,11 @@ func (f *frame) endsAfterThis() bool {
 // forwardEnd forwards the end of a partition.
 func (f *frame) forwardEnd(p runtime.Partition, result EndedResult) {
 	switch {
-	case f.task.backlog != nil && f.task.backlog.keepEnd(p, result):
+	case f.node.backlog != nil && f.node.backlog.keepEnd(p, result):
 	case f.parent != nil:
 		f.parent.forwardEnd(p, result)
 	default:
-		f.treeRun.recordEnd(p, result)
+		f.tree.recordEnd(p, result)
 	}
 }
 
@@ -304,7 +300,7 @@ func (f *frame) leaveOut() {
 }
 
 // deliver passes a page to the sink.
-func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
+func (t *tree) deliver(ctx context.Context, d outgoing) error {
 	page := d.page
 	page.Root, page.Final = t.root.ID(), d.last
 	if !d.emits {
@@ -322,7 +318,7 @@ func (t *treeRun) deliver(ctx context.Context, d outgoing) error {
 }
 
 // recordEnd adds the end of a partition to the results.
-func (t *treeRun) recordEnd(p runtime.Partition, result EndedResult) {
+func (t *tree) recordEnd(p runtime.Partition, result EndedResult) {
 	if failed := result.FailedPage; failed != nil && result.Skipped && t.Skipped != nil {
 		failed.Skipped = true
 		t.Skipped(&runtime.Page{Record: *failed, Root: t.root.ID()})

@@ -15,9 +15,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// A windows divides an interval of times or numbers into windows. Its JSON form is the part of a
+// A windowSeries divides an interval of times or numbers into windows. Its JSON form is the part of a
 // checkpoint that determines the remaining windows.
-type windows struct {
+type windowSeries struct {
 	From saved.Value[any] `json:"from"` // a time, an int or a float64
 	To   saved.Value[any] `json:"to"`
 	Next int              `json:"next"` // index of the next window
@@ -27,7 +27,7 @@ type windows struct {
 
 // newWindows returns the windows between two values of expressions. It returns an error if the
 // values do not form an interval.
-func newWindows(source rules.Window, from, to any) (*windows, error) {
+func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 	from, err := windowBound("from", from)
 	if err == nil {
 		to, err = windowBound("to", to)
@@ -35,7 +35,7 @@ func newWindows(source rules.Window, from, to any) (*windows, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &windows{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
+	w := &windowSeries{From: saved.Value[any]{Value: from}, To: saved.Value[any]{Value: to}, source: source}
 	_, ofTime := from.(time.Time)
 	_, alsoTime := to.(time.Time)
 	if ofTime != alsoTime {
@@ -110,8 +110,8 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// nextWindow returns the next window. It reports false if there is none.
-func (w *windows) nextWindow() (any, bool) {
+// next returns the next window. It reports false if there is none.
+func (w *windowSeries) next() (any, bool) {
 	from, to := w.at(w.Next), w.at(w.Next+1)
 	if !before(from, w.To.Value) {
 		return nil, false
@@ -127,11 +127,11 @@ func (w *windows) nextWindow() (any, bool) {
 }
 
 // done reports whether no window is left.
-func (w *windows) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
+func (w *windowSeries) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
 
 // at returns the beginning of the window with an index, without the overlap. If there is only one
 // window, it returns nil for any other index.
-func (w *windows) at(i int) any {
+func (w *windowSeries) at(i int) any {
 	switch {
 	case w.source.Step != (rules.Span{}):
 		return moved(w.source.Step, w.From.Value, i)
@@ -178,7 +178,7 @@ func window(from, to any) map[string]any { return map[string]any{"from": from, "
 func divide(job *compile.Job, v any) (first, second any, ok bool) {
 	if n := len(job.For); n > 0 {
 		if w := job.For[n-1].Window; w != nil && w.Splits {
-			return (&windows{source: *w}).halves(v)
+			return (&windowSeries{source: *w}).halves(v)
 		}
 	}
 	return nil, nil, false
@@ -186,7 +186,7 @@ func divide(job *compile.Job, v any) (first, second any, ok bool) {
 
 // halves divides a window in two. It reports false for a window that is not larger than the
 // smallest allowed.
-func (w *windows) halves(v any) (first, second any, ok bool) {
+func (w *windowSeries) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
 	var middle any
@@ -254,7 +254,7 @@ func middleNumber(from, to any, smallest rules.Span) (any, bool) {
 const maxWindows = 1 << 53
 
 // check checks windows that were decoded, and completes them.
-func (w *windows) check(source rules.Window) error {
+func (w *windowSeries) check(source rules.Window) error {
 	from, to := w.From.Value, w.To.Value
 	for _, v := range []any{from, to} {
 		switch v.(type) {

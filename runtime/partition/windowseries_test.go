@@ -50,7 +50,7 @@ func TestWindowsOfTimesCoverTheirIntervalExactly(t *testing.T) {
 		at, count := from, 0
 		for {
 			require.Equal(t, !at.Before(to), w.done())
-			v, more := w.nextWindow()
+			v, more := w.next()
 			if !more {
 				break
 			}
@@ -81,7 +81,7 @@ func TestWindowsOfNumbersCoverTheirIntervalExactly(t *testing.T) {
 		require.NoError(t, err)
 		var at any = from
 		for {
-			v, more := w.nextWindow()
+			v, more := w.next()
 			if !more {
 				break
 			}
@@ -98,7 +98,7 @@ func TestWindowsOfNumbersCoverTheirIntervalExactly(t *testing.T) {
 // empty, both together are the window, and splitting ends.
 func TestHalvesCoverTheirWindow(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := &windows{}
+		w := &windowSeries{}
 		var whole map[string]any
 		if rapid.Bool().Draw(t, "times") {
 			from := drawTime(t)
@@ -144,10 +144,10 @@ func TestWindowsOfDaysAreThoseOfTheirTimeZone(t *testing.T) {
 	for day := range 7 {
 		saved, err := json.Marshal(w)
 		require.NoError(t, err)
-		again := &windows{source: w.source}
+		again := &windowSeries{source: w.source}
 		require.NoError(t, json.Unmarshal(saved, again))
 		w = again
-		v, more := w.nextWindow()
+		v, more := w.next()
 		require.True(t, more)
 		begins, _ := bounds(v)
 		require.Equal(t, from.AddDate(0, 0, day).Format(time.RFC3339), begins.(time.Time).Format(time.RFC3339))
@@ -174,7 +174,7 @@ func TestBoundsAreDecimal(t *testing.T) {
 		w, err := newWindows(source, fraction(from), fraction(from+count*step))
 		require.NoError(t, err)
 		for i := range count {
-			v, more := w.nextWindow()
+			v, more := w.next()
 			require.True(t, more)
 			begins, ends := bounds(v)
 			require.Equal(t, fraction(from+i*step), begins)
