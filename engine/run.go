@@ -199,7 +199,7 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	loop := s.Loop
 	loop.Client, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), redactor, inputs, secrets
 	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes
-	loop.MaxBody, loop.Observer, loop.Toolbox = options.MaxBody, observer, &runtime.Toolbox{}
+	loop.MaxBody, loop.Observer, loop.Pool = options.MaxBody, observer, &runtime.Pool{}
 	return loop, nil
 }
 

@@ -13,7 +13,7 @@ import (
 
 // fault adds job and page to an error of a rule or of a response.
 func (r *listRun) fault(class failure.Class, err error) error {
-	return r.Fault(r.tools.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+	return r.Fault(r.pooled.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
 }
 
 // Fault completes an error whose cause, Err, comes from a rule or a value. It sets the message and,

@@ -72,7 +72,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 		out.action = r.onError(request, out.sent, response)
 		return transport.ErrorDecision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
-	bodies := &r.tools.bodies
+	bodies := &r.pooled.bodies
 	if f := r.queue.Take(call, bodies[1]); f != nil {
 		bodies[0], bodies[1] = f.Call.Into, bodies[0]
 		out.sent, call = f.Began, f.Call
@@ -119,7 +119,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
-		met, err := rule.EvalBool(&r.tools.machine, &c)
+		met, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
 			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))
 			continue
@@ -156,7 +156,7 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 
 // message returns the message of a condition that was met on a page.
 func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
-	if text := trigger.Message.Text(&r.tools.machine, c); text != "" {
+	if text := trigger.Message.Text(&r.pooled.machine, c); text != "" {
 		return text
 	}
 	return trigger.Rule.ID + " matched: " + trigger.Because(c)
@@ -207,7 +207,7 @@ func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
 	list := ahead.Source{
-		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.tools.reader,
+		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.pooled.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}
 	if r.converter != nil { // the responses must be converted first

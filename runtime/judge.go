@@ -22,7 +22,7 @@ func (r *listRun) judge(page *Page) error {
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))
 	for _, stop := range r.job.Stops {
 		r.current.notes = nil
-		met, err := stop.EvalBool(&r.tools.machine, r.context())
+		met, err := stop.EvalBool(&r.pooled.machine, r.context())
 		if err != nil {
 			return r.fault(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
@@ -55,10 +55,10 @@ func (r *listRun) judge(page *Page) error {
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered
 // items.
 func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
-	defer func(before context.Context) { r.tools.machine.Context = before }(r.tools.machine.Context)
-	r.tools.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
+	defer func(before context.Context) { r.pooled.machine.Context = before }(r.pooled.machine.Context)
+	r.pooled.machine.Context = context.WithoutCancel(ctx) // a complete list is audited even if the run is being interrupted
 	r.watcher.HasSiblings = r.list.Siblings
-	findings := r.watcher.Audit(&r.tools.machine, evidence.End{
+	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),

@@ -51,9 +51,9 @@ type Loop struct {
 	// names in place of the secrets.
 	Secrets map[string]string
 
-	// Toolbox keeps the tools of finished lists for later lists. If it is nil, only the partitions of
-	// one job share tools.
-	Toolbox *Toolbox
+	// Pool keeps the readers and the buffers of finished lists for later lists. If it is nil, only the
+	// partitions of one job share them.
+	Pool *Pool
 
 	Observer  Observer                            // nil means no observer
 	Observed  []EventKind                         // kinds of events that the observer receives; nil means all
@@ -215,8 +215,8 @@ func (l Loop) WithDefaults() Loop {
 	if l.Redactor == nil {
 		l.Redactor = redact.New(nil)
 	}
-	if l.Toolbox == nil {
-		l.Toolbox = &Toolbox{}
+	if l.Pool == nil {
+		l.Pool = &Pool{}
 	}
 	return l
 }

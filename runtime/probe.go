@@ -31,7 +31,7 @@ func (r *listRun) probe(page *Page) {
 		return
 	}
 	r.current.notes = nil
-	v, err := p.Eval(&r.tools.machine, c)
+	v, err := p.Eval(&r.pooled.machine, c)
 	if err != nil {
 		result.Err = errors.New(r.Redactor.String(err.Error()))
 	}

@@ -19,12 +19,12 @@ import (
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
 func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
-	r.tools.head = append(r.tools.head[:0], f.Head()...) // the reader modifies the body
+	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading, err := r.tools.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
+	reading, err := r.pooled.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
@@ -61,7 +61,7 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	r.state.LargestPage = max(r.state.LargestPage, c.Count)
 	r.state.Result.Pages++
 	r.state.Result.Bytes += c.Bytes
-	r.watcher.WarnOfRules(&r.tools.machine)
+	r.watcher.WarnOfRules(&r.pooled.machine)
 	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
 	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
 }
@@ -99,14 +99,14 @@ func (r *listRun) convert(f fetched) error {
 	if r.converter == nil {
 		return nil
 	}
-	r.tools.converted[0], r.tools.converted[1] = r.tools.converted[1], r.tools.converted[0]
-	into := r.tools.converted[0]
+	r.pooled.converted[0], r.pooled.converted[1] = r.pooled.converted[1], r.pooled.converted[0]
+	into := r.pooled.converted[0]
 	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), into)
 	if err != nil || !done {
 		return err
 	}
 	if f.Body, f.Window, err = into.Body(); err == nil {
-		r.tools.bodies[0].Release() // a retry or the next page reuses it
+		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
 }
@@ -129,7 +129,7 @@ func (r *listRun) unacceptable(f fetched, size int, err error) error {
 		return e
 	}
 	if r.converter == nil {
-		e.Hint = format.Hint(bodyOf(f.Response, r.tools.head))
+		e.Hint = format.Hint(bodyOf(f.Response, r.pooled.head))
 	}
 	if errors.As(err, new(*document.DepthError)) {
 		e.Class, e.Hint = failure.Policy, "if the API really nests that deeply, raise api.http.maxDepth"
@@ -140,7 +140,7 @@ func (r *listRun) unacceptable(f fetched, size int, err error) error {
 	if size, ok := errors.AsType[*document.SizeError](err); ok {
 		e.Class, e.Hint = failure.Policy, size.Hint
 	}
-	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.tools.head, size))
+	e.Message = fmt.Sprintf("%v; the response (%s) begins with %s", err, f.ContentType(), r.Redactor.Excerpt(r.pooled.head, size))
 	if size == 0 {
 		e.Message = fmt.Sprintf("the response body is empty (%s)", f.ContentType())
 	}
@@ -190,7 +190,7 @@ func digestOf(sent trace.Sent) document.Digest {
 // moves reports whether the next request will differ from the request that was sent.
 func (r *listRun) moves(sent document.Digest) bool {
 	c := r.state.Context.Value
-	_, parts, more, err := r.job.Advance(&r.tools.machine, &c)
+	_, parts, more, err := r.job.Advance(&r.pooled.machine, &c)
 	if err != nil || !more {
 		return false
 	}

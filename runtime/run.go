@@ -22,7 +22,7 @@ import (
 
 // A listRun extracts one list. Its fields are grouped by how long they last.
 type listRun struct {
-	tools tools // longer than the run; see [Toolbox]
+	pooled pooled // longer than the run; see [Pool]
 
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
 	// which nearly every method reads.
@@ -54,10 +54,10 @@ type listRun struct {
 func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *listRun {
 	l = l.WithDefaults()
 	job := list.Partition.Job
-	r := l.Toolbox.get(&l, job)
-	*r = listRun{Loop: l, list: list, job: job, tools: r.tools, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
+	r := l.Pool.get(&l, job)
+	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
-		Noticed: &r.state.Noticed, Subject: r.tools.subject, Context: r.context(), Largest: &r.state.LargestPage,
+		Noticed: &r.state.Noticed, Subject: r.pooled.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
 	}
 	r.shaper = newShaper(r)
@@ -65,7 +65,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 		Response: job.Spec().Response, Lists: job.Spec().ItemPaths(), MaxBytes: l.MaxBody, MaxDepth: l.MaxDepth,
 	})
 	r.sender = sender{job: job, client: l.Client, redactor: l.Redactor, converter: r.converter}
-	r.tools.machine.Observe, r.tools.machine.Context = l.Evaluated, ctx
+	r.pooled.machine.Observe, r.pooled.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
 	r.state.Result.Job, r.state.Result.Kept = job.ID(), l.Kept[job.ID()]
@@ -97,7 +97,7 @@ func (r *listRun) reset() {
 // bind computes the values of the job's own request. A value that the checkpoint holds stays as it
 // is; the checkpoint holds every value that is not secret.
 func (r *listRun) bind() error {
-	values, err := r.job.Compute(&r.tools.machine, r.context())
+	values, err := r.job.Compute(&r.pooled.machine, r.context())
 	if err != nil {
 		return err
 	}
@@ -130,13 +130,13 @@ func (r *listRun) describeJob() {
 	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.builder.First.Endpoint), r.sender.public(r.builder.First.Params)
 }
 
-// close cancels the requests made ahead and returns the tools.
+// close cancels the requests made ahead and returns the reader and the buffers to the pool.
 func (r *listRun) close() {
 	r.queue.Close()
 	if r.shaper != nil {
 		r.shaper.out.Release()
 	}
-	r.Toolbox.put(r)
+	r.Pool.put(r)
 }
 
 // begin returns the first request of the run, or the next request of a resumed one. It reports
@@ -162,7 +162,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 			return request, r.fault(r.list.Partition.Blame(), err)
 		}
 	}
-	variables, request, err := r.builder.Begin(&r.tools.machine, c)
+	variables, request, err := r.builder.Begin(&r.pooled.machine, c)
 	if err == nil {
 		c.State, err = saved.Variables(variables)
 	}
@@ -181,7 +181,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 // the rules give no address.
 func (r *listRun) nextRequest() (request requests.Request, more bool, err error) {
 	c := r.context()
-	variables, parts, more, err := r.job.Advance(&r.tools.machine, c)
+	variables, parts, more, err := r.job.Advance(&r.pooled.machine, c)
 	if err == nil && more {
 		request, err = r.builder.Apply(parts, r.state.Base)
 	}

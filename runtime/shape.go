@@ -142,7 +142,7 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 		s.look(raw)
 	}
 	if f := s.shape.Filter; f != nil {
-		passes, err := f.EvalBool(&r.tools.machine, c)
+		passes, err := f.EvalBool(&r.pooled.machine, c)
 		if err != nil {
 			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
@@ -174,7 +174,7 @@ func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error)
 		}
 		return null, nil
 	}
-	v, err := f.Value(&s.run.tools.machine, s.run.context())
+	v, err := f.Value(&s.run.pooled.machine, s.run.context())
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,104 @@
+package runtime
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+	"github.com/stopwhen/stopwhen/runtime/spool"
+)
+
+// A pooled holds the reusable parts for reading the pages of a job: its machine, reader and buffers.
+// Lists use them one after another, if their responses are read in the same way.
+type pooled struct {
+	job       *compile.Job // the last job that used the parts
+	subject   *evidence.Subject
+	machine   language.Machine
+	reader    *document.Reader
+	head      []byte           // first bytes of the last body, for error messages
+	bodies    [2]*spool.Buffer // body of this page and of the last one, alternating
+	converted [2]*spool.Buffer // the same bodies after conversion to JSON
+}
+
+// newPooled returns parts that read responses with the given options. They pass their warnings and
+// notes to a run.
+func newPooled(r *listRun, reading document.Options) pooled {
+	reading.Warn = r.warn
+	return pooled{
+		reader: document.NewReader(reading), machine: language.Machine{Note: r.note},
+		bodies: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}},
+	}
+}
+
+// readingOf returns the options for reading the responses of a job.
+func (l *Loop) readingOf(job *compile.Job) document.Options {
+	return document.Options{
+		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore, DataField: job.Spec().DataField,
+		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
+		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes,
+	}
+}
+
+// A Pool holds the readers and the buffers of lists that have ended, for later lists. It is safe for
+// concurrent use. The zero Pool is empty.
+type Pool struct {
+	mu   sync.Mutex
+	free []*listRun // least recently used first; they have only their pooled parts
+}
+
+const (
+	keptRuns  = 64       // largest number of runs in a pool
+	keptBytes = 64 << 10 // largest size of a buffer in a pool
+)
+
+// get returns a run that has only pooled parts for a job, preferably those that the job used before.
+func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
+	reading := l.readingOf(job)
+	r := p.remove(func(t *pooled) bool { return t.job == job && t.reader.Reads(reading) })
+	if r == nil {
+		r = p.remove(func(t *pooled) bool { return t.reader.Reads(reading) })
+	}
+	if r == nil {
+		r = &listRun{}
+		r.pooled = newPooled(r, reading)
+	}
+	if r.pooled.job != job {
+		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
+	}
+	return r
+}
+
+// remove removes and returns the last used run with suitable parts. It returns nil if there is no
+// such run.
+func (p *Pool) remove(suitable func(*pooled) bool) *listRun {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i, r := range slices.Backward(p.free) {
+		if suitable(&r.pooled) {
+			p.free = slices.Delete(p.free, i, i+1)
+			return r
+		}
+	}
+	return nil
+}
+
+// put returns a run to the pool. It invalidates everything that the run has read.
+func (p *Pool) put(r *listRun) {
+	t := &r.pooled
+	t.reader.Close()
+	for i := range t.bodies {
+		t.bodies[i].Trim(keptBytes)
+		t.converted[i].Trim(keptBytes)
+	}
+	t.machine.Observe, t.machine.Context = nil, nil
+	*r = listRun{pooled: r.pooled}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.free = append(p.free, r); len(p.free) > keptRuns {
+		p.free = slices.Delete(p.free, 0, 1)
+	}
+}
