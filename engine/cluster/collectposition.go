@@ -25,11 +25,11 @@ type tree struct {
 
 // A position records which pages of a tree have been collected, and how many tasks are known.
 type position struct {
-	Sequence uint64 `json:"sequence,omitempty"` // sequence of the last page; 0 in a sorted collection
-	Path     []step `json:"path,omitempty"`     // in a sorted collection, the path to the last page
-	Tasks    int    `json:"tasks"`              // number of known tasks
-	Ended    int    `json:"ended"`              // number of tasks that have ended, including failed ones
-	Failed   int    `json:"failed,omitempty"`
+	Sequence uint64     `json:"sequence,omitempty"` // sequence of the last page; 0 in a sorted collection
+	Path     []pathStep `json:"path,omitempty"`     // in a sorted collection, the path to the last page
+	Tasks    int        `json:"tasks"`              // number of known tasks
+	Ended    int        `json:"ended"`              // number of tasks that have ended, including failed ones
+	Failed   int        `json:"failed,omitempty"`
 
 	Passed map[string]counts `json:"passed,omitempty"` // counts that the sink has received, by job
 }
@@ -42,8 +42,8 @@ type counts struct {
 	Bytes    int `json:"bytes"`
 }
 
-// A step is a task on the path of a sorted collection, with the sequence of its last page.
-type step struct {
+// A pathStep is a task on the path of a sorted collection, with the sequence of its last page.
+type pathStep struct {
 	Job      string `json:"job"`
 	Task     string `json:"task"`
 	Sequence uint64 `json:"sequence"`

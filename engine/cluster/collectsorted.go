@@ -38,15 +38,15 @@ func (c *collection) sorted(ctx context.Context) error {
 // errFailed stops a sorted collection at a failed task.
 var errFailed = errors.New("a task has failed")
 
-// A walk visits the stored steps of the tasks of a tree in the order of a run on one machine. The
+// A sortedWalk visits the stored steps of the tasks of a tree in the order of a run on one machine. The
 // current task is at the top of its stack.
-type walk struct {
+type sortedWalk struct {
 	*collection
-	stack []level
+	stack []frame
 }
 
-// A level is a task on the stack.
-type level struct {
+// A frame is a task on the stack.
+type frame struct {
 	key      store.Key
 	sequence uint64           // sequence of its last page
 	todo     []partition.Task // tasks announced by this page and not visited yet
@@ -55,8 +55,8 @@ type level struct {
 
 // walk visits a task and all tasks below it. path is the stack of an earlier collection; it is
 // empty if there was no such collection.
-func (c *collection) walk(ctx context.Context, root partition.Task, path []step) error {
-	w := &walk{collection: c}
+func (c *collection) walk(ctx context.Context, root partition.Task, path []pathStep) error {
+	w := &sortedWalk{collection: c}
 	w.push(root)
 	if err := w.resume(ctx, path); err != nil {
 		return err
@@ -82,19 +82,19 @@ func (c *collection) walk(ctx context.Context, root partition.Task, path []step)
 	return nil
 }
 
-func (w *walk) push(task partition.Task) {
-	w.stack = append(w.stack, level{key: w.run.record.Key(task)})
+func (w *sortedWalk) push(task partition.Task) {
+	w.stack = append(w.stack, frame{key: w.run.record.Key(task)})
 }
 
-func (w *walk) top() *level { return &w.stack[len(w.stack)-1] }
+func (w *sortedWalk) top() *frame { return &w.stack[len(w.stack)-1] }
 
 // path returns the stack in the form of a checkpoint.
-func (w *walk) path() []step {
-	return value.Map(w.stack, func(l level) step { return step{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence} })
+func (w *sortedWalk) path() []pathStep {
+	return value.Map(w.stack, func(l frame) pathStep { return pathStep{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence} })
 }
 
 // resume descends to the task at which an earlier collection stopped.
-func (w *walk) resume(ctx context.Context, path []step) error {
+func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 	for i, s := range path {
 		if i > 0 {
 			found := w.top().todo
@@ -113,7 +113,7 @@ func (w *walk) resume(ctx context.Context, path []step) error {
 }
 
 // again returns to the last page of an earlier collection.
-func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
+func (w *sortedWalk) again(ctx context.Context, at *frame, sequence uint64) error {
 	entry, err := w.run.cluster.store.Next(ctx, at.key, sequence-1)
 	if err != nil {
 		return err
@@ -125,7 +125,7 @@ func (w *walk) again(ctx context.Context, at *level, sequence uint64) error {
 }
 
 // enter moves a task to a page, passes the page on, and adds the tasks that it announced.
-func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) error) error {
+func (w *sortedWalk) enter(at *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
@@ -136,7 +136,7 @@ func (w *walk) enter(at *level, entry *store.Entry, pass func(*record.Envelope) 
 }
 
 // pass passes on a page whose checkpoint holds the stack.
-func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
+func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	path := w.path()
 	for _, t := range w.treesOf(entry.Task) {
 		t.Path = path
@@ -150,7 +150,7 @@ func (w *walk) pass(ctx context.Context, entry *store.Entry, e *record.Envelope)
 
 // next waits for the next page of a task and returns it. The error is errFailed if the task has
 // failed and is not retried, and errEnd if the collection does not wait.
-func (w *walk) next(ctx context.Context, of *level) (*store.Entry, error) {
+func (w *sortedWalk) next(ctx context.Context, of *frame) (*store.Entry, error) {
 	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
 		last := store.Heading{Key: of.key, Sequence: of.sequence}

@@ -18,8 +18,8 @@ type timing struct {
 	patience     time.Duration // of a run that sets no other
 	firstFinal   bool          // the first failure of a task is final
 
-	// How long a worker avoids a run or an origin; see [workerRun.cannot] and [workerRun.avoid].
-	cannot        time.Duration // a run that the worker cannot join
+	// How long a worker avoids a run or an origin; see [workerRun.pauseRun] and [workerRun.avoid].
+	pausedRun     time.Duration // a run that the worker cannot join
 	longestAvoid  time.Duration // an origin that other workers reach
 	longestProbe  time.Duration // an origin that no worker is known to reach
 	countsReached time.Duration // time after a page during which an origin counts as reached
@@ -44,7 +44,7 @@ func newTiming(firstRetry time.Duration) timing {
 		alone:        60 * firstRetry,
 		patience:     3600 * firstRetry,
 
-		cannot:        10 * firstRetry,
+		pausedRun:     10 * firstRetry,
 		longestAvoid:  300 * firstRetry,
 		longestProbe:  10 * firstRetry,
 		countsReached: 60 * firstRetry,

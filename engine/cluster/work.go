@@ -58,27 +58,28 @@ const defaultSlots = 8
 // server cannot be used. Failed tasks do not end the worker: they are set aside, and [Run.Status]
 // lists them.
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
-	p, err := newWorkerRun(ctx, c, w)
+	worker, err := newWorkerRun(ctx, c, w)
 	if err != nil {
 		return unlessTold(ctx, err)
 	}
-	defer p.close()
-	defer p.sayHandedBack()
-	p.c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", p.Name, p.Slots), "event", "worker_start", "worker", p.Name)
+	defer worker.close()
+	defer worker.sayHandedBack()
+	c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", worker.Name, worker.Slots),
+		"event", "worker_start", "worker", worker.Name)
 	working, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var others sync.WaitGroup
 	others.Go(func() {
-		if err := p.watchRuns(working); working.Err() == nil {
+		if err := worker.watchRuns(working); working.Err() == nil {
 			stop(err)
 		}
 	})
-	others.Go(func() { p.report(working) })
-	err = p.serve(working)
+	others.Go(func() { worker.report(working) })
+	err = worker.serve(working)
 	if err != nil {
 		stop(err) // hands back the running tasks
 	}
-	p.tasks.Wait()
+	worker.tasks.Wait()
 	stop(nil)
 	others.Wait()
 	return unlessTold(ctx, cmp.Or(err, failureOf(working)))
@@ -105,11 +106,11 @@ func unlessTold(ctx context.Context, err error) error {
 // A workerRun is the state of a [Worker] while [Cluster.Work] runs.
 type workerRun struct {
 	Worker
-	c     *Cluster
-	pace  *pace.Pace
-	slots chan struct{}
-	tasks sync.WaitGroup
-	busy  atomic.Int64
+	cluster *Cluster
+	pace    *pace.Pace
+	slots   chan struct{}
+	tasks   sync.WaitGroup
+	busy    atomic.Int64
 
 	returned atomic.Int64  // number of tasks handed back since the worker began to end
 	renewals atomic.Int64  // number of leases renewed
@@ -117,9 +118,9 @@ type workerRun struct {
 	news     chan struct{} // signals that a problem must be reported to the server at once
 	wake     chan struct{} // signals that a queue may have a task
 
-	mu       sync.Mutex         // guards the fields below
-	runs     map[string]*joined // active runs by ID
-	turns    float64            // turns of the run that has taken the latest task
+	mu       sync.Mutex            // guards the fields below
+	runs     map[string]*activeRun // active runs by ID
+	turns    float64               // turns of the run that has taken the latest task
 	sessions map[sessionKey]*session
 	avoided  map[string]*avoidance // origins that this worker does not reach
 	served   map[string]time.Time  // times of the latest pages, by origin
@@ -148,41 +149,41 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 		return nil, &engine.Error{Class: failure.Config, Op: "worker", Message: err.Error(), Err: err,
 			Hint: "a worker needs the permissions of its role"}
 	}
-	p := &workerRun{
-		Worker: w, c: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		runs: map[string]*joined{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
+	run := &workerRun{
+		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		runs: map[string]*activeRun{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
 		served: map[string]time.Time{}, running: map[*attempt]record.RunningTask{}, unused: map[string]bool{},
 	}
 	if w.Monitor != nil {
-		w.Monitor.worker.Store(p)
+		w.Monitor.worker.Store(run)
 	}
-	return p, nil
+	return run, nil
 }
 
-func (p *workerRun) close() {
-	p.c.store.StopFetching()
-	p.mu.Lock()
-	p.ended = true
-	for _, s := range p.sessions {
+func (w *workerRun) close() {
+	w.cluster.store.StopFetching()
+	w.mu.Lock()
+	w.ended = true
+	for _, s := range w.sessions {
 		s.retire()
 	}
-	p.mu.Unlock()
-	p.pace.Close()
+	w.mu.Unlock()
+	w.pace.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
-	_ = p.c.store.DeleteWorker(ctx, p.Name) // the record also expires by itself
+	_ = w.cluster.store.DeleteWorker(ctx, w.Name) // the record also expires by itself
 }
 
-// take runs a delivered task.
-func (p *workerRun) take(ctx context.Context, s *session, first bool, work *store.Work) {
-	a := &attempt{worker: p, session: s, work: work, began: time.Now()}
+// handle runs a delivered task.
+func (w *workerRun) handle(ctx context.Context, s *session, first bool, work *store.Work) {
+	a := &attempt{worker: w, session: s, work: work, began: time.Now()}
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	stop := a.keepAlive()
 	defer work.Release()
-	err := p.await(ctx, s, first)
+	err := w.awaitSession(ctx, s, first)
 	if err == nil {
-		defer p.leave(s)
+		defer w.leaveSession(s)
 		ctx, cancel := s.context(ctx)
 		defer cancel()
 		a.run(ctx, stop)
@@ -193,9 +194,9 @@ func (p *workerRun) take(ctx context.Context, s *session, first bool, work *stor
 	case errors.Is(err, errGone):
 		_ = work.Drop(err.Error())
 	case ctx.Err() != nil:
-		p.giveUp(ctx, work)
+		w.handBackUnfinished(ctx, work)
 	default:
-		p.cannot(work.Run, err)
+		w.pauseRun(work.Run, err)
 		handBack(ctx, work)
 	}
 }
@@ -218,30 +219,30 @@ func postpone(ctx context.Context, work *store.Work, trouble store.Trouble) {
 	_ = work.HandBack(ctx, trouble)
 }
 
-// giveUp hands back a task if the worker is ending or runs another task alone.
-func (p *workerRun) giveUp(ctx context.Context, work *store.Work) {
+// handBackUnfinished hands back a task if the worker is ending or runs another task alone.
+func (w *workerRun) handBackUnfinished(ctx context.Context, work *store.Work) {
 	handBack(ctx, work)
 	if !errors.Is(context.Cause(ctx), errAlone) {
-		p.returned.Add(1)
+		w.returned.Add(1)
 	}
 }
 
 // sayHandedBack logs how many tasks an ending worker has handed back.
-func (p *workerRun) sayHandedBack() {
-	if n := int(p.returned.Load()); n > 0 {
-		p.c.log.Info(fmt.Sprintf("worker %s has handed back %s", p.Name, value.Counted(n, "task")),
-			"event", "worker_end", "worker", p.Name, "tasks", n)
+func (w *workerRun) sayHandedBack() {
+	if n := int(w.returned.Load()); n > 0 {
+		w.cluster.log.Info(fmt.Sprintf("worker %s has handed back %s", w.Name, value.Counted(n, "task")),
+			"event", "worker_end", "worker", w.Name, "tasks", n)
 	}
 }
 
-// cannot records that this worker cannot run the tasks of a run, and pauses the run.
-func (p *workerRun) cannot(run string, err error) {
-	p.mu.Lock()
-	if r := p.runs[run]; r != nil {
-		r.until = time.Now().Add(p.c.timing.cannot)
+// pauseRun records that this worker cannot run the tasks of a run, and pauses the run.
+func (w *workerRun) pauseRun(run string, err error) {
+	w.mu.Lock()
+	if r := w.runs[run]; r != nil {
+		r.until = time.Now().Add(w.cluster.timing.pausedRun)
 	}
-	p.mu.Unlock()
-	p.complain(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
+	w.mu.Unlock()
+	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))
 }
 
 // kindOf returns a text that is equal for errors that differ only in their partition.
@@ -252,50 +253,50 @@ func kindOf(err error) string {
 	return err.Error()
 }
 
-// complain logs a problem of this worker with a run, once a minute for all affected tasks, and
+// noteProblem logs a problem of this worker with a run, once a minute for all affected tasks, and
 // reports it to the server for the status.
-func (p *workerRun) complain(run, kind, text string) {
-	log, more := p.c.problems.note(problemKey{run, kind}, text, problemFor)
+func (w *workerRun) noteProblem(run, kind, text string) {
+	log, more := w.cluster.problems.note(problemKey{run, kind}, text, problemFor)
 	if !log {
 		return
 	}
 	if more > 0 {
 		text += fmt.Sprintf("; %s had this problem since it was logged last", value.Counted(more, "other task"))
 	}
-	p.c.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
+	w.cluster.log.Error(fmt.Sprintf("run %s: %s", run, text), "event", "worker_problem", "run", run)
 	select {
-	case p.news <- struct{}{}:
+	case w.news <- struct{}{}:
 	default: // a report is already due
 	}
 }
 
 // watchRuns follows the runs, and stops the tasks of cancelled and deleted runs.
-func (p *workerRun) watchRuns(ctx context.Context) error {
-	return p.c.store.WatchRuns(ctx, func(stored store.Record) {
-		p.mu.Lock()
-		defer p.mu.Unlock()
+func (w *workerRun) watchRuns(ctx context.Context) error {
+	return w.cluster.store.WatchRuns(ctx, func(stored store.Record) {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		var r record.Run
 		switch {
 		case !goesOn(&stored):
-			p.end(stored.Name, "")
-			p.leaveRun(stored.Name)
-			p.c.problems.forget(stored.Name)
+			w.endSessions(stored.Name, "")
+			w.removeRun(stored.Name)
+			w.cluster.problems.forget(stored.Name)
 		case record.Decode(stored.Value, &r) == nil:
-			p.end(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
-			p.join(&r)
+			w.endSessions(stored.Name, r.Submission) // ends sessions of deleted runs with the same ID
+			w.addRun(&r)
 		}
 	})
 }
 
 // prepareQueue prepares the queue of a run. It is missing if the submitting program
 // has not created it yet or the server has removed it.
-func (p *workerRun) prepareQueue(ctx context.Context, run string) {
-	r, err := p.c.withoutText(ctx, run)
+func (w *workerRun) prepareQueue(ctx context.Context, run string) {
+	r, err := w.cluster.withoutText(ctx, run)
 	if err == nil {
 		err = r.prepareQueue(ctx)
 	}
 	if err != nil && ctx.Err() == nil {
-		p.complain(run, "queue", "its queue is missing: "+err.Error())
+		w.noteProblem(run, "queue", "its queue is missing: "+err.Error())
 	}
 }
 
@@ -303,28 +304,28 @@ func (p *workerRun) prepareQueue(ctx context.Context, run string) {
 const problemFor = 5 * time.Minute
 
 // report sends the state of the worker to the server.
-func (p *workerRun) report(ctx context.Context) {
+func (w *workerRun) report(ctx context.Context) {
 	host, _ := os.Hostname()
 	level := slog.LevelWarn // level of the first failure
-	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: p.Slots}
-	tick := time.NewTicker(p.c.timing.report)
+	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: w.Slots}
+	tick := time.NewTicker(w.cluster.timing.report)
 	defer tick.Stop()
 	told, before := time.Now(), 0
 	for {
-		rec.Problems, rec.Full = p.c.problems.current()
-		p.mu.Lock()
-		rec.Done, rec.Cannot, rec.Served = p.done, p.excluded(), p.reached()
-		rec.Running = slices.Collect(maps.Values(p.running))
-		p.mu.Unlock()
-		if n := len(rec.Running); time.Since(told) >= p.c.timing.progress && (n > 0 || rec.Done > before) {
-			p.c.log.Info(fmt.Sprintf("worker %s: %s running, %d done", p.Name, value.Counted(n, "task"), rec.Done),
-				"event", "worker_progress", "worker", p.Name, "running", n, "done", rec.Done)
+		rec.Problems, rec.Full = w.cluster.problems.current()
+		w.mu.Lock()
+		rec.Done, rec.Cannot, rec.Served = w.done, w.cannotRun(), w.servedOrigins()
+		rec.Running = slices.Collect(maps.Values(w.running))
+		w.mu.Unlock()
+		if n := len(rec.Running); time.Since(told) >= w.cluster.timing.progress && (n > 0 || rec.Done > before) {
+			w.cluster.log.Info(fmt.Sprintf("worker %s: %s running, %d done", w.Name, value.Counted(n, "task"), rec.Done),
+				"event", "worker_progress", "worker", w.Name, "running", n, "done", rec.Done)
 			told, before = time.Now(), rec.Done
 		}
 		slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
 		if value, err := json.Marshal(rec); err == nil {
-			if err := p.c.store.PutWorker(ctx, p.Name, value); err != nil && ctx.Err() == nil {
-				p.c.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
+			if err := w.cluster.store.PutWorker(ctx, w.Name, value); err != nil && ctx.Err() == nil {
+				w.cluster.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
 				level = slog.LevelDebug
 			}
 		}
@@ -332,7 +333,7 @@ func (p *workerRun) report(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-p.news:
+		case <-w.news:
 		}
 	}
 }

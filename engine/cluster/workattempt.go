@@ -51,19 +51,19 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case err == nil:
 		a.finish(ctx)
 	case errors.Is(err, store.ErrLost):
-		a.worker.c.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
+		a.worker.cluster.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
 			"event", "task_lost", "run", a.work.Run)
 	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
-		a.worker.c.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
-		a.worker.giveUp(ctx, a.work)
+		a.worker.cluster.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
+		a.worker.handBackUnfinished(ctx, a.work)
 	case errors.Is(err, errAlone):
 		handBack(ctx, a.work)
 	case postponed:
 		a.putBack(ctx, again)
 	default:
-		a.worker.cannot(a.work.Run, err)
+		a.worker.pauseRun(a.work.Run, err)
 		handBack(ctx, a.work)
 	}
 }
@@ -145,7 +145,7 @@ func (a *attempt) resume(ctx context.Context) error {
 	}
 	now.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.worker.running[a] = now })
-	last, err := a.worker.c.store.Last(ctx, a.key)
+	last, err := a.worker.cluster.store.Last(ctx, a.key)
 	if err != nil {
 		return err
 	}
@@ -189,7 +189,7 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 		return err
 	}
 	defer a.letOthers()
-	a.worker.c.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
+	a.worker.cluster.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
 		a.work.Run, a.task.ID, suspectAfter+starts),
 		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
 	head := a.next(a.session.Label(ctx, a.task), nil)
@@ -198,7 +198,7 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 	if err != nil {
 		return err
 	}
-	if a.after, err = a.worker.c.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
+	if a.after, err = a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
 		return err
 	}
 	a.head = head
@@ -258,7 +258,7 @@ func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
 	if err != nil {
 		return err
 	}
-	return a.worker.c.store.Enqueue(ctx, children...)
+	return a.worker.cluster.store.Enqueue(ctx, children...)
 }
 
 // runTask runs the rest of the task in this process.
@@ -280,7 +280,7 @@ func (a *attempt) runTask(ctx context.Context) error {
 func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.worker.c.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
+			a.worker.cluster.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
 				"event", "task_panic", "run", a.work.Run)
 			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
 			ending = a.session.FailedTask(ctx, a.task, err)
@@ -333,17 +333,17 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	if step.Ending != nil {
 		setEnd(&head, step.Ending)
 	}
-	sequence, err := a.worker.c.store.Append(ctx, a.key, a.after, head, body, items)
+	sequence, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, items)
 	if err != nil {
 		return err
 	}
 	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
 	a.letOthers()
 	if step.Page != nil {
-		a.worker.reach(a)
+		a.worker.noteServed(a)
 	}
-	if err = a.worker.c.store.Enqueue(ctx, children...); err == nil && len(children) > 0 {
-		a.worker.look(a.work.Run)
+	if err = a.worker.cluster.store.Enqueue(ctx, children...); err == nil && len(children) > 0 {
+		a.worker.checkNow(a.work.Run)
 	}
 	return err
 }
@@ -369,7 +369,7 @@ func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
 	}
 	for _, r := range ending.Results {
 		if r.Outcome == rules.Failed && r.Error != nil {
-			a.worker.c.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message),
+			a.worker.cluster.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message),
 				"event", "task_failed", "run", a.work.Run, "task", a.task.ID)
 		}
 	}

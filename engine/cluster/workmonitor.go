@@ -30,18 +30,18 @@ type WorkerState struct {
 
 // State returns what the worker does now.
 func (m *Monitor) State() WorkerState {
-	p := m.worker.Load()
-	if p == nil {
+	w := m.worker.Load()
+	if w == nil {
 		return WorkerState{}
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	state := WorkerState{
-		Working: !p.ended, Slots: p.Slots, Running: len(p.running), Done: p.done - p.failed, Failed: p.failed,
-		PutBack: p.putBacks, Returned: int(p.returned.Load()), Renewals: int(p.renewals.Load()), FailedRenewals: int(p.unheard.Load()),
+		Working: !w.ended, Slots: w.Slots, Running: len(w.running), Done: w.done - w.failed, Failed: w.failed,
+		PutBack: w.putBacks, Returned: int(w.returned.Load()), Renewals: int(w.renewals.Load()), FailedRenewals: int(w.unheard.Load()),
 	}
-	if len(p.reached()) == 0 {
-		state.Problem = p.c.problems.latest()
+	if len(w.servedOrigins()) == 0 {
+		state.Problem = w.cluster.problems.latest()
 	}
 	return state
 }

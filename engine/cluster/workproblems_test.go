@@ -15,23 +15,23 @@ import (
 
 func TestAProblemIsLoggedOnceAMinuteForAllTasksThatHaveIt(t *testing.T) {
 	var log bytes.Buffer
-	p := &workerRun{c: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, news: make(chan struct{}, 1)}
+	p := &workerRun{cluster: &Cluster{log: slog.New(slog.NewTextHandler(&log, nil))}, news: make(chan struct{}, 1)}
 	for _, task := range []string{"a", "b", "c"} {
-		p.complain("r", "auth 401", "task "+task+" was refused")
+		p.noteProblem("r", "auth 401", "task "+task+" was refused")
 	}
-	p.complain("r", "io", "the disk is full")
+	p.noteProblem("r", "io", "the disk is full")
 	require.Equal(t, 2, strings.Count(log.String(), "\n"), "one line for each kind: %s", &log)
-	p.c.waiting(store.Key{Run: "s"}, errors.New("maximum bytes"))
-	texts, waiting := p.c.problems.current()
+	p.cluster.waiting(store.Key{Run: "s"}, errors.New("maximum bytes"))
+	texts, waiting := p.cluster.problems.current()
 	require.Equal(t, map[string]string{"r": "the disk is full"}, texts, "the latest")
 	require.Equal(t, []string{"s"}, waiting)
 	require.Len(t, p.news, 1, "the server is told at once")
 
 	log.Reset()
 	key := problemKey{"r", "auth 401"}
-	early := p.c.problems.all[key]
+	early := p.cluster.problems.all[key]
 	early.since = early.since.Add(-logEvery - time.Second)
-	p.c.problems.all[key] = early
-	p.complain("r", "auth 401", "task d was refused")
+	p.cluster.problems.all[key] = early
+	p.noteProblem("r", "auth 401", "task d was refused")
 	require.Contains(t, log.String(), "run r: task d was refused; 2 other tasks had this problem since it was logged last")
 }

@@ -42,25 +42,25 @@ type session struct {
 // A sessionKey identifies a run, because a deleted run may have had the same ID.
 type sessionKey struct{ id, submission string }
 
-// enter makes a task a user of the session of its run. It reports whether the task must open the
+// joinSession makes a task a user of the session of its run. It reports whether the task must open the
 // session. It does not wait.
-func (p *workerRun) enter(origin string, key sessionKey) (s *session, first bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s = p.sessions[key]; s == nil {
+func (w *workerRun) joinSession(origin string, key sessionKey) (s *session, first bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s = w.sessions[key]; s == nil {
 		s, first = &session{sessionKey: key, origin: origin, opened: make(chan struct{})}, true
 		s.ended, s.cancel = context.WithCancelCause(context.Background())
-		p.sessions[key] = s
+		w.sessions[key] = s
 	}
 	s.users++
 	return s, first
 }
 
-// await waits until a session is open; the first task opens it. After an error the task is no
+// awaitSession waits until a session is open; the first task opens it. After an error the task is no
 // longer a user.
-func (p *workerRun) await(ctx context.Context, s *session, first bool) (err error) {
+func (w *workerRun) awaitSession(ctx context.Context, s *session, first bool) (err error) {
 	if first {
-		s.err = p.open(ctx, s)
+		s.err = w.openSession(ctx, s)
 		close(s.opened)
 	}
 	select {
@@ -70,20 +70,20 @@ func (p *workerRun) await(ctx context.Context, s *session, first bool) (err erro
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		p.leave(s)
+		w.leaveSession(s)
 	}
 	return err
 }
 
-// leave ends the use of a session by a task. If the session could not be opened, the next task
+// leaveSession ends the use of a session by a task. If the session could not be opened, the next task
 // opens a new one.
-func (p *workerRun) leave(s *session) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (w *workerRun) leaveSession(s *session) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	s.users--
 	s.since = time.Now()
-	if s.isOpen() && s.err != nil && p.sessions[s.sessionKey] == s {
-		delete(p.sessions, s.sessionKey)
+	if s.isOpen() && s.err != nil && w.sessions[s.sessionKey] == s {
+		delete(w.sessions, s.sessionKey)
 	}
 	s.close()
 }
@@ -104,8 +104,8 @@ func (s *session) close() {
 
 // isOpening reports whether a session of the run is being opened. Further tasks would wait and
 // occupy slots. The lock must be held.
-func (p *workerRun) isOpening(run string) bool {
-	for key, s := range p.sessions {
+func (w *workerRun) isOpening(run string) bool {
+	for key, s := range w.sessions {
 		if key.id == run && !s.isOpen() {
 			return true
 		}
@@ -132,10 +132,10 @@ func goesOn(stored *store.Record) bool {
 	return record.Decode(stored.Value, &r) != nil || r.Phase != Cancelled
 }
 
-// end stops the tasks of a run and closes its sessions when they have ended, except the session of
+// endSessions stops the tasks of a run and closes its sessions when they have ended, except the session of
 // the given submission. The lock must be held.
-func (p *workerRun) end(run, except string) {
-	maps.DeleteFunc(p.sessions, func(key sessionKey, s *session) bool {
+func (w *workerRun) endSessions(run, except string) {
+	maps.DeleteFunc(w.sessions, func(key sessionKey, s *session) bool {
 		if key.id != run || key.submission == except {
 			return false
 		}
@@ -145,31 +145,31 @@ func (p *workerRun) end(run, except string) {
 	})
 }
 
-// open compiles a run with the secrets of this machine.
-func (p *workerRun) open(ctx context.Context, s *session) error {
-	stored, err := p.c.store.Run(ctx, s.id)
+// openSession compiles a run with the secrets of this machine.
+func (w *workerRun) openSession(ctx context.Context, s *session) error {
+	stored, err := w.cluster.store.Run(ctx, s.id)
 	if err != nil {
 		return err
 	}
 	if stored == nil {
 		return errGone
 	}
-	r, err := p.c.readRecord(*stored)
+	r, err := w.cluster.readRecord(*stored)
 	if err != nil {
 		return err
 	}
 	if r.Phase() == Cancelled || r.record.Submission != s.submission {
 		return errGone
 	}
-	if r.text, err = p.c.store.Config(ctx, s.submission); err != nil {
+	if r.text, err = w.cluster.store.Config(ctx, s.submission); err != nil {
 		return err
 	}
 	public, err := r.Engine()
 	if err != nil { // the session must judge pages by the same rules
 		return err
 	}
-	options := []engine.Option{engine.WithInputs(p.inputs(r, public)), engine.WithSharedPace(p.pace.Of(r.record.Origin))}
-	if log := p.c.options.Log; log != nil {
+	options := []engine.Option{engine.WithInputs(w.inputs(r, public)), engine.WithSharedPace(w.pace.Of(r.record.Origin))}
+	if log := w.cluster.options.Log; log != nil {
 		options = append(options, engine.WithLogger(log))
 	}
 	if r.record.Parallel > 0 { // each task makes one request at a time
@@ -180,7 +180,7 @@ func (p *workerRun) open(ctx context.Context, s *session) error {
 		return lacks(err)
 	}
 	s.run = r
-	s.Session, err = e.Distributed().Open(ctx, engine.RunFacts{ID: s.id, Worker: p.Name, Started: r.record.Started})
+	s.Session, err = e.Distributed().Open(ctx, engine.RunFacts{ID: s.id, Worker: w.Name, Started: r.record.Started})
 	if err != nil {
 		return lacks(err)
 	}
@@ -189,33 +189,33 @@ func (p *workerRun) open(ctx context.Context, s *session) error {
 
 // inputs returns the inputs of a run: the submitted ones, and the secret ones, which this worker
 // holds.
-func (p *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
+func (w *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
 	all := maps.Clone(r.record.Inputs)
 	secret := e.Info().SecretInputs
-	for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
+	for _, name := range slices.Sorted(maps.Keys(w.Inputs)) {
 		if !slices.Contains(secret, name) {
-			p.sayUnused(r.ID(), name)
+			w.sayUnused(r.ID(), name)
 			continue
 		}
 		if all == nil {
 			all = map[string]any{}
 		}
-		all[name] = p.Inputs[name]
-		if text, ok := value.Text(p.Inputs[name]); ok && p.Hide != nil {
-			p.Hide(text)
+		all[name] = w.Inputs[name]
+		if text, ok := value.Text(w.Inputs[name]); ok && w.Hide != nil {
+			w.Hide(text)
 		}
 	}
 	return all
 }
 
 // sayUnused logs once that a run does not use an input of this worker.
-func (p *workerRun) sayUnused(run, name string) {
-	p.mu.Lock()
-	told := p.unused[name]
-	p.unused[name] = true
-	p.mu.Unlock()
+func (w *workerRun) sayUnused(run, name string) {
+	w.mu.Lock()
+	told := w.unused[name]
+	w.unused[name] = true
+	w.mu.Unlock()
 	if !told {
-		p.c.log.Warn(fmt.Sprintf("run %s has no secret input %s, and the value that this worker has for it is not used", run, name),
+		w.cluster.log.Warn(fmt.Sprintf("run %s has no secret input %s, and the value that this worker has for it is not used", run, name),
 			"event", "input_unused", "run", run)
 	}
 }
@@ -252,10 +252,10 @@ func (s *session) context(ctx context.Context) (context.Context, func()) {
 const sessionIdle = time.Minute
 
 // closeIdle closes the sessions that have had no tasks for a while.
-func (p *workerRun) closeIdle() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	maps.DeleteFunc(p.sessions, func(_ sessionKey, s *session) bool {
+func (w *workerRun) closeIdle() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	maps.DeleteFunc(w.sessions, func(_ sessionKey, s *session) bool {
 		idle := s.users == 0 && time.Since(s.since) > sessionIdle
 		if idle {
 			s.retire()

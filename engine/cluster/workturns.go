@@ -11,10 +11,10 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// A joined is an active run as a worker sees it. The worker takes the tasks of its runs by turns:
+// A activeRun is an active run as a worker sees it. The worker takes the tasks of its runs by turns:
 // the next one is of the run with the fewest turns, divided by the priorities. So the number of
 // queued tasks does not matter, and a run whose tasks cannot be run here costs no turn.
-type joined struct {
+type activeRun struct {
 	store.Queue
 	parallel, priority int
 	patience           time.Duration
@@ -34,36 +34,36 @@ const (
 	quietPause  = 2 * time.Second        // longest pause otherwise
 )
 
-// join adds an active run, or what has changed of it. The lock must be held.
-func (p *workerRun) join(r *record.Run) {
-	known := p.runs[r.Run]
+// addRun adds an active run, or what has changed of it. The lock must be held.
+func (w *workerRun) addRun(r *record.Run) {
+	known := w.runs[r.Run]
 	if known == nil || known.Queue.Origin != r.Origin {
-		known = &joined{Queue: r.Queue(), turns: p.turns, taken: time.Now()}
-		p.runs[r.Run] = known
+		known = &activeRun{Queue: r.Queue(), turns: w.turns, taken: time.Now()}
+		w.runs[r.Run] = known
 	}
 	known.parallel, known.priority, known.patience, known.started = r.Parallel, max(r.Priority, 1), r.Patience, r.Started
 	known.next, known.until = time.Time{}, time.Time{}
-	p.limit(r.Origin)
-	p.wakeUp()
+	w.limitSlots(r.Origin)
+	w.wakeUp()
 }
 
-// leaveRun removes a run that is over. The lock must be held.
-func (p *workerRun) leaveRun(id string) {
-	if r := p.runs[id]; r != nil {
-		delete(p.runs, id)
-		p.limit(r.Origin)
+// removeRun removes a run that is over. The lock must be held.
+func (w *workerRun) removeRun(id string) {
+	if r := w.runs[id]; r != nil {
+		delete(w.runs, id)
+		w.limitSlots(r.Origin)
 	}
 }
 
-// limit sets the number of slots of an origin, for all of its runs.
-func (p *workerRun) limit(origin string) {
+// limitSlots sets the number of slots of an origin, for all of its runs.
+func (w *workerRun) limitSlots(origin string) {
 	slots := 0
-	for _, r := range p.runs {
+	for _, r := range w.runs {
 		if r.Origin == origin {
 			slots = least(slots, r.parallel)
 		}
 	}
-	for _, r := range p.runs {
+	for _, r := range w.runs {
 		if r.Origin == origin {
 			r.Slots = slots
 		}
@@ -71,128 +71,128 @@ func (p *workerRun) limit(origin string) {
 }
 
 // serve takes tasks while slots are free.
-func (p *workerRun) serve(ctx context.Context) error {
+func (w *workerRun) serve(ctx context.Context) error {
 	for last := time.Now(); ; {
-		p.closeIdle()
+		w.closeIdle()
 		select {
-		case p.slots <- struct{}{}:
+		case w.slots <- struct{}{}:
 		case <-ctx.Done():
 			return nil
 		}
-		got, err := p.takeNext(ctx)
+		got, err := w.takeNext(ctx)
 		if !got {
-			<-p.slots
+			<-w.slots
 		}
 		switch {
 		case err != nil:
 			return unlessTold(ctx, err)
-		case got, p.busy.Load() > 0, p.expects():
+		case got, w.busy.Load() > 0, w.expectsRetry():
 			last = time.Now()
-		case p.Idle > 0 && time.Since(last) >= p.Idle:
-			p.c.log.Info(fmt.Sprintf("there has been no task for %s", p.Idle), "event", "worker_idle")
+		case w.Idle > 0 && time.Since(last) >= w.Idle:
+			w.cluster.log.Info(fmt.Sprintf("there has been no task for %s", w.Idle), "event", "worker_idle")
 			return nil
 		}
 		if !got {
-			p.rest(ctx)
+			w.rest(ctx)
 		}
 	}
 }
 
-// expects reports whether a task that this worker has put back is about to be queued again.
-func (p *workerRun) expects() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return time.Now().Before(p.again)
+// expectsRetry reports whether a task that this worker has put back is about to be queued again.
+func (w *workerRun) expectsRetry() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Now().Before(w.again)
 }
 
 // rest waits until a queue may have a task.
-func (p *workerRun) rest(ctx context.Context) {
+func (w *workerRun) rest(ctx context.Context) {
 	now := time.Now()
 	wait := idlePause
-	p.mu.Lock()
-	for _, r := range p.runs {
+	w.mu.Lock()
+	for _, r := range w.runs {
 		if r.next.After(now) {
 			wait = min(wait, r.next.Sub(now))
 		}
 	}
-	p.mu.Unlock()
+	w.mu.Unlock()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-p.wake:
+	case <-w.wake:
 	case <-timer.C:
 	}
 }
 
 // wakeUp ends the rest.
-func (p *workerRun) wakeUp() {
+func (w *workerRun) wakeUp() {
 	select {
-	case p.wake <- struct{}{}:
+	case w.wake <- struct{}{}:
 	default:
 	}
 }
 
-// look makes the worker ask the queue of a run at once, because tasks were queued.
-func (p *workerRun) look(run string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if r := p.runs[run]; r != nil {
+// checkNow makes the worker ask the queue of a run at once, because tasks were queued.
+func (w *workerRun) checkNow(run string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if r := w.runs[run]; r != nil {
 		r.next = time.Time{}
 		r.pause.Reset()
-		p.wakeUp()
+		w.wakeUp()
 	}
 }
 
-// freed makes the worker ask the queues at once that a task has made room for.
-func (p *workerRun) freed(q store.Queue) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, r := range p.runs {
+// checkNowOrigin makes the worker ask the queues at once that a task has made room for.
+func (w *workerRun) checkNowOrigin(q store.Queue) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.runs {
 		if q.Slots > 0 && r.Origin == q.Origin {
 			r.next = time.Time{}
 		}
 	}
-	p.wakeUp()
+	w.wakeUp()
 }
 
 // takeNext takes the task whose turn it is, if there is one. The caller has a slot for it.
-func (p *workerRun) takeNext(ctx context.Context) (got bool, err error) {
+func (w *workerRun) takeNext(ctx context.Context) (got bool, err error) {
 	for ctx.Err() == nil {
-		q, ok := p.turn()
+		q, ok := w.nextQueue()
 		if !ok {
 			return false, nil
 		}
-		work, err := p.c.store.Fetch(ctx, q)
+		work, err := w.cluster.store.Fetch(ctx, q)
 		switch {
 		case errors.Is(err, store.ErrNoQueue):
-			p.prepareQueue(ctx, q.Run)
+			w.prepareQueue(ctx, q.Run)
 			work = nil
 		case err != nil:
 			return false, err
 		}
-		p.count(q.Run, work != nil)
+		w.noteFetched(q.Run, work != nil)
 		if work == nil {
 			continue
 		}
-		p.busy.Add(1)
-		s, first := p.enter(q.Origin, sessionKey{work.Run, work.Submission}) // before the next check of the run
-		p.tasks.Go(func() {
-			defer func() { p.busy.Add(-1); <-p.slots; p.freed(q) }()
-			p.take(ctx, s, first, work)
+		w.busy.Add(1)
+		s, first := w.joinSession(q.Origin, sessionKey{work.Run, work.Submission}) // before the next check of the run
+		w.tasks.Go(func() {
+			defer func() { w.busy.Add(-1); <-w.slots; w.checkNowOrigin(q) }()
+			w.handle(ctx, s, first, work)
 		})
 		return true, nil
 	}
 	return false, nil
 }
 
-// turn returns the queue of the run whose turn it is.
-func (p *workerRun) turn() (q store.Queue, ok bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var best *joined
-	for id, r := range p.runs {
-		if p.isDue(id, r) && (best == nil || cmp.Or(cmp.Compare(r.turns, best.turns), r.started.Compare(best.started)) < 0) {
+// nextQueue returns the queue of the run whose turn it is.
+func (w *workerRun) nextQueue() (q store.Queue, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var best *activeRun
+	for id, r := range w.runs {
+		if w.isDue(id, r) && (best == nil || cmp.Or(cmp.Compare(r.turns, best.turns), r.started.Compare(best.started)) < 0) {
 			best = r
 		}
 	}
@@ -203,25 +203,25 @@ func (p *workerRun) turn() (q store.Queue, ok bool) {
 }
 
 // isDue reports whether a task of a run may be taken now. The lock must be held.
-func (p *workerRun) isDue(id string, r *joined) bool {
+func (w *workerRun) isDue(id string, r *activeRun) bool {
 	now := time.Now()
-	return p.alone == nil && !now.Before(r.next) && !now.Before(r.until) && !p.isOpening(id) && !p.avoids(r.Origin, now)
+	return w.alone == nil && !now.Before(r.next) && !now.Before(r.until) && !w.isOpening(id) && !w.avoids(r.Origin, now)
 }
 
-// count records whether a queue had a task.
-func (p *workerRun) count(run string, got bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r, now := p.runs[run], time.Now()
+// noteFetched records whether a queue had a task.
+func (w *workerRun) noteFetched(run string, got bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r, now := w.runs[run], time.Now()
 	switch {
 	case r == nil:
 	case got:
-		p.turns = max(p.turns, r.turns) // a run that had no tasks has saved no turns
-		r.turns = p.turns + 1/float64(r.priority)
+		w.turns = max(w.turns, r.turns) // a run that had no tasks has saved no turns
+		r.turns = w.turns + 1/float64(r.priority)
 		r.taken = now
 		r.pause.Reset()
-		if one := p.avoided[r.Origin]; one != nil {
-			one.until = now.Add(p.c.timing.firstRetry) // one task at a time finds out whether the origin is reached again
+		if one := w.avoided[r.Origin]; one != nil {
+			one.until = now.Add(w.cluster.timing.firstRetry) // one task at a time finds out whether the origin is reached again
 		}
 	default:
 		r.pause.First, r.pause.Longest = idlePause, quietPause
@@ -232,9 +232,9 @@ func (p *workerRun) count(run string, got bool) {
 	}
 }
 
-// excluded returns the runs that this worker cannot run.
-func (p *workerRun) excluded() (runs []string) {
-	for id, r := range p.runs {
+// cannotRun returns the runs that this worker cannot run.
+func (w *workerRun) cannotRun() (runs []string) {
+	for id, r := range w.runs {
 		if time.Now().Before(r.until) {
 			runs = append(runs, id)
 		}

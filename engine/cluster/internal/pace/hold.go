@@ -12,8 +12,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// A record is a hold as stored in the bucket. A record without times is over.
-type record struct {
+// A storedHold is a hold in the bucket. It is over if it has no times.
+type storedHold struct {
 	Until time.Time `json:"until,omitzero"` // no request may begin before it
 	Probe time.Time `json:"probe,omitzero"` // the others wait until then for the end of the first request
 }
@@ -25,10 +25,10 @@ type hold struct {
 
 	mu       sync.Mutex
 	until    time.Time     // end of the hold by the server's clock; zero if there is no hold
-	probe    time.Time     // Probe of the record
+	probe    time.Time     // Probe of the storedHold
 	first    bool          // whether the first request belongs to this process, or this process tries to reserve it
 	telling  bool          // whether a goroutine is publishing until
-	revision uint64        // last seen revision of the record
+	revision uint64        // last seen revision of the storedHold
 	changed  chan struct{} // closed when waiting requests must check again
 }
 
@@ -79,15 +79,15 @@ func (h *hold) tell() {
 		return
 	}
 	h.telling = true
-	h.pace.all.Go(func() {
+	h.pace.goroutines.Go(func() {
 		for more := true; more; {
 			var told time.Time
-			err := h.update(func(r *record) bool {
+			err := h.update(func(r *storedHold) bool {
 				h.mu.Lock()
 				told = h.until
 				h.mu.Unlock()
 				longer := told.After(r.Until)
-				*r = record{Until: told}
+				*r = storedHold{Until: told}
 				return longer
 			})
 			h.mu.Lock()
@@ -130,7 +130,7 @@ func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 	h.first = true
 	h.mu.Unlock()
 	err = h.pace.persist(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
-		e, err := read[record](ctx, kv, h.key)
+		e, err := read[storedHold](ctx, kv, h.key)
 		if err != nil {
 			return err
 		}
@@ -141,7 +141,7 @@ func (h *hold) Enter(ctx context.Context) (first, ok bool, err error) {
 		case now.Before(e.value.Until), now.Before(e.value.Probe):
 			first, ok = false, false
 		default:
-			e.value = record{Until: later(e.value.Until, until), Probe: now.Add(h.pace.probes)}
+			e.value = storedHold{Until: later(e.value.Until, until), Probe: now.Add(h.pace.probes)}
 			if err := e.write(ctx, kv, h.key); err != nil {
 				return err
 			}
@@ -167,10 +167,10 @@ func (h *hold) Leave() {
 	h.first, h.probe = false, time.Time{}
 	if until := h.until; !h.pace.serverTime().Before(until) { // no other hold has begun
 		h.until = time.Time{}
-		h.pace.all.Go(func() {
-			_ = h.update(func(r *record) bool {
+		h.pace.goroutines.Go(func() {
+			_ = h.update(func(r *storedHold) bool {
 				same := r.Until.Equal(until)
-				*r = record{}
+				*r = storedHold{}
 				return same
 			})
 		})
@@ -184,11 +184,11 @@ func (h *hold) wakeUp() {
 	h.changed = make(chan struct{})
 }
 
-// update changes the record unless change returns false. It returns an error only if the process
+// update changes the stored hold unless change returns false. It returns an error only if the process
 // ends.
-func (h *hold) update(change func(*record) bool) error {
+func (h *hold) update(change func(*storedHold) bool) error {
 	return h.pace.persist(h.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
-		e, err := read[record](ctx, kv, h.key)
+		e, err := read[storedHold](ctx, kv, h.key)
 		if err != nil || !change(&e.value) {
 			return err
 		}
@@ -199,9 +199,9 @@ func (h *hold) update(change func(*record) bool) error {
 	})
 }
 
-// apply adopts the record in the bucket unless its revision was seen before. A hold of this
+// apply adopts the hold in the bucket unless its revision was seen before. A hold of this
 // process that is not published yet remains.
-func (h *hold) apply(r record, revision uint64) {
+func (h *hold) apply(r storedHold, revision uint64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if revision <= h.revision {
@@ -217,7 +217,7 @@ func (h *hold) apply(r record, revision uint64) {
 		h.until, h.probe = r.Until, r.Probe
 	}
 	if wait := h.probe.Sub(h.pace.serverTime()); wait > 0 {
-		h.pace.all.Go(func() {
+		h.pace.goroutines.Go(func() {
 			if store.Sleep(h.pace.ctx, wait) == nil {
 				h.mu.Lock()
 				defer h.mu.Unlock()

@@ -200,12 +200,12 @@ func TestNothingOfAHoldOutlivesItsPace(t *testing.T) {
 		p.ctx, p.cancel = context.WithCancel(t.Context())
 		p.clock.Store(&serverClock{time.Now(), time.Now()})
 		h := p.hold("hold.api")
-		h.apply(record{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 1)
+		h.apply(storedHold{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 1)
 		_, changed := h.State()
 		time.Sleep(probeTime)
 		<-changed
 
-		h.apply(record{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 2)
+		h.apply(storedHold{Until: time.Now(), Probe: time.Now().Add(probeTime)}, 2)
 		_, changed = h.State()
 		p.Close()
 		time.Sleep(2 * probeTime)

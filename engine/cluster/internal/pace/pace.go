@@ -24,9 +24,9 @@ type Pace struct {
 	clock  atomic.Pointer[serverClock]
 	probes time.Duration // how long others wait for the first request after a hold
 
-	ctx    context.Context // done after Close
-	cancel context.CancelFunc
-	all    sync.WaitGroup // running goroutines
+	ctx        context.Context // done after Close
+	cancel     context.CancelFunc
+	goroutines sync.WaitGroup
 
 	mu        sync.Mutex
 	schedules map[string]*Schedule
@@ -55,7 +55,7 @@ func open(ctx context.Context, bucket *store.Bucket, log *slog.Logger, now func(
 	}
 	if err != nil {
 		p.cancel()
-		p.all.Wait()
+		p.goroutines.Wait()
 		return nil, err
 	}
 	return p, nil
@@ -75,7 +75,7 @@ func (p *Pace) start(ctx context.Context) error {
 		default:
 		}
 	}
-	p.all.Go(func() {
+	p.goroutines.Go(func() {
 		for p.ctx.Err() == nil {
 			if err := p.watch(func() { tell(nil) }); err != nil {
 				tell(err)
@@ -100,7 +100,7 @@ func (p *Pace) watch(heard func()) error {
 	defer cancel()
 	p.eachHold(func(h *hold) { h.revision = 0 }) // revisions restart in a recreated bucket
 	err := p.bucket.Watch(ctx, "hold.>", 0, func(r store.Record) {
-		var rec record
+		var rec storedHold
 		if r.Value != nil && json.Unmarshal(r.Value, &rec) == nil {
 			p.hold(r.Name).apply(rec, r.Revision)
 		}
@@ -129,7 +129,7 @@ func (p *Pace) eachHold(f func(*hold)) {
 // No request may be waiting.
 func (p *Pace) Close() {
 	p.cancel()
-	p.all.Wait()
+	p.goroutines.Wait()
 }
 
 // Of returns the schedule of an origin. The name of the origin may contain letters, digits, "-",
@@ -152,7 +152,7 @@ const (
 // persist calls act, which reads or writes the bucket, until it succeeds or the context ends. It
 // logs once that the bucket is out of reach.
 func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jetstream.KeyValue) error) error {
-	bound := firstPause
+	most := firstPause
 	for {
 		err := p.bucket.Try(ctx, act)
 		if err == nil {
@@ -165,7 +165,7 @@ func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jet
 		pause := awayPause/2 + rand.N(awayPause)
 		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			p.conflicts.Add(1)
-			pause, bound = rand.N(bound), min(2*bound, longestPause)
+			pause, most = rand.N(most), min(2*most, longestPause)
 		} else {
 			p.missed(err)
 		}

@@ -28,7 +28,7 @@ type Schedule struct {
 	mu      sync.Mutex
 	waiting []*reservation // requests in the order of their calls
 	running bool           // whether a goroutine reserves times for them
-	next    time.Time      // Next of the last state written by this process, by the machine's clock
+	next    time.Time      // Next of the last storedRate written by this process, by the machine's clock
 	last    time.Time      // last reserved time, by the machine's clock
 }
 
@@ -40,7 +40,7 @@ type reservation struct {
 
 	abandoned bool      // set if nobody waits for it; guarded by schedule.mu
 	at        time.Time // reserved time, by the machine's clock
-	next      time.Time // Next of the state after the reservation
+	next      time.Time // Next of the storedRate after the reservation
 }
 
 // Reserve implements [transport.SharedPace].
@@ -52,7 +52,7 @@ func (s *Schedule) Reserve(p transport.Pace) transport.Reservation {
 	s.waiting = append(s.waiting, r)
 	if !s.running {
 		s.running = true
-		s.pace.all.Go(s.run)
+		s.pace.goroutines.Go(s.run)
 	}
 	return r
 }
@@ -98,11 +98,11 @@ func (s *Schedule) giveBack(r *reservation) {
 	if r.at.Equal(s.last) {
 		s.last = r.at.Add(-r.rate.interval)
 	}
-	s.pace.all.Go(func() {
+	s.pace.goroutines.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), giveBackTime)
 		defer cancel()
 		_ = s.pace.persist(ctx, func(ctx context.Context, kv jetstream.KeyValue) error {
-			e, err := read[state](ctx, kv, s.key())
+			e, err := read[storedRate](ctx, kv, s.key())
 			if err != nil || !e.value.giveBack(r.next, r.rate) {
 				return err
 			}
@@ -170,9 +170,9 @@ func (s *Schedule) waitForHorizon() {
 // reserve reserves times for a batch of requests. It returns an error only if the process ends.
 func (s *Schedule) reserve(batch []*reservation) error {
 	slots := make([]time.Time, len(batch))
-	var e entry[state]
+	var e entry[storedRate]
 	err := s.pace.persist(s.pace.ctx, func(ctx context.Context, kv jetstream.KeyValue) (err error) {
-		if e, err = read[state](ctx, kv, s.key()); err != nil {
+		if e, err = read[storedRate](ctx, kv, s.key()); err != nil {
 			return err
 		}
 		now := s.pace.serverTime()
@@ -211,7 +211,7 @@ func (s *Schedule) key() string { return "rate." + s.origin }
 // in the bucket, or the last one of this process if that is later: the server may have lost the
 // bucket. Without a value in the bucket no burst is allowed, because one may just have happened. If
 // the server's clock was set back, Next is set back as well.
-func (s *Schedule) current(e entry[state], r rate, now time.Time) time.Time {
+func (s *Schedule) current(e entry[storedRate], r rate, now time.Time) time.Time {
 	next := e.value.Next.Add(-setBack(e.created, now))
 	if ahead := next.Sub(now); ahead > r.believable() {
 		s.pace.log.Warn(fmt.Sprintf("the shared pace was %s ahead, since the clock of the NATS server was set; it begins anew",
@@ -238,8 +238,8 @@ func setBack(created, now time.Time) time.Duration {
 	return 0
 }
 
-// A state is the rate state of an origin as stored in the bucket.
-type state struct {
+// A storedRate says in the bucket how far the requests to an origin have come.
+type storedRate struct {
 	// Next is the time at which the next request would be made if there were no bursts
 	// (the theoretical arrival time of the generic cell rate algorithm).
 	Next time.Time `json:"next"`
@@ -258,20 +258,20 @@ func (r rate) rest() time.Duration { return time.Duration(r.burst-1) * r.interva
 // from a clock that was set.
 func (r rate) believable() time.Duration { return max(time.Minute, 100*r.interval) + r.rest() }
 
-// take reserves the next free time of a state, at or after now.
+// take reserves the next free time, at or after now.
 //
-// Runs may have different rates for one origin. Each request advances the state by its own
+// Runs may have different rates for one origin. Each request advances Next by its own
 // interval, so that two runs together stay within both rates: a run that uses half of its rate
 // leaves the other run half of its own.
-func (s *state) take(now time.Time, r rate) time.Time {
+func (s *storedRate) take(now time.Time, r rate) time.Time {
 	begin := later(s.Next, now)
 	s.Next = begin.Add(r.interval)
 	return later(begin.Add(-r.rest()), now)
 }
 
-// giveBack returns a time to the state, where next was Next after its reservation. It does nothing
+// giveBack returns a time, where next was Next after its reservation. It does nothing
 // and returns false if others have reserved later times.
-func (s *state) giveBack(next time.Time, r rate) bool {
+func (s *storedRate) giveBack(next time.Time, r rate) bool {
 	if !s.Next.Equal(next) {
 		return false
 	}

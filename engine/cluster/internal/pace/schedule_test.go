@@ -22,7 +22,7 @@ func TestAScheduleFarInTheFutureIsNotBelieved(t *testing.T) {
 		{time.Hour, 100 * time.Millisecond, false}, {2 * time.Hour, time.Minute, false},
 	} {
 		log.Reset()
-		e := entry[state]{value: state{Next: now.Add(c.ahead)}, revision: 1, created: now}
+		e := entry[storedRate]{value: storedRate{Next: now.Add(c.ahead)}, revision: 1, created: now}
 		next := s.current(e, rate{c.interval, 1}, now)
 		require.Equal(t, c.believed, next.Equal(now.Add(c.ahead)), c)
 		require.Equal(t, c.believed, log.Len() == 0, c)

@@ -33,7 +33,7 @@ func TestNoWindowHasMoreThanTheRateAndABurst(t *testing.T) {
 			burst:    rapid.IntRange(1, 20).Draw(t, "burst"),
 		}
 		now := time.Unix(1e9, 0)
-		s := state{Next: now}
+		s := storedRate{Next: now}
 		var times []time.Time
 		for range rapid.IntRange(1, 200).Draw(t, "requests") {
 			if rapid.IntRange(0, 9).Draw(t, "rest") == 0 {
@@ -49,7 +49,7 @@ func TestNoWindowHasMoreThanTheRateAndABurst(t *testing.T) {
 
 func TestABurstFollowsARest(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	s := state{Next: now.Add(-time.Hour)}
+	s := storedRate{Next: now.Add(-time.Hour)}
 	var got []time.Duration
 	for range 6 {
 		got = append(got, s.take(now, rate{time.Second, 4}).Sub(now))
@@ -59,7 +59,7 @@ func TestABurstFollowsARest(t *testing.T) {
 
 func TestRunsWithDifferentRatesShareASchedule(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	s := state{Next: now}
+	s := storedRate{Next: now}
 	var got []time.Duration
 	for _, interval := range []time.Duration{time.Second, 100 * time.Millisecond, time.Second, 100 * time.Millisecond} {
 		got = append(got, s.take(now, rate{interval, 1}).Sub(now))
@@ -69,7 +69,7 @@ func TestRunsWithDifferentRatesShareASchedule(t *testing.T) {
 
 func TestOnlyTheLastTimesCanBeGivenBack(t *testing.T) {
 	now, r := time.Unix(1e9, 0), rate{time.Second, 1}
-	s := state{Next: now}
+	s := storedRate{Next: now}
 	var ends []time.Time
 	for range 3 {
 		s.take(now, r)

@@ -33,7 +33,7 @@ func (p *postponement) Error() string { return p.err.Error() }
 // patience of the run ends.
 func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
-	timing := &a.worker.c.timing
+	timing := &a.worker.cluster.timing
 	if !ok || timing.firstFinal {
 		return nil
 	}
@@ -77,14 +77,14 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 
 // patience returns the patience of a run, which may have been submitted again since its session was
 // opened.
-func (p *workerRun) patience(r *Run) time.Duration {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (w *workerRun) patience(r *Run) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	patience := r.record.Patience
-	if known := p.runs[r.ID()]; known != nil {
+	if known := w.runs[r.ID()]; known != nil {
 		patience = known.patience
 	}
-	return cmp.Or(patience, p.c.timing.patience)
+	return cmp.Or(patience, w.cluster.timing.patience)
 }
 
 // mayBeWorker reports whether an error may be caused by the worker: its network, its certificates,
@@ -106,16 +106,16 @@ func mayBeWorker(err *engine.Error) bool {
 
 // others reports whether other workers may run the run, and whether any of them has received a page
 // of the origin lately.
-func (p *workerRun) others(ctx context.Context, run, origin string) (others, reached bool) {
+func (w *workerRun) others(ctx context.Context, run, origin string) (others, reached bool) {
 	ctx, cancel := context.WithTimeout(ctx, handBackTime)
 	defer cancel()
-	workers, err := p.c.store.Workers(ctx)
+	workers, err := w.cluster.store.Workers(ctx)
 	if err != nil {
 		return true, false // they cannot be ruled out
 	}
 	for _, one := range workers {
 		var rec record.Worker
-		if one.Name == p.Name || p.pace.Now().Sub(one.Time) > p.c.timing.silent || record.Decode(one.Value, &rec) != nil {
+		if one.Name == w.Name || w.pace.Now().Sub(one.Time) > w.cluster.timing.silent || record.Decode(one.Value, &rec) != nil {
 			continue
 		}
 		others = others || !slices.Contains(rec.Cannot, run)
@@ -131,7 +131,7 @@ func (a *attempt) putBack(ctx context.Context, p *postponement) {
 	if p.worker {
 		text = fmt.Sprintf("a partition is tried again, by another worker if there is one: %v", p.err)
 	}
-	a.worker.complain(a.work.Run, kindOf(p.err), text)
+	a.worker.noteProblem(a.work.Run, kindOf(p.err), text)
 	if p.worker {
 		a.worker.avoid(a, p)
 	}
@@ -154,30 +154,30 @@ type avoidance struct {
 
 // avoid leaves the origin of an attempt alone, unless it has sent a page to this worker since the
 // attempt began.
-func (p *workerRun) avoid(a *attempt, because *postponement) {
+func (w *workerRun) avoid(a *attempt, because *postponement) {
 	origin := a.session.origin
-	p.mu.Lock()
-	one := p.avoided[origin]
-	if p.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
-		p.mu.Unlock()
+	w.mu.Lock()
+	one := w.avoided[origin]
+	if w.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
+		w.mu.Unlock()
 		return
 	}
 	if one == nil {
 		one = &avoidance{}
-		p.avoided[origin] = one
+		w.avoided[origin] = one
 	}
-	longest := p.c.timing.longestProbe
+	longest := w.cluster.timing.longestProbe
 	if because.reached {
-		longest = p.c.timing.longestAvoid
+		longest = w.cluster.timing.longestAvoid
 	}
 	one.times++
-	wait := p.c.timing.retry(one.times, longest)
+	wait := w.cluster.timing.retry(one.times, longest)
 	if one.times == 1 {
 		wait = 0 // the partition may be to blame
 	}
 	one.last = time.Now()
 	one.until = one.last.Add(wait)
-	p.mu.Unlock()
+	w.mu.Unlock()
 	if wait == 0 {
 		return
 	}
@@ -185,17 +185,17 @@ func (p *workerRun) avoid(a *attempt, because *postponement) {
 	if because.reached {
 		why = "its attempts fail, and those of other workers succeed"
 	}
-	p.complain(a.work.Run, "avoid "+kindOf(because.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
+	w.noteProblem(a.work.Run, "avoid "+kindOf(because.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
 		wait, why, because.err))
 }
 
 // avoids reports whether no task of an origin may be taken now. The lock must be held.
-func (p *workerRun) avoids(origin string, now time.Time) bool {
-	one := p.avoided[origin]
+func (w *workerRun) avoids(origin string, now time.Time) bool {
+	one := w.avoided[origin]
 	if one == nil || now.Before(one.until) {
 		return one != nil
 	}
-	for a := range p.running {
+	for a := range w.running {
 		if a.session.origin == origin && a.began.After(one.last) {
 			return true
 		}
@@ -203,22 +203,22 @@ func (p *workerRun) avoids(origin string, now time.Time) bool {
 	return false
 }
 
-// reach records that the origin of an attempt has sent a page to this worker.
-func (p *workerRun) reach(a *attempt) {
+// noteServed records that the origin of an attempt has sent a page to this worker.
+func (w *workerRun) noteServed(a *attempt) {
 	origin := a.session.origin
-	p.mu.Lock()
-	_, avoided := p.avoided[origin]
-	delete(p.avoided, origin)
-	p.served[origin] = time.Now()
-	p.mu.Unlock()
+	w.mu.Lock()
+	_, avoided := w.avoided[origin]
+	delete(w.avoided, origin)
+	w.served[origin] = time.Now()
+	w.mu.Unlock()
 	if avoided {
-		p.c.problems.forget(a.work.Run)
-		p.c.log.Info(fmt.Sprintf("run %s: this worker reaches the API again", a.work.Run), "event", "worker_recovered", "run", a.work.Run)
+		w.cluster.problems.forget(a.work.Run)
+		w.cluster.log.Info(fmt.Sprintf("run %s: this worker reaches the API again", a.work.Run), "event", "worker_recovered", "run", a.work.Run)
 	}
 }
 
-// reached returns the origins that have sent pages to this worker lately. The lock must be held.
-func (p *workerRun) reached() []string {
-	maps.DeleteFunc(p.served, func(_ string, at time.Time) bool { return time.Since(at) > p.c.timing.countsReached })
-	return slices.Sorted(maps.Keys(p.served))
+// servedOrigins returns the origins that have sent pages to this worker lately. The lock must be held.
+func (w *workerRun) servedOrigins() []string {
+	maps.DeleteFunc(w.served, func(_ string, at time.Time) bool { return time.Since(at) > w.cluster.timing.countsReached })
+	return slices.Sorted(maps.Keys(w.served))
 }
