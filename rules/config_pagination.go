@@ -140,7 +140,16 @@ func (p *pagination) check(diags *diag.Collector, switches Switches) {
 	}
 	p.oneOf(diags)
 	p.flagPolarity(diags)
+	for _, name := range pagingKeys {
+		if s := p.settings.get(name); p.method.Once && s.given() {
+			diags.Errorf(diag.Key(s.path()), "%s has no meaning with method %s, which makes one request", name, p.method.Name).
+				WithHint("remove it, or choose another method")
+		}
+	}
 }
+
+// pagingKeys are the keys that are about more than one request.
+var pagingKeys = []string{"limit", "limitParam", "nextPageFlag", "forceStop", "limitStop", "hasMore", "nextRequest", "guards"}
 
 // oneTotal checks that limitStop has exactly one of its two forms (2.4).
 func (p *pagination) oneTotal(diags *diag.Collector) {

@@ -22,7 +22,15 @@ type pager struct {
 
 // build adds all rules. Those of each role are in the order of evaluation.
 func (p *pager) build() {
-	p.set.Method, p.set.Path = p.method.Name, p.path
+	p.set.Path = p.path
+	if p.method.Once {
+		p.stateRules(Init)
+		p.failureRules()
+		p.onceRules()
+		p.keepRules()
+		return
+	}
+	p.set.Method = p.method.Name
 	p.pageSize()
 	p.stateRules(Init)
 	p.guardRules()
@@ -32,6 +40,14 @@ func (p *pager) build() {
 	p.stateRules(Next)
 	p.requestRules()
 	p.keepRules()
+}
+
+// onceRules is endRules for a list that is one response: no limit or guard has a meaning for it.
+func (p *pager) onceRules() {
+	if p.outer != nil {
+		p.outer.onceRules()
+	}
+	p.ownEndRules()
 }
 
 // failureRules adds the stopping rules of the configuration whose outcome is failed: first those
@@ -56,6 +72,11 @@ func (p *pager) endRules() {
 	for _, t := range p.method.Stops {
 		p.addRow(t, p.fromMethod())
 	}
+	p.ownEndRules()
+}
+
+// ownEndRules adds the rules of the configuration that end the list or handle error responses.
+func (p *pager) ownEndRules() {
 	p.userStops(func(o Outcome) bool { return o != Failed })
 	p.errorRules()
 	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)

@@ -17,6 +17,8 @@ type Method struct {
 
 	Example Object // settings that the reference prints the method with; nil to print no example
 
+	Once bool // the list is one response, and there is no next request
+
 	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
@@ -387,6 +389,11 @@ var builtinMethods = []Method{
 		},
 	},
 	{
+		Name: Single,
+		Doc:  "The list is one response. The rules next to it, such as `onError` and `keep`, apply; without any, leave the pagination out.",
+		Once: true,
+	},
+	{
 		Name: "expression",
 		Doc:  "Anything else: expressions give the next request, the state and the end.",
 	},
@@ -409,6 +416,9 @@ var (
 // Multiple is the method that does not page by itself, but lets jobs choose among
 // named scrollers.
 const Multiple = "multiple"
+
+// Single is the method of a list that is one response.
+const Single = "single"
 
 func pageNumberFields() []Field {
 	return []Field{

@@ -322,6 +322,13 @@ type GraphQLRelay struct {
 
 func (GraphQLRelay) method() string { return "graphql.relay" }
 
+// Single is the method `single`. The list is one response. The rules next to it, such as `onError`
+// and `keep`, apply; without any, leave the pagination out.
+type Single struct {
+}
+
+func (Single) method() string { return "single" }
+
 // Expression is the method `expression`. Anything else: expressions give the next request, the
 // state and the end.
 type Expression struct {
