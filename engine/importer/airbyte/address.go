@@ -1,0 +1,192 @@
+package airbyte
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+)
+
+// address reads the address of a request.
+func (b *builder) address(n node) error {
+	base, later, err := b.address1(n)
+	if err != nil {
+		return err
+	}
+	text := b.addressText(base)
+	scheme, rest, ok := strings.Cut(text, "://")
+	if !ok {
+		text, err = b.wholeAddress(n, text)
+		if err != nil {
+			return err
+		}
+		scheme, rest, _ = strings.Cut(text, "://")
+	}
+	host, path := splitHost(rest)
+	b.out.BaseURL, b.out.Endpoint = b.divide(n, scheme+"://"+host, path)
+	if source := joined(later); source != joined(base) {
+		whole := scheme + "://" + host
+		prefix := b.out.BaseURL[len(whole)+1:]
+		b.next = append(b.next, importer.Next{Target: importer.Target{In: importer.InEndpoint}, Source: b.endpointSource(later, whole, prefix)})
+	}
+	return nil
+}
+
+// address1 returns the parts of the address of the first request and of those after it.
+func (b *builder) address1(n node) (first, later []jinja.Expr, err error) {
+	root := n.get("url_base")
+	path := n.get("path")
+	if full := n.get("url"); full.given() {
+		root = full
+	}
+	if !root.given() {
+		return nil, nil, fmt.Errorf("%s: the address of the API (url_base) is missing", n.path)
+	}
+	for _, token := range []jinja.Expr{b.initial, b.token} {
+		parts, err := jinja.Parts(root.text(), b.scope(root, token))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%s: %w", root.path, err)
+		}
+		if text := path.text(); text != "" {
+			below, err := jinja.Parts(text, b.scope(path, token))
+			if err != nil {
+				return nil, nil, fmt.Errorf("%s: %w", path.path, err)
+			}
+			parts = joinAddress(parts, below)
+		}
+		if first == nil {
+			first = parts
+		} else {
+			later = parts
+		}
+	}
+	return first, later, nil
+}
+
+// joinAddress joins the base and the path of an address with one slash.
+func joinAddress(base, path []jinja.Expr) []jinja.Expr {
+	if len(base) > 0 && base[len(base)-1].Known {
+		text := fmt.Sprint(base[len(base)-1].Const)
+		base[len(base)-1] = jinja.Literal(strings.TrimRight(text, "/") + "/")
+	} else {
+		base = append(base, jinja.Literal("/"))
+	}
+	if len(path) > 0 && path[0].Known {
+		path[0] = jinja.Literal(strings.TrimLeft(fmt.Sprint(path[0].Const), "/"))
+	}
+	return append(base, path...)
+}
+
+// idName matches the end of expressions for values that are one segment of a path.
+var idName = regexp.MustCompile(`(?i)(id|key|uuid|gid|number|code|token|tenant|subdomain|domain|account|workspace|region|version|org|organization|instance|shop|store|site)$`)
+
+// addressText returns the parts of an address with expressions in braces.
+func (b *builder) addressText(parts []jinja.Expr) string {
+	var out strings.Builder
+	for _, p := range parts {
+		switch {
+		case p.Known:
+			out.WriteString(escapeBraces(fmt.Sprint(p.Const)))
+		case idName.MatchString(p.Source) || p.Kind == jinja.Number:
+			out.WriteString("{" + p.Source + "}")
+		default:
+			out.WriteString("{+" + p.Source + "}")
+		}
+	}
+	return strings.TrimSpace(out.String())
+}
+
+// wholeAddress handles an address without a scheme, whose beginning is a setting.
+func (b *builder) wholeAddress(n node, text string) (string, error) {
+	m := regexp.MustCompile(`^\{\+?(input\.\w+)\}`).FindStringSubmatch(text)
+	if m == nil {
+		if strings.HasPrefix(text, "{") {
+			return "", fmt.Errorf("%s: the address is computed, which is not translated: %s", n.path, text)
+		}
+		b.note(importer.Check, n.get("url_base"), "api.baseUrl", "the address has no scheme; https is assumed")
+		return "https://" + text, nil
+	}
+	b.note(importer.Check, n.get("url_base"), "api.baseUrl", "the user gives the whole address (%s); https is assumed", m[1])
+	return "https://{+trimSuffix(replace(replace(" + m[1] + ", 'https://', ''), 'http://', ''), '/')}" + text[len(m[0]):], nil
+}
+
+// splitHost divides an address after its scheme into the host and the path. Slashes in braces do not
+// count.
+func splitHost(rest string) (host, path string) {
+	depth := 0
+	for i, r := range rest {
+		switch r {
+		case '{':
+			depth++
+		case '}':
+			depth--
+		case '/', '?':
+			if depth == 0 {
+				return rest[:i], strings.TrimPrefix(rest[i:], "/")
+			}
+		}
+	}
+	return rest, ""
+}
+
+// divide divides an address into the base of the API and the endpoint. The base is what url_base
+// says, if it ends with a slash or has more after it.
+func (b *builder) divide(n node, origin, path string) (string, string) {
+	length := 0
+	if root := n.get("url_base"); root.given() && !n.get("url").given() {
+		parts, err := jinja.Parts(root.text(), b.scope(root, b.initial))
+		if err == nil {
+			text := b.addressText(parts)
+			if _, rest, ok := strings.Cut(text, "://"); ok {
+				text = rest
+			}
+			_, base := splitHost(strings.TrimRight(text, "/") + "/")
+			if n.get("path").text() != "" && strings.HasPrefix(path, base) {
+				length = len(base)
+			}
+		}
+	}
+	if length == 0 && n.get("path").text() == "" {
+		if i := strings.LastIndex(strings.SplitN(path, "?", 2)[0], "/"); i >= 0 && !strings.Contains(path[i:], "}") {
+			length = i + 1
+		}
+	}
+	endpoint := path[length:]
+	if endpoint == "" {
+		endpoint = "/" + path
+		if strings.HasSuffix(path, "/") || path == "" {
+			endpoint = "/" + path
+		}
+	}
+	return origin + "/" + path[:length], endpoint
+}
+
+func joined(parts []jinja.Expr) string { return jinja.Joined(parts).Source }
+
+// endpointSource returns the expression for the endpoint of the later requests.
+func (b *builder) endpointSource(parts []jinja.Expr, origin, prefix string) string {
+	var kept []jinja.Expr
+	cut := origin + "/" + prefix
+	for _, p := range parts {
+		if text, ok := p.Const.(string); ok && p.Known && cut != "" {
+			n := 0
+			for n < len(text) && n < len(cut) && text[n] == cut[n] {
+				n++
+			}
+			cut = cut[n:]
+			if text = text[n:]; text == "" {
+				continue
+			}
+			p = jinja.Literal(text)
+		} else if cut != "" && !p.Known {
+			if braces := "{" + p.Source + "}"; strings.HasPrefix(cut, braces) || strings.HasPrefix(cut, "{+"+p.Source+"}") {
+				cut = cut[strings.Index(cut, "}")+1:]
+				continue
+			}
+		}
+		kept = append(kept, p)
+	}
+	return jinja.Joined(kept).Source
+}

@@ -1,0 +1,135 @@
+package airbyte_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+var update = flag.Bool("update", false, "rewrite the expected configurations")
+
+// imported reads a manifest and writes its configurations.
+func imported(t *testing.T, o importer.Options, files ...importer.File) *importer.Result {
+	t.Helper()
+	src, err := airbyte.Read(files, o)
+	require.NoError(t, err)
+	r, err := importer.Write("airbyte", src)
+	require.NoError(t, err)
+	return r
+}
+
+func manifest(t *testing.T, name string) importer.File {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name+".yaml"))
+	require.NoError(t, err)
+	return importer.File{Name: name + ".yaml", Text: text}
+}
+
+// TestManifestsBecomeConfigurations compares what each manifest of testdata becomes with the text
+// beside it: the configurations, and the notes of the report.
+func TestManifestsBecomeConfigurations(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.yaml")
+	require.NoError(t, err)
+	require.NotEmpty(t, names)
+	for _, path := range names {
+		name := strings.TrimSuffix(filepath.Base(path), ".yaml")
+		t.Run(name, func(t *testing.T) {
+			r := imported(t, importer.Options{}, manifest(t, name))
+			got := shown(t, r)
+			want := filepath.Join("testdata", name+".txt")
+			if *update {
+				require.NoError(t, os.WriteFile(want, []byte(got), 0o644))
+			}
+			text, err := os.ReadFile(want)
+			require.NoError(t, err)
+			require.Equal(t, string(text), got)
+			for _, c := range r.Configs {
+				works(t, c)
+			}
+		})
+	}
+}
+
+// shown returns the configurations and the notes as a text.
+func shown(t *testing.T, r *importer.Result) string {
+	t.Helper()
+	var b strings.Builder
+	for _, c := range r.Configs {
+		b.WriteString("-- " + c.Name + " --\n" + string(c.Text))
+	}
+	b.WriteString("-- report --\n")
+	for _, s := range r.Report.Streams {
+		b.WriteString(s.Name + ": " + string(s.Grade) + "\n")
+		for _, n := range s.Notes {
+			b.WriteString("  " + string(n.Grade) + ": " + n.Text + " [" + n.Source + " -> " + n.Target + "]\n")
+		}
+	}
+	return b.String()
+}
+
+// works requires a configuration to be one without warnings whose tests pass.
+func works(t *testing.T, c importer.Config) {
+	t.Helper()
+	e, err := engine.Load(c.Name, c.Text, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
+	require.NoError(t, err)
+	require.Empty(t, e.Warnings())
+	report := e.Test(context.Background())
+	require.Zero(t, report.Failed())
+}
+
+func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {
+	alias := "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+	for i := range 12 {
+		n, p := string(rune('b'+i)), string(rune('a'+i))
+		if i == 0 {
+			p = "a0"
+		}
+		alias += n + ": &" + n + " [" + strings.Repeat("*"+p+", ", 9) + "*" + p + "]\n"
+	}
+	for name, c := range map[string]struct{ text, want string }{
+		"aliases":     {alias + "streams: []\n", "too large"},
+		"circle":      {"definitions: {a: {$ref: '#/definitions/b'}, b: {$ref: '#/definitions/a'}}\nstreams: [{$ref: '#/definitions/a'}]\n", "contains itself"},
+		"self":        {"definitions: {a: {x: {$ref: '#/definitions/a'}}}\nstreams: [{$ref: '#/definitions/a'}]\n", "contains itself"},
+		"missing":     {"streams: [{$ref: '#/definitions/a'}]\n", "names nothing"},
+		"large":       {"streams: ['" + strings.Repeat("x", 100<<20) + "']", "the limit is"},
+		"deep":        {"streams: " + strings.Repeat("[", 100000), "nested too deeply"},
+		"no manifest": {"a: 1", "no streams"},
+		"no object":   {"- 1", "want a manifest"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := time.Now()
+			_, err := airbyte.Read([]importer.File{{Name: "manifest.yaml", Text: []byte(c.text)}}, importer.Options{})
+			require.ErrorContains(t, err, c.want)
+			require.Less(t, time.Since(began), 5*time.Second)
+		})
+	}
+}
+
+func TestReferencesThatDoubleAreNotExpanded(t *testing.T) {
+	began := time.Now()
+	r := imported(t, importer.Options{}, importer.File{Name: "manifest.yaml", Text: []byte(doubling())})
+	require.Less(t, time.Since(began), time.Second)
+	require.Equal(t, importer.Refused, r.Report.Streams[0].Grade)
+}
+
+// doubling returns a manifest in which each definition has the one before it twice.
+func doubling() string {
+	var b strings.Builder
+	b.WriteString("streams: [{$ref: '#/definitions/d30'}]\ndefinitions:\n  d0: {name: x}\n")
+	for i := range 30 {
+		fmt.Fprintf(&b, "  d%d: {a: {$ref: '#/definitions/d%d'}, b: {$ref: '#/definitions/d%d'}}\n", i+1, i, i)
+	}
+	return b.String()
+}

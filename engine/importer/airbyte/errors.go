@@ -1,0 +1,237 @@
+package airbyte
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+)
+
+// errorHandler reads the error handler of a requester.
+func (b *builder) errorHandler(n node) error {
+	if !n.given() {
+		return nil
+	}
+	switch kind := n.kind(); kind {
+	case "", "DefaultErrorHandler":
+		if n.get("error_handlers").given() {
+			break
+		}
+		return b.defaultHandler(n)
+	case "CompositeErrorHandler":
+	case "Custom":
+		b.note(importer.Approximate, n, "", "a custom error handler (%s) is Python and is left out: transient errors are retried, and others end the run", n.class())
+		for _, m := range n.members() {
+			n.mark(m.name)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%s: the error handler %s is not known", n.path, kind)
+	}
+	for _, h := range n.get("error_handlers").list() {
+		if err := b.errorHandler(h); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// defaultHandler reads the filters and the backoff of one handler.
+func (b *builder) defaultHandler(n node) error {
+	for _, f := range n.get("response_filters").list() {
+		if f.kind() == "Custom" {
+			b.note(importer.Approximate, f, "", "a custom response filter (%s) is Python and is left out", f.class())
+			continue
+		}
+		if err := b.responseFilter(f); err != nil {
+			return err
+		}
+	}
+	if retries := n.get("max_retries"); retries.given() {
+		e, err := b.one(retries)
+		if err != nil {
+			return err
+		}
+		times := e.Const
+		if text, isText := times.(string); isText {
+			times = literalOf(text)
+		}
+		if count, isInt := times.(int); isInt && count != 4 {
+			b.common("maxRetries", count)
+		}
+	}
+	for _, s := range n.get("backoff_strategies").list() {
+		b.backoff(s)
+	}
+	return nil
+}
+
+// common sets a key of api.http, unless it is set.
+func (b *builder) common(key string, v any) {
+	if !slices.ContainsFunc(b.out.Common, func(m importer.Member) bool { return m.Name == key }) {
+		b.out.Common = append(b.out.Common, importer.Member{Name: key, Value: importer.Constant(v)})
+	}
+}
+
+// backoff reads a backoff strategy.
+func (b *builder) backoff(n node) {
+	switch kind := n.kind(); kind {
+	case "WaitTimeFromHeader", "WaitUntilTimeFromHeader":
+		n.mark("regex", "max_waiting_time_in_seconds", "min_wait")
+		header := b.plain(n.get("header"))
+		if n.get("regex").given() {
+			b.note(importer.Check, n, "", "the time to wait is a part of the header %s there; the usual waits are made", header)
+			return
+		}
+		if header != "" && !strings.EqualFold(header, "Retry-After") {
+			b.common("retryHeader", header)
+		}
+	case "Custom":
+		b.note(importer.Check, n, "", "a custom backoff strategy (%s) is left out: the usual waits are made", n.class())
+		for _, m := range n.members() {
+			n.mark(m.name)
+		}
+	default:
+		n.mark("factor", "backoff_time_in_seconds", "jitter_range_in_seconds")
+		b.note(importer.Check, n, "", "the times to wait between retries are the usual ones, which grow, and not those of the source (%s)", kind)
+	}
+}
+
+// usual are the statuses that are retried without a rule.
+var usual = []int{408, 429, 500, 502, 503, 504}
+
+// responseFilter reads one HttpResponseFilter.
+func (b *builder) responseFilter(n node) error {
+	action := strings.ToUpper(n.get("action").text())
+	message := n.get("error_message").text()
+	var codes []int
+	for _, c := range n.get("http_codes").list() {
+		code, err := strconv.Atoi(c.text())
+		if err != nil {
+			return fmt.Errorf("%s: want an HTTP status, got %s", c.path, c.text())
+		}
+		codes = append(codes, code)
+	}
+	body, err := b.bodyCondition(n)
+	if err != nil {
+		return err
+	}
+	do := map[string]string{"IGNORE": "stop", "SUCCESS": "stop", "RETRY": "retry", "RATE_LIMITED": "retry", "FAIL": "fail",
+		"REFRESH_TOKEN_THEN_RETRY": "retry", "RESET_PAGINATION": "restart"}[action]
+	switch {
+	case action == "" && len(codes) == 0 && body == "":
+		return nil
+	case do == "":
+		return fmt.Errorf("%s: the action %s is not known", n.path, action)
+	}
+	b.okBody(n, do, body, codes, message)
+	b.errorRule(n, do, body, codes, message)
+	return nil
+}
+
+// errorRule adds the rule for responses of other statuses than 200.
+func (b *builder) errorRule(n node, do, body string, codes []int, message string) {
+	errors := slices.DeleteFunc(slices.Clone(codes), func(c int) bool { return c < 300 })
+	if len(codes) > 0 && len(errors) == 0 {
+		return
+	}
+	covered := func(list []int) bool {
+		return !slices.ContainsFunc(list, func(c int) bool { return !slices.Contains(usual, c) })
+	}
+	switch {
+	case body != "" || len(errors) == 0:
+	case do == "retry" && covered(errors):
+		return // they are retried in any case
+	case do == "fail" && message == "" && !slices.ContainsFunc(errors, func(c int) bool { return slices.Contains(usual, c) }):
+		return // they end the run in any case
+	}
+	when := statusIs(errors)
+	if body != "" {
+		when = jinjaAnd(when, body)
+	}
+	if when == "" {
+		return
+	}
+	if do != "fail" || jinja.IsTemplate(message) {
+		message = ""
+	}
+	rule := importer.ErrorRule{When: when, Do: do, Message: escapeBraces(message)}
+	for _, r := range b.out.Errors {
+		if r.When == rule.When {
+			return
+		}
+	}
+	b.out.Errors = append(b.out.Errors, rule)
+}
+
+func jinjaAnd(a, b string) string {
+	if a == "" {
+		return b
+	}
+	if strings.Contains(b, " or ") || strings.Contains(b, "?") {
+		b = "(" + b + ")"
+	}
+	return a + " and " + b
+}
+
+// statusIs returns the condition that the status is one of some.
+func statusIs(codes []int) string {
+	switch len(codes) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf("status == %d", codes[0])
+	}
+	var texts []string
+	for _, c := range codes {
+		texts = append(texts, strconv.Itoa(c))
+	}
+	return "status in [" + strings.Join(texts, ", ") + "]"
+}
+
+// bodyCondition returns the condition on the body: the predicate, or a text in the message.
+func (b *builder) bodyCondition(n node) (string, error) {
+	var out string
+	if p := n.get("predicate"); p.text() != "" {
+		scope := b.pageScope(p)
+		e, err := jinja.Translate(p.text(), scope)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", p.path, err)
+		}
+		if truth := e.True(); !truth.Known {
+			out = truth.Source
+		}
+	}
+	if text := n.get("error_message_contains").text(); text != "" {
+		condition := "toJSON(body) contains " + jinja.Literal(text).Source
+		if out == "" {
+			return condition, nil
+		}
+		return out + " or " + condition, nil
+	}
+	return out, nil
+}
+
+// okBody handles a condition on the body of responses with status 200, which are pages.
+func (b *builder) okBody(n node, do, body string, codes []int, message string) {
+	if body == "" || len(codes) > 0 && !slices.Contains(codes, 200) || n.get("error_message_contains").given() && !n.get("predicate").given() {
+		return
+	}
+	switch do {
+	case "fail":
+		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
+	case "retry", "restart":
+		b.note(importer.Approximate, n, "", "a response with status 200 whose body says that it must be tried again fails here")
+		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
+	}
+}
+
+func plainMessage(message string) string {
+	if jinja.IsTemplate(message) {
+		return ""
+	}
+	return message
+}

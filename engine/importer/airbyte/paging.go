@@ -1,0 +1,267 @@
+package airbyte
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// paging reads the paginator.
+func (b *builder) paging(retriever, requester node) error {
+	if retriever.get("pagination_reset").given() {
+		b.note(importer.Approximate, retriever.get("pagination_reset"), "", "there is no reset of the pagination; the list is read on")
+	}
+	n := retriever.get("paginator")
+	switch kind := n.kind(); kind {
+	case "", "NoPagination":
+		if kind == "" && n.get("pagination_strategy").given() {
+			break
+		}
+		return nil
+	case "DefaultPaginator":
+	case "Custom":
+		return custom("paginator", n)
+	default:
+		return fmt.Errorf("%s: the paginator %s is not known", n.path, kind)
+	}
+	n.mark("url_base", "decoder", "$parameters")
+	into, _, err := b.option(n.get("page_token_option"))
+	if err != nil {
+		return err
+	}
+	p := &importer.Paging{Into: into}
+	strategy := n.get("pagination_strategy")
+	if err := b.strategy(p, strategy); err != nil {
+		return err
+	}
+	if p.Source == "nil" { // no page but the first
+		return nil
+	}
+	b.out.Paging = p
+	size := n.get("page_size_option")
+	if !size.given() {
+		size = n.get("limit_option")
+	}
+	return b.pageSize(p, strategy.get("page_size"), size)
+}
+
+// pageSize reads the size of a page, and sends it.
+func (b *builder) pageSize(p *importer.Paging, n, option node) error {
+	if !n.given() {
+		return nil
+	}
+	e, err := jinja.Translate(n.text(), b.scope(n, jinja.Literal(nil)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.path, err)
+	}
+	if text, isText := e.Const.(string); isText && e.Known {
+		e = jinja.Literal(literalOf(text))
+	}
+	p.Size = e.Source
+	if !e.Known {
+		p.Size = "number(" + e.Source + ")"
+	}
+	p.Short = p.Kind == importer.Pages || p.Kind == importer.Offset
+	target, sent, err := b.option(option)
+	if err != nil || !sent {
+		return err
+	}
+	if target.In == importer.InParam {
+		p.SizeIn = target.Name
+	}
+	b.injected = append(b.injected, injected{target, e, option.path})
+	return nil
+}
+
+// strategy reads the pagination strategy.
+func (b *builder) strategy(p *importer.Paging, n node) error {
+	switch kind := n.kind(); kind {
+	case "PageIncrement":
+		p.Kind, p.First = importer.Pages, n.get("inject_on_first_request").flag()
+		n.mark("page_size")
+		start := n.get("start_from_page").text()
+		if jinja.IsTemplate(start) {
+			e, err := b.one(n.get("start_from_page"))
+			if err != nil || !e.Known {
+				return fmt.Errorf("%s: a computed first page is not translated", n.path)
+			}
+			start = fmt.Sprint(e.Const)
+		}
+		p.Start, _ = strconv.Atoi(start)
+		b.counter(p, "state.page")
+	case "OffsetIncrement":
+		p.Kind, p.First = importer.Offset, n.get("inject_on_first_request").flag()
+		n.mark("page_size")
+		b.counter(p, "state.offset")
+	case "CursorPagination", "CursorPaginationStrategy":
+		n.mark("page_size", "decoder", "stop_condition")
+		return b.cursorStrategy(p, n)
+	case "Custom":
+		return custom("pagination strategy", n)
+	default:
+		return fmt.Errorf("%s: the pagination strategy %s is not known", n.path, kind)
+	}
+	if p.Into.In == importer.InURL {
+		return fmt.Errorf("%s: a number cannot take the place of the address", n.path)
+	}
+	return nil
+}
+
+// counter sets the tokens of a strategy that counts.
+func (b *builder) counter(p *importer.Paging, name string) {
+	b.token = jinja.Name(name, jinja.Number).ReadsPage()
+	if p.First {
+		b.initial = jinja.Literal(p.Start)
+	}
+}
+
+// pageScope returns the names that the expressions of a strategy read.
+func (b *builder) pageScope(n node) jinja.Scope {
+	last := jinja.Members("items[-1]", func(keys []string) (jinja.Expr, error) {
+		e, err := b.itemMember("items[-1]", keys)
+		e.Absent, e.Root, e.Keys = true, "items[-1]", keys
+		return e, err
+	})
+	scope := withParams(jinja.Scope{
+		"config": jinja.Members("config", b.setting), "response": jinja.Path("body"), "headers": jinja.Members("headers", b.headerMember),
+		"last_record": last, "last_page_size": jinja.Name("count", jinja.Number),
+		"last_records": jinja.Members("items", func(keys []string) (jinja.Expr, error) {
+			if keys[0] == "-1" {
+				if len(keys) == 1 {
+					return last, nil
+				}
+				return tokenMember(last, keys[1:])
+			}
+			return jinja.Path("items"), fmt.Errorf("last_records has no counterpart")
+		}),
+		"stream_slice": jinja.Members("stream_slice", b.sliceMember), "stream_partition": jinja.Members("stream_partition", b.sliceMember),
+		"stream_interval": jinja.Members("stream_interval", b.intervalMember),
+	}, n)
+	return scope
+}
+
+// headerMember returns a header. The key link has the links of the header Link by their relation.
+func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
+	if keys[0] != "link" {
+		e := jinja.Name(fmt.Sprintf("header(%s)", strconv.Quote(keys[0])), jinja.Text)
+		e.Absent, e.Root, e.Keys = true, "header", keys[:1]
+		return e, nil
+	}
+	if len(keys) == 1 {
+		return jinja.Members("header(\"Link\")", func(more []string) (jinja.Expr, error) {
+			return b.headerMember(append([]string{"link"}, more...))
+		}), nil
+	}
+	e := jinja.Name(fmt.Sprintf("link(%s)", strconv.Quote(keys[1])), jinja.Text)
+	e.Absent, e.Root, e.Keys = true, "link", keys[1:2]
+	if len(keys) == 2 {
+		members := jinja.Members(e.Source, func(more []string) (jinja.Expr, error) { return b.headerMember(append(keys[:2:2], more...)) })
+		members.Absent, members.Root, members.Keys, members.Kind = true, "link", keys[1:2], jinja.Any
+		return members, nil
+	}
+	return e, nil
+}
+
+// cursorStrategy reads a CursorPagination.
+func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
+	cursor := n.get("cursor_value")
+	token, err := jinja.Translate(cursor.text(), b.pageScope(cursor))
+	if err != nil {
+		return fmt.Errorf("%s: %w", cursor.path, err)
+	}
+	p.Kind = importer.Token
+	if p.Into.In == importer.InURL {
+		p.Kind = importer.NextURL
+	}
+	b.token = token.ReadsPage()
+	b.chooseToken(p, token)
+	condition := n.get("stop_condition")
+	if !condition.given() {
+		return nil
+	}
+	stop, err := jinja.Translate(condition.text(), b.pageScope(condition))
+	if err != nil {
+		return fmt.Errorf("%s: %w", condition.path, err)
+	}
+	if stop.Known {
+		if fromText(stop.Const) {
+			p.Source = "nil"
+		}
+		return nil
+	}
+	b.stop(p, token, stop)
+	return nil
+}
+
+// fromText reports whether the CDK takes a constant for true.
+func fromText(v any) bool {
+	if text, isText := v.(string); isText {
+		v = literalOf(text)
+	}
+	return v != nil && v != false && v != "" && v != 0 && v != "false"
+}
+
+// chooseToken says where the token comes from, as closely as possible.
+func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
+	switch {
+	case token.Known && (token.Const == nil || token.Const == ""):
+		p.Source = "nil"
+	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
+		p.Path = rules.PathOf(token.Keys...)
+	case token.Root == "items[-1]" && p.Kind == importer.Token && b.overlay[rules.PathOf(token.Keys...)] == "":
+		p.Kind, p.Path = importer.LastItem, rules.PathOf(append(b.itemPath[:len(b.itemPath):len(b.itemPath)], token.Keys...)...)
+	case token.Root == "header":
+		p.Header = token.Keys[0]
+	case token.Root == "link" && p.Kind == importer.NextURL:
+		p.Kind, p.Rel = importer.Link, token.Keys[0]
+	default:
+		p.Source = token.Source
+	}
+	if p.Kind == importer.NextURL && p.Header != "" {
+		p.Source, p.Header = token.Source, ""
+	}
+}
+
+func hasIndex(keys []string) bool {
+	for _, k := range keys {
+		if strings.HasPrefix(k, "-") {
+			return true
+		}
+	}
+	return false
+}
+
+// stop adds the rule of a stop condition, unless the end of the token says the same.
+func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
+	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
+		token.Source + ` == ""`}
+	same := func(source string) bool {
+		for _, part := range strings.Split(source, " or ") {
+			found := false
+			for _, known := range parts {
+				found = found || part == known
+			}
+			if !found {
+				return false
+			}
+		}
+		return true
+	}
+	truth := stop.True()
+	source := truth.Source
+	switch {
+	case same(source):
+		return
+	case p.More == "" && strings.HasPrefix(source, "not truthy(body.") && strings.Count(source, "(") == 1 && !strings.Contains(source, " or ") && !strings.Contains(source, "["):
+		p.More = strings.TrimSuffix(strings.TrimPrefix(source, "not truthy(body."), ")")
+		return
+	}
+	for _, or := range []string{" or empty(" + token.Source + ") or not truthy(" + token.Source + ")", " or " + token.Source + " == nil"} {
+		source = strings.TrimSuffix(source, or)
+	}
+	p.Stops = append(p.Stops, importer.Stop{When: source})
+}

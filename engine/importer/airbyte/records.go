@@ -1,0 +1,282 @@
+package airbyte
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// response reads the decoder and the record selector.
+func (b *builder) response(retriever node) error {
+	if err := b.decoder(retriever.get("decoder")); err != nil {
+		return err
+	}
+	selector := retriever.get("record_selector")
+	if selector.kind() == "Custom" {
+		return custom("record selector", selector)
+	}
+	selector.mark("record_filter", "transform_before_filtering", "schema_normalization")
+	extractor := selector.get("extractor")
+	switch kind := extractor.kind(); kind {
+	case "", "DpathExtractor":
+	case "Custom":
+		return custom("extractor", extractor)
+	default:
+		return fmt.Errorf("%s: the extractor %s is not translated", extractor.path, kind)
+	}
+	if expander := extractor.get("record_expander"); expander.given() {
+		return fmt.Errorf("%s: lists within records (record_expander) are not expanded", expander.path)
+	}
+	path := extractor.get("field_path")
+	if !path.given() {
+		path = extractor.get("field_pointer")
+	}
+	extractor.mark("decoder", "field_path", "field_pointer")
+	var keys []string
+	for _, n := range path.list() {
+		e, err := b.one(n)
+		if err != nil {
+			return err
+		}
+		if !e.Known {
+			return fmt.Errorf("%s: the path of the records is computed, which is not translated: %s", n.path, n.text())
+		}
+		if key := fmt.Sprint(e.Const); e.Const != nil && key != "" {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		b.out.Items = rules.PathOf(keys...)
+	}
+	return nil
+}
+
+// decoder reads the format of the responses.
+func (b *builder) decoder(n node) error {
+	format := ""
+	switch kind := n.kind(); kind {
+	case "", "JsonDecoder":
+	case "JsonlDecoder":
+		format = "ndjson"
+	case "XmlDecoder":
+		format = "xml"
+	case "GzipDecoder", "GzipJsonDecoder":
+		return b.decoder(n.get("decoder"))
+	case "CompositeRawDecoder", "CsvDecoder":
+		return b.parser(n)
+	case "Custom":
+		return custom("decoder", n)
+	default:
+		return fmt.Errorf("%s: the decoder %s is not translated", n.path, kind)
+	}
+	b.format(format)
+	return nil
+}
+
+func (b *builder) format(format string) {
+	if format != "" {
+		b.out.Response = append(b.out.Response, importer.Member{Name: "format", Value: importer.Constant(format)})
+	}
+}
+
+// parser reads the parser of a CompositeRawDecoder.
+func (b *builder) parser(n node) error {
+	parser := n.get("parser")
+	if n.kind() == "CsvDecoder" {
+		parser = n
+	}
+	for parser.own("type").text() == "GzipParser" {
+		parser = parser.get("inner_parser")
+	}
+	switch kind := parser.own("type").text(); kind {
+	case "JsonParser":
+	case "JsonLineParser":
+		b.format("ndjson")
+	case "CsvParser", "CsvDecoder":
+		b.format("csv")
+		if d := parser.get("delimiter").text(); d != "" && d != "," {
+			b.out.Response = append(b.out.Response, importer.Member{Name: "delimiter", Value: importer.Constant(strings.ReplaceAll(d, `\t`, "\t"))})
+		}
+	default:
+		return fmt.Errorf("%s: the parser %s is not translated", parser.path, kind)
+	}
+	return nil
+}
+
+// recordScope returns the names that filters and transformations read.
+func (b *builder) recordScope(n node) jinja.Scope {
+	record := jinja.Members("item", func(keys []string) (jinja.Expr, error) {
+		e, err := b.itemMember("item", keys)
+		e.Absent = true
+		return e, err
+	})
+	record.Kind = jinja.Any
+	scope := b.scope(n, jinja.Literal(nil))
+	return scope.With("record", record)
+}
+
+// transformations reads the filter and the changes of the records, in the order in which they happen.
+func (b *builder) transformations(s, retriever node) error {
+	selector := retriever.get("record_selector")
+	filter := selector.get("record_filter")
+	first := selector.get("transform_before_filtering").flag()
+	if !first {
+		if err := b.filter(filter); err != nil {
+			return err
+		}
+	}
+	list := s.get("transformations").list()
+	if len(list) == 0 {
+		list = selector.get("transformations").list()
+	}
+	for _, t := range list {
+		if err := b.transformation(t); err != nil {
+			return err
+		}
+	}
+	if first {
+		return b.filter(filter)
+	}
+	return nil
+}
+
+func (b *builder) filter(n node) error {
+	if !n.given() {
+		return nil
+	}
+	if n.kind() == "Custom" {
+		return custom("record filter", n)
+	}
+	condition := n.get("condition")
+	if condition.text() == "" {
+		return nil
+	}
+	e, err := jinja.Translate(condition.text(), b.recordScope(condition))
+	if err != nil {
+		return fmt.Errorf("%s: %w", condition.path, err)
+	}
+	truth := e.True()
+	if truth.Known {
+		if truth.Const == false {
+			b.out.Filter = "false"
+		}
+		return nil
+	}
+	b.out.Filter = truth.Source
+	return nil
+}
+
+// transformation reads one change of the records.
+func (b *builder) transformation(n node) error {
+	switch kind := n.kind(); kind {
+	case "AddFields":
+		return b.addFields(n)
+	case "RemoveFields":
+		b.removeFields(n)
+	case "DpathFlattenFields":
+		b.flatten(n)
+	case "KeysToLower", "KeysToSnakeCase", "FlattenFields", "KeysReplace":
+		n.mark("flatten_lists", "old", "new")
+		b.note(importer.Partial, n, "", "the names of members are not changed (%s): the items have them as the API sends them", kind)
+	case "Custom":
+		b.note(importer.Partial, n, "", "a custom transformation (%s) is Python and is left out: the items are as the API sends them", n.class())
+		for _, m := range n.members() {
+			n.mark(m.name)
+		}
+	default:
+		return fmt.Errorf("%s: the transformation %s is not known", n.path, kind)
+	}
+	return nil
+}
+
+// set notes a change of a member of the items.
+func (b *builder) set(path, source string) {
+	b.overlay[path] = source
+	name := rules.PathOf(append(slices.Clone(b.itemPath), rules.SplitPath(path)...)...)
+	i := slices.IndexFunc(b.out.Fields, func(f importer.Field) bool { return f.Name == name })
+	if i >= 0 {
+		b.out.Fields[i].Source = source
+		return
+	}
+	b.out.Fields = append(b.out.Fields, importer.Field{Name: name, Source: source})
+}
+
+func (b *builder) addFields(n node) error {
+	for _, f := range n.get("fields").list() {
+		var keys []string
+		for _, k := range f.get("path").list() {
+			keys = append(keys, b.plain(k))
+		}
+		if len(keys) == 0 {
+			continue
+		}
+		v := f.get("value")
+		e := jinja.Literal(v.v)
+		if text, isText := v.v.(string); isText {
+			var err error
+			if e, err = jinja.Translate(text, b.recordScope(v)); err != nil {
+				b.note(importer.Partial, v, "", "the member %s is left out: %v", strings.Join(keys, "."), err)
+				continue
+			}
+			if constant, isText := e.Const.(string); isText && e.Known && f.get("value_type").text() != "string" {
+				e = jinja.Literal(literalOf(constant))
+			}
+		}
+		f.mark("value_type")
+		if e.Kind == jinja.Time {
+			e, _ = jinja.Formatted(e, "%Y-%m-%d %H:%M:%S.%f%z")
+		}
+		source := e.Source
+		for _, c := range []node{n.get("condition"), f.get("condition")} {
+			if c.text() == "" {
+				continue
+			}
+			condition, err := jinja.Translate(c.text(), b.recordScope(c))
+			if err != nil {
+				return fmt.Errorf("%s: %w", c.path, err)
+			}
+			if truth := condition.True(); !truth.Known {
+				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), rules.FormatPath("item", keys))
+			}
+		}
+		b.set(rules.PathOf(keys...), source)
+	}
+	return nil
+}
+
+func (b *builder) removeFields(n node) {
+	if c := n.get("condition"); c.text() != "" {
+		b.note(importer.Partial, c, "", "members are removed under a condition there; here they stay")
+		n.mark("field_pointers")
+		return
+	}
+	for _, pointer := range n.get("field_pointers").list() {
+		var keys []string
+		for _, k := range pointer.list() {
+			keys = append(keys, b.plain(k))
+		}
+		if slices.ContainsFunc(keys, func(k string) bool { return strings.Contains(k, "*") }) {
+			b.note(importer.Partial, pointer, "", "members that a pattern names stay: %s", strings.Join(keys, "."))
+			continue
+		}
+		b.set(rules.PathOf(keys...), "")
+	}
+}
+
+// flatten reads DpathFlattenFields, which replaces the record by a part of it, or adds its members.
+func (b *builder) flatten(n node) {
+	var keys []string
+	for _, k := range n.get("field_path").list() {
+		keys = append(keys, b.plain(k))
+	}
+	n.mark("delete_origin_value", "key_transformation")
+	if n.get("replace_record").flag() && len(b.out.Fields) == 0 && !n.get("key_transformation").given() {
+		b.out.Items = rules.PathOf(append(append(rules.SplitPath(b.out.Items), "*"), keys...)...)
+		return
+	}
+	b.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))
+}

@@ -1,0 +1,171 @@
+package airbyte
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// constant returns a value at keys as a constant expression.
+func constant(v any, keys []string) jinja.Expr {
+	for _, k := range keys {
+		var ok bool
+		if v, ok = value.At(v, []string{k}); !ok {
+			return jinja.Literal(nil)
+		}
+	}
+	return literal(v)
+}
+
+func literal(v any) jinja.Expr {
+	switch v := v.(type) {
+	case []any:
+		var list []jinja.Expr
+		for _, e := range v {
+			list = append(list, literal(e))
+		}
+		return jinja.ListOf(list)
+	case value.Object:
+		return jinja.Members("{}", func(keys []string) (jinja.Expr, error) { return constant(v, keys), nil })
+	}
+	return jinja.Literal(v)
+}
+
+var notInNames = regexp.MustCompile(`[^A-Za-z0-9_]+`)
+
+// setting returns the expression for a setting: the input of its name.
+func (r *reader) setting(keys []string) (jinja.Expr, error) {
+	if strings.HasPrefix(keys[0], "__") { // injected settings
+		return jinja.Literal(nil), nil
+	}
+	if v, ok := r.options.Set[strings.Join(keys, ".")]; ok {
+		return jinja.Literal(v), nil
+	}
+	schema, required := r.schemaOf(keys)
+	kind, _ := schema.Get("type")
+	if v, ok := schema.Get("const"); ok {
+		return literal(v), nil
+	}
+	if _, hasMembers := schema.Get("properties"); hasMembers || kind == "object" {
+		return jinja.Members("config", func(more []string) (jinja.Expr, error) {
+			return r.setting(append(keys[:len(keys):len(keys)], more...))
+		}), nil
+	}
+	if _, isChoice := schema.Get("oneOf"); isChoice && schema != nil {
+		return jinja.Members("config", func(more []string) (jinja.Expr, error) {
+			return r.setting(append(keys[:len(keys):len(keys)], more...))
+		}), nil
+	}
+	if schema == nil && r.spec != nil && len(keys) == 1 {
+		return jinja.Literal(nil), nil // the connector never has it
+	}
+	in := r.input(keys, schema, required)
+	e := jinja.Name("input."+in.Name, jinja.Text)
+	switch kind {
+	case "integer", "number":
+		e.Kind = jinja.Number
+	case "boolean":
+		e.Kind = jinja.Bool
+	case "array":
+		e = jinja.Name("split(input."+in.Name+", ',')", jinja.List)
+	}
+	e.Absent = in.Default == ""
+	return e, nil
+}
+
+// schemaOf returns the schema of a setting, and whether it is required. It is nil if the
+// specification does not have it.
+func (r *reader) schemaOf(keys []string) (value.Object, bool) {
+	schema, required := r.spec, true
+	for _, k := range keys {
+		inner, needed := memberSchema(schema, k)
+		if inner == nil {
+			return nil, false
+		}
+		schema, required = inner, required && needed
+	}
+	return schema, required
+}
+
+// memberSchema returns the schema of a member: of the object, or of the first alternative that has it.
+func memberSchema(schema value.Object, key string) (value.Object, bool) {
+	properties, _ := schema.Get("properties")
+	if v, ok := value.At(properties, []string{key}); ok && properties != nil {
+		inner, _ := value.Members(v)
+		list, _ := schema.Get("required")
+		names, _ := list.([]any)
+		return inner, slices.Contains(names, any(key))
+	}
+	for _, word := range []string{"oneOf", "anyOf"} {
+		choices, _ := schema.Get(word)
+		list, _ := choices.([]any)
+		for _, c := range list {
+			choice, _ := value.Members(c)
+			if inner, _ := memberSchema(choice, key); inner != nil {
+				return inner, false
+			}
+		}
+	}
+	return nil, false
+}
+
+// input returns the input for a setting.
+func (r *reader) input(keys []string, schema value.Object, required bool) importer.Input {
+	name := strings.Trim(notInNames.ReplaceAllString(strings.Join(keys, "_"), "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "setting_" + name
+	}
+	for _, in := range r.inputs {
+		if in.Name == name {
+			return in
+		}
+	}
+	in := importer.Input{Name: name, Place: "spec." + strings.Join(keys, ".")}
+	title, _ := schema.Get("title")
+	in.Doc, _ = title.(string)
+	if description, _ := schema.Get("description"); in.Doc == "" || strings.EqualFold(strings.ReplaceAll(in.Doc, " ", "_"), name) {
+		text, _ := description.(string)
+		in.Doc = cmp.Or(firstSentence(text), in.Doc)
+	}
+	hidden, marked := schema.Get("airbyte_secret")
+	in.Secret = hidden == true || !marked && schema == nil && secret.Name(name)
+	in.Default, _ = schema.Get("default")
+	switch v := in.Default.(type) {
+	case []any:
+		var texts []string
+		for _, e := range v {
+			texts = append(texts, fmt.Sprint(e))
+		}
+		in.Default = strings.Join(texts, ",")
+	case value.Object:
+		in.Default = nil
+	}
+	if in.Default == nil && !required && schema != nil {
+		in.Default = ""
+	}
+	r.inputs = append(r.inputs, in)
+	return in
+}
+
+var markup = regexp.MustCompile(`<[^>]*>`)
+
+// firstSentence returns the first sentence of a description, without markup, if it is short.
+func firstSentence(text string) string {
+	const most = 100
+	text = strings.Join(strings.Fields(markup.ReplaceAllString(text, "")), " ")
+	if first, _, ok := strings.Cut(text, ". "); ok {
+		text = first
+	}
+	text = strings.TrimSuffix(text, ".")
+	if len(text) > most {
+		return ""
+	}
+	return text
+}

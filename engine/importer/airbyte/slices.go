@@ -1,0 +1,311 @@
+package airbyte
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A router gives the values of one member of a slice.
+type router struct {
+	node
+	parent node // of a SubstreamPartitionRouter: one of its parents
+}
+
+// routers returns the combinations of routers that a stream is read for: one for each of several
+// parents.
+func (r *reader) routers(s *stream) [][]router {
+	retriever := s.node.get("retriever")
+	n := retriever.get("partition_router")
+	if !n.given() {
+		n = retriever.get("stream_slicer")
+	}
+	variants := [][]router{nil}
+	for _, one := range n.list() {
+		for _, flat := range r.flatRouters(one) {
+			var next [][]router
+			for _, v := range variants {
+				for _, choice := range flat {
+					next = append(next, append(slices.Clone(v), choice))
+				}
+			}
+			variants = next
+		}
+	}
+	return variants
+}
+
+// flatRouters returns the routers of a product, each with its choices.
+func (r *reader) flatRouters(n node) [][]router {
+	switch n.kind() {
+	case "", "DatetimeBasedCursor":
+		return nil
+	case "CartesianProduct":
+		var out [][]router
+		for _, inner := range append(n.get("stream_slicers").list(), n.get("partition_routers").list()...) {
+			out = append(out, r.flatRouters(inner)...)
+		}
+		return out
+	case "SubstreamPartitionRouter":
+		var choices []router
+		for _, p := range n.get("parent_stream_configs").list() {
+			choices = append(choices, router{n, p})
+		}
+		return [][]router{choices}
+	}
+	return [][]router{{{node: n}}}
+}
+
+// cursorNode returns the incremental_sync of the stream, also where older manifests have it.
+func (b *builder) cursorNode() node {
+	s := b.stream.node
+	if n := s.get("incremental_sync"); n.given() {
+		return n
+	}
+	retriever := s.get("retriever")
+	for _, n := range append([]node{retriever.get("incremental_sync")}, retriever.get("stream_slicer").list()...) {
+		if n.kind() == "DatetimeBasedCursor" {
+			return n
+		}
+		for _, inner := range append(n.get("stream_slicers").list(), n.get("partition_routers").list()...) {
+			if inner.kind() == "DatetimeBasedCursor" {
+				return inner
+			}
+		}
+	}
+	return node{}
+}
+
+// partitions reads the variables of a stream.
+func (b *builder) partitions(chosen []router) error {
+	slices.SortStableFunc(chosen, func(x, y router) int { // parents come first
+		order := func(r router) int {
+			if r.parent.given() {
+				return 0
+			}
+			return 1
+		}
+		return order(x) - order(y)
+	})
+	for _, r := range chosen {
+		var err error
+		switch kind := r.kind(); kind {
+		case "SubstreamPartitionRouter":
+			err = b.substream(r.parent)
+		case "ListPartitionRouter":
+			err = b.listRouter(r.node)
+		case "Custom":
+			err = custom("partition router", r.node)
+		case "GroupingPartitionRouter":
+			err = fmt.Errorf("%s: one request for several parents (GroupingPartitionRouter) is not translated", r.path)
+		default:
+			err = fmt.Errorf("%s: the partition router %s is not known", r.path, kind)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// substream reads the stream for each item of a parent.
+func (b *builder) substream(n node) error {
+	if n.kind() == "Custom" {
+		return custom("parent stream config", n)
+	}
+	incremental := n.get("incremental_dependency").flag() && !b.whole
+	parent, err := b.parent(n.get("stream"), incremental)
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.path, err)
+	}
+	if parent.Refused != "" {
+		return fmt.Errorf("its parent %s is not translated: %s", parent.Name, parent.Refused)
+	}
+	if incremental && parent.Incremental != nil {
+		b.note(importer.Check, n.get("incremental_dependency"), "for", "only the parents that have changed since the last run are read again")
+	}
+	if n.get("lazy_read_pointer").given() {
+		return fmt.Errorf("%s: parents that are in a list within an item (lazy_read_pointer) are not translated", n.path)
+	}
+	above := b.builders[parent]
+	if len(b.out.For) > 0 {
+		if parent, err = b.product(n, parent); err != nil {
+			return err
+		}
+	}
+	name := b.variable(singular(parent.Name))
+	when := ""
+	if parent.Filter != "" {
+		when = renamedItem(parent.Filter, name)
+	}
+	b.out.For = append(b.out.For, importer.Variable{Name: name, Parent: parent, When: when})
+	member := jinja.Members(name, func(keys []string) (jinja.Expr, error) { return above.itemMember(name, keys) })
+	key, err := b.one(n.get("parent_key"))
+	if err != nil {
+		return err
+	}
+	value, err := tokenMember(member, strings.Split(fmt.Sprint(key.Const), "/"))
+	if err != nil {
+		return err
+	}
+	value.Absent = false
+	field := b.plain(n.get("partition_field"))
+	b.slice[field] = value
+	for inherited, e := range above.slice {
+		if _, has := b.slice[inherited]; !has && inherited != field {
+			b.slice[inherited] = e
+		}
+		b.slice["parent_slice."+inherited] = e
+	}
+	for _, extra := range n.get("extra_fields").list() {
+		var keys []string
+		for _, k := range extra.list() {
+			keys = append(keys, b.plain(k))
+		}
+		if b.slice["extra_fields."+strings.Join(keys, ".")], err = tokenMember(member, keys); err != nil {
+			return err
+		}
+	}
+	return b.inject(n.get("request_option"), value)
+}
+
+// product returns a second parent as a list that is read for each item of the first one.
+func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, error) {
+	if len(parent.For) > 0 {
+		return nil, fmt.Errorf("%s: a product of parents that have parents themselves is not translated", n.path)
+	}
+	again := *parent
+	again.ID = fmt.Sprintf("%s_of_%s", parent.Name, b.out.For[0].Name)
+	again.Hidden, again.For, again.Incremental, again.Keep = true, b.out.For, nil, nil
+	b.builders[&again] = b.builders[parent]
+	b.out.For = nil
+	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name, again.For[0].Name)
+	return &again, nil
+}
+
+// itemMember returns a member of an item of this stream under the name of a variable, as its
+// transformations have left it.
+func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
+	path := rules.PathOf(keys...)
+	if source, changed := b.overlay[path]; changed {
+		if source == "" {
+			return jinja.Literal(nil), nil
+		}
+		return jinja.Name("("+renamedItem(source, name)+")", jinja.Any), nil
+	}
+	return jinja.Name(rules.FormatPath(name, append(b.itemPath[:len(b.itemPath):len(b.itemPath)], keys...)), jinja.Any), nil
+}
+
+var itemName = regexp.MustCompile(`\bitem\b`)
+
+// renamedItem returns an expression over item as one over a variable.
+func renamedItem(source, name string) string { return itemName.ReplaceAllString(source, name) }
+
+// listRouter reads the stream for each value of a list.
+func (b *builder) listRouter(n node) error {
+	field := b.plain(n.get("cursor_field"))
+	if field == "" {
+		field = b.plain(n.get("slice_definition"))
+	}
+	values := n.get("values")
+	if !values.given() {
+		values = n.get("slice_values")
+	}
+	v := importer.Variable{Name: b.variable(field)}
+	kind := jinja.Text
+	if list, isList := values.v.([]any); isList {
+		v.Values.List = []importer.Value{}
+		for _, e := range list {
+			v.Values.List = append(v.Values.List, importer.Constant(e))
+			if _, isText := e.(string); !isText {
+				kind = jinja.Any
+			}
+		}
+	} else {
+		e, err := b.one(values)
+		if err != nil {
+			return err
+		}
+		switch {
+		case e.Known && e.Const == nil:
+			return fmt.Errorf("%s: the list of values is a setting that the specification does not have", values.path)
+		case e.Known:
+			v.Values.List = []importer.Value{}
+			for _, text := range pythonList(fmt.Sprint(e.Const)) {
+				v.Values.List = append(v.Values.List, importer.Constant(text))
+			}
+		default:
+			v.Values.Source, kind = e.Source, jinja.Any
+			b.note(importer.Check, values, "for", "the values are those of the input, with commas between them")
+		}
+	}
+	b.out.For = append(b.out.For, v)
+	e := jinja.Name(v.Name, kind)
+	b.slice[field] = e
+	return b.inject(n.get("request_option"), e)
+}
+
+// taken are names that a variable cannot have, since expressions read something else by them.
+var taken = map[string]bool{
+	"page": true, "body": true, "items": true, "count": true, "bytes": true, "status": true, "header": true, "link": true, "total": true,
+	"limit": true, "sent": true, "prev": true, "first": true, "state": true, "kept": true, "input": true, "job": true, "partition": true,
+	"now": true, "item": true, "key": true, "polled": true, "window": true, "login": true, "request": true, "date": true, "duration": true,
+	"last": true, "len": true, "map": true, "filter": true, "sum": true, "min": true, "max": true, "keys": true, "values": true, "type": true,
+	"text": true, "number": true, "in": true, "not": true, "and": true, "or": true, "let": true, "if": true, "else": true, "all": true,
+	"any": true, "one": true, "none": true, "sort": true, "group": true, "query": true, "at": true, "has": true, "int": true, "string": true, "float": true,
+	"matches": true, "contains": true, "nil": true, "true": true, "false": true, "find": true, "split": true, "join": true, "segment": true,
+}
+
+// variable returns the name of a new variable.
+func (b *builder) variable(name string) string {
+	name = strings.Trim(notInNames.ReplaceAllString(name, "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "parent"
+	}
+	used := func(name string) bool {
+		if taken[name] {
+			return true
+		}
+		for s := b.out; s != nil; {
+			var above *importer.Stream
+			for _, v := range s.For {
+				if v.Name == name {
+					return true
+				}
+				if v.Parent != nil {
+					above = v.Parent
+				}
+			}
+			s = above
+		}
+		return false
+	}
+	for candidate, n := name, 2; ; n++ {
+		if !used(candidate) {
+			return candidate
+		}
+		candidate = fmt.Sprintf("%s_%d", name, n)
+		if n == 2 && taken[name] {
+			candidate = "the_" + name
+		}
+	}
+}
+
+// singular returns the name of one item of a list.
+func singular(name string) string {
+	name = strings.ToLower(name)
+	switch {
+	case strings.HasSuffix(name, "ies") && len(name) > 4:
+		return strings.TrimSuffix(name, "ies") + "y"
+	case strings.HasSuffix(name, "sses"), strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "ches"), strings.HasSuffix(name, "shes"):
+		return strings.TrimSuffix(name, "es")
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss") && !strings.HasSuffix(name, "us"):
+		return strings.TrimSuffix(name, "s")
+	}
+	return name
+}

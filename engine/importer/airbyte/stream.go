@@ -1,0 +1,276 @@
+package airbyte
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A builder reads one variant of a stream.
+type builder struct {
+	*reader
+	stream *stream
+	whole  bool // without increments, as a parent
+	out    *importer.Stream
+
+	slice    map[string]jinja.Expr // the members of stream_slice
+	interval map[string]jinja.Expr // start_time and end_time
+	token    jinja.Expr            // next_page_token.next_page_token after the first request
+	initial  jinja.Expr            // and in the first one
+	itemPath []string
+	overlay  map[string]string // expressions over item of the members that transformations have set
+	injected []injected
+	next     []importer.Next // values of the requests after the first
+	cursor   *cursor
+
+	bodyStops  []importer.Stop
+	post, form bool
+}
+
+// read returns the jobs of a stream.
+func (r *reader) read(s *stream, whole bool) []*importer.Stream {
+	s.reading = true
+	defer func() { s.reading = false }()
+	routers := r.routers(s)
+	var out []*importer.Stream
+	for i, chosen := range routers {
+		b := &builder{reader: r, stream: s, whole: whole, slice: map[string]jinja.Expr{}, interval: map[string]jinja.Expr{},
+			overlay: map[string]string{}, initial: jinja.Literal(nil), token: jinja.Literal(nil)}
+		b.out = &importer.Stream{Name: s.name, Place: s.node.path, Hidden: true}
+		r.builders[b.out] = b
+		if len(routers) > 1 {
+			b.out.ID = fmt.Sprintf("%s_%d", s.name, i+1)
+		}
+		if whole {
+			b.out.ID = s.name + "_all"
+		}
+		if err := b.build(chosen); err != nil {
+			b.out.Refused = err.Error()
+		} else {
+			b.unread()
+		}
+		out = append(out, b.out)
+	}
+	return out
+}
+
+// build reads all parts of a stream.
+func (b *builder) build(chosen []router) error {
+	s := b.stream.node
+	retriever := s.get("retriever")
+	switch kind := retriever.kind(); kind {
+	case "", "SimpleRetriever":
+	case "Custom":
+		return custom("retriever", retriever)
+	case "AsyncRetriever":
+		return fmt.Errorf("%s: it creates a report, waits for it and downloads it (AsyncRetriever), which is not translated yet; "+
+			"write a job that polls, as docs/guide/partitions.md shows", retriever.path)
+	default:
+		return fmt.Errorf("%s: the retriever %s is not known", retriever.path, kind)
+	}
+	requester := retriever.get("requester")
+	if requester.kind() == "Custom" {
+		return custom("requester", requester)
+	}
+	b.out.Key = b.primaryKey(s.get("primary_key"))
+	for _, step := range []func() error{
+		func() error { return b.partitions(chosen) },
+		func() error { return b.increment(b.cursorNode(), requester) },
+		func() error { return b.response(retriever) },
+		func() error { return b.transformations(s, retriever) },
+		func() error { return b.paging(retriever, requester) },
+		func() error { return b.request(requester) },
+		func() error { return b.authenticator(requester.get("authenticator")) },
+		func() error { return b.errorHandler(requester.get("error_handler")) },
+		func() error { return b.finish(retriever) },
+	} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	for _, key := range []string{"ignore_stream_slicer_parameters_on_paginated_requests", "name", "primary_key", "decoder", "partition_router",
+		"stream_slicer", "incremental_sync"} {
+		retriever.mark(key)
+	}
+	return nil
+}
+
+// finish puts together what the parts have left.
+func (b *builder) finish(n node) error {
+	b.out.Errors = slices.Clip(b.out.Errors)
+	if len(b.next) > 0 {
+		if b.out.Paging == nil {
+			return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)
+		}
+		for _, one := range b.next {
+			if b.post && one.In == importer.InParam {
+				return fmt.Errorf("%s: the token of a POST request is in a parameter, which is not translated", n.path)
+			}
+			b.out.Paging.Next = append(b.out.Paging.Next, one)
+		}
+	}
+	if len(b.bodyStops) > 0 && b.out.Paging != nil {
+		b.out.Paging.Stops = append(b.out.Paging.Stops, b.bodyStops...)
+	}
+	if p := b.out.Paging; p != nil && p.Short && b.out.Filter != "" {
+		b.note(importer.Approximate, b.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
+			"a page is short by the number of its items before the filter; there, after it")
+	}
+	return b.finishIncrement()
+}
+
+func custom(what string, n node) error {
+	return fmt.Errorf("%s: a custom %s (%s), which is Python and is not translated; write what it does by hand", n.path, what, n.class())
+}
+
+func (b *builder) note(grade importer.Grade, n node, target, format string, args ...any) {
+	note := importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target}
+	if !slices.Contains(b.out.Notes, note) {
+		b.out.Note(note)
+	}
+}
+
+// primaryKey returns the paths of a key, if it is one of members that can be read.
+func (b *builder) primaryKey(n node) []string {
+	var out []string
+	for _, k := range n.list() {
+		var keys []string
+		for _, part := range k.list() {
+			keys = append(keys, b.plain(part))
+		}
+		if len(keys) > 0 && keys[0] != "" {
+			out = append(out, rules.PathOf(keys...))
+		}
+	}
+	return out
+}
+
+// withParams returns the scope with the parameters of a component.
+func withParams(s jinja.Scope, n node) jinja.Scope {
+	parameters := jinja.Members("parameters", func(keys []string) (jinja.Expr, error) {
+		return constant(n.params, keys), nil
+	})
+	return s.With("parameters", parameters).With("options", parameters)
+}
+
+// scope returns the names that templates of the request may read. The token is that of the first
+// request, or that of the later ones.
+func (b *builder) scope(n node, token jinja.Expr) jinja.Scope {
+	slice := jinja.Members("stream_slice", b.sliceMember)
+	page := jinja.Members("next_page_token", func(keys []string) (jinja.Expr, error) {
+		if keys[0] != "next_page_token" || token.Known && token.Const == nil {
+			return jinja.Literal(nil), nil
+		}
+		return tokenMember(token, keys[1:])
+	})
+	if token.Known && token.Const == nil {
+		page = jinja.Literal(nil)
+	}
+	return withParams(jinja.Scope{
+		"config": jinja.Members("config", b.setting), "stream_slice": slice, "stream_partition": slice,
+		"stream_interval": jinja.Members("stream_interval", b.intervalMember), "next_page_token": page,
+		"stream_state": jinja.Members("stream_state", func(keys []string) (jinja.Expr, error) {
+			return jinja.Path("kept"), nil
+		}),
+	}, n)
+}
+
+// tokenMember returns a member of the token, which may be an object.
+func tokenMember(token jinja.Expr, keys []string) (jinja.Expr, error) {
+	var err error
+	for _, k := range keys {
+		if token, err = jinja.Member(token, jinja.Literal(k)); err != nil {
+			return token, err
+		}
+	}
+	return token, nil
+}
+
+// sliceMember returns a member of stream_slice.
+func (b *builder) sliceMember(keys []string) (jinja.Expr, error) {
+	switch keys[0] {
+	case "cursor_slice", "partition":
+		if len(keys) == 1 {
+			return jinja.Members(keys[0], b.sliceMember), nil
+		}
+		return b.sliceMember(keys[1:])
+	}
+	if e, ok := b.interval[keys[0]]; ok {
+		return e, nil
+	}
+	for n := len(keys); n > 0; n-- {
+		if e, ok := b.slice[strings.Join(keys[:n], ".")]; ok {
+			return tokenMember(e, keys[n:])
+		}
+	}
+	if keys[0] == "parent_slice" || keys[0] == "extra_fields" {
+		if len(keys) == 1 {
+			return jinja.Members(keys[0], func(more []string) (jinja.Expr, error) {
+				return b.sliceMember(append([]string{keys[0]}, more...))
+			}), nil
+		}
+		if keys[0] == "parent_slice" { // it also has the members of all slices above
+			return b.sliceMember(keys[1:])
+		}
+	}
+	return jinja.Literal(nil), nil
+}
+
+func (b *builder) intervalMember(keys []string) (jinja.Expr, error) {
+	if e, ok := b.interval[keys[0]]; ok {
+		return e, nil
+	}
+	return jinja.Literal(nil), nil
+}
+
+// eval translates a template of the request, for the first request and for those after it.
+func (b *builder) eval(n node) (first, later jinja.Expr, err error) {
+	text := n.text()
+	if first, err = jinja.Translate(text, b.scope(n, b.initial)); err != nil {
+		return first, later, fmt.Errorf("%s: %w", n.path, err)
+	}
+	if later, err = jinja.Translate(text, b.scope(n, b.token)); err != nil {
+		return first, later, fmt.Errorf("%s: %w", n.path, err)
+	}
+	return first, later, nil
+}
+
+// one translates a template that reads no page.
+func (b *builder) one(n node) (jinja.Expr, error) {
+	e, err := jinja.Translate(n.text(), b.scope(n, jinja.Literal(nil)))
+	if err != nil {
+		return e, fmt.Errorf("%s: %w", n.path, err)
+	}
+	return e, nil
+}
+
+// unread notes the keys of components that nothing has read.
+func (b *builder) unread() {
+	for _, at := range slices.Sorted(maps.Keys(b.manifest.read)) {
+		if at != b.stream.node.path && !strings.HasPrefix(at, b.stream.node.path+".") {
+			continue
+		}
+		if strings.Contains(strings.TrimPrefix(at, b.stream.node.path), "].stream") {
+			continue // a parent, which has its own notes
+		}
+		n := b.manifest.at(at)
+		for _, m := range n.members() {
+			if !b.manifest.read[at][m.name] && !silent[m.name] {
+				b.note(importer.Left, m.node, "", "%s is not known here, and was left out", m.name)
+			}
+		}
+	}
+}
+
+// silent are keys without an effect on requests and items.
+var silent = map[string]bool{
+	"type": true, "class_name": true, "description": true, "schema_loader": true, "state_migrations": true, "name": true, "primary_key": true,
+	"title": true, "$comment": true, "stream_cursor_field": true, "schema_normalization": true, "use_cache": true, "retriever": true,
+	"incremental_sync": true, "failure_type": true, "error_message": true, "display_type": true, "spec": true, "$ref": true, "transformations": true,
+	"checkpoint_interval": true, "path": true, "field_path": true, "lazy_read_pointer": true,
+}

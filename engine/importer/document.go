@@ -1,0 +1,170 @@
+package importer
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// The limits of a document in YAML.
+const (
+	maxDepth  = 200
+	maxValues = 400_000 // with what aliases repeat
+)
+
+// ParseYAML reads YAML or JSON as the readers of YAML 1.1 do, in which yes and no are booleans.
+// Objects are [value.Object], lists []any, numbers int or float64, and times texts. The document
+// may have at most limit bytes; aliases that repeat too much are an error.
+func ParseYAML(f File, limit int) (any, error) {
+	if len(f.Text) > limit {
+		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(limit))
+	}
+	if err := shallow(f.Text); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	var root yaml.Node
+	if err := yaml.Load(f.Text, &root); err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	d := &yamlReader{left: maxValues, open: map[*yaml.Node]bool{}}
+	v, err := d.value(&root, 0)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name, err)
+	}
+	return v, nil
+}
+
+// shallow refuses a text whose brackets are nested too deeply for a parser that recurses.
+func shallow(text []byte) error {
+	depth := 0
+	for _, c := range text {
+		switch c {
+		case '[', '{':
+			if depth++; depth > 10*maxDepth {
+				return errors.New("the document is nested too deeply")
+			}
+		case ']', '}', '\n':
+			if c != '\n' {
+				depth = max(depth-1, 0)
+			}
+		}
+	}
+	return nil
+}
+
+type yamlReader struct {
+	left int
+	open map[*yaml.Node]bool // the aliases that are being read
+}
+
+func (d *yamlReader) value(n *yaml.Node, depth int) (any, error) {
+	if d.left--; d.left < 0 {
+		return nil, fmt.Errorf("line %d: the document is too large, counting what its aliases repeat", n.Line)
+	}
+	if depth > maxDepth {
+		return nil, fmt.Errorf("line %d: the document is nested too deeply", n.Line)
+	}
+	switch n.Kind {
+	case yaml.DocumentNode:
+		if len(n.Content) == 0 {
+			return nil, nil
+		}
+		return d.value(n.Content[0], depth+1)
+	case yaml.AliasNode:
+		if d.open[n.Alias] {
+			return nil, fmt.Errorf("line %d: the alias %s contains itself", n.Line, n.Value)
+		}
+		d.open[n.Alias] = true
+		defer delete(d.open, n.Alias)
+		return d.value(n.Alias, depth+1)
+	case yaml.SequenceNode:
+		out := []any{}
+		for _, e := range n.Content {
+			v, err := d.value(e, depth+1)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, v)
+		}
+		return out, nil
+	case yaml.MappingNode:
+		return d.object(n, depth)
+	}
+	return scalar(n), nil
+}
+
+// object reads an object with its merge keys, whose members do not replace others.
+func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
+	out, at := value.Object{}, map[string]int{}
+	var merges value.Object
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := n.Content[i]
+		v, err := d.value(n.Content[i+1], depth+1)
+		if err != nil {
+			return nil, err
+		}
+		if key.Value == "<<" && key.Style == 0 {
+			merges = append(merges, value.Member{Value: v})
+			continue
+		}
+		if j, again := at[key.Value]; again {
+			out[j].Value = v
+			continue
+		}
+		at[key.Value] = len(out)
+		out = append(out, value.Member{Name: key.Value, Value: v})
+	}
+	for _, m := range merges {
+		list, isList := m.Value.([]any)
+		if !isList {
+			list = []any{m.Value}
+		}
+		for _, one := range list {
+			members, _ := value.Members(one)
+			for _, m := range members {
+				if _, has := at[m.Name]; !has {
+					at[m.Name] = len(out)
+					out = append(out, m)
+				}
+			}
+		}
+	}
+	return out, nil
+}
+
+var (
+	intForm   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	floatForm = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+)
+
+// scalar returns the value of a scalar. A text in quotes is a text.
+func scalar(n *yaml.Node) any {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Tag == "!!str" && n.Style&yaml.TaggedStyle != 0 {
+		return n.Value
+	}
+	switch strings.ToLower(n.Value) {
+	case "", "~", "null":
+		return nil
+	case "true", "yes", "on":
+		return true
+	case "false", "no", "off":
+		return false
+	}
+	if intForm.MatchString(n.Value) {
+		if v, err := strconv.Atoi(n.Value); err == nil {
+			return v
+		}
+	}
+	if floatForm.MatchString(n.Value) {
+		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
+			return v
+		}
+	}
+	return n.Value
+}

@@ -1,0 +1,184 @@
+package importer
+
+// A Source is what a document says about one API, in the intermediate form that all formats are
+// read to. Expressions in it are those of the rule language, and addresses have them in braces, as
+// in the endpoint of a job.
+type Source struct {
+	Name    string    // of the API, for the names of files: github
+	From    string    // what was read, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
+	Inputs  []Input   // values that each run sets
+	Streams []*Stream // in the order of the document; a parent may stand after its children
+}
+
+// An Input is a value that each run sets, such as a tenant or a token.
+type Input struct {
+	Name    string // an identifier: start_date
+	Doc     string
+	Default any // a text, a number or a boolean; nil if every run must set a value
+	Secret  bool
+	Pattern string
+	Place   string // where the source declares it
+}
+
+// A Stream is one list. Without Refused it becomes one job.
+type Stream struct {
+	Name  string // as the source calls it; also the name of the file with its items
+	ID    string // of its job; empty if it is the name. Streams of one name are parts of one list
+	Place string // where the source describes it
+
+	BaseURL  string   // https://{input.tenant}.example.com/v1/; it must end with a slash
+	Endpoint string   // relative to BaseURL: orders/{order.id}/lines
+	Method   string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded one
+	Params   []Member // the query of GET, the members of the body otherwise
+	Headers  []Member
+	Auth     []Member // api.authentication, key by key; nil for none. # before a key marks a secret
+	Common   []Member // further keys of api.http, such as maxRetries
+	Response []Member // the format of the responses: response of a job
+
+	For         []Variable
+	Paging      *Paging // nil for a single request
+	Items       string  // path of the list: data.orders, rows.*; "" is the whole response
+	Filter      string  // expression over item
+	Fields      []Field
+	Key         []string // paths of what identifies an item
+	Incremental *Incremental
+	Keep        []Field     // values for the next run, as expressions
+	Errors      []ErrorRule // in the order in which they are tried
+
+	Hidden  bool   // its items are not written: it is there for other streams
+	Refused string // why it cannot be translated; then only Name, Place and Notes count
+	Notes   []Note
+}
+
+// Note adds a note.
+func (s *Stream) Note(n Note) { s.Notes = append(s.Notes, n) }
+
+// A Member is a named value: a parameter, a header, or a member of a JSON body.
+type Member struct {
+	Name  string
+	Value Value
+}
+
+// A Value is a constant, an expression, or an object or a list of values.
+type Value struct {
+	Const  any      // a text, a number, a boolean or nil, or any constant of JSON as package rules/value has it
+	Source string   // an expression, which replaces Const
+	Object []Member // replaces Const if it is not nil
+	List   []Value  // replaces Const if it is not nil
+
+	// ReadsPage says that the expression reads the page before, so that the value is a part of the
+	// requests after the first: {"cursor": "body.next"}.
+	ReadsPage bool
+}
+
+// Constant returns the value of a constant.
+func Constant(v any) Value { return Value{Const: v} }
+
+// Computed returns the value of an expression.
+func Computed(source string) Value { return Value{Source: source} }
+
+// IsConst reports whether a value is a constant other than nil.
+func (v Value) IsConst() bool {
+	return v.Source == "" && v.Object == nil && v.List == nil && v.Const != nil
+}
+
+// A Variable is a variable of for. It has exactly one of Parent, Values and From.
+type Variable struct {
+	Name string
+
+	Parent *Stream // the stream is read once for each item of this one
+	When   string  // with Parent: the items for which it is read
+
+	Values Value // a list, or an expression for one
+
+	From, To, Step string // windows: expressions or dates, and a length such as 7d
+}
+
+// A Field changes a member of the items. An empty expression removes it.
+type Field struct {
+	Name   string // a name, or a path
+	Source string
+}
+
+// An Incremental is what the next run leaves out, as in the key incremental of a job.
+type Incremental struct {
+	Cursor string // path in the items
+	Param  string // parameter, header:NAME or body:PATH
+	Lag    string
+	From   any // constant, or an expression as text
+	Format string
+}
+
+// An ErrorRule says what to do about an error response: stop, retry, restart, fail or continue.
+type ErrorRule struct {
+	When, Do, Message string
+}
+
+// A PagingKind says where the next page comes from.
+type PagingKind int
+
+// The kinds of paging.
+const (
+	Pages    PagingKind = iota // the number of a page
+	Offset                     // the number of items before the page
+	Token                      // a value of the response, or any other expression
+	NextURL                    // the address of the next page, in the response
+	Link                       // the address of the next page, in the header Link
+	LastItem                   // a value of the last item
+)
+
+// A Paging says how the next page is requested, and when a list ends. The writer chooses the named
+// method that does it, or writes expressions.
+type Paging struct {
+	Kind PagingKind
+	Into Target // where the number or the token goes; of an address, [InURL]
+
+	Start   int    // Pages: the number of the first page
+	First   bool   // Pages and Offset: the first request has the number, too
+	Size    string // items of a full page: a number or an expression; empty if it is not known
+	SizeIn  string // the name of the member of Params that has the size; empty if none has it
+	Short   bool   // a page with fewer items than Size is the last
+	Rel     string // Link: the relation; empty for next
+	Path    string // Token and NextURL: path in the response; LastItem: path in the item
+	Header  string // Token: the header, instead of a path
+	Source  string // Token and NextURL: an expression, instead of a path
+	More    string // path of a flag that is true while there is more
+	Pages   string // Pages: path of the number of pages in the response
+	Stops   []Stop // further rules that end the list
+	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
+
+	// Next are values of requests after the first that read the page before, besides the token.
+	Next []Next
+}
+
+// A Stop is a rule that ends a list.
+type Stop struct {
+	Name, When string
+	Failed     bool   // the list ends with an error
+	Message    string // of the error
+}
+
+// A Place is a part of a request.
+type Place int
+
+// The parts of requests.
+const (
+	InParam    Place = iota // a member of Params
+	InHeader                // a header
+	InBody                  // a path in the JSON body
+	InURL                   // the address
+	InEndpoint              // the endpoint, relative to BaseURL
+	Nowhere                 // the token is not sent as it is; Next reads it
+)
+
+// A Target is a place in a request, with its name.
+type Target struct {
+	In   Place
+	Name string
+}
+
+// A Next is a part of the requests after the first.
+type Next struct {
+	Target
+	Source string
+}

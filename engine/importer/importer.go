@@ -1,0 +1,65 @@
+// Package importer turns descriptions of APIs that other programs read into configurations. A
+// package below it reads one format to the intermediate form ([Source]), and [Write] turns the form
+// into configurations that a person would have written, with tests, and a [Report] that grades each
+// stream.
+//
+// # Decisions
+//
+// The form has the concepts of configurations: jobs with variables, pagination by its kind, fields.
+// So a reader decides what a document means, and the writer how that is written best. A reader
+// translates the expressions of its format; the writer never looks into one.
+//
+// A configuration is loaded and its tests are run before it is written, so that nothing leaves the
+// package that check refuses. A stream that does not pass is refused, with the reason.
+package importer
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine/importer/grade"
+)
+
+// The types and the grades of the report.
+type (
+	Grade        = grade.Grade
+	Note         = grade.Note
+	Report       = grade.Report
+	StreamReport = grade.StreamReport
+)
+
+const (
+	Exact       = grade.Exact
+	Approximate = grade.Approximate
+	Partial     = grade.Partial
+	Credentials = grade.Credentials
+	Refused     = grade.Refused
+	Check       = grade.Check
+	Left        = grade.Left
+)
+
+// A File is a document to import.
+type File struct {
+	Name string
+	Text []byte
+}
+
+// Options change what is read.
+type Options struct {
+	Streams []string          // names of the streams to import; nil imports all
+	Set     map[string]string // settings of the source that the configuration has as constants
+}
+
+// Wants reports whether a stream is imported.
+func (o Options) Wants(name string) bool {
+	return o.Streams == nil || slices.Contains(o.Streams, name)
+}
+
+// A Format reads documents of one kind.
+type Format struct {
+	Name string // airbyte
+	Doc  string // what the documents are, for the help: "low-code manifests of Airbyte (manifest.yaml)"
+	Read func(files []File, o Options) (*Source, error)
+}
+
+// MaxFileBytes is the size of the largest file that is read.
+const MaxFileBytes = 32 << 20

@@ -1,0 +1,348 @@
+package jinja
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+)
+
+// called translates a call of a function or a method.
+func (t *translator) called(n *nodes.Call) (Expr, error) {
+	args, err := t.exprs(n.Args)
+	if err != nil {
+		return Expr{}, err
+	}
+	named := map[string]Expr{}
+	for name, arg := range n.Kwargs {
+		if named[name], err = t.expr(arg); err != nil {
+			return Expr{}, err
+		}
+	}
+	switch f := n.Func.(type) {
+	case *nodes.Name:
+		return t.function(f.Name.Val, args, named)
+	case *nodes.GetAttribute:
+		e, err := t.expr(f.Node)
+		if err != nil {
+			return Expr{}, err
+		}
+		return method(e, f.Attribute, args, named)
+	}
+	return Expr{}, errors.New("a computed function has no counterpart")
+}
+
+// renamed are the functions and methods that are filters of another name.
+var renamed = map[string]string{"str": "string", "len": "length", "strip": "trim"}
+
+// arg returns an argument, by its position or its name.
+func arg(args []Expr, named map[string]Expr, i int, name string) (Expr, bool) {
+	if i < len(args) {
+		return args[i], true
+	}
+	e, ok := named[name]
+	return e, ok
+}
+
+func (t *translator) function(name string, args []Expr, named map[string]Expr) (Expr, error) {
+	first, _ := arg(args, named, 0, "")
+	switch name {
+	case conditional:
+		if len(args) == 2 {
+			return t.choice(args[0], args[1], Literal(nil)), nil
+		}
+		if len(args) == 3 {
+			return t.choice(args[0], args[1], args[2]), nil
+		}
+	case "now_utc":
+		return Name("now()", Time), nil
+	case "today_utc":
+		return Name("now()", Time).method("Truncate", Time, Name(`duration('24h')`, Duration)), nil
+	case "today_with_timezone":
+		return Name("now()", Time), nil
+	case "day_delta":
+		return dayDelta(args, named)
+	case "duration":
+		return durationOf(first)
+	case "timestamp":
+		return asTime(first).method("Unix", Number), nil
+	case "str_to_datetime":
+		return asTime(first), nil
+	case "format_datetime":
+		return formatDatetime(args, named)
+	case "max", "min":
+		if len(args) > 0 {
+			out := call(name, args[0].Kind, args...)
+			return out, nil
+		}
+	case "generate_uuid":
+		return Expr{}, errors.New("generate_uuid() has no counterpart here: each request would need a new value")
+	case "dict":
+		if len(named) == 0 && len(args) == 0 {
+			return Expr{Source: "{}", Kind: Object, prec: precMember, dict: named}, nil
+		}
+	case "int", "float", "str", "string", "len", "abs", "list", "bool":
+		if len(args) == 1 {
+			return filter(first, cmp.Or(renamed[name], name), nil, nil)
+		}
+	}
+	return Expr{}, fmt.Errorf("the function %s has no counterpart", name)
+}
+
+// dayDelta is the time some days from now, with a format.
+func dayDelta(args []Expr, named map[string]Expr) (Expr, error) {
+	days, ok := arg(args, named, 0, "num_days")
+	if !ok {
+		return Expr{}, errors.New("day_delta() needs a number of days")
+	}
+	format, ok := arg(args, named, 1, "format")
+	if !ok {
+		format = Literal("%Y-%m-%dT%H:%M:%S.%f%z")
+	}
+	n, known := days.Const.(int)
+	at := Name("now()", Time)
+	switch {
+	case known && n < 0:
+		at = before(at, fmt.Sprintf("%dd", -n))
+	case known && n > 0:
+		at = binary("+", precAdd, Time, at, Name(fmt.Sprintf("duration('%dh')", 24*n), Duration))
+	case !known:
+		return Expr{}, errors.New("a computed number of days has no counterpart")
+	}
+	return strftime(at, format)
+}
+
+var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$`)
+
+// Length returns a duration of ISO 8601 as a length of the rule language: 7d, 1mo, 90m.
+func Length(text string) (string, bool) {
+	m := isoDuration.FindStringSubmatch(text)
+	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
+		return "", false
+	}
+	var n [8]int
+	for i := 1; i < len(m); i++ {
+		n[i], _ = strconv.Atoi(m[i])
+		if n[i] > 1e6 {
+			return "", false
+		}
+	}
+	months, days, seconds := n[1]*12+n[2], n[3]*7+n[4], n[5]*3600+n[6]*60+n[7]
+	switch {
+	case months+days+seconds == 0:
+		return "", true
+	case months > 0 && days == 0 && seconds == 0:
+		return fmt.Sprintf("%dmo", months), true
+	case months > 0:
+		return "", false
+	case seconds == 0 && days > 0:
+		return fmt.Sprintf("%dd", days), true
+	case days > 0:
+		seconds += days * 86400
+	}
+	switch {
+	case seconds%3600 == 0:
+		return fmt.Sprintf("%dh", seconds/3600), true
+	case seconds%60 == 0:
+		return fmt.Sprintf("%dm", seconds/60), true
+	}
+	return fmt.Sprintf("%ds", seconds), true
+}
+
+// durationOf returns the duration of a constant text. Its constant is a length.
+func durationOf(e Expr) (Expr, error) {
+	text, known := e.Const.(string)
+	if !known {
+		return Expr{}, errors.New("a computed duration has no counterpart")
+	}
+	length, ok := Length(text)
+	if !ok {
+		return Expr{}, fmt.Errorf("the duration %s has no counterpart", text)
+	}
+	out := Literal(length)
+	out.Kind = Duration
+	out.Source = durationSource(length)
+	return out, nil
+}
+
+// durationSource returns the expression for a length other than months.
+func durationSource(length string) string { return "duration('" + hours(length) + "')" }
+
+// hours writes days as hours.
+func hours(length string) string {
+	if days, ok := strings.CutSuffix(length, "d"); ok {
+		n, _ := strconv.Atoi(days)
+		return fmt.Sprintf("%dh", 24*n)
+	}
+	return length
+}
+
+// asTime returns a value as a time.
+func asTime(e Expr) Expr {
+	if e.Kind == Time {
+		return e
+	}
+	return call("date", Time, e)
+}
+
+func formatDatetime(args []Expr, named map[string]Expr) (Expr, error) {
+	if len(args) == 0 {
+		return Expr{}, errors.New("format_datetime() needs a time")
+	}
+	format, ok := arg(args, named, 1, "format")
+	if !ok {
+		return Expr{}, errors.New("format_datetime() needs a format")
+	}
+	if input, has := arg(args, named, 2, "input_format"); has {
+		text, _ := input.Const.(string)
+		layout, ok := Layout(text)
+		if !ok || layout == "unix" || layout == "unixms" {
+			return Expr{}, fmt.Errorf("the format %s has no counterpart", text)
+		}
+		return strftime(call("date", Time, args[0], Literal(layout)), format)
+	}
+	return strftime(asTime(args[0]), format)
+}
+
+// strftime writes a time in a form of Python.
+func strftime(e, format Expr) (Expr, error) {
+	text, known := format.Const.(string)
+	if !known {
+		return Expr{}, errors.New("a computed format of times has no counterpart")
+	}
+	return Formatted(e, text)
+}
+
+// Formatted writes a time in a form of Python.
+func Formatted(e Expr, format string) (Expr, error) {
+	layout, ok := Layout(format)
+	if !ok {
+		return Expr{}, fmt.Errorf("the format %s has no counterpart", format)
+	}
+	e = asTime(e)
+	if e.back != nil {
+		kind := Text
+		if layout == "unix" || layout == "unixms" {
+			kind = Number
+		}
+		return call("earlier", kind, *e.back, Literal(e.lag), Literal(layout)), nil
+	}
+	switch layout {
+	case "unix":
+		return e.method("Unix", Number), nil
+	case "unixms":
+		return e.method("UnixMilli", Number), nil
+	}
+	return e.method("Format", Text, Literal(layout)), nil
+}
+
+// layouts are the directives of strftime.
+var layouts = map[byte]string{
+	'Y': "2006", 'm': "01", 'd': "02", 'H': "15", 'M': "04", 'S': "05", 'z': "-0700", 'Z': "MST", 'y': "06", 'b': "Jan",
+	'B': "January", 'a': "Mon", 'A': "Monday", 'p': "PM", 'I': "03", 'j': "002", 'e': "_2", '%': "%", 'T': "15:04:05", 'F': "2006-01-02",
+}
+
+// Layout returns a format of Python as a layout of Go, or "unix" or "unixms".
+func Layout(format string) (string, bool) {
+	switch format {
+	case "%s":
+		return "unix", true
+	case "%ms":
+		return "unixms", true
+	}
+	var b strings.Builder
+	for i := 0; i < len(format); i++ {
+		switch {
+		case format[i] != '%':
+			b.WriteByte(format[i])
+		case strings.HasPrefix(format[i:], "%_ms"):
+			if !strings.HasSuffix(b.String(), ".") {
+				return "", false
+			}
+			b.WriteString("000")
+			i += 3
+		case i+1 == len(format):
+			return "", false
+		case format[i+1] == 'f':
+			if !strings.HasSuffix(b.String(), ".") {
+				return "", false
+			}
+			b.WriteString("000000")
+			i++
+		default:
+			text, ok := layouts[format[i+1]]
+			if !ok {
+				return "", false
+			}
+			b.WriteString(text)
+			i++
+		}
+	}
+	return b.String(), b.Len() > 0
+}
+
+// method translates a method of a value of Python.
+func method(e Expr, name string, args []Expr, named map[string]Expr) (Expr, error) {
+	switch name {
+	case "get":
+		if len(args) == 0 {
+			break
+		}
+		v, err := memberOf(e, args[0])
+		if err != nil || len(args) == 1 || args[1].Kind == None || args[1].dict != nil && len(args[1].dict) == 0 {
+			return v, err
+		}
+		if v.Known {
+			if v.Const == nil {
+				return args[1], nil
+			}
+			return v, nil
+		}
+		return Default(v, args[1]), nil
+	case "strftime":
+		if len(args) == 1 {
+			return strftime(e, args[0])
+		}
+	case "isoformat":
+		return asTime(e).method("Format", Text, Literal("2006-01-02T15:04:05.999999-07:00")), nil
+	case "timestamp":
+		return asTime(e).method("Unix", Number), nil
+	case "format":
+		text, known := e.Const.(string)
+		if known && len(named) == 0 {
+			return interleave(text, []string{"{}"}, args)
+		}
+	case "replace":
+		if len(args) == 2 && args[0].Known && args[1].Known {
+			return call("replace", Text, e, args[0], args[1]), nil
+		}
+	case "items", "keys", "values":
+		if name != "items" {
+			return call(name, List, e), nil
+		}
+	}
+	return filter(e, cmp.Or(renamed[name], name), args, named)
+}
+
+// Default returns a value, or another one if it is nil.
+func Default(e, other Expr) Expr {
+	if other.Kind == None {
+		return e
+	}
+	if e.Known {
+		if e.Const == nil {
+			return other
+		}
+		return e
+	}
+	kind := e.Kind
+	if kind == Any {
+		kind = other.Kind
+	}
+	return Expr{Source: e.at(precMember) + " ?? " + other.at(precMember), Kind: kind, Page: e.Page || other.Page, prec: precChoice,
+		Absent: other.Absent}
+}

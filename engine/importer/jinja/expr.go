@@ -1,0 +1,322 @@
+package jinja
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A Kind is what is known of the value of an expression.
+type Kind int
+
+// The kinds of values.
+const (
+	Any Kind = iota
+	Text
+	Number
+	Bool
+	Time
+	Duration
+	List
+	Object
+	None // nil
+)
+
+// How tightly the operators of the rule language bind.
+const (
+	precChoice = iota // c ? a : b
+	precOr
+	precAnd
+	precCompare
+	precNot
+	precAdd
+	precMultiply
+	precPower
+	precMember // names, calls, literals
+)
+
+// An Expr is an expression of the rule language.
+type Expr struct {
+	Source string
+	Kind   Kind
+	Const  any  // its value, if Known: a text, an int, a float64, a bool or nil
+	Known  bool // it is a constant
+	Absent bool // its value may be absent, null or an empty text
+	Page   bool // it reads the page before
+	Flag   bool // its value is probably a boolean, by its name
+
+	Root string   // of a path: body
+	Keys []string // of a path: its keys below the root
+
+	prec  int
+	list  []Expr          // the elements of a literal list
+	dict  map[string]Expr // the members of a literal object
+	names []string        // their names, in order
+	op    string          // of a binary operator
+	sides []Expr          // its operands
+	back  *Expr           // of a time: the time that it is a length before
+	lag   string          // the length
+	path  func(keys []string) (Expr, error)
+}
+
+// Literal returns the expression for a constant.
+func Literal(v any) Expr {
+	e := Expr{Const: v, Known: true, prec: precMember}
+	switch v := v.(type) {
+	case nil:
+		e.Source, e.Kind, e.Absent = "nil", None, true
+	case string:
+		e.Source, e.Kind, e.Absent = quote(v), Text, v == ""
+	case bool:
+		e.Source, e.Kind = strconv.FormatBool(v), Bool
+	case int:
+		e.Source, e.Kind = strconv.Itoa(v), Number
+	case float64:
+		e.Source, e.Kind = strconv.FormatFloat(v, 'g', -1, 64), Number
+		if v == math.Trunc(v) && !strings.ContainsAny(e.Source, ".e") {
+			e.Source += ".0"
+		}
+	default:
+		e.Source = fmt.Sprint(v)
+	}
+	if strings.HasPrefix(e.Source, "-") {
+		e.prec = precMultiply
+	}
+	return e
+}
+
+// quote writes a text with single quotes where it can, since configurations are often in double
+// ones.
+func quote(text string) string {
+	if strings.ContainsAny(text, "'\\") || strconv.Quote(text) != `"`+text+`"` {
+		return strconv.Quote(text)
+	}
+	return "'" + text + "'"
+}
+
+// Name returns the expression for a name, a path of the context, or any other expression that needs
+// no parentheses.
+func Name(source string, kind Kind) Expr { return Expr{Source: source, Kind: kind, prec: precMember} }
+
+// Path returns the expression for a value whose members are read by their paths.
+func Path(root string) Expr {
+	e := Name(root, Any)
+	e.path = func(keys []string) (Expr, error) {
+		out := Name(rules.FormatPath(root, keys), Any)
+		out.Absent, out.Flag, out.Root, out.Keys = true, flag(keys[len(keys)-1]), root, keys
+		return out, nil
+	}
+	return e
+}
+
+// Members returns an expression whose members a function gives, by their paths.
+func Members(source string, path func(keys []string) (Expr, error)) Expr {
+	e := Name(source, Object)
+	e.path = path
+	return e
+}
+
+// ReadsPage marks an expression that reads the page before, and its members.
+func (e Expr) ReadsPage() Expr {
+	e.Page = true
+	if inner := e.path; inner != nil {
+		e.path = func(keys []string) (Expr, error) {
+			out, err := inner(keys)
+			out.Page = true
+			return out, err
+		}
+	}
+	return e
+}
+
+// flag reports whether the name of a member is that of a boolean.
+func flag(name string) bool {
+	name = strings.ToLower(name)
+	for _, begin := range []string{"has", "is_", "is", "more", "last", "complete", "done", "finished", "end"} {
+		if strings.HasPrefix(name, begin) && !strings.HasSuffix(name, "id") && !strings.HasPrefix(name, "issue") {
+			return !strings.Contains(name, "cursor") && !strings.Contains(name, "key") && !strings.Contains(name, "token")
+		}
+	}
+	return strings.HasSuffix(name, "more") || strings.HasSuffix(name, "_has_next") || strings.HasSuffix(name, "hasnext")
+}
+
+// at returns the source with parentheses if it binds less tightly than its place needs.
+func (e Expr) at(prec int) string {
+	if e.prec < prec {
+		return "(" + e.Source + ")"
+	}
+	return e.Source
+}
+
+// Operand returns the source as an operand of any operator.
+func (e Expr) Operand() string { return e.at(precMember) }
+
+func call(name string, kind Kind, args ...Expr) Expr {
+	out := Expr{Kind: kind, prec: precMember}
+	var texts []string
+	for _, a := range args {
+		texts = append(texts, a.Source)
+		out.Page = out.Page || a.Page
+		out.Absent = out.Absent || a.Absent
+	}
+	out.Source = name + "(" + strings.Join(texts, ", ") + ")"
+	return out
+}
+
+// method returns the call of a method of the value.
+func (e Expr) method(name string, kind Kind, args ...Expr) Expr {
+	out := call(name, kind, args...)
+	out.Source = e.at(precMember) + "." + out.Source
+	out.Page = out.Page || e.Page
+	out.Absent = e.Absent
+	return out
+}
+
+func binary(op string, prec int, kind Kind, a, b Expr) Expr {
+	right := prec + 1
+	if op == "and" || op == "or" || op == "+" {
+		right = prec
+	}
+	left := prec
+	if prec == precCompare {
+		left++
+	}
+	return Expr{Source: a.at(left) + " " + op + " " + b.at(right), Kind: kind, Page: a.Page || b.Page, prec: prec,
+		Absent: (a.Absent || b.Absent) && kind != Bool, op: op, sides: []Expr{a, b}}
+}
+
+// inverses are the comparisons that are true where others are false.
+var inverses = map[string]string{"==": "!=", "!=": "==", "in": "not in", "not in": "in"}
+
+func not(e Expr) Expr {
+	if inner, ok := strings.CutPrefix(e.Source, "not "); ok && e.prec == precNot {
+		return Expr{Source: inner, Kind: Bool, Page: e.Page, prec: precNot}
+	}
+	if inverse, ok := inverses[e.op]; ok {
+		return binary(inverse, precCompare, Bool, e.sides[0], e.sides[1])
+	}
+	return Expr{Source: "not " + e.at(precMember), Kind: Bool, Page: e.Page, prec: precNot}
+}
+
+func choose(c, a, b Expr) Expr {
+	out := Expr{Source: c.at(precOr) + " ? " + a.at(precOr) + " : " + b.at(precChoice), Kind: a.Kind, prec: precChoice,
+		Page: a.Page || b.Page || c.Page, Absent: a.Absent || b.Absent}
+	if a.Kind != b.Kind && b.Kind != None {
+		out.Kind = Any
+	}
+	return out
+}
+
+// True returns the expression for whether Python takes a value for true.
+func (e Expr) True() Expr {
+	if e.Known {
+		return Literal(e.Const != nil && e.Const != "" && e.Const != 0 && e.Const != false)
+	}
+	switch {
+	case e.Kind == Bool:
+		return e
+	case e.list != nil:
+		return Literal(len(e.list) > 0)
+	case e.dict != nil:
+		return Literal(len(e.dict) > 0)
+	case e.Kind == Text && !e.Absent, e.Kind == Time:
+		return Literal(true)
+	case e.Kind == Text:
+		return not(call("empty", Bool, e))
+	case e.Kind == List:
+		return binary(">", precCompare, Bool, call("len", Number, e), Literal(0))
+	case e.Kind == Number && !e.Absent:
+		return binary("!=", precCompare, Bool, e, Literal(0))
+	case e.Flag:
+		return call("truthy", Bool, e)
+	}
+	return binary("and", precAnd, Bool, not(call("empty", Bool, e)), call("truthy", Bool, e))
+}
+
+// untrue returns the opposite of True, in the shortest form.
+func (e Expr) untrue() Expr {
+	t := e.True()
+	switch {
+	case t.Known:
+		return Literal(t.Const == false)
+	case t.prec == precAnd && e.Kind != Bool:
+		return binary("or", precOr, Bool, call("empty", Bool, e), not(call("truthy", Bool, e)))
+	}
+	return not(t)
+}
+
+// asText returns the expression for the value as a template writes it.
+func (e Expr) asText() Expr {
+	switch {
+	case e.Known && e.Const != nil:
+		s := fmt.Sprint(e.Const)
+		switch v := e.Const.(type) {
+		case bool:
+			s = map[bool]string{true: "True", false: "False"}[v]
+		case float64:
+			s = Literal(v).Source
+		}
+		return Literal(s)
+	case e.Kind == Text:
+		return e
+	case e.Kind == Time:
+		return e.method("Format", Text, Literal("2006-01-02 15:04:05.000000-07:00"))
+	case e.Kind == List || e.Kind == Object:
+		return call("toJSON", Text, e)
+	}
+	return call("text", Text, e)
+}
+
+// concat joins texts. An absent one is empty.
+func concat(a, b Expr) Expr {
+	a, b = a.asText(), b.asText()
+	if a.Known && b.Known {
+		return Literal(fmt.Sprint(a.Const) + fmt.Sprint(b.Const))
+	}
+	if a.Known && a.Const == "" {
+		return b
+	}
+	if b.Known && b.Const == "" {
+		return a
+	}
+	out := binary("+", precAdd, Text, a.orEmpty(), b.orEmpty())
+	out.Absent = false
+	return out
+}
+
+// orEmpty returns "" in the place of a value of a page that is absent.
+func (e Expr) orEmpty() Expr {
+	if e.Absent && !e.Known && !strings.HasPrefix(e.Source, "input.") {
+		return Expr{Source: e.at(precMember) + " ?? ''", Kind: Text, Page: e.Page, prec: precChoice}
+	}
+	return e
+}
+
+// ListOf returns the expression for a list of expressions.
+func ListOf(list []Expr) Expr {
+	out := Expr{Kind: List, prec: precMember, list: append([]Expr{}, list...)}
+	var texts []string
+	for _, e := range list {
+		texts = append(texts, e.Source)
+		out.Page = out.Page || e.Page
+	}
+	out.Source = "[" + strings.Join(texts, ", ") + "]"
+	return out
+}
+
+// List returns the elements of a literal list; nil if it is none.
+func (e Expr) List() []Expr { return e.list }
+
+// Dict returns the members of a literal object; nil if it is none.
+func (e Expr) Dict() map[string]Expr { return e.dict }
+
+// Names returns the names of a literal object in their order; nil if it is none.
+func (e Expr) Names() []string {
+	if e.dict == nil {
+		return nil
+	}
+	return append([]string{}, e.names...)
+}

@@ -1,0 +1,284 @@
+package jinja
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+)
+
+// operators are the binary operators that mean the same in both languages.
+var operators = map[string]struct {
+	op   string
+	prec int
+	kind Kind
+}{
+	"==": {"==", precCompare, Bool}, "!=": {"!=", precCompare, Bool}, "<": {"<", precCompare, Bool}, ">": {">", precCompare, Bool},
+	"<=": {"<=", precCompare, Bool}, ">=": {">=", precCompare, Bool}, "-": {"-", precAdd, Number}, "*": {"*", precMultiply, Number},
+	"/": {"/", precMultiply, Number}, "%": {"%", precMultiply, Number}, "**": {"**", precPower, Number},
+}
+
+// binary translates an operator.
+func (t *translator) binary(n *nodes.BinaryExpression) (Expr, error) {
+	a, err := t.expr(n.Left)
+	if err != nil {
+		return Expr{}, err
+	}
+	b, err := t.expr(n.Right)
+	if err != nil {
+		return Expr{}, err
+	}
+	switch op := n.Operator.Token.Val; op {
+	case "or":
+		return or(a, b), nil
+	case "and":
+		return and(a, b), nil
+	case "~":
+		return concat(a, b), nil
+	case "+":
+		return add(a, b)
+	case "-":
+		return subtract(a, b)
+	case "//":
+		return call("floor", Number, binary("/", precMultiply, Number, a, b)), nil
+	case "%":
+		if a.Kind == Text {
+			return formatted(a, b)
+		}
+	case "==", "!=":
+		return equal(op, a, b), nil
+	}
+	known, ok := operators[n.Operator.Token.Val]
+	if !ok {
+		return Expr{}, fmt.Errorf("the operator %s has no counterpart", n.Operator.Token.Val)
+	}
+	return binary(known.op, known.prec, known.kind, a, b), nil
+}
+
+// or returns the first value that is true, and the second one otherwise.
+func or(a, b Expr) Expr {
+	if a.Kind == Bool && b.Kind == Bool {
+		return binary("or", precOr, Bool, a, b)
+	}
+	truth := a.True()
+	switch {
+	case truth.Known && truth.Const == true:
+		return a
+	case truth.Known:
+		return b
+	case b.Kind == Bool && !b.Known:
+		return binary("or", precOr, Bool, truth, b)
+	case a.Kind == Text || a.Kind == Any && !a.Flag:
+		return choose(call("empty", Bool, a), b, a)
+	}
+	return choose(truth, a, b)
+}
+
+func and(a, b Expr) Expr {
+	truth := a.True()
+	switch {
+	case truth.Known && truth.Const == true:
+		return b
+	case truth.Known:
+		return a
+	case b.Kind == Bool || b.Kind == Any:
+		return binary("and", precAnd, Bool, truth, b.True())
+	}
+	return choose(truth, b, a)
+}
+
+// equal compares values. A boolean member that is compared with a constant keeps its meaning: null is
+// not false.
+func equal(op string, a, b Expr) Expr {
+	return binary(op, precCompare, Bool, a, b)
+}
+
+func add(a, b Expr) (Expr, error) {
+	switch {
+	case a.Kind == Text && b.Kind == Text, a.Kind == Text && b.Kind == Any && a.Known, b.Kind == Text && a.Kind == Any && b.Known:
+		return concat(a, b), nil
+	case a.list != nil && b.list != nil:
+		out := Expr{Kind: List, prec: precMember, list: append(append([]Expr{}, a.list...), b.list...), Page: a.Page || b.Page}
+		out.Source = "concat(" + a.Source + ", " + b.Source + ")"
+		return out, nil
+	case a.Kind == List || b.Kind == List:
+		return call("concat", List, a, b), nil
+	case a.Kind == Time || b.Kind == Time:
+		return binary("+", precAdd, Time, a, b), nil
+	case a.Kind == Duration:
+		return binary("+", precAdd, Duration, a, b), nil
+	}
+	x, isA := a.Const.(int)
+	y, isB := b.Const.(int)
+	if isA && isB {
+		return Literal(x + y), nil
+	}
+	kind := Any
+	if a.Kind == Number || b.Kind == Number {
+		kind = Number
+	}
+	return binary("+", precAdd, kind, a, b), nil
+}
+
+func subtract(a, b Expr) (Expr, error) {
+	x, isA := a.Const.(int)
+	y, isB := b.Const.(int)
+	switch {
+	case isA && isB:
+		return Literal(x - y), nil
+	case a.Kind == Time && b.Kind == Time:
+		return binary("-", precAdd, Duration, a, b), nil
+	case b.Kind == Duration && b.Known:
+		return before(asTime(a), fmt.Sprint(b.Const)), nil
+	case a.Kind == Time:
+		return binary("-", precAdd, Time, a, b), nil
+	}
+	return binary("-", precAdd, Number, a, b), nil
+}
+
+// before returns the time a length before another one.
+func before(e Expr, lag string) Expr {
+	if lag == "" {
+		return e
+	}
+	out := binary("-", precAdd, Time, e, Name(durationSource(lag), Duration))
+	if strings.HasSuffix(lag, "mo") {
+		out = call("date", Time, call("earlier", Text, e, Literal(lag)))
+	}
+	out.back, out.lag = &e, lag
+	return out
+}
+
+// formatted translates "%s" % v.
+func formatted(format, v Expr) (Expr, error) {
+	text, known := format.Const.(string)
+	if !known {
+		return Expr{}, errors.New("a computed format has no counterpart")
+	}
+	args := v.list
+	if args == nil {
+		args = []Expr{v}
+	}
+	return interleave(text, []string{"%s", "%d"}, args)
+}
+
+// interleave puts values into a text in the places of marks.
+func interleave(text string, marks []string, args []Expr) (Expr, error) {
+	out := Literal("")
+	for {
+		at, length := -1, 0
+		for _, m := range marks {
+			if i := strings.Index(text, m); i >= 0 && (at < 0 || i < at) {
+				at, length = i, len(m)
+			}
+		}
+		if at < 0 {
+			break
+		}
+		if len(args) == 0 {
+			return Expr{}, errors.New("a format has more places than values")
+		}
+		out = concat(concat(out, Literal(text[:at])), args[0])
+		text, args = text[at+length:], args[1:]
+	}
+	if len(args) > 0 || strings.ContainsAny(text, "%{") {
+		return Expr{}, errors.New("a format has no counterpart")
+	}
+	return concat(out, Literal(text)), nil
+}
+
+// test translates "a is defined", "a in b" and the like.
+func (t *translator) test(n *nodes.TestExpression) (Expr, error) {
+	e, err := t.expr(n.Expression)
+	if err != nil {
+		return Expr{}, err
+	}
+	args, err := t.exprs(n.Test.Args)
+	if err != nil {
+		return Expr{}, err
+	}
+	switch name := n.Test.Name; name {
+	case "in":
+		if len(args) == 1 {
+			return in(e, args[0]), nil
+		}
+	case "defined", "undefined", "none", "None":
+		if e.Known || e.list != nil || e.dict != nil {
+			return Literal((e.Const == nil && e.Known) == (name != "defined")), nil
+		}
+		op := "=="
+		if name == "defined" {
+			op = "!="
+		}
+		return binary(op, precCompare, Bool, e, Literal(nil)), nil
+	case "string":
+		return kindIs(e, "string"), nil
+	case "mapping":
+		return kindIs(e, "map"), nil
+	case "number", "integer":
+		return binary("in", precCompare, Bool, call("type", Text, e), Name(`["int", "float"]`, List)), nil
+	case "iterable", "sequence":
+		return binary("in", precCompare, Bool, call("type", Text, e), Name(`["array", "map", "string"]`, List)), nil
+	case "true", "false":
+		return binary("==", precCompare, Bool, e, Literal(name == "true")), nil
+	case "equalto", "eq", "==":
+		if len(args) == 1 {
+			return equal("==", e, args[0]), nil
+		}
+	}
+	return Expr{}, fmt.Errorf("the test %s has no counterpart", n.Test.Name)
+}
+
+func kindIs(e Expr, name string) Expr {
+	if e.Known || e.Kind != Any {
+		return Literal(name == "string" && e.Kind == Text || name == "map" && e.Kind == Object)
+	}
+	return binary("==", precCompare, Bool, call("type", Text, e), Literal(name))
+}
+
+// in translates membership: in a text, a list, or the keys of an object.
+func in(e, of Expr) Expr {
+	switch {
+	case of.dict != nil && e.Known:
+		_, ok := of.dict[fmt.Sprint(e.Const)]
+		return Literal(ok)
+	case of.Kind == Text:
+		return binary("contains", precCompare, Bool, of, e)
+	case of.Kind == List:
+		return binary("in", precCompare, Bool, e, of)
+	case e.Known && e.Kind == Text && of.path != nil:
+		if m, err := memberOf(of, e); err == nil {
+			if m.Known {
+				return Literal(m.Const != nil)
+			}
+			return binary("!=", precCompare, Bool, m, Literal(nil))
+		}
+	}
+	return binary("in", precCompare, Bool, e, of)
+}
+
+// slice translates a[1:2].
+func (t *translator) slice(n *nodes.GetSlice) (Expr, error) {
+	e, err := t.expr(n.Node)
+	if err != nil {
+		return Expr{}, err
+	}
+	if n.Step != nil {
+		return Expr{}, errors.New("a slice with a step has no counterpart")
+	}
+	var bounds [2]string
+	for i, b := range []nodes.Node{n.Start, n.End} {
+		if b == nil {
+			continue
+		}
+		v, err := t.expr(b)
+		if err != nil {
+			return Expr{}, err
+		}
+		bounds[i] = v.Source
+		e.Page = e.Page || v.Page
+	}
+	out := Expr{Source: e.at(precMember) + "[" + bounds[0] + ":" + bounds[1] + "]", Kind: e.Kind, Page: e.Page, prec: precMember, Absent: true}
+	return out, nil
+}

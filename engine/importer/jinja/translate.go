@@ -1,0 +1,415 @@
+// Package jinja translates Jinja templates to expressions of the rule language.
+//
+// Templates are parsed by the parser of gonja, and are never run. What a template reads is given by
+// a [Scope]: names, each with an expression for it and for its members. The truth of Python, in
+// which an empty text, zero and an empty list are false, is written out only where a value may be
+// one of them.
+//
+// # Decisions
+//
+// The parser of gonja lacks conditional expressions within others, and reads the escapes of texts as
+// Go does. Both are rewritten in the tokens before it parses, so that the grammar stays that of the
+// library.
+package jinja
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+
+	"github.com/nikolalohinski/gonja/v2/nodes"
+)
+
+// A Scope says what a template may read, by the names in it.
+type Scope map[string]Expr
+
+// With returns the scope with a further name.
+func (s Scope) With(name string, e Expr) Scope {
+	out := maps.Clone(s)
+	if out == nil {
+		out = Scope{}
+	}
+	out[name] = e
+	return out
+}
+
+// IsTemplate reports whether a text has an expression, a statement or a comment of Jinja.
+func IsTemplate(text string) bool {
+	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
+}
+
+// Translate translates a template. The result of a template with nothing but one expression has the
+// kind of that; otherwise it is a text. The error says what has no counterpart.
+func Translate(text string, scope Scope) (Expr, error) {
+	if !IsTemplate(text) {
+		return Literal(text), nil
+	}
+	parts, err := Parts(text, scope)
+	if err != nil {
+		return Expr{}, err
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return Joined(parts), nil
+}
+
+// Joined returns the text of several parts.
+func Joined(parts []Expr) Expr {
+	out := Literal("")
+	for _, p := range parts {
+		out = concat(out, p)
+	}
+	return out
+}
+
+// Parts translates a template to the texts and expressions that it has one after another.
+func Parts(text string, scope Scope) ([]Expr, error) {
+	parsed, err := parse(strings.TrimSpace(text))
+	if err != nil {
+		return nil, fmt.Errorf("the template %s cannot be read: %w", shown(text), err)
+	}
+	t := &translator{template: parsed, scope: maps.Clone(scope)}
+	if t.scope == nil {
+		t.scope = Scope{}
+	}
+	parts, err := t.body(parsed.nodes)
+	if err != nil {
+		return nil, fmt.Errorf("%w in %s", err, shown(text))
+	}
+	return parts, nil
+}
+
+func shown(text string) string {
+	const most = 80
+	text = strings.Join(strings.Fields(text), " ")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}
+
+type translator struct {
+	*template
+	scope Scope
+	depth int
+}
+
+// body translates the nodes of a template one after another.
+func (t *translator) body(list []nodes.Node) ([]Expr, error) {
+	var parts []Expr
+	add := func(e Expr) {
+		if n := len(parts); n > 0 && parts[n-1].Known && e.Known {
+			parts[n-1] = concat(parts[n-1], e)
+		} else if !e.Known || e.Const != "" {
+			parts = append(parts, e)
+		}
+	}
+	for _, n := range list {
+		switch n := n.(type) {
+		case nil:
+		case *nodes.Comment:
+		case *nodes.Data:
+			text := n.Data.Val
+			if n.Trim.Left || n.Data.Trim {
+				text = strings.TrimLeft(text, " \t\r\n")
+			}
+			if n.Trim.Right {
+				text = strings.TrimRight(text, " \t\r\n")
+			}
+			add(Literal(text))
+		case *nodes.Output:
+			e, err := t.expr(n.Expression)
+			if err != nil {
+				return nil, err
+			}
+			add(e)
+		case *nodes.ControlStructureBlock:
+			e, err := t.statement(n)
+			if err != nil {
+				return nil, err
+			}
+			add(e)
+		default:
+			return nil, fmt.Errorf("%T has no counterpart", n)
+		}
+	}
+	return parts, nil
+}
+
+// statement translates if, and reads set.
+func (t *translator) statement(n *nodes.ControlStructureBlock) (Expr, error) {
+	switch n := n.ControlStructure.(type) {
+	case *setNode:
+		v, err := t.expr(n.value)
+		if err == nil {
+			t.scope[n.name] = v
+		}
+		return Literal(""), err
+	case *ifNode:
+		out := Literal(nil)
+		for i := len(n.bodies) - 1; i >= 0; i-- {
+			parts, err := t.body(n.bodies[i].Nodes)
+			if err != nil {
+				return Expr{}, err
+			}
+			body := Literal(nil)
+			if len(parts) == 1 {
+				body = trimmed(parts[0])
+			} else if len(parts) > 1 {
+				body = trimmed(Joined(parts))
+			}
+			if i >= len(n.conditions) {
+				out = body
+				continue
+			}
+			c, err := t.expr(n.conditions[i])
+			if err != nil {
+				return Expr{}, err
+			}
+			out = t.choice(c, body, out)
+		}
+		return out, nil
+	}
+	return Expr{}, fmt.Errorf("the statement %s has no counterpart", n.Name)
+}
+
+// trimmed leaves out the spaces around a constant text.
+func trimmed(e Expr) Expr {
+	if text, ok := e.Const.(string); ok && e.Known {
+		return Literal(strings.TrimSpace(text))
+	}
+	return e
+}
+
+// choice translates "a if c else b".
+func (t *translator) choice(c, a, b Expr) Expr {
+	truth := c.True()
+	if truth.Known {
+		if truth.Const == true {
+			return a
+		}
+		return b
+	}
+	if a.Kind == Bool && b.Kind == Bool && a.Known && b.Known && a.Const != b.Const {
+		if a.Const == true {
+			return truth
+		}
+		return c.untrue()
+	}
+	return choose(truth, a, b)
+}
+
+func (t *translator) exprs(list []nodes.Expression) ([]Expr, error) {
+	var out []Expr
+	for _, n := range list {
+		e, err := t.expr(n)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+	}
+	return out, nil
+}
+
+// expr translates an expression.
+func (t *translator) expr(n nodes.Node) (Expr, error) {
+	t.depth++
+	defer func() { t.depth-- }()
+	if t.depth > 4*maxNesting {
+		return Expr{}, errors.New("an expression is nested too deeply")
+	}
+	switch n := n.(type) {
+	case *nodes.String:
+		return Literal(t.text(n)), nil
+	case *nodes.Integer:
+		return Literal(n.Val), nil
+	case *nodes.Float:
+		return Literal(n.Val), nil
+	case *nodes.Bool:
+		return Literal(n.Val), nil
+	case *nodes.None:
+		return Literal(nil), nil
+	case *nodes.Name, *nodes.GetAttribute, *nodes.GetItem:
+		return t.access(n)
+	case *nodes.List:
+		return t.listOf(n.Val)
+	case *nodes.Tuple:
+		return t.listOf(n.Val)
+	case *nodes.Dict:
+		return t.dict(n)
+	case *nodes.Negation:
+		e, err := t.expr(n.Term)
+		return e.untrue(), err
+	case *nodes.UnaryExpression:
+		return t.unary(n)
+	case *nodes.BinaryExpression:
+		return t.binary(n)
+	case *nodes.FilteredExpression:
+		return t.filtered(n)
+	case *nodes.TestExpression:
+		return t.test(n)
+	case *nodes.Call:
+		return t.called(n)
+	case *nodes.GetSlice:
+		return t.slice(n)
+	}
+	return Expr{}, fmt.Errorf("%T has no counterpart", n)
+}
+
+func (t *translator) listOf(list []nodes.Expression) (Expr, error) {
+	elements, err := t.exprs(list)
+	if err != nil {
+		return Expr{}, err
+	}
+	return ListOf(elements), nil
+}
+
+func (t *translator) dict(n *nodes.Dict) (Expr, error) {
+	out := Expr{Kind: Object, prec: precMember, dict: map[string]Expr{}}
+	var texts []string
+	for _, p := range n.Pairs {
+		k, err := t.expr(p.Key)
+		if err != nil {
+			return Expr{}, err
+		}
+		v, err := t.expr(p.Value)
+		if err != nil {
+			return Expr{}, err
+		}
+		name, isText := k.Const.(string)
+		if !isText {
+			return Expr{}, errors.New("the key of an object is computed, which has no counterpart")
+		}
+		out.dict[name] = v
+		out.names = append(out.names, name)
+		out.Page = out.Page || v.Page
+		texts = append(texts, quote(name)+": "+v.Source)
+	}
+	out.Source = "{" + strings.Join(texts, ", ") + "}"
+	return out, nil
+}
+
+func (t *translator) unary(n *nodes.UnaryExpression) (Expr, error) {
+	e, err := t.expr(n.Term)
+	if err != nil || !n.Negative {
+		return e, err
+	}
+	switch v := e.Const.(type) {
+	case int:
+		return Literal(-v), nil
+	case float64:
+		return Literal(-v), nil
+	}
+	e.Source, e.prec, e.Kind = "-"+e.at(precMember), precMultiply, Number
+	return e, nil
+}
+
+// access translates a name and what is read of it: a.b["c"][0].
+func (t *translator) access(n nodes.Node) (Expr, error) {
+	switch n := n.(type) {
+	case *nodes.Name:
+		return t.name(n.Name.Val)
+	case *nodes.GetAttribute:
+		key := n.Attribute
+		if key == "" {
+			key = fmt.Sprint(n.Index)
+		}
+		return t.member(n.Node, Literal(key))
+	case *nodes.GetItem:
+		if n.Arg == nil {
+			return Expr{}, errors.New("an index is missing")
+		}
+		key, err := t.expr(n.Arg)
+		if err != nil {
+			return Expr{}, err
+		}
+		return t.member(n.Node, key)
+	}
+	return t.expr(n)
+}
+
+func (t *translator) name(name string) (Expr, error) {
+	switch name {
+	case "none", "None", "null":
+		return Literal(nil), nil
+	case "true", "True":
+		return Literal(true), nil
+	case "false", "False":
+		return Literal(false), nil
+	}
+	e, ok := t.scope[name]
+	if !ok {
+		return Expr{}, fmt.Errorf("the name %s is unknown", name)
+	}
+	return e, nil
+}
+
+// member translates the access to a member of the value of a node.
+func (t *translator) member(of nodes.Node, key Expr) (Expr, error) {
+	e, err := t.expr(of)
+	if err != nil {
+		return Expr{}, err
+	}
+	return memberOf(e, key)
+}
+
+// memberOf returns the member of an object or a list.
+func memberOf(e, key Expr) (Expr, error) {
+	if e.Kind == None {
+		return Literal(nil), nil
+	}
+	if key.Known {
+		text := fmt.Sprint(key.Const)
+		if e.path != nil {
+			return below(e.path, []string{text})
+		}
+		if e.dict != nil {
+			if v, ok := e.dict[text]; ok {
+				return v, nil
+			}
+			return Literal(nil), nil
+		}
+		if i, isInt := key.Const.(int); isInt && e.list != nil {
+			if i < 0 {
+				i += len(e.list)
+			}
+			if i < 0 || i >= len(e.list) {
+				return Literal(nil), nil
+			}
+			return e.list[i], nil
+		}
+		out := Path(e.at(precMember))
+		m, err := below(out.path, []string{text})
+		m.Page = e.Page
+		return m, err
+	}
+	if e.path != nil && e.Kind == Object {
+		return Expr{}, errors.New("a setting is read by a computed name, which has no counterpart")
+	}
+	out := Expr{Source: e.at(precMember) + "[" + key.Source + "]", prec: precMember, Page: e.Page || key.Page, Absent: true}
+	out.path = func(keys []string) (Expr, error) {
+		m, err := Path(out.Source).path(keys)
+		m.Page = out.Page
+		return m, err
+	}
+	return out, nil
+}
+
+// below returns the value at keys, whose members are those of longer paths.
+func below(path func([]string) (Expr, error), keys []string) (Expr, error) {
+	e, err := path(keys)
+	if err != nil || e.path != nil || e.Known {
+		return e, err
+	}
+	if e.Kind == Any || e.Kind == Object {
+		e.path = func(more []string) (Expr, error) {
+			return path(append(keys[:len(keys):len(keys)], more...))
+		}
+	}
+	return e, nil
+}
+
+// Member returns the member of an object or a list, by a name or an index.
+func Member(e, key Expr) (Expr, error) { return memberOf(e, key) }

@@ -1,0 +1,82 @@
+package jinja_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+)
+
+// scope is that of a stream that reads the page before.
+func scope() jinja.Scope {
+	return jinja.Scope{
+		"config": jinja.Members("config", func(keys []string) (jinja.Expr, error) {
+			return jinja.Name("input."+keys[len(keys)-1], jinja.Text), nil
+		}),
+		"response": jinja.Path("body"), "record": jinja.Path("item"), "headers": jinja.Path("headers"),
+	}
+}
+
+func TestTemplatesBecomeExpressions(t *testing.T) {
+	for _, c := range []struct{ template, want string }{
+		{`plain`, `'plain'`},
+		{`{{ config['a'] }}`, `input.a`},
+		{`Token token={{ config["a"] }}`, `'Token token=' + input.a`},
+		{`{{ response.meta['next-page'] }}`, `body.meta["next-page"]`},
+		{`{{ response.get("meta", {}).get("next", {}) }}`, `body.meta.next`},
+		{`{{ not response.has_more }}`, `not truthy(body.has_more)`},
+		{`{{ not response.next_cursor }}`, `empty(body.next_cursor) or not truthy(body.next_cursor)`},
+		{`{{ response.next is none }}`, `body.next == nil`},
+		{`{{ response.next is not defined or response.b is none }}`, `body.next == nil or body.b == nil`},
+		{`{{ ('a' if response.x == 1 else 'b') ~ 'c' }}`, `(body.x == 1 ? 'a' : 'b') + 'c'`},
+		{`{{ 'a' if response.x == 1 else 'b' if response.y == 2 else 'c' }}`, `body.x == 1 ? 'a' : body.y == 2 ? 'b' : 'c'`},
+		{`{% if response.x == 1 %}a{% else %}{{ config.b }}{% endif %}`, `body.x == 1 ? 'a' : input.b`},
+		{`{{ record['a'] | default(0) }}`, `item.a ?? 0`},
+		{`{{ record.a or 'x' }}`, `empty(item.a) ? 'x' : item.a`},
+		{`{{ config['a'] | lower }}`, `lower(input.a)`},
+		{`{{ format_datetime(config['start'], '%Y-%m-%d') }}`, `date(input.start).Format('2006-01-02')`},
+		{`{{ day_delta(-30, format='%Y-%m-%d') }}`, `earlier(now(), '30d', '2006-01-02')`},
+		{`{{ (now_utc() - duration('P1D')).strftime('%s') }}`, `earlier(now(), '1d', 'unix')`},
+		{`{{ response.total > 10 and not response.items }}`, `body.total > 10 and (empty(body.items) or not truthy(body.items))`},
+		{`{{ response.next | regex_search('[?&]page=(\d+)') }}`, `query(body.next, 'page')`},
+		{`{{ record.id in ['a', 'b'] }}`, `item.id in ['a', 'b']`},
+		{`{{ 'x' in response }}`, `body.x != nil`},
+		{`{{ response['data'][-1]['id'] }}`, `body.data[-1].id`},
+		{`{{ response.url.split('?')[1] }}`, `split(body.url, '?')[1]`},
+		{`{{ "it's" }}`, `"it's"`},
+		{`{{ response.page + 1 }}`, `body.page + 1`},
+		{`{{ [1, 2] }}`, `[1, 2]`},
+		{`{%- set x = response.page -%} {{ x + 1 }}`, `body.page + 1`},
+		{`{{ -1 }}`, `-1`},
+		{`{{ response.a is none if response.b is defined else true }}`, `body.b != nil ? body.a == nil : true`},
+	} {
+		t.Run(c.template, func(t *testing.T) {
+			e, err := jinja.Translate(c.template, scope())
+			require.NoError(t, err)
+			require.Equal(t, c.want, e.Source)
+		})
+	}
+}
+
+func TestWhatHasNoCounterpartIsRefused(t *testing.T) {
+	for _, template := range []string{
+		`{{ unknown }}`, `{{ response.x | mystery }}`, `{% for x in response %}{{ x }}{% endfor %}`, `{{ response.`,
+		`{{ config[response.x] }}`, `{{ response.x | regex_search('a(b|c)d') }}`, `{{ format_datetime(config.a, '%Q') }}`, `{{ [x for x in y] }}`,
+	} {
+		_, err := jinja.Translate(template, scope())
+		require.Error(t, err, template)
+	}
+}
+
+func FuzzTranslate(f *testing.F) {
+	for _, seed := range []string{`{{ a if b else c }}`, `{% if a %}b{% elif c %}d{% endif %}`, `{{ x[1:] | join(',') }}`, `{{ ((((`} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, template string) {
+		e, err := jinja.Translate(template, scope())
+		if err == nil && e.Source == "" {
+			t.Errorf("%q became nothing", template)
+		}
+	})
+}

@@ -1,0 +1,258 @@
+package importer
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// jobID returns the id of the job of a stream.
+func jobID(s *Stream) string {
+	if s.ID != "" {
+		return s.ID
+	}
+	return s.Name
+}
+
+// given returns an object of names, each followed by its value, without values that are empty: "",
+// false, nil, and objects and lists without members.
+func given(pairs ...any) value.Object {
+	return slices.DeleteFunc(value.ObjectOf(pairs...), func(m value.Member) bool {
+		switch v := m.Value.(type) {
+		case value.Object:
+			return len(v) == 0
+		case []any:
+			return len(v) == 0
+		}
+		return m.Value == nil || m.Value == "" || m.Value == false
+	})
+}
+
+// object returns members as an object of a configuration.
+func object(members []Member) value.Object {
+	var out value.Object
+	for _, m := range members {
+		out = append(out, value.Member{Name: m.Name, Value: configured(m.Value)})
+	}
+	return out
+}
+
+// configured returns a value as a configuration has it.
+func configured(v Value) any {
+	switch {
+	case v.Source != "":
+		return value.ObjectOf("expr", v.Source)
+	case v.Object != nil:
+		out := value.Object{}
+		for _, m := range v.Object {
+			out = append(out, value.Member{Name: m.Name, Value: configured(m.Value)})
+		}
+		return out
+	case v.List != nil:
+		out := []any{}
+		for _, e := range v.List {
+			out = append(out, configured(e))
+		}
+		return out
+	}
+	return v.Const
+}
+
+// root returns the configuration of a group, without tests.
+func (w *writer) root(g *group) value.Object {
+	jobs := []any{}
+	pagers := make([]value.Object, len(g.streams))
+	for i, s := range g.streams {
+		pagers[i] = pagination(s)
+	}
+	shared := sharedPagination(pagers)
+	for i, s := range g.streams {
+		pager := pagers[i]
+		if shared != nil {
+			pager = nil
+		}
+		jobs = append(jobs, w.job(g, s, pager))
+	}
+	api := given(
+		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", object(g.first.Common), "pagination", shared)
+	return given("inputs", w.inputs(api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
+}
+
+// sharedPagination returns the pagination that all jobs have.
+func sharedPagination(pagers []value.Object) value.Object {
+	for _, p := range pagers {
+		if len(p) == 0 || text(p) != text(pagers[0]) {
+			return nil
+		}
+	}
+	return pagers[0]
+}
+
+// text returns a value as JSON, for comparisons.
+func text(v any) string {
+	out, err := value.Marshal(v)
+	if err != nil {
+		return ""
+	}
+	return string(out)
+}
+
+// job returns the job of a stream.
+func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
+	now, _ := split(s)
+	dataField := s.Items
+	if dataField == "" {
+		dataField = "."
+	}
+	dataType := s.Name
+	if s.ID == "" || s.ID == s.Name {
+		dataType = ""
+	}
+	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
+		"params", object(now), "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField,
+		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
+		"incremental", incremental(s.Incremental), "pagination", pager)
+	if s.Hidden || !g.emitted[s] {
+		for _, name := range []string{"dataType", "filter", "fields", "key"} {
+			out = out.Without(name)
+		}
+		out = append(out, value.Member{Name: "emit", Value: false})
+	}
+	return out
+}
+
+// endpoint returns the endpoint of a stream, which is absolute if it has another address than the
+// configuration.
+func (w *writer) endpoint(g *group, s *Stream) string {
+	if s.BaseURL == g.first.BaseURL || strings.Contains(s.Endpoint, "://") {
+		return s.Endpoint
+	}
+	return s.BaseURL + strings.TrimPrefix(s.Endpoint, "/")
+}
+
+// split returns the parameters of the first request, and the parts of those after it.
+func split(s *Stream) ([]Member, []Next) {
+	var now []Member
+	var next []Next
+	for _, m := range s.Params {
+		if m.Value.ReadsPage {
+			place := InParam
+			if s.Method == "POST" {
+				place = InBody
+			}
+			next = append(next, Next{Target{place, m.Name}, m.Value.Source})
+			continue
+		}
+		v, inner := splitValue(m.Value, rules.PathOf(m.Name))
+		now = append(now, Member{m.Name, v})
+		next = append(next, inner...)
+	}
+	return now, next
+}
+
+// splitValue leaves out the members of a value of the body that read a page.
+func splitValue(v Value, path string) (Value, []Next) {
+	if v.Object == nil {
+		return v, nil
+	}
+	var next []Next
+	out := Value{Object: []Member{}}
+	for _, m := range v.Object {
+		at := rules.PathOf(append(rules.SplitPath(path), m.Name)...)
+		if m.Value.ReadsPage {
+			next = append(next, Next{Target{InBody, at}, m.Value.Source})
+			continue
+		}
+		inner, more := splitValue(m.Value, at)
+		out.Object = append(out.Object, Member{m.Name, inner})
+		next = append(next, more...)
+	}
+	return out, next
+}
+
+func variables(list []Variable) value.Object {
+	var out value.Object
+	for _, v := range list {
+		var one value.Object
+		switch {
+		case v.Parent != nil:
+			one = given("items", jobID(v.Parent), "when", v.When)
+		case v.From != "":
+			one = given("from", v.From, "to", v.To, "step", v.Step)
+		case v.Values.Source != "":
+			one = given("values", v.Values.Source)
+		default:
+			one = given("values", configured(v.Values))
+		}
+		out = append(out, value.Member{Name: v.Name, Value: one})
+	}
+	return out
+}
+
+func fields(list []Field) value.Object {
+	var out value.Object
+	for _, f := range list {
+		var v any
+		if f.Source != "" {
+			v = f.Source
+		}
+		out = append(out, value.Member{Name: f.Name, Value: v})
+	}
+	return out
+}
+
+func incremental(i *Incremental) value.Object {
+	if i == nil {
+		return nil
+	}
+	return given("cursor", i.Cursor, "param", i.Param, "lag", i.Lag, "from", i.From, "format", i.Format)
+}
+
+func oneOrList(list []string) any {
+	if len(list) == 1 {
+		return list[0]
+	}
+	var out []any
+	for _, e := range list {
+		out = append(out, e)
+	}
+	return out
+}
+
+func unless(usual, text string) string {
+	if text == usual {
+		return ""
+	}
+	return text
+}
+
+// inputName matches where an expression reads an input.
+var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
+
+// inputs returns the inputs that a configuration reads.
+func (w *writer) inputs(api, jobs any) value.Object {
+	read := map[string]bool{}
+	for _, v := range []any{api, jobs} {
+		for _, m := range inputName.FindAllStringSubmatch(text(v), -1) {
+			read[m[1]] = true
+		}
+	}
+	var out value.Object
+	for _, in := range w.src.Inputs {
+		if !read[in.Name] {
+			continue
+		}
+		one := given("doc", in.Doc, "secret", in.Secret, "pattern", in.Pattern)
+		if in.Default != nil {
+			one = append(one, value.Member{Name: "default", Value: in.Default})
+		}
+		if one == nil {
+			one = value.Object{}
+		}
+		out = append(out, value.Member{Name: in.Name, Value: one})
+	}
+	return out
+}

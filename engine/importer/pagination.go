@@ -1,0 +1,226 @@
+package importer
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// pagination returns the pagination of a stream: a named method if one does what the source says,
+// and otherwise expressions. It is nil for a single request.
+func pagination(s *Stream) value.Object {
+	_, next := split(s)
+	var out value.Object
+	if p := s.Paging; p != nil {
+		next = append(next, p.Next...)
+		if out = p.named(s); out == nil {
+			out, next = p.expression(next)
+		}
+		out = append(out, p.common(s, out)...)
+	}
+	out = append(out, given("nextRequest", nextRequest(next, s))...)
+	if len(s.Keep) > 0 {
+		out = append(out, value.Member{Name: "keep", Value: fields(s.Keep)})
+	}
+	if len(s.Errors) > 0 {
+		var list []any
+		for _, e := range s.Errors {
+			list = append(list, given("when", e.When, "do", e.Do, "message", e.Message))
+		}
+		out = append(out, value.Member{Name: "onError", Value: list})
+	}
+	if _, has := out.Get("method"); len(out) > 0 && !has { // a single request
+		out = append(given("method", "expression", "nextRequest", given("url", "nil")), out...)
+	}
+	return merged(out)
+}
+
+// merged puts the parts of the next request into one object.
+func merged(o value.Object) value.Object {
+	var out value.Object
+	for _, m := range o {
+		before, again := out.Get(m.Name)
+		if !again {
+			out = append(out, m)
+			continue
+		}
+		a, _ := value.Members(before)
+		b, _ := value.Members(m.Value)
+		out = out.With(m.Name, merged(append(append(value.Object{}, a...), b...)))
+	}
+	return out
+}
+
+// named returns the settings of a named method, or nil if none does the same.
+func (p *Paging) named(s *Stream) value.Object {
+	sent := p.Into.In == InParam
+	_, sizeIsNumber := p.number()
+	switch {
+	case p.Kind == Pages && sent && p.Pages != "":
+		return given("method", "pagecount", "pagesField", p.Pages).Merge(p.pageNumber())
+	case p.Kind == Pages && sent:
+		return given("method", "pagenum").Merge(p.pageNumber())
+	case p.Kind == Offset && sent && p.SizeIn != "" && sizeIsNumber && p.Short && p.Start == 0:
+		n, _ := p.number()
+		return given("method", "offset", "limit", n, "limitParam", unless("limit", p.SizeIn),
+			"offsetParam", unless("offset", p.Into.Name)).Merge(p.notFirst())
+	case p.Kind == Token && sent && p.Path != "":
+		return given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
+			"includeParams", len(s.Params) > 0)
+	case p.Kind == Token && sent && p.Header != "":
+		return given("method", "header.param", "responseHeader", p.Header, "queryParam", p.Into.Name)
+	case p.Kind == NextURL && p.Path != "":
+		return given("method", "response.url", "urlKey", unless("next_page", p.Path), "includeParams", !p.NoParam && len(s.Params) > 0)
+	case p.Kind == Link:
+		return given("method", "header.link", "rel", unless("next", p.Rel), "includeParams", !p.NoParam && len(s.Params) > 0)
+	case p.Kind == LastItem && sent:
+		return given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
+	}
+	return nil
+}
+
+// number returns the page size if it is a constant.
+func (p *Paging) number() (int, bool) {
+	n, err := strconv.Atoi(p.Size)
+	return n, err == nil && n > 0
+}
+
+func (p *Paging) pageNumber() value.Object {
+	out := given("limitParam", p.limitParam(), "pageParam", unless("page", p.Into.Name))
+	if p.Start != 1 {
+		out = append(out, value.Member{Name: "firstPage", Value: p.Start})
+	}
+	return out.Merge(p.notFirst())
+}
+
+// limitParam names the parameter with the size, if a rule reads it.
+func (p *Paging) limitParam() string {
+	if _, isNumber := p.number(); isNumber && p.Short {
+		return unless("limit", p.SizeIn)
+	}
+	return ""
+}
+
+func (p *Paging) notFirst() value.Object {
+	if p.First {
+		return nil
+	}
+	return value.ObjectOf("firstPageParams", false)
+}
+
+// TokenSource returns the expression for the token, or for the number of the page or of the items
+// before it.
+func (p *Paging) TokenSource() string {
+	switch p.Kind {
+	case Pages:
+		return "state.page"
+	case Offset:
+		return "state.offset"
+	}
+	return p.token()
+}
+
+// token returns the expression for the token.
+func (p *Paging) token() string {
+	switch {
+	case p.Source != "":
+		return p.Source
+	case p.Header != "":
+		return fmt.Sprintf("header(%s)", strconv.Quote(p.Header))
+	case p.Kind == LastItem:
+		return rules.FormatPath("items[-1]", rules.SplitPath(p.Path))
+	}
+	return rules.FormatPath("body", rules.SplitPath(p.Path))
+}
+
+// expression returns the settings of the method expression, and the parts of the next request.
+func (p *Paging) expression(next []Next) (value.Object, []Next) {
+	out := given("method", "expression")
+	part := Next{Target: p.Into, Source: p.token()}
+	if p.Kind == Pages || p.Kind == Offset {
+		name, step := "page", "1"
+		if p.Kind == Offset {
+			name, step = "offset", "count"
+		}
+		part.Source = "state." + name
+		out = append(out, value.Member{Name: "state", Value: value.ObjectOf(
+			name, value.ObjectOf("init", strconv.Itoa(p.Start), "next", part.Source+" + "+step))})
+	}
+	if p.Kind == Link {
+		part.Source = fmt.Sprintf("link(%s)", strconv.Quote(cmp.Or(p.Rel, "next")))
+	}
+	if p.Into.In != Nowhere {
+		next = append([]Next{part}, next...)
+	}
+	if p.First {
+		out = append(out, value.Member{Name: "nextRequest", Value: value.ObjectOf("applyToFirst", true)})
+	}
+	return out, next
+}
+
+// common returns the settings that all methods have: the rules that end a list.
+func (p *Paging) common(s *Stream, method value.Object) value.Object {
+	out := given("hasMore", p.More)
+	name, _ := method.Get("method")
+	list := []any{}
+	counts := p.Kind == Pages || p.Kind == Offset
+	if name == "expression" && counts {
+		list = append(list, "count == 0")
+	}
+	if p.Short && counts && name != "offset" && p.Size != "" {
+		size := p.Size
+		if n, isNumber := p.number(); isNumber && name != "expression" && p.SizeIn != "" && s.has(p.SizeIn, n) {
+			size = "limit"
+		}
+		list = append(list, "count < "+size)
+	}
+	if name == "expression" && !counts && p.Into.In != InURL && p.Into.In != InEndpoint {
+		list = append(list, fmt.Sprintf("empty(%s)", p.token()))
+	}
+	for _, r := range p.Stops {
+		if r.Name == "" && !r.Failed && r.Message == "" {
+			list = append(list, r.When)
+			continue
+		}
+		outcome := ""
+		if r.Failed {
+			outcome = "failed"
+		}
+		list = append(list, given("name", r.Name, "when", r.When, "outcome", outcome, "message", r.Message))
+	}
+	return append(out, given("stopRules", list)...)
+}
+
+// has reports whether a parameter of the stream has a number.
+func (s *Stream) has(name string, n int) bool {
+	for _, m := range s.Params {
+		if m.Name == name {
+			v, _ := value.Text(m.Value.Const)
+			return v == strconv.Itoa(n)
+		}
+	}
+	return false
+}
+
+// nextRequest returns the parts of the requests after the first.
+func nextRequest(parts []Next, s *Stream) value.Object {
+	groups := map[Place]value.Object{}
+	out := value.Object{}
+	for _, p := range parts {
+		switch p.In {
+		case InURL:
+			out = out.With("url", p.Source)
+			if s.Paging != nil && !s.Paging.NoParam && len(s.Params) > 0 {
+				out = out.With("includeParams", true)
+			}
+		case InEndpoint:
+			out = out.With("endpoint", p.Source)
+		case InBody, InHeader, InParam:
+			groups[p.In] = groups[p.In].With(p.Name, p.Source)
+		}
+	}
+	return append(out, given("params", groups[InParam], "headers", groups[InHeader], "body", groups[InBody])...)
+}

@@ -1,0 +1,295 @@
+package importer
+
+import (
+	"context"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A testCase is a test of a job, made from what the source says about its pages.
+type testCase struct {
+	name     string
+	pages    []any
+	items    int
+	requests []string // nil if they are not known
+}
+
+// tests returns tests for the jobs of a configuration. What they expect comes from the form; a test
+// that does not pass is left out, since the model of the API behind it may be wrong.
+func (w *writer) tests(g *group, root value.Object) []any {
+	var out []any
+	for _, s := range g.streams {
+		if s.Hidden || !g.emitted[s] {
+			continue
+		}
+		for _, c := range cases(s) {
+			for _, t := range c.forms(w.src, s, len(g.streams) > 1) {
+				if passes(root, t) {
+					out = append(out, t)
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// passes reports whether a configuration passes a test.
+func passes(root value.Object, test value.Object) bool {
+	e, err := load(append(slices.Clone(root), value.Member{Name: "tests", Value: []any{test}}))
+	return err == nil && e.Test(context.Background()).Failed() == 0
+}
+
+// forms returns a test in several forms, the one that says most first.
+func (c testCase) forms(src *Source, s *Stream, several bool) []value.Object {
+	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
+	full := expect
+	if s.Filter == "" {
+		full = append(full[:len(full):len(full)], value.Member{Name: "items", Value: c.items})
+	}
+	with := full
+	if c.requests != nil {
+		with = given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
+	}
+	job := ""
+	if several {
+		job = jobID(s)
+	}
+	name := c.name
+	if several { // names must differ
+		name += ", " + jobID(s)
+	}
+	var out []value.Object
+	for _, inputs := range []value.Object{nil, samples(src)} {
+		for _, e := range []value.Object{with, full, expect} {
+			out = append(out, given("name", name, "job", job, "inputs", inputs, "partition", partition(s), "pages", c.pages, "expect", e))
+		}
+	}
+	return out
+}
+
+// samples returns values for the inputs that every run sets.
+func samples(src *Source) value.Object {
+	var out value.Object
+	for _, in := range src.Inputs {
+		if in.Default != nil {
+			continue
+		}
+		v := "example"
+		if strings.Contains(in.Name, "date") || strings.Contains(in.Name, "since") {
+			v = "2026-01-01T00:00:00Z"
+		}
+		out = append(out, value.Member{Name: in.Name, Value: v})
+	}
+	return out
+}
+
+// partition returns values for the variables of a stream, with the members that it reads.
+func partition(s *Stream) value.Object {
+	var out value.Object
+	for _, v := range allVariables(s) {
+		switch {
+		case v.From != "":
+			out = out.With(v.Name, value.ObjectOf("from", "2026-01-01", "to", "2026-01-31"))
+		case v.Parent == nil:
+			one := any("a")
+			if list := v.Values.List; len(list) > 0 {
+				one = configured(list[0])
+			}
+			out = out.With(v.Name, one)
+		default:
+			one := value.Object{}
+			for _, path := range membersRead(s, v.Name) {
+				one = one.WithPath(path, 7)
+			}
+			out = out.With(v.Name, one)
+		}
+	}
+	return out
+}
+
+// allVariables returns the variables of a stream and of its parents.
+func allVariables(s *Stream) []Variable {
+	var out []Variable
+	for _, v := range s.For {
+		if v.Parent != nil {
+			out = append(out, allVariables(v.Parent)...)
+		}
+		out = append(out, v)
+	}
+	return out
+}
+
+// membersRead returns the paths of the members of a variable that the job of a stream reads.
+func membersRead(s *Stream, name string) [][]string {
+	w := &writer{src: &Source{}}
+	job := text(w.job(&group{first: s, emitted: map[*Stream]bool{s: true}}, s, pagination(s)))
+	var out [][]string
+	for _, m := range regexp.MustCompile(`\b`+name+`((?:\.[A-Za-z_]\w*)+)`).FindAllStringSubmatch(job, -1) {
+		out = append(out, strings.Split(m[1][1:], "."))
+	}
+	return out
+}
+
+// cases are the tests of a stream: its first page, the next one, and the end.
+func cases(s *Stream) []testCase {
+	if len(s.Response) > 0 {
+		return nil // of another format
+	}
+	p := s.Paging
+	if p == nil {
+		return []testCase{{name: "one request reads the list", pages: []any{body(s, 2)}, items: 2, requests: s.requests("")}}
+	}
+	size, known := p.number()
+	const fewest = 20
+	switch p.Kind {
+	case Pages, Offset:
+		switch {
+		case p.Pages != "":
+			page := at(body(s, 2), p.Pages, 2)
+			return []testCase{{name: "the number of pages ends the list", pages: []any{page, page}, items: 4}}
+		case p.Short && (!known || size > fewest):
+			return []testCase{{name: "a short page is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
+		case p.Short:
+			return []testCase{{name: "pages follow each other until a short one", pages: []any{p.more(body(s, size)), p.last(body(s, 1))}, items: size + 1}}
+		}
+		return []testCase{{name: "pages follow each other until an empty one", pages: []any{p.more(body(s, 2)), p.last(body(s, 0))}, items: 2}}
+	case LastItem:
+		return []testCase{{name: "the last item leads to the next page",
+			pages: []any{p.more(numbered(s, p.Path, 1, 2)), p.last(numbered(s, p.Path))}, items: 2, requests: s.requests("2")}}
+	case Link:
+		link := value.ObjectOf("headers", value.ObjectOf("Link", `<?page=2>; rel="`+relation(p)+`"`), "body", body(s, 2))
+		return []testCase{{name: "the header Link leads to the next page", pages: []any{link, body(s, 1)}, items: 3}}
+	case NextURL:
+		if p.Path == "" {
+			return nil
+		}
+		return []testCase{{name: "the address of the next page is followed",
+			pages: []any{p.more(at(body(s, 2), p.Path, "?page=2")), p.last(body(s, 1))}, items: 3}}
+	}
+	return tokenCases(s, p)
+}
+
+func relation(p *Paging) string {
+	if p.Rel == "" {
+		return "next"
+	}
+	return p.Rel
+}
+
+// tokenCases are the tests of a stream whose token is a value of the response.
+func tokenCases(s *Stream, p *Paging) []testCase {
+	switch {
+	case p.Header != "":
+		first := value.ObjectOf("headers", value.ObjectOf(p.Header, "t2"), "body", p.more(body(s, 2)))
+		return []testCase{{name: "the token leads to the next page", pages: []any{first, p.last(body(s, 1))}, items: 3, requests: s.requests("t2")}}
+	case p.Path != "":
+		return []testCase{{name: "the token leads to the next page", pages: []any{p.more(at(body(s, 2), p.Path, "t2")), p.last(body(s, 1))},
+			items: 3, requests: s.requests("t2")}}
+	}
+	return []testCase{{name: "a page without a token is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
+}
+
+// more and last say in a page whether there is more.
+func (p *Paging) more(page any) any { return p.flag(page, true) }
+func (p *Paging) last(page any) any { return p.flag(page, false) }
+
+func (p *Paging) flag(page any, more bool) any {
+	if p.More == "" {
+		return page
+	}
+	return at(page, p.More, more)
+}
+
+// at sets a value at a path of a page, which is an object then.
+func at(page any, path string, v any) any {
+	object, isObject := page.(value.Object)
+	if !isObject {
+		return page
+	}
+	return object.WithPath(rules.SplitPath(path), v)
+}
+
+// body returns a page with so many items.
+func body(s *Stream, n int) any {
+	var items []any
+	for i := range n {
+		items = append(items, value.ObjectOf("id", i+1))
+	}
+	return page(s, items)
+}
+
+// numbered returns a page with items that have values at a path.
+func numbered(s *Stream, path string, values ...int) any {
+	var items []any
+	for _, v := range values {
+		items = append(items, value.Object{}.WithPath(rules.SplitPath(path), v))
+	}
+	return page(s, items)
+}
+
+// page returns a page with items at the path of the list.
+func page(s *Stream, items []any) any {
+	if items == nil {
+		items = []any{}
+	}
+	keys := rules.SplitPath(s.Items)
+	if i := slices.Index(keys, "*"); i >= 0 {
+		var wrapped []any
+		for _, e := range items {
+			for _, k := range slices.Backward(keys[i+1:]) {
+				e = value.ObjectOf(k, e)
+			}
+			wrapped = append(wrapped, e)
+		}
+		if items, keys = wrapped, keys[:i]; items == nil {
+			items = []any{}
+		}
+	}
+	out := any(items)
+	for _, k := range slices.Backward(keys) {
+		out = value.ObjectOf(k, out)
+	}
+	return out
+}
+
+// requests returns the requests of a test: the first, and one with a token if there is one. It is nil
+// if they depend on more than constants.
+func (s *Stream) requests(token string) []string {
+	address, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(s.BaseURL))
+	if err != nil || strings.Contains(s.Endpoint, "{") || strings.Contains(s.BaseURL, "{") || s.Method != "" || s.Incremental != nil {
+		return nil
+	}
+	first := "GET " + address.Path + s.Endpoint
+	if strings.HasPrefix(s.Endpoint, "/") {
+		first = "GET " + s.Endpoint
+	}
+	glue := "?"
+	add := func(request, name, text string) string {
+		request += glue + url.QueryEscape(name) + "=" + url.QueryEscape(text)
+		return request
+	}
+	for _, m := range s.Params {
+		text, scalar := value.Text(m.Value.Const)
+		if !m.Value.IsConst() || !scalar {
+			return nil
+		}
+		first = add(first, m.Name, text)
+		glue = "&"
+	}
+	switch {
+	case token == "":
+		if s.Paging != nil && s.Paging.First {
+			return nil
+		}
+		return []string{first}
+	case s.Paging.Into.In == InParam:
+		return []string{first, add(first, s.Paging.Into.Name, token)}
+	}
+	return nil
+}

@@ -1,0 +1,297 @@
+package importer
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/importer/grade"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+)
+
+// A Config is a configuration that was written.
+type Config struct {
+	Name string // of its file: github.yaml
+	Text []byte // YAML
+	Jobs []string
+}
+
+// A Result is what became of a source.
+type Result struct {
+	Configs []Config
+	Report  Report
+}
+
+// Write turns a source into configurations: one for all streams that have the address, the
+// credentials and the common settings in common, in most cases one for the source.
+func Write(format string, src *Source) (*Result, error) {
+	w := &writer{src: src, at: map[*Stream]place{}}
+	w.refuseChildren()
+	var out []Config
+	for _, g := range w.groups() {
+		c, err := w.config(g, len(out))
+		if err != nil {
+			return nil, err
+		}
+		if c != nil {
+			out = append(out, *c)
+		}
+	}
+	return &Result{Configs: out, Report: w.report(format)}, nil
+}
+
+type writer struct {
+	src *Source
+	at  map[*Stream]place // of the streams that were written
+}
+
+// A place says where the job of a stream is.
+type place struct {
+	file, job string
+	index     int
+}
+
+// A group is the streams of one configuration.
+type group struct {
+	first   *Stream
+	streams []*Stream // parents before their children
+	emitted map[*Stream]bool
+}
+
+// refuseChildren refuses the streams whose parents are refused.
+func (w *writer) refuseChildren() {
+	var refused func(s *Stream, depth int) string
+	refused = func(s *Stream, depth int) string {
+		for _, v := range s.For {
+			if v.Parent == nil || s.Refused != "" {
+				continue
+			}
+			if depth > 50 {
+				s.Refused = "its parents depend on each other"
+			} else if why := refused(v.Parent, depth+1); why != "" {
+				s.Refused = fmt.Sprintf("its parent %s is not translated: %s", v.Parent.Name, why)
+			}
+		}
+		return s.Refused
+	}
+	for _, s := range w.src.Streams {
+		refused(s, 0)
+	}
+}
+
+// groups puts the streams into configurations.
+func (w *writer) groups() []*group {
+	var groups []*group
+	by := map[string]*group{}
+	for _, s := range w.src.Streams {
+		if s.Refused != "" || s.Hidden {
+			continue
+		}
+		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(s.Common)})
+		g := by[string(common)]
+		if g == nil {
+			g = &group{first: s, emitted: map[*Stream]bool{}}
+			by[string(common)] = g
+			groups = append(groups, g)
+		}
+		g.emitted[s] = true
+		g.add(s)
+	}
+	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.emitted), len(a.emitted)) })
+	return groups
+}
+
+// add adds a stream after its parents.
+func (g *group) add(s *Stream) {
+	if slices.Contains(g.streams, s) {
+		return
+	}
+	for _, v := range s.For {
+		if v.Parent != nil {
+			g.add(v.Parent)
+		}
+	}
+	g.streams = append(g.streams, s)
+}
+
+// without returns the group without a stream and its children.
+func (g *group) without(s *Stream, why string) {
+	s.Refused = cmp.Or(s.Refused, why)
+	g.streams = slices.DeleteFunc(g.streams, func(t *Stream) bool { return t == s })
+	for _, t := range slices.Clone(g.streams) {
+		if slices.ContainsFunc(t.For, func(v Variable) bool { return v.Parent == s }) {
+			g.without(t, fmt.Sprintf("its parent %s is not translated: %s", s.Name, why))
+		}
+	}
+}
+
+// used leaves out the hidden streams that no other one needs.
+func (g *group) used() {
+	needed := map[*Stream]bool{}
+	for _, s := range slices.Backward(g.streams) {
+		if g.emitted[s] {
+			needed[s] = true
+		}
+		if needed[s] {
+			for _, v := range s.For {
+				needed[v.Parent] = true
+			}
+		}
+	}
+	g.streams = slices.DeleteFunc(g.streams, func(s *Stream) bool { return !needed[s] })
+}
+
+// config writes the configuration of a group. It returns nil if no stream is left.
+func (w *writer) config(g *group, n int) (*Config, error) {
+	for {
+		if g.used(); len(g.streams) == 0 {
+			return nil, nil
+		}
+		root := w.root(g)
+		bad, err := mistakes(root)
+		if err == nil {
+			return w.written(g, root, n)
+		}
+		dropped := false
+		for i, s := range slices.Clone(g.streams) {
+			if why := bad[i]; why != "" && slices.Contains(g.streams, s) {
+				g.without(s, why)
+				dropped = true
+			}
+		}
+		if !dropped { // a mistake that is not in a job
+			for _, s := range slices.Clone(g.streams) {
+				g.without(s, err.Error())
+			}
+		}
+	}
+}
+
+// written adds the tests and writes the text.
+func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
+	name := w.src.Name
+	if n > 0 {
+		name += "-" + fileName(g.first.Name)
+	}
+	c := &Config{Name: name + ".yaml"}
+	if tests := w.tests(g, root); len(tests) > 0 {
+		root = append(root, value.Member{Name: "tests", Value: tests})
+	}
+	for i, s := range g.streams {
+		c.Jobs = append(c.Jobs, jobID(s))
+		if g.emitted[s] {
+			w.at[s] = place{c.Name, jobID(s), i}
+		}
+	}
+	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination", "onError"}, Comments: w.comments()}
+	plain, err := normal(root)
+	if err != nil {
+		return nil, err
+	}
+	c.Text, err = layout.Format(plain)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Name, err)
+	}
+	return c, nil
+}
+
+var notInFiles = regexp.MustCompile(`[^A-Za-z0-9_.-]+`)
+
+// fileName returns a text as a part of the name of a file.
+func fileName(text string) string {
+	return cmp.Or(strings.ToLower(strings.Trim(notInFiles.ReplaceAllString(text, "-"), "-.")), "stream")
+}
+
+// normal returns a value as it is read from a file.
+func normal(v any) (any, error) {
+	text, err := value.Marshal(v)
+	if err != nil {
+		return nil, err
+	}
+	return rules.ParseJSON(diag.NewSource("", string(text)))
+}
+
+// mistakes loads a configuration. With an error it returns the mistakes in jobs, by their index.
+func mistakes(root value.Object) (map[int]string, error) {
+	_, err := load(root)
+	if err == nil {
+		return nil, nil
+	}
+	bad := map[int]string{}
+	found, ok := errors.AsType[engine.Diagnostics](err)
+	if !ok {
+		return bad, err
+	}
+	for _, d := range found {
+		var i int
+		if _, failed := fmt.Sscanf(d.Path, "config.jobs[%d]", &i); failed == nil && bad[i] == "" {
+			bad[i] = fmt.Sprintf("check refuses the translation: %s: %s", d.Path, d.Message)
+		}
+	}
+	return bad, err
+}
+
+func load(root value.Object) (*engine.Engine, error) {
+	text, err := value.Marshal(root)
+	if err != nil {
+		return nil, err
+	}
+	return engine.Load("import.json", text, engine.WithPlaceholders())
+}
+
+// report says what became of each stream.
+func (w *writer) report(format string) Report {
+	r := Report{Version: 1, Format: format, Streams: []StreamReport{}}
+	at := map[string]int{}
+	for _, s := range w.src.Streams {
+		if s.Hidden {
+			continue
+		}
+		p, written := w.at[s]
+		notes := slices.Clone(s.Notes)
+		if s.Refused != "" {
+			notes = append(notes, Note{Grade: Refused, Text: s.Refused, Source: s.Place})
+		}
+		for i, n := range notes {
+			switch {
+			case !written:
+				notes[i].Target = ""
+			case n.Target != "" && !isAbsolute(n.Target):
+				notes[i].Target = fmt.Sprintf("config.jobs[%d].%s", p.index, n.Target)
+			}
+		}
+		i, known := at[s.Name]
+		if !known {
+			i = len(r.Streams)
+			at[s.Name] = i
+			r.Streams = append(r.Streams, StreamReport{Name: s.Name, Grade: Exact, File: p.file, Job: p.job, Notes: []Note{}})
+		}
+		one := &r.Streams[i]
+		for _, n := range notes {
+			if !slices.Contains(one.Notes, n) {
+				one.Notes = append(one.Notes, n)
+			}
+		}
+		one.Grade = grade.Of(one.Notes)
+	}
+	return r
+}
+
+// isAbsolute reports whether a target is a config path of the whole configuration.
+func isAbsolute(target string) bool {
+	root, _, _ := strings.Cut(target, ".")
+	return root == "api" || root == "inputs" || root == "config"
+}
+
+// comments are the comments of a configuration: where it comes from.
+func (w *writer) comments() map[string]string {
+	return map[string]string{"": "Imported from " + cmp.Or(w.src.From, w.src.Name) + "."}
+}
