@@ -233,17 +233,6 @@ func (e *Engine) roots() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !needed[j] })
 }
 
-// Ended reports whether the checkpoints of [WithResume] say that every job has ended. A run then
-// makes no requests and returns the result of the previous run.
-func (e *Engine) Ended() bool {
-	for _, job := range e.roots() {
-		if !runtime.Checkpoint(e.settings.run.Resume[job.ID()]).Ended() {
-			return false
-		}
-	}
-	return true
-}
-
 // Redactor returns the redactor of the engine's runs. It hides the secrets of the configuration
 // and of the options, and the tokens that runs obtain.
 func (e *Engine) Redactor() *redact.Redactor { return e.redactor }

@@ -20,19 +20,14 @@ func (e *Engine) Evaluate(ctx context.Context, expression string, at trace.Place
 	if err != nil {
 		return nil, err
 	}
-	seen := 0
-	for page, err := range probed.Pages(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if page.Job != at.Job {
-			continue
-		}
-		if seen++; seen == at.Page {
-			return runtime.ProbedOn(page), nil
-		}
+	page, pages, err := probed.PageAt(ctx, at.Job, at.Page)
+	if err != nil {
+		return nil, err
 	}
-	return nil, &Error{Class: failure.Config, Job: at.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(seen, "page")}
+	if page == nil {
+		return nil, &Error{Class: failure.Config, Job: at.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
+	}
+	return runtime.ProbedOn(page), nil
 }
 
 // withProbe returns the engine with a probe in a job.

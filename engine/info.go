@@ -1,17 +1,9 @@
 package engine
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"maps"
 	"slices"
-	"strings"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // Info describes the runs of a configuration as a whole. The zero value of a field means that the
@@ -86,95 +78,4 @@ func (e *Engine) Job(id string) JobInfo {
 		}
 	}
 	return info
-}
-
-// Fingerprint returns hashes of the settings that decide what is extracted, by part:
-// "transport" (addresses, headers), "requests" (endpoints, parameters, the next request,
-// the variables of partitions), "rules" (the stopping rules and the saved values) and
-// "items" (the paths and types of the items), and for every input "input " and its name. Of
-// secrets it includes only the names, so another token changes nothing, and neither do
-// retries and logs. For every job with `keep` that runs, there is a part "keep of " and its id: the
-// saved values and the list that they are about, without the rules of its end and the inputs that
-// are only the end of an increment.
-func (e *Engine) Fingerprint() map[string]string {
-	f := &fingerprint{engine: e, parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}}
-	cfg := e.cfg
-	f.note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
-	inputs, _ := cfg.BindInputs(e.settings.run.Inputs)
-	for name, v := range inputs {
-		f.note(saved.InputPart+name, v)
-	}
-	for _, job := range e.selected() {
-		f.job(job)
-	}
-	for _, job := range e.running() {
-		f.keep(job, inputs)
-	}
-	out := map[string]string{}
-	for name, text := range f.parts {
-		sum := sha256.Sum256([]byte(text.String()))
-		out[name] = hex.EncodeToString(sum[:])
-	}
-	return out
-}
-
-// A fingerprint collects the texts that [Engine.Fingerprint] hashes, by part.
-type fingerprint struct {
-	engine *Engine
-	parts  map[string]*strings.Builder
-}
-
-// note adds values to a part. Secrets in them are redacted.
-func (f *fingerprint) note(part string, values ...any) {
-	if f.parts[part] == nil {
-		f.parts[part] = &strings.Builder{}
-	}
-	text, err := value.Marshal(values)
-	if err != nil {
-		text = fmt.Append(nil, values...)
-	}
-	fmt.Fprintf(f.parts[part], "%s\n", f.engine.Redactor().String(string(text)))
-}
-
-// job adds the settings of a job.
-func (f *fingerprint) job(job *compile.Job) {
-	j := job.Spec()
-	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Headers, job.Ruleset.Limit, job.Ruleset.IncludeParams, job.Ruleset.Scroller)
-	f.note("items", j.ID, j.DataType, j.DataField)
-	if j.Response.Format != rules.JSON {
-		f.note("items", j.Response)
-	}
-	for _, s := range j.For {
-		f.note("requests", j.ID, s.Name, s.Items, s.Constants, s.Window)
-	}
-	if len(j.For) > 0 {
-		f.note("rules", j.ID, j.OnFailure)
-	}
-	f.note("rules", j.ID, job.Ruleset.Method, job.Ruleset.Ignore, job.Ruleset.IgnoredFindings)
-	for _, r := range job.Ruleset.Rules {
-		part := "rules"
-		if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
-			part = "requests"
-		}
-		if r.Role.Scope() == rules.ScopeItem {
-			part = "items"
-		}
-		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Drop, r.First, r.Subsequent)
-	}
-}
-
-// keep adds the values that a job keeps, and the list that they are about.
-func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
-	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
-	inputs = maps.Clone(inputs)
-	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.OnlyEndsWindows(name) })
-	for _, r := range job.Ruleset.Rules {
-		if r.Role != rules.Keep {
-			continue
-		}
-		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
-		for _, s := range j.For { // a new value has items that no run has read
-			f.note(part, s.Name, s.Items, s.Constants)
-		}
-	}
 }

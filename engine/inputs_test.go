@@ -125,7 +125,7 @@ func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T)
 	require.NoError(t, err)
 	for _, token := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
 		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(token)}))
-		require.False(t, run.Ended(), token)
+		require.False(t, run.Publishing().Ended(), token)
 		require.ErrorIs(t, run.Check(), engine.ErrState, token)
 		_, err := run.Run(t.Context(), discard)
 		require.ErrorIs(t, err, engine.ErrState, token)

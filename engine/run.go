@@ -15,7 +15,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/credential"
-	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -150,6 +149,25 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	}
 }
 
+// PageAt runs the engine up to a page of a job, counted from 1 over all partitions of the job, and
+// returns the page with items of its own. If the list ends before that page, the page is nil and
+// pages is the number of pages that the job has.
+func (e *Engine) PageAt(ctx context.Context, job string, number int) (page *Page, pages int, err error) {
+	for each, err := range e.Pages(ctx) {
+		if err != nil {
+			return nil, pages, err
+		}
+		if each.Job != job {
+			continue
+		}
+		if pages++; pages == number {
+			each.Items = each.Items.Clone()
+			return each, pages, nil
+		}
+	}
+	return nil, pages, nil
+}
+
 // errLeft ends the run of an iteration that its caller has left.
 var errLeft = errors.New("the caller stopped the iteration")
 
@@ -212,31 +230,12 @@ func join(errs ...error) error {
 	return errors.Join(errs...)
 }
 
-// Accepts reports whether a run accepts how a rule ended a job: see [WithAccept].
-func (e *Engine) Accepts(job JobResult) bool {
-	if e.settings.run.accept != nil {
-		return e.settings.run.accept(job)
-	}
-	return rules.SwitchesOf(e.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0
-}
-
-// AuditFile returns the finding of the audit about a file of items that a job replaces, or nil if
-// there is none. had is the number of rows of the file, and rows the number of the rows that
-// replace them.
-func (e *Engine) AuditFile(job, file string, rows, had int64) *Finding {
-	compiled := e.byID[job]
-	if compiled == nil {
-		return nil
-	}
-	return evidence.AuditFile(compiled, file, rows, had)
-}
-
 // walk returns the walk of a run over its jobs and their partitions.
 func (e *Engine) walk(loop runtime.Loop) partition.Walk {
 	s := e.settings.run
 	return partition.Walk{
 		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
-		Accept: e.Accepts,
+		Accept: e.Publishing().Accepts,
 	}
 }
 

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
-	"slices"
 	"time"
 
-	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -108,35 +106,7 @@ func (d Distributed) Tallies() map[string]*partition.Tally {
 	return all
 }
 
-// An Outline describes the place of a job in the tree of jobs.
-type Outline struct {
-	Job       string `json:"job"`
-	Parent    string `json:"parent,omitempty"`    // ID of the parent; empty for a root
-	Variables int    `json:"variables,omitempty"` // number of its own variables
-}
-
 // Outlines returns the outlines of the jobs that run, parents before their children.
-func (d Distributed) Outlines() []Outline {
-	selected := d.engine.selected()
-	var all []Outline
-	var add func(*compile.Job) bool
-	add = func(job *compile.Job) bool {
-		place := len(all)
-		all = append(all, Outline{Job: job.ID(), Variables: len(job.For)})
-		if job.Parent != nil {
-			all[place].Parent = job.Parent.ID()
-		}
-		runs := slices.Contains(selected, job)
-		for _, child := range job.Children {
-			runs = add(child) || runs
-		}
-		if !runs {
-			all = all[:place]
-		}
-		return runs
-	}
-	for _, root := range d.engine.roots() {
-		add(root)
-	}
-	return all
+func (d Distributed) Outlines() []partition.Outline {
+	return partition.Outlines(d.engine.roots(), d.engine.selected())
 }

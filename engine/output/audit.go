@@ -17,7 +17,7 @@ func (p *Publisher) audit(g *group) bool {
 			continue
 		}
 		job, rows := t.jobs[0], t.file.rows
-		found := p.engine.AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())
+		found := p.engine.Publishing().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())
 		if found == nil {
 			continue
 		}
@@ -25,7 +25,7 @@ func (p *Publisher) audit(g *group) bool {
 			"event", "suspect", "job", job, "finding", found.ID)
 		ended := p.ended[job]
 		ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
-		ended.Refused = !p.engine.Accepts(ended)
+		ended.Refused = !p.engine.Publishing().Accepts(ended)
 		p.ended[job] = ended
 		p.found = append(p.found, ended)
 		accepted = accepted && !ended.Refused

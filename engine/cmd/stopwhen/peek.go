@@ -147,20 +147,7 @@ func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page 
 	}
 	recorder := recording.NewRecorder(&archive, options)
 	e = e.With(engine.WithTransport(recorder))
-	seen := 0
-	for got, failed := range e.Pages(ctx) {
-		if err = failed; err != nil {
-			break
-		}
-		if got.Job != job {
-			continue
-		}
-		if seen++; seen == c.page {
-			page = got
-			page.Items = page.Items.Clone()
-			break
-		}
-	}
+	page, pages, err := e.PageAt(ctx, job, c.page)
 	if err := recorder.Close(); err != nil {
 		return nil, nil, err
 	}
@@ -172,7 +159,7 @@ func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page 
 		return nil, nil, readErr
 	}
 	if page == nil && err == nil {
-		err = &usageError{fmt.Sprintf("--page: job %s ends after %s", job, value.Counted(seen, "page"))}
+		err = &usageError{fmt.Sprintf("--page: job %s ends after %s", job, value.Counted(pages, "page"))}
 	}
 	return page, &made.Exchanges[len(made.Exchanges)-1], err
 }

@@ -29,7 +29,7 @@ type Run struct {
 	Address     string                    `json:"address,omitempty"`
 	Parallel    int                       `json:"parallel,omitempty"` // maximum number of requests in flight; 0 means no limit
 	Jobs        []string                  `json:"jobs,omitempty"`     // selected jobs; empty for all jobs
-	Outlines    []engine.Outline          `json:"outlines,omitempty"` // outlines of the jobs that run
+	Outlines    []partition.Outline       `json:"outlines,omitempty"` // outlines of the jobs that run
 	Whole       bool                      `json:"whole,omitempty"`    // whether one task runs all jobs
 	Inputs      map[string]any            `json:"inputs,omitempty"`
 	Env         []string                  `json:"env,omitempty"`     // names of the environment variables that workers need
@@ -73,7 +73,7 @@ func (r *Run) Key(task partition.Task) store.Key {
 // IsSearch reports whether a task searches for values of a variable. Other tasks list a partition
 // or run all jobs.
 func (r *Run) IsSearch(task partition.Task) bool {
-	return slices.ContainsFunc(r.Outlines, func(o engine.Outline) bool { return o.Job == task.Job && task.Level < o.Variables })
+	return slices.ContainsFunc(r.Outlines, func(o partition.Outline) bool { return o.Job == task.Job && task.Level < o.Variables })
 }
 
 // WorkerHint returns the call that starts a worker for the run, for use in messages.
@@ -121,4 +121,13 @@ type RunningTask struct {
 	Task       string `json:"task"`
 	Search     bool   `json:"search,omitempty"` // whether it searches for values of a variable
 	Label      string `json:"label,omitempty"`  // label of its partition for users
+}
+
+// Tree returns the jobs of the run, parents before their children. If one task runs all jobs, they
+// count as one.
+func (r *Run) Tree() []partition.Outline {
+	if r.Whole {
+		return []partition.Outline{{Job: AllJobs}}
+	}
+	return r.Outlines
 }

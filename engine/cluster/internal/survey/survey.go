@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
@@ -64,7 +63,7 @@ func (r Reader) take(ctx context.Context, run *record.Run, fleet *Fleet) (*surve
 // reset restarts the count with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
 	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begin: maps.Clone(s.fleet.of(s.run))}
-	for _, o := range s.outlines() {
+	for _, o := range s.run.Tree() {
 		switch j := s.job(o.Job); {
 		case o.Parent != "":
 		case o.Variables > 0:
@@ -73,15 +72,6 @@ func (s *survey) reset() {
 			j.counts.Partitions = 1
 		}
 	}
-}
-
-// outlines returns the jobs, parents before their children. If one task runs all jobs, they count
-// as one.
-func (s *survey) outlines() []engine.Outline {
-	if s.run.Whole {
-		return []engine.Outline{{Job: record.AllJobs}}
-	}
-	return s.run.Outlines
 }
 
 func (s *survey) job(id string) *job {
@@ -205,7 +195,7 @@ func (s *survey) list() []status.Job {
 	}
 	growing := map[string]bool{}
 	var list []status.Job
-	for _, o := range s.outlines() {
+	for _, o := range s.run.Tree() {
 		j := s.job(o.Job)
 		c := j.counts
 		c.Running += begin[o.Job]

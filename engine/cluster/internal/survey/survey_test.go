@@ -6,10 +6,10 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
 var stored = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -78,7 +78,7 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			run := &record.Run{Run: "r", Submission: "s", Phase: status.Running,
-				Outlines: []engine.Outline{{Job: "orders"}, {Job: "lines", Parent: "orders", Variables: 1}}}
+				Outlines: []partition.Outline{{Job: "orders"}, {Job: "lines", Parent: "orders", Variables: 1}}}
 			fleet := &Fleet{tasks: map[submission]map[store.Key]workerTask{{"r", "s"}: {}}}
 			for task, heard := range test.running {
 				fleet.tasks[submission{"r", "s"}][heading("lines", task, store.Head{}).Key] = workerTask{worker: "w", heard: heard}
