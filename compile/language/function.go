@@ -48,6 +48,10 @@ const (
 	searchByPath
 )
 
+// ofPath reports whether the function reads a path, which its last argument is: of its first
+// argument if it has two.
+func (a bodyAccess) ofPath() bool { return a == valueAtPath || a == presenceOfPath }
+
 // described returns the description of the function.
 func (f *function) described() Function {
 	return Function{Name: f.Name, Signature: f.Signature, Doc: f.Doc, Example: f.Example, Result: f.Result}

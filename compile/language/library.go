@@ -32,6 +32,13 @@ type libraryFunction struct {
 	predicate predicateUse // use of its second argument
 	elements  elementUse   // use of its first argument, a list
 
+	// countsFrom is the number of arguments from which on the function only counts the elements; with
+	// fewer, they are its operands. It belongs to countsElements.
+	countsFrom int
+
+	// rewrite completes the rewriting of a call whose predicate is safe; nil leaves the call as it is.
+	rewrite func(node *ast.Node, call *ast.BuiltinNode)
+
 	gives  []reflect.Type // the type of tested
 	tested testedCall     // goes over the items if the predicate is a [fieldTest]; may be nil
 }
@@ -144,15 +151,15 @@ var library = map[string]libraryFunction{
 	"count":         {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedCount},
 	"filter":        {predicate: testsElements, elements: keepsElements, gives: givesList, tested: testedFilter},
 	"find":          {predicate: testsElements, elements: selectsElement, gives: givesAny, tested: testedItem(forwards)},
-	"findLast":      {predicate: testsElements, elements: selectsElement, gives: givesAny, tested: testedItem(backwards)},
+	"findLast":      {predicate: testsElements, elements: selectsElement, gives: givesAny, tested: testedItem(backwards), rewrite: findInReverse},
 	"findIndex":     {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedIndex(forwards)},
-	"findLastIndex": {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedIndex(backwards)},
+	"findLastIndex": {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedIndex(backwards), rewrite: findIndexInReverse},
 
 	"map":     {predicate: mapsElements, elements: countsElements},
-	"reduce":  {predicate: mapsElements, elements: countsElements},
-	"groupBy": {predicate: mapsElements, call: groupBy},
-	"sortBy":  {predicate: mapsElements, call: sortBy, elements: keepsElements},
-	"sum":     {predicate: mapsElements, call: sum, elements: countsElements},
+	"reduce":  {predicate: mapsElements, elements: countsElements, countsFrom: 3, rewrite: reduceOrNil}, // with an initial value
+	"groupBy": {predicate: mapsElements, call: groupBy, rewrite: callWithKeys},
+	"sortBy":  {predicate: mapsElements, call: sortBy, elements: keepsElements, rewrite: callWithKeys},
+	"sum":     {predicate: mapsElements, call: sum, elements: countsElements, countsFrom: 2, rewrite: callWithResults}, // with a predicate
 
 	"now":      {call: func(*meter, []any) (any, error) { return time.Now(), nil }},
 	"duration": {args: arguments{stringType}, required: 1, call: duration},

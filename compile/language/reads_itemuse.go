@@ -17,14 +17,15 @@ import (
 // of one. An item is an element of such a list: the one that a predicate is applied to,
 // or one that an index, first, last, find or findLast selects.
 type itemUse struct {
-	scopes []bool     // of the predicates around a node: whether their elements are items
-	paths  [][]string // the paths that are read of every item; an empty path is all of it
+	language *Language
+	scopes   []bool     // of the predicates around a node: whether their elements are items
+	paths    [][]string // the paths that are read of every item; an empty path is all of it
 }
 
 // lowerItems replaces the name items in a tree, and returns the paths that the expression
 // reads of every item.
-func lowerItems(node *ast.Node) [][]string {
-	u := &itemUse{}
+func (l *Language) lowerItems(node *ast.Node) [][]string {
+	u := &itemUse{language: l}
 	u.walk(node)
 	return u.paths
 }
@@ -47,11 +48,12 @@ func (u *itemUse) walk(node *ast.Node) {
 		return
 	}
 	name, arguments := called(*node)
+	f := u.language.function(name)
 	switch {
-	case (name == "at" || name == "has") && len(arguments) == 2 && u.isItem(arguments[0]):
+	case f != nil && f.body.ofPath() && len(arguments) == 2 && u.isItem(arguments[0]):
 		u.at(arguments)
 	case name != "" && len(arguments) > 0:
-		u.arguments(arguments, u.isList(arguments[0]) && u.counts(name, arguments))
+		u.arguments(arguments, u.isList(arguments[0]) && (u.readsPath(f, arguments) || countsOnly(name, arguments)))
 	default:
 		for _, child := range children(*node) {
 			u.walk(child)
@@ -59,22 +61,25 @@ func (u *itemUse) walk(node *ast.Node) {
 	}
 }
 
-// counts reports whether a function needs nothing of the elements of its list but what its
-// other arguments read.
-func (u *itemUse) counts(name string, arguments []ast.Node) bool {
-	switch name {
-	case "sum":
-		return len(arguments) > 1 // otherwise the elements are added
-	case "reduce":
-		return len(arguments) > 2 // otherwise the first element is the initial value
-	case "greatest", "least", "latestOf":
-		path, constant := constantPath(&ast.CallNode{Arguments: arguments[1:2]})
-		if constant = constant && usable(path); constant {
-			u.need(path)
-		}
-		return constant
+// readsPath reports whether a function, which may be nil, reads only a constant path of each item
+// of its list, and notes the path.
+func (u *itemUse) readsPath(f *function, arguments []ast.Node) bool {
+	if f == nil || !f.ofItems {
+		return false
 	}
-	return library[name].elements == countsElements
+	text, constant := arguments[1].(*ast.StringNode)
+	if !constant || !usable(rules.SplitPath(text.Value)) {
+		return false
+	}
+	u.need(rules.SplitPath(text.Value))
+	return true
+}
+
+// countsOnly reports whether a function of the expression language needs nothing of the elements of
+// its list but what its other arguments read.
+func countsOnly(name string, arguments []ast.Node) bool {
+	f := library[name]
+	return f.elements == countsElements && len(arguments) >= f.countsFrom
 }
 
 // arguments walks the arguments of a function. If the first one is a list of items, it may

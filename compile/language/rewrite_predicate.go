@@ -12,21 +12,21 @@ func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	switch {
 	case !ok:
 	case f.predicate != noPredicate:
-		s.predicate(node, n, f.predicate == testsElements)
+		s.predicate(node, n, f)
 	default:
 		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
 	}
 }
 
 // predicate makes each element that a predicate is applied to cost a step.
-func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
+func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, f libraryFunction) {
 	replace(&n.Arguments[0], safeList, n.Arguments[0])
 	for _, a := range n.Arguments {
 		p, ok := a.(*ast.PredicateNode)
 		if !ok {
 			continue
 		}
-		if condition {
+		if f.predicate == testsElements {
 			asBool(&p.Node)
 		}
 		if testFields(node, n, p.Node) {
@@ -40,29 +40,36 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, condition bool) {
 		replaceMetered(&tick, safeTick)
 		p.Node = &ast.SequenceNode{Nodes: []ast.Node{tick, p.Node}}
 	}
-	switch n.Name {
-	case "sum":
-		replaceMetered(node, safeBuiltin+n.Name, mapped(n, len(n.Arguments)))
-	case "groupBy", "sortBy":
-		p := n.Arguments[1].(*ast.PredicateNode)
-		replaceMetered(&p.Node, safeKeyed, &ast.PointerNode{}, p.Node)
-		arguments := append([]ast.Node{mapped(n, 2)}, n.Arguments[2:]...)
-		replaceMetered(node, safeBuiltin+n.Name, arguments...)
-	case "reduce":
-		s.reduce(node, n)
-	case "findLast":
-		n.Name = "find"
-		replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
-	case "findLastIndex":
-		findLastIndex(node, n)
+	if f.rewrite != nil {
+		f.rewrite(node, n)
 	}
 }
 
-// findLastIndex searches the list in the other direction, as findLast does: the code that the
+// callWithResults calls the function with the list of the predicate's results.
+func callWithResults(node *ast.Node, n *ast.BuiltinNode) {
+	replaceMetered(node, safeBuiltin+n.Name, mapped(n, len(n.Arguments)))
+}
+
+// callWithKeys calls the function with a list of pairs: the predicate's result for each element, and
+// the element.
+func callWithKeys(node *ast.Node, n *ast.BuiltinNode) {
+	p := n.Arguments[1].(*ast.PredicateNode)
+	replaceMetered(&p.Node, safeKeyed, &ast.PointerNode{}, p.Node)
+	arguments := append([]ast.Node{mapped(n, 2)}, n.Arguments[2:]...)
+	replaceMetered(node, safeBuiltin+n.Name, arguments...)
+}
+
+// findInReverse turns findLast into find in the reversed list.
+func findInReverse(_ *ast.Node, n *ast.BuiltinNode) {
+	n.Name = "find"
+	replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
+}
+
+// findIndexInReverse searches the list in the other direction, as findInReverse does: the code that the
 // expression language has for a search backwards leaves values on the stack of the interpreter.
 //
 //	let list = …; ·fromEnd(list, findIndex(reverse(list), …))
-func findLastIndex(node *ast.Node, n *ast.BuiltinNode) {
+func findIndexInReverse(node *ast.Node, n *ast.BuiltinNode) {
 	n.Name = "findIndex"
 	result, list := n.Type(), n.Arguments[0]
 	n.Arguments[0] = identifierAt(searchedList, n)
@@ -127,10 +134,10 @@ const (
 	searchedList = "·searched"
 )
 
-// reduce makes the result of an empty list nil if reduce has no initial value:
+// reduceOrNil makes the result of an empty list nil if reduce has no initial value:
 //
 //	let list = …; list == [] ? nil : reduce(list, …)
-func (s *safety) reduce(node *ast.Node, n *ast.BuiltinNode) {
+func reduceOrNil(node *ast.Node, n *ast.BuiltinNode) {
 	if len(n.Arguments) != 2 {
 		return
 	}
