@@ -106,10 +106,8 @@ func completeCount() (string, error) {
 // methodNames lists the methods of the default dialect.
 func methodNames() (string, error) {
 	var names []string
-	for _, m := range rules.Builtin().Methods() {
-		if !m.KeboolaOnly {
-			names = append(names, "`"+m.Name+"`")
-		}
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		names = append(names, "`"+m.Name+"`")
 	}
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " and " + names[last], nil

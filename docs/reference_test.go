@@ -177,7 +177,7 @@ func typeName(t reflect.Type) string {
 // methodSections prints every method as the expressions it consists of.
 func methodSections() (string, error) {
 	b := &strings.Builder{}
-	for _, m := range rules.Builtin().Methods() {
+	for _, m := range rules.Builtin().Methods(rules.Keboola) {
 		fmt.Fprintf(b, "\n## `%s`\n\n%s\n", m.Name, m.Doc)
 		if len(m.Fields) > 0 {
 			b.WriteString("\n")
@@ -198,7 +198,7 @@ func writeExpressions(b *strings.Builder, m rules.Method) error {
 	}
 	texts := map[string]string{}
 	for _, dialect := range rules.Dialects() {
-		if m.KeboolaOnly && dialect != rules.Keboola {
+		if !slices.ContainsFunc(rules.Builtin().Methods(dialect), func(one rules.Method) bool { return one.Name == m.Name }) {
 			continue
 		}
 		text, err := compiled(m.Name, dialect, m.Example)

@@ -31,8 +31,8 @@ func behaviourTable() (string, error) {
 func stressedMethods() (string, error) {
 	b := &strings.Builder{}
 	b.WriteString("| method | loses items silently | only a guard ends it | says so | complete |\n|---|---|---|--:|--:|\n")
-	for _, m := range rules.Builtin().Methods() {
-		if m.Example == nil || m.KeboolaOnly {
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		if m.Example == nil {
 			continue
 		}
 		report, err := stressOfMethod(m)

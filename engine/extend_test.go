@@ -119,7 +119,6 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 			m.Fields = append(m.Fields, rules.Field{Name: "opt", Kind: rules.Text, Doc: "d"})
 			m.Next.Params = append(m.Next.Params, rules.Part{Name: "o", Value: "nosuch + ${opt}", Only: rules.Conditions{rules.With("opt")}})
 		}), "unknown name nosuch"},
-		{"an unknown name in the other dialect", changed(func(m *rules.Method) { m.Stops[0].Keboola = "nosuch" }), "unknown name nosuch"},
 		{"a condition that is not boolean", changed(func(m *rules.Method) { m.Stops[0].When = "count" }), "want true or false"},
 		{"a taken function", engine.WithFunction("at", func(any) any { return nil }), "at: the name is taken"},
 		{"a function of other types", engine.WithFunction("f", func(chan int) {}), "function f"},

@@ -189,7 +189,7 @@ func TestImportsRunOneWay(t *testing.T) {
 // package rules only, and in what is generated from them.
 func TestOnlyRulesNameAMethod(t *testing.T) {
 	methods := map[string]bool{}
-	for _, m := range rules.Builtin().Methods() {
+	for _, m := range rules.Builtin().Methods(rules.Keboola) {
 		methods[m.Name] = m.Name != "cursor" && m.Name != "expression" // these are ordinary words, too
 	}
 	require.True(t, methods["offset"])

@@ -39,7 +39,7 @@ func (e *Engine) stressSuite() *stress.Suite {
 		root, _ = value.Members(inner)
 	}
 	return &stress.Suite{
-		Jobs: e.selected(), ExitStatus: failure.ExitStatus, Config: root, Methods: e.settings.decode.Catalog.Methods(),
+		Jobs: e.selected(), ExitStatus: failure.ExitStatus, Config: root, Methods: e.settings.decode.Catalog.Methods(e.cfg.Dialect),
 		With: func(config value.Object) (*stress.Suite, error) {
 			if wrapped {
 				config = value.ObjectOf("parameters", config)

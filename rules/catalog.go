@@ -25,9 +25,12 @@ func newCatalog(methods []Method, guards []Guard) *Catalog {
 	return c
 }
 
-// Methods returns the methods, in the order of the reference.
-func (c *Catalog) Methods() []Method {
-	return value.Map(c.methods, Method.clone)
+// Methods returns the methods as a dialect has them, in the order of the reference.
+func (c *Catalog) Methods(dialect string) []Method {
+	return value.Map(c.methodNames(dialect), func(name string) Method {
+		m, _ := c.method(name, dialect)
+		return m.clone()
+	})
 }
 
 // Guards returns the guards, in the order in which they give the reason.

@@ -14,7 +14,7 @@ import (
 func (c *Catalog) checkMethod(m Method) error {
 	e := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
 	e.identifier("name", m.Name, "")
-	if slices.ContainsFunc(c.methods, func(had Method) bool { return had.Name == m.Name }) {
+	if slices.Contains(c.methodNames(Keboola), m.Name) {
 		e.wrong("the name is taken")
 	}
 	if m.Doc == "" {
@@ -32,7 +32,7 @@ func (c *Catalog) checkMethod(m Method) error {
 	for _, v := range m.State {
 		at := "variable " + v.Name
 		e.identifier("the name of a variable", v.Name, ".")
-		e.row(at, v.Only, "", nil, v.Init, v.Next, v.KeboolaInit, v.KeboolaNext, v.Says)
+		e.row(at, v.Only, "", nil, v.Init, v.Next, v.Says)
 		if v.Init == "" || v.Next == "" {
 			e.wrong("%s: Init and Next must be expressions", at)
 		}
@@ -183,7 +183,7 @@ func (a *addition) overlay(o Overlay) {
 	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		at := strings.TrimSpace("part " + p.Name)
-		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Keboola, p.Says)
+		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			a.wrong("%s: Value must be an expression", at)
 		}
@@ -191,7 +191,7 @@ func (a *addition) overlay(o Overlay) {
 }
 
 func (a *addition) stopRule(at string, t StopRule) {
-	a.row(at, t.Only, t.Each, nil, t.When, t.Keboola)
+	a.row(at, t.Only, t.Each, nil, t.When)
 	a.row(at, nil, "", nil, t.Message)
 	a.row(at, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {

@@ -121,9 +121,9 @@ func TestACatalogIsNotChanged(t *testing.T) {
 	_, _, found := load(t, paged(`{"method": "stamp", "stampKey": "a"}`), rules.Options{Catalog: before})
 	require.ErrorContains(t, found.Err(), `unknown method "stamp"`)
 
-	before.Methods()[0].Fields[0].Name = "changed"
+	before.Methods(rules.Spec)[0].Fields[0].Name = "changed"
 	before.Guards()[0].ID = "changed"
-	require.Equal(t, "limit", before.Methods()[0].Fields[0].Name)
+	require.Equal(t, "limit", before.Methods(rules.Spec)[0].Fields[0].Name)
 	require.Equal(t, "samePage", rules.Builtin().Guards()[0].ID)
 }
 
@@ -182,7 +182,7 @@ func TestAnInconsistentMethodIsRefused(t *testing.T) {
 		{"unknown outcome", func(m *rules.Method) { m.Stops[0].Outcome = "done" }, `want complete, limited, guarded or failed, got "done"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := extended(t).Methods()[len(rules.Builtin().Methods())] // a copy of stamp
+			m := extended(t).Methods(rules.Spec)[len(rules.Builtin().Methods(rules.Spec))] // a copy of stamp
 			c.change(&m)
 			_, err := rules.Builtin().WithMethod(m)
 			require.ErrorContains(t, err, c.want)
@@ -220,11 +220,13 @@ func TestAnInconsistentGuardIsRefused(t *testing.T) {
 
 // The tables are consistent by the rules that entries of embedders are held to.
 func TestTheBuiltinTablesAreConsistent(t *testing.T) {
-	for _, m := range rules.Builtin().Methods() {
-		t.Run(m.Name, func(t *testing.T) {
-			_, err := rules.Builtin().WithMethod(m)
-			require.EqualError(t, err, `method "`+m.Name+`": the name is taken`)
-		})
+	for _, dialect := range rules.Dialects() {
+		for _, m := range rules.Builtin().Methods(dialect) {
+			t.Run(dialect+"/"+m.Name, func(t *testing.T) {
+				_, err := rules.Builtin().WithMethod(m)
+				require.EqualError(t, err, `method "`+m.Name+`": the name is taken`)
+			})
+		}
 	}
 	for _, g := range rules.Builtin().Guards() {
 		t.Run(g.ID, func(t *testing.T) {

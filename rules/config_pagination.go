@@ -112,16 +112,10 @@ func (r *reader) method(path string, object Object) (Method, bool) {
 		return Method{}, false
 	}
 	name, _ := written.(string)
-	var known []string
-	for _, m := range r.catalog.methods {
-		if m.KeboolaOnly && r.dialect != Keboola {
-			continue
-		}
-		if m.Name == name {
-			return m, true
-		}
-		known = append(known, m.Name)
+	if m, known := r.catalog.method(name, r.dialect); known {
+		return m, true
 	}
+	known := r.catalog.methodNames(r.dialect)
 	if written == nil {
 		r.diags.Errorf(diag.Value(path), "method is missing").WithHint("one of " + strings.Join(known, ", "))
 	} else {

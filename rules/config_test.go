@@ -39,10 +39,8 @@ func paged(pagination string) string {
 func TestEveryMistakeIsReportedWithItsPlaceAndFix(t *testing.T) {
 	const offset = `"method": "offset", "limit": 2`
 	var methods []string
-	for _, m := range rules.Builtin().Methods() {
-		if !m.KeboolaOnly {
-			methods = append(methods, m.Name)
-		}
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		methods = append(methods, m.Name)
 	}
 	for _, c := range []struct{ name, config, path, message, hint string }{
 		{"no method", paged(`{}`), "api.pagination", "method is missing",

@@ -118,10 +118,10 @@ func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 // is the name of a method.
 func (c *Catalog) methodsWith(setting string, method any) (owners []string, known bool) {
 	for _, m := range c.methods {
-		known = known || m.Name == method
-		if _, ok := fieldNamed(m.Fields, setting); ok && !m.KeboolaOnly {
+		if _, ok := fieldNamed(m.Fields, setting); ok {
 			owners = append(owners, m.Name)
 		}
 	}
-	return owners, known
+	name, _ := method.(string)
+	return owners, slices.Contains(c.methodNames(Keboola), name)
 }

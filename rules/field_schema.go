@@ -70,10 +70,7 @@ func oneOf(keys []string, schema Object) []any {
 func (c *Catalog) paginationSchemas(dialect string) Object {
 	out := Object{{Name: dialect + ".common", Value: Object{objectMember("properties", objectSchema(castBlocks(c.fields, dialect), dialect))}}}
 	var choices, methods []any
-	for _, m := range c.methods {
-		if m.KeboolaOnly && dialect != Keboola {
-			continue
-		}
+	for _, m := range c.Methods(dialect) {
 		name := dialect + "." + m.Name
 		choices = append(choices, objectOf("if", requiring("method", objectOf("const", m.Name)), "then", reference(name)))
 		methods = append(methods, objectOf("const", m.Name, "description", m.Doc))

@@ -19,7 +19,6 @@ var policies = []string{string(PolicyStop), string(PolicyFail), string(PolicyIgn
 type Guard struct {
 	ID      string
 	When    string // expression, boolean
-	Keboola string // the reference's reading, where it differs
 	Drop    bool   // the items of the page that matches are not emitted
 	Outcome Outcome
 	Clause  string // completes "stops when …"
@@ -47,7 +46,6 @@ type Guard struct {
 var builtinGuards = []Guard{
 	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true, ExceptPolled: true,
 		When:    `samePage and not emptyWindow`,
-		Keboola: `samePage`,
 		Doc:     "a response is identical to the previous one",
 		Clause:  "a response is identical to the previous one${ignoring} (the duplicate is not written)",
 		Message: "Job '{job.id}' finished when last response matched the previous!", NamesJob: true,
@@ -111,7 +109,7 @@ func (g Guard) field() Field {
 // stopRule returns the guard as a stopping rule.
 func (g Guard) stopRule() StopRule {
 	t := StopRule{
-		ID: g.ID, When: g.When, Keboola: g.Keboola, Drop: g.Drop, Outcome: g.Outcome,
+		ID: g.ID, When: g.When, Drop: g.Drop, Outcome: g.Outcome,
 		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
 	}
 	if g.Threshold != nil {
@@ -129,9 +127,6 @@ func (g Guard) polling() Guard {
 		return g
 	}
 	g.When += " and not polled"
-	if g.Keboola != "" {
-		g.Keboola += " and not polled"
-	}
 	g.Clause += UnlessPolled
 	return g
 }

@@ -67,6 +67,7 @@ func (p *pager) endRules() {
 		p.outer.endRules()
 	}
 	for _, t := range sharedStops {
+		t.When = inDialect(p.dialect, t.ID, t.When)
 		p.addRow(t, p.origin(Author{}, p.settings.get(t.setting()).path()))
 	}
 	for _, t := range p.method.Stops {
@@ -101,15 +102,14 @@ func (p *pager) addRow(t StopRule, origin Origin) {
 
 // rule makes the rule of a row of a table. It reports false if the rule is not in force.
 func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
-	source := p.source(t.When, t.Keboola)
-	if source == Off || !settings.allMet(t.Only) {
+	if t.When == Off || !settings.allMet(t.Only) {
 		return Rule{}, false
 	}
-	condition := settings.expandSource(source)
+	condition := settings.expandSource(t.When)
 	if t.Each != "" {
 		var all []string
 		for _, m := range settings.get(t.Each).object() {
-			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(source)))
+			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(t.When)))
 		}
 		if all == nil {
 			return Rule{}, false
@@ -130,7 +130,7 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 		if t.Each != "" {
 			only = append(slices.Clone(only), With(t.Each))
 		}
-		r.Uses = p.uses(only, source)
+		r.Uses = p.uses(only, t.When)
 	}
 	return r, true
 }
@@ -157,14 +157,6 @@ func (p *pager) id(id string) string {
 // fromMethod is the origin of the method's rules.
 func (p *pager) fromMethod() Origin {
 	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
-}
-
-// source picks the dialect's source.
-func (p *pager) source(spec, keboola string) string {
-	if p.dialect == Keboola && keboola != "" {
-		return keboola
-	}
-	return spec
 }
 
 // pageSize sets the page size in force: the job's own parameter or the setting.
@@ -197,9 +189,9 @@ func (p *pager) stateRules(role Role) {
 		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
 			continue
 		}
-		source := p.source(v.Init, v.KeboolaInit)
+		source := v.Init
 		if role == Next {
-			source = p.source(v.Next, v.KeboolaNext)
+			source = v.Next
 		}
 		r := stateRule(role, v.Name, p.settings.expandSource(source), p.fromMethod())
 		r.Uses = p.uses(v.Only, source)
@@ -245,6 +237,7 @@ func (p *pager) guardRules() {
 		level.ignoredPaths()
 	}
 	for _, g := range p.catalog.guards {
+		g.When = inDialect(p.dialect, g.ID, g.When)
 		if p.settings.get("nextRequest.after").given() {
 			g = g.polling()
 		}

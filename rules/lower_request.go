@@ -109,11 +109,10 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 	if row.Value == "" || !p.settings.allMet(row.Only) {
 		return nil
 	}
-	source := p.source(row.Value, row.Keboola)
 	if row.Each == "" {
-		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(source), p.fromMethod())
+		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(row.Value), p.fromMethod())
 		r.Says = strings.ReplaceAll(p.settings.expandText(row.Says, nil), " + -", " - ")
-		r.Uses = p.uses(row.Only, row.Name, source)
+		r.Uses = p.uses(row.Only, row.Name, row.Value)
 		r.Hint = row.Hint
 		return []Rule{r}
 	}
@@ -124,7 +123,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
 		settings := p.settings.with("each", setting{Value: v})
-		r := laterPart(role, m.Name, settings.expandSource(source), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
+		r := laterPart(role, m.Name, settings.expandSource(row.Value), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
 		r.Says = settings.expandText(row.Says, nil)
 		out = append(out, r)
 	}

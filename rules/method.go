@@ -18,8 +18,6 @@ type Method struct {
 	Example Object // settings that the reference prints the method with; nil to print no example
 
 	Once bool // the list is one response, and there is no next request
-
-	KeboolaOnly bool // a method of the reference that the specification does not have
 }
 
 // StateVariable is a variable of a method's state.
@@ -29,8 +27,6 @@ type StateVariable struct {
 	Next string // its value after a page, computed from the old values
 	Only Conditions
 	Says string // Next in words, if it reads the response: "the id of the last item"
-
-	KeboolaInit, KeboolaNext string // the reference's reading, where it differs
 }
 
 // A Condition is about a setting: it must have a value, other than false.
@@ -64,20 +60,18 @@ type Overlay struct {
 // Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name    string // the name of a parameter; if it is empty, the value is an object whose members are merged
-	Each    string // one part for every member of this setting, with its name; ${each} is its value
-	Value   string
-	Keboola string // the reference's reading, where it differs
-	Only    Conditions
-	Says    string // Value in words, if it reads the response: "the link at links.next"
-	Hint    string // the hint for a job whose own value of the part is overridden
+	Name  string // the name of a parameter; if it is empty, the value is an object whose members are merged
+	Each  string // one part for every member of this setting, with its name; ${each} is its value
+	Value string
+	Only  Conditions
+	Says  string // Value in words, if it reads the response: "the link at links.next"
+	Hint  string // the hint for a job whose own value of the part is overridden
 }
 
 // StopRule is a stopping rule of a method.
 type StopRule struct {
 	ID      string
 	When    string // expression, boolean
-	Keboola string // the reference's reading, where it differs; [Off]: not in dialect keboola
 	Each    string // if it is set, When must hold for every member of this setting, as ${each}
 	Only    Conditions
 	Outcome Outcome // empty means [Complete]
@@ -97,36 +91,29 @@ const (
 	shortMessage = "page {page} is short: {count} of {limit} items"
 )
 
-// limitField is the field of the page size. Some methods require it.
-func limitField(required bool) Field {
-	f := Field{Name: "limit", Kind: Count, Keboola: phpInt, Required: required,
-		Doc: "page size; a job parameter named like limitParam overrides it"}
-	if required {
-		f.Keboola = phpNumber
-	}
-	return f
-}
+// limitDoc describes the setting of the page size. Some methods require it.
+const limitDoc = "page size; a job parameter named like limitParam overrides it"
 
-// builtinMethods is the table of methods.
+// builtinMethods is the table of methods. How they differ in dialect keboola is in a table of its
+// own, [keboolaMethods].
 var builtinMethods = []Method{
 	{
 		Name:    "offset",
 		Doc:     "The response says nothing about the next page; the API expects the index of the first item of a page.",
 		Example: Object{{Name: "limit", Value: 10}},
 		Fields: []Field{
-			limitField(true),
-			{Name: "offsetParam", Kind: Text, Keboola: phpText, Default: "offset",
+			{Name: "limit", Kind: Count, Required: true, Doc: limitDoc},
+			{Name: "offsetParam", Kind: Text, Default: "offset",
 				Doc: "parameter that carries the index of the first item"},
-			{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both parameters with the first request, too"},
-			{Name: "offsetFromJob", Kind: Flag, Keboola: phpFlag, Default: false,
+			{Name: "firstPageParams", Kind: Flag, Default: true, Doc: "send both parameters with the first request, too"},
+			{Name: "offsetFromJob", Kind: Flag, Default: false,
 				Doc: "start at the job's parameter named like offsetParam"},
 		},
 		State: []StateVariable{
 			{Name: "offset", Only: Conditions{Without("offsetFromJob")}, Init: `0`, Next: `state.offset + limit`},
 			{Name: "offset", Only: Conditions{With("offsetFromJob")},
-				Init:        `number(job.params[${offsetParam}]) ?? 0`,
-				KeboolaInit: `phpInt(job.params[${offsetParam}])`,
-				Next:        `state.offset + limit`},
+				Init: `number(job.params[${offsetParam}]) ?? 0`,
+				Next: `state.offset + limit`},
 		},
 		Next: Overlay{
 			Params: []Part{
@@ -136,7 +123,7 @@ var builtinMethods = []Method{
 			ApplyToFirst: Conditions{With("firstPageParams")},
 		},
 		Stops: []StopRule{
-			{ID: "offset.empty", When: `count == 0`, Keboola: Off, Clause: emptyClause, Message: emptyMessage},
+			{ID: "offset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 			{ID: "offset.short", When: `count < limit`, Clause: shortClause, Message: shortMessage},
 		},
 	},
@@ -148,10 +135,7 @@ var builtinMethods = []Method{
 		State:   pageNumberState,
 		Next:    pageNumberNext,
 		Stops: []StopRule{
-			{ID: "pagenum.empty", When: `count == 0`, Keboola: `limit == nil and count == 0`,
-				Clause: emptyClause, Message: emptyMessage},
-			{ID: "pagenum.short", When: Off, Keboola: `limit != nil and count < limit`,
-				Clause: shortClause, Message: shortMessage},
+			{ID: "pagenum.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 		},
 	},
 	{
@@ -159,19 +143,17 @@ var builtinMethods = []Method{
 		Doc:     "The response says nothing about the next page; the API expects the identifier of an item.",
 		Example: Object{{Name: "idKey", Value: "id"}, {Name: "param", Value: "since_id"}},
 		Fields: []Field{
-			{Name: "idKey", Kind: Path, Keboola: phpStrict, Required: true, Doc: "path of the identifier in an item"},
-			{Name: "param", Kind: Text, Keboola: phpText, Required: true, Doc: "parameter that carries the identifier"},
-			{Name: "increment", Kind: Integer, Keboola: phpWhole, Default: 0, Doc: "number that is added to the identifier"},
-			{Name: "reverse", Kind: Flag, Keboola: phpFlag, Default: false,
+			{Name: "idKey", Kind: Path, Required: true, Doc: "path of the identifier in an item"},
+			{Name: "param", Kind: Text, Required: true, Doc: "parameter that carries the identifier"},
+			{Name: "increment", Kind: Integer, Default: 0, Doc: "number that is added to the identifier"},
+			{Name: "reverse", Kind: Flag, Default: false,
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []StateVariable{
 			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, Says: "the greatest ${idKey} so far",
-				Next:        `greatest(items, ${idKey}, state.id)`,
-				KeboolaNext: `phpGreatest(items, ${idKey}, state.id)`},
+				Next: `greatest(items, ${idKey}, state.id)`},
 			{Name: "id", Only: Conditions{With("reverse")}, Init: `nil`, Says: "the least ${idKey} so far",
-				Next:        `least(items, ${idKey}, state.id)`,
-				KeboolaNext: `phpLeast(items, ${idKey}, state.id)`},
+				Next: `least(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
@@ -191,43 +173,26 @@ var builtinMethods = []Method{
 		Doc:     "Responses contain a direct link to the next page, usually in a links section.",
 		Example: Object{{Name: "urlKey", Value: "links.next"}},
 		Fields: append(responseURLFields("delimiter"),
-			Field{Name: "delimiter", Kind: Text, Keboola: phpSet, Default: ".", Doc: "separator of the keys in urlKey"}),
+			Field{Name: "delimiter", Kind: Text, Default: ".", Doc: "separator of the keys in urlKey"}),
 		Next: responseURLNext,
 		Stops: []StopRule{
-			{ID: "response.url.end", When: `empty(at(${urlKey}))`, Keboola: `phpEmpty(at(${urlKey}))`,
+			{ID: "response.url.end", When: `empty(at(${urlKey}))`,
 				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
 		},
-	},
-	{
-		Name:    "zendesk.response.url",
-		Doc:     "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
-		Example: Object{},
-		Fields:  responseURLFields(""),
-		Next:    responseURLNext,
-		Stops: []StopRule{
-			{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
-				Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
-			{ID: "zendesk.response.url.recent",
-				When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
-					` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
-				Clause:  "the next page starts less than six minutes in the past",
-				Message: "the next page starts less than six minutes in the past"},
-		},
-		KeboolaOnly: true,
 	},
 	{
 		Name:    "response.param",
 		Doc:     "Responses contain a value that is sent to get the next page: a token or a page number.",
 		Example: Object{{Name: "responseParam", Value: "meta.next"}, {Name: "queryParam", Value: "cursor"}},
 		Fields: []Field{
-			{Name: "responseParam", Kind: Path, Keboola: phpText, Required: true, Doc: "path of the value in the response"},
-			{Name: "queryParam", Kind: Text, Keboola: phpText, Required: true,
+			{Name: "responseParam", Kind: Path, Required: true, Doc: "path of the value in the response"},
+			{Name: "queryParam", Kind: Text, Required: true,
 				Doc: "parameter that carries the value; it overrides a job parameter of the same name"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false,
+			{Name: "includeParams", Kind: Flag, Default: false,
 				Doc: "send the job's parameters with every request, not only with the first"},
 			{Name: "scrollRequest", Kind: Block, Doc: "the requests after the first", Fields: []Field{
 				{Name: "endpoint", Kind: Text, Env: true, Doc: "replaces the job's"},
-				{Name: "method", Kind: Text, Default: "GET", KeboolaDefault: Off, Doc: "replaces the job's"},
+				{Name: "method", Kind: Text, Default: "GET", Doc: "replaces the job's"},
 				{Name: "params", Kind: Map, Env: true, Doc: "replace the job's"},
 			}},
 		},
@@ -236,12 +201,12 @@ var builtinMethods = []Method{
 			Verb:     Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
 			Params: []Part{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
-				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Keboola: `at(${responseParam})`, Says: "the value at ${responseParam}"},
+				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Says: "the value at ${responseParam}"},
 			},
 			IncludeParams: Conditions{With("includeParams")},
 		},
 		Stops: []StopRule{
-			{ID: "response.param.end", When: `empty(at(${responseParam}))`, Keboola: `phpEmpty(at(${responseParam}))`,
+			{ID: "response.param.end", When: `empty(at(${responseParam}))`,
 				Clause:  "the response has no value at ${responseParam}",
 				Message: "the response to page {page} has no value at ${responseParam}"},
 		},
@@ -256,7 +221,7 @@ var builtinMethods = []Method{
 			{Name: "responseParams", Kind: Paths,
 				Doc: "parameters, each with the path of its value in the response; an empty value is not sent"},
 			{Name: "responseObject", Kind: Path, Doc: "path of an object in the response whose members are all sent as parameters"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true,
+			{Name: "includeParams", Kind: Flag, Default: true,
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		OneOf: []string{"responseParams", "responseObject"},
@@ -285,7 +250,7 @@ var builtinMethods = []Method{
 			{Name: "rel", Kind: Text, Default: "next", Doc: "relation of the link"},
 			{Name: "moreParam", Kind: Text,
 				Doc: "parameter of the link that is `true` while there is more, for APIs that always send a link"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
+			{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
 			URL:           Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
@@ -307,7 +272,7 @@ var builtinMethods = []Method{
 		Fields: []Field{
 			{Name: "responseHeader", Kind: Text, Required: true, Doc: "header with the value"},
 			{Name: "queryParam", Kind: Text, Required: true, Doc: "parameter that carries the value"},
-			{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: true,
+			{Name: "includeParams", Kind: Flag, Default: true,
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
@@ -402,7 +367,7 @@ var builtinMethods = []Method{
 		Doc:  "Different endpoints page differently: each job uses one of several named scrollers.",
 		Fields: []Field{
 			{Name: "scrollers", Kind: Map, Each: &Field{Kind: Nested, Required: true}, Required: true, Doc: "pagination objects by name"},
-			{Name: "default", Kind: Text, Keboola: phpStrict, Doc: "the scroller of jobs that name none"},
+			{Name: "default", Kind: Text, Doc: "the scroller of jobs that name none"},
 		},
 	},
 }
@@ -422,10 +387,10 @@ const Single = "single"
 
 func pageNumberFields() []Field {
 	return []Field{
-		limitField(false),
-		{Name: "pageParam", Kind: Text, Keboola: phpText, Default: "page", Doc: "parameter that carries the number of the page"},
-		{Name: "firstPage", Kind: Integer, Keboola: phpInt, Default: 1, Doc: "number of the first page"},
-		{Name: "firstPageParams", Kind: Flag, Keboola: phpFlag, Default: true, Doc: "send both parameters with the first request, too"},
+		{Name: "limit", Kind: Count, Doc: limitDoc},
+		{Name: "pageParam", Kind: Text, Default: "page", Doc: "parameter that carries the number of the page"},
+		{Name: "firstPage", Kind: Integer, Default: 1, Doc: "number of the first page"},
+		{Name: "firstPageParams", Kind: Flag, Default: true, Doc: "send both parameters with the first request, too"},
 	}
 }
 
@@ -443,9 +408,9 @@ var pageNumberNext = Overlay{
 
 func responseURLFields(delimiter string) []Field {
 	return []Field{
-		{Name: "urlKey", Kind: Path, Keboola: phpText, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
-		{Name: "includeParams", Kind: Flag, Keboola: phpFlag, Default: false, Doc: "send the job's parameters along with the link"},
-		{Name: "paramIsQuery", Kind: Flag, Keboola: phpFlag, Default: false,
+		{Name: "urlKey", Kind: Path, Default: "next_page", Delimiter: delimiter, Doc: "path of the link in the response"},
+		{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
+		{Name: "paramIsQuery", Kind: Flag, Default: false,
 			Doc: "the value is not a URL but a query string, which is merged into the parameters"},
 	}
 }
@@ -453,7 +418,7 @@ func responseURLFields(delimiter string) []Field {
 var responseURLNext = Overlay{
 	URL: Part{Value: `at(${urlKey})`, Only: Conditions{Without("paramIsQuery")}, Says: "the link at ${urlKey}"},
 	Params: []Part{
-		{Value: `query(at(${urlKey}))`, Keboola: `phpQuery(at(${urlKey}))`,
+		{Value: `query(at(${urlKey}))`,
 			Only: Conditions{With("paramIsQuery")}, Says: "the query string at ${urlKey}"},
 	},
 	IncludeParams: Conditions{With("includeParams")},

@@ -52,10 +52,8 @@ func generated() ([]byte, error) {
 	} {
 		g.structure(s)
 	}
-	for _, m := range rules.Builtin().Methods() {
-		if !m.KeboolaOnly {
-			g.method(m, common)
-		}
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		g.method(m, common)
 	}
 	for _, t := range rules.AuthTypes() {
 		name := "Auth" + exported(t.Name)

@@ -73,9 +73,9 @@ var hostileMethods = []hostileMethod{
 func allHostileMethods(t *testing.T) []hostileMethod {
 	t.Helper()
 	all := slices.Clone(hostileMethods)
-	for _, m := range rules.Builtin().Methods() {
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
 		has := func(row hostileMethod) bool { return row.method == m.Name }
-		if m.Name == rules.Multiple || m.KeboolaOnly || slices.ContainsFunc(hostileMethods, has) {
+		if m.Name == rules.Multiple || slices.ContainsFunc(hostileMethods, has) {
 			continue
 		}
 		settings, err := json.Marshal(m.Example)

@@ -92,8 +92,8 @@ func coveringSubjects(t *testing.T) []subject {
 			"config", value.ObjectOf("jobs", []any{value.ObjectOf("endpoint", "items", "method", verb, "dataField", "items")}),
 		)})
 	}
-	for _, m := range rules.Builtin().Methods() {
-		if m.Example == nil || m.KeboolaOnly {
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		if m.Example == nil {
 			continue
 		}
 		verb := "GET"

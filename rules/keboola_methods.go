@@ -1,0 +1,158 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A keboolaMethod is a method in dialect keboola: how it differs from the row of its name in
+// [builtinMethods].
+type keboolaMethod struct {
+	name     string
+	only     *Method           // the method, if the specification does not have it
+	kinds    map[string]Kind   // kinds of settings that the reference implementation reads differently
+	defaults map[string]any    // defaults that differ, by the paths of settings; [Off]: none
+	values   map[string]string // expressions of variables and parts, by the expressions that they replace
+	stops    map[string]string // expressions of stopping rules, by their ids; [Off]: not in force
+	more     []StopRule        // further stopping rules
+}
+
+// keboolaMethods is the table of methods that differ in dialect keboola, in the order of
+// [builtinMethods]. A method that only the dialect has follows the method of the row before it.
+var keboolaMethods = []keboolaMethod{
+	{name: "offset",
+		kinds:  map[string]Kind{"limit": phpNumber, "offsetParam": phpText, "firstPageParams": phpFlag, "offsetFromJob": phpFlag},
+		values: map[string]string{`number(job.params[${offsetParam}]) ?? 0`: `phpInt(job.params[${offsetParam}])`},
+		stops:  map[string]string{"offset.empty": Off}},
+	{name: "pagenum",
+		kinds: pageNumberKinds,
+		stops: map[string]string{"pagenum.empty": `limit == nil and count == 0`},
+		more: []StopRule{
+			{ID: "pagenum.short", When: `limit != nil and count < limit`, Clause: shortClause, Message: shortMessage},
+		}},
+	{name: "cursor",
+		kinds: map[string]Kind{"idKey": phpStrict, "param": phpText, "increment": phpWhole, "reverse": phpFlag},
+		values: map[string]string{
+			`greatest(items, ${idKey}, state.id)`: `phpGreatest(items, ${idKey}, state.id)`,
+			`least(items, ${idKey}, state.id)`:    `phpLeast(items, ${idKey}, state.id)`,
+		}},
+	{name: "response.url",
+		kinds: map[string]Kind{
+			"urlKey": phpText, "includeParams": phpFlag, "paramIsQuery": phpFlag, "delimiter": phpSet,
+		},
+		values: map[string]string{`query(at(${urlKey}))`: `phpQuery(at(${urlKey}))`},
+		stops:  map[string]string{"response.url.end": `phpEmpty(at(${urlKey}))`}},
+	{name: "zendesk.response.url",
+		only: &Method{
+			Doc:     "Zendesk's incremental exports: like response.url, but there is always a link, and its start time says when to stop.",
+			Example: Object{},
+			Fields:  responseURLFields(""),
+			Next:    responseURLNext,
+			Stops: []StopRule{
+				{ID: "zendesk.response.url.end", When: `phpEmpty(at(${urlKey}))`,
+					Clause: "the response has no link at ${urlKey}", Message: "the response to page {page} has no next link"},
+				{ID: "zendesk.response.url.recent",
+					When: `phpNumeric(query(at(${urlKey}), "start_time"))` +
+						` and phpInt(query(at(${urlKey}), "start_time")) > now().Unix() - 360`,
+					Clause:  "the next page starts less than six minutes in the past",
+					Message: "the next page starts less than six minutes in the past"},
+			},
+		},
+		kinds:  map[string]Kind{"urlKey": phpText, "includeParams": phpFlag, "paramIsQuery": phpFlag},
+		values: map[string]string{`query(at(${urlKey}))`: `phpQuery(at(${urlKey}))`}},
+	{name: "response.param",
+		kinds:    map[string]Kind{"responseParam": phpText, "queryParam": phpText, "includeParams": phpFlag},
+		defaults: map[string]any{"scrollRequest.method": Off},
+		values:   map[string]string{`text(at(${responseParam}))`: `at(${responseParam})`},
+		stops:    map[string]string{"response.param.end": `phpEmpty(at(${responseParam}))`}},
+	{name: "response.params", kinds: map[string]Kind{"includeParams": phpFlag}},
+	{name: "header.link", kinds: map[string]Kind{"includeParams": phpFlag}},
+	{name: "header.param", kinds: map[string]Kind{"includeParams": phpFlag}},
+	{name: "pagecount", kinds: pageNumberKinds},
+	{name: Multiple, kinds: map[string]Kind{"default": phpStrict}},
+}
+
+var pageNumberKinds = map[string]Kind{"limit": phpInt, "pageParam": phpText, "firstPage": phpInt, "firstPageParams": phpFlag}
+
+// keboolaStops has the expressions of guards and of stopping rules that all methods share where
+// they differ in dialect keboola, by the ids of the rules. [Off]: the rule is not in force.
+var keboolaStops = map[string]string{
+	"samePage":         `samePage`,
+	"limitStop.field":  `total.items >= phpTotal(at(${limitStop.field}))`,
+	"limitStop.absent": Off,
+	"forceStop.volume": `total.bytes > ${forceStop.volume}`,
+	"nextPageFlag":     `phpTruthy(at(${nextPageFlag.field}) ?? ${nextPageFlag.ifNotSet}) == ${nextPageFlag.stopOn}`,
+}
+
+// inDialect returns the expression of a guard or a shared stopping rule as a dialect has it. It
+// returns [Off] if the rule is not in force there.
+func inDialect(dialect, id, source string) string {
+	if other, differs := keboolaStops[id]; differs && dialect == Keboola {
+		return other
+	}
+	return source
+}
+
+// method returns the method in dialect keboola. The argument is that of the specification, if it has
+// the method.
+func (k keboolaMethod) method(m Method) Method {
+	if k.only != nil {
+		m = *k.only
+		m.Name = k.name
+	}
+	m = m.clone()
+	for path, kind := range k.kinds {
+		findInner(m.Fields, path).Keboola = kind
+	}
+	for path, v := range k.defaults {
+		findInner(m.Fields, path).KeboolaDefault = v
+	}
+	for i := range m.State {
+		k.replace(&m.State[i].Init)
+		k.replace(&m.State[i].Next)
+	}
+	for i := range m.Next.Params {
+		k.replace(&m.Next.Params[i].Value)
+	}
+	for i := range m.Stops {
+		if source, differs := k.stops[m.Stops[i].ID]; differs {
+			m.Stops[i].When = source
+		}
+	}
+	m.Stops = append(m.Stops, k.more...)
+	m.Stops = slices.DeleteFunc(m.Stops, func(t StopRule) bool { return t.When == Off })
+	return m
+}
+
+func (k keboolaMethod) replace(source *string) {
+	if other, differs := k.values[*source]; differs {
+		*source = other
+	}
+}
+
+// method returns the method of a name as a dialect has it.
+func (c *Catalog) method(name, dialect string) (m Method, known bool) {
+	if i := slices.IndexFunc(c.methods, func(m Method) bool { return m.Name == name }); i >= 0 {
+		m, known = c.methods[i], true
+	}
+	i := slices.IndexFunc(keboolaMethods, func(k keboolaMethod) bool { return k.name == name })
+	if i >= 0 && dialect == Keboola {
+		return keboolaMethods[i].method(m), true
+	}
+	return m, known
+}
+
+// methodNames returns the names of the methods of a dialect, in the order of the reference.
+func (c *Catalog) methodNames(dialect string) []string {
+	names := value.Map(c.methods, func(m Method) string { return m.Name })
+	if dialect != Keboola {
+		return names
+	}
+	for i, k := range keboolaMethods {
+		if k.only != nil {
+			names = slices.Insert(names, slices.Index(names, keboolaMethods[i-1].name)+1, k.name)
+		}
+	}
+	return names
+}

@@ -1,0 +1,55 @@
+package rules
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// TestBothTablesOfMethodsAgree compares the table of methods with that of dialect keboola: the methods
+// have the same order, and what a row replaces exists.
+func TestBothTablesOfMethodsAgree(t *testing.T) {
+	differs := func(m Method) bool {
+		return slices.ContainsFunc(keboolaMethods, func(k keboolaMethod) bool { return k.name == m.Name })
+	}
+	both := slices.DeleteFunc(slices.Clone(builtinMethods), func(m Method) bool { return !differs(m) })
+	same := slices.DeleteFunc(slices.Clone(keboolaMethods), func(k keboolaMethod) bool { return k.only != nil })
+	require.Equal(t, value.Map(both, func(m Method) string { return m.Name }), value.Map(same, func(k keboolaMethod) string { return k.name }))
+	for _, k := range keboolaMethods {
+		t.Run(k.name, func(t *testing.T) {
+			m, known := Builtin().method(k.name, Spec)
+			require.Equal(t, k.only == nil, known)
+			if k.only != nil {
+				m = *k.only
+			}
+			var values []string
+			for _, v := range m.State {
+				values = append(values, v.Init, v.Next)
+			}
+			for _, p := range m.Next.Params {
+				values = append(values, p.Value)
+			}
+			stops := value.Map(m.Stops, func(r StopRule) string { return r.ID })
+			require.Subset(t, values, slices.Collect(maps.Keys(k.values)))
+			require.Subset(t, stops, slices.Collect(maps.Keys(k.stops)))
+			for _, path := range slices.Concat(slices.Collect(maps.Keys(k.kinds)), slices.Collect(maps.Keys(k.defaults))) {
+				require.NotNil(t, findInner(m.Fields, path), path)
+			}
+			for _, r := range k.more {
+				require.True(t, strings.HasPrefix(r.ID, k.name+"."))
+				require.NotContains(t, stops, r.ID)
+			}
+		})
+	}
+}
+
+func TestEachStopOfTheOtherDialectIsInATable(t *testing.T) {
+	known := slices.Concat(value.Map(sharedStops, func(r StopRule) string { return r.ID }),
+		value.Map(builtinGuards, func(g Guard) string { return g.ID }))
+	require.Subset(t, known, slices.Collect(maps.Keys(keboolaStops)))
+}
