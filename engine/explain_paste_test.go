@@ -41,7 +41,7 @@ func TestPrintedRulesPastedIntoAConfigurationBehaveTheSame(t *testing.T) {
 		})
 	}
 	for _, method := range rules.Builtin().Methods(rules.Spec) {
-		if method.Name != rules.Multiple {
+		if method.Name != rules.Multiple && !method.Once { // which have no next request of their own
 			require.NotZero(t, played[method.Name], "no case of method %s", method.Name)
 		}
 	}
