@@ -45,7 +45,7 @@ var (
 	manyItems = need{"a page has one item", func(p *plan) bool { return !p.single && p.pageSize > 1 }}
 	unnamed   = need{"requests name the key of an item", func(p *plan) bool { return p.locator.kind != byKey }}
 	addresses = need{"no value is the address of the next page", func(p *plan) bool {
-		return slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.name == "link" })
+		return slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.name == "link" })
 	}}
 	byLines = need{"a response is not read line by line", func(p *plan) bool { return p.lines }}
 	limit   = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
@@ -54,7 +54,7 @@ var (
 
 // reads returns the need that rules read a value of a kind.
 func reads(k string, otherwise string) need {
-	return need{otherwise, func(p *plan) bool { return p.read(k) != nil }}
+	return need{otherwise, func(p *plan) bool { return p.signal(k) != nil }}
 }
 
 // byIdentifier reports whether the list is sorted by the identifiers of its items, which are
@@ -69,9 +69,12 @@ func (p *plan) byIdentifier() bool {
 // one of these lists.
 const lengthGroup = "length"
 
-// behaviours is the table of unusual behaviours of an API.
-var behaviours = []Behaviour{
-	{Name: "ordinary", Group: lengthGroup, Says: "The list has several pages, and the last one is short."},
+// ordinary is the behaviour of an API with which every job must obtain its list.
+var ordinary = &Behaviour{Name: "ordinary", Group: lengthGroup, Says: "The list has several pages, and the last one is short."}
+
+// behaviours is the table of behaviours of an API.
+var behaviours = []*Behaviour{
+	ordinary,
 	{Name: "noItems", Group: lengthGroup, Says: "The list is empty.", items: exactly(0)},
 	{Name: "oneItem", Group: lengthGroup, Says: "The list has one item.", items: exactly(1)},
 	{Name: "limitMinusOne", Group: lengthGroup, Says: "The list has one item less than a page.", items: plus(-1), needs: []need{pages}},

@@ -13,34 +13,33 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// lengths runs a job on lists of other lengths, with a plan with which it has obtained the ordinary
+// lengths runs a job on lists of other lengths, with a plan with which first has obtained the ordinary
 // list. It returns the doubts that follow, or how the job loses items of a list, since the plan is
 // then wrong. A plan is doubtful if a run reports that such a list is incomplete, and if a rule that
 // reads a value ends no list.
-func (s *Suite) lengths(ctx context.Context, p *plan, ordinary *run, binding map[string]any) (doubt int, lost string) {
-	ended := ordinary.end.StoppedBy
-	job := ordinary.apis[0].job
-	for i := range behaviours {
-		b := combination{&behaviours[i]}
-		if i == 0 || b[0].Group != lengthGroup || b.missing(p) != "" {
+func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, lost string) {
+	ended, m := first.end.StoppedBy, &stressed{subject: *s, plan: p}
+	for _, b := range behaviours {
+		one := combination{b}
+		if b == ordinary || b.Group != lengthGroup || one.missing(p) != "" {
 			continue
 		}
-		t := s.under(ctx, p, job, binding, b, 0)
-		served, missing, duplicated := t.tally()
+		r := m.under(ctx, one)
+		served, missing, duplicated := r.tally()
 		switch {
-		case t.failedByRule(): // as the user wants it
+		case r.failedByRule(): // as the user wants it
 			doubt = max(doubt, 1)
 			continue
 		case missing+duplicated > 0:
-			return 0, fmt.Sprintf("%d of %d items are obtained once in the row %s", served-missing-duplicated, served, b.name())
-		case !t.good():
+			return 0, fmt.Sprintf("%d of %d items are obtained once in the row %s", served-missing-duplicated, served, b.Name)
+		case !r.good():
 			doubt = 16
 		}
-		if t.requests > 1 {
-			ended = append(ended, t.end.StoppedBy...)
+		if r.requests > 1 {
+			ended = append(ended, r.end.StoppedBy...)
 		}
 	}
-	if p.idle(job, ended) {
+	if p.idle(s.job, ended) {
 		doubt++
 	}
 	return doubt, ""
@@ -66,34 +65,34 @@ func (a *api) beyondEnd() (n int) {
 // idle reports whether a place has a meaning to which no rule responds: rules that end the list read
 // it, and none of them has ended a list of several pages.
 func (p *plan) idle(job *compile.Job, ended []string) bool {
-	return slices.ContainsFunc(p.places, func(m *meant) bool {
-		if !m.Judged || m.Fails || m.Sent || m.meaning.kind == constant {
+	return slices.ContainsFunc(p.signals, func(signal *signal) bool {
+		if !signal.Judged || signal.Fails || signal.Sent || signal.meaning.kind == constant {
 			return false
 		}
 		return !slices.ContainsFunc(job.Stops, func(c *compile.Trigger) bool {
-			return slices.Contains(ended, c.Rule.ID) && slices.ContainsFunc(c.Places(), m.isRead)
+			return slices.Contains(ended, c.Rule.ID) && slices.ContainsFunc(c.Places(), signal.isRead)
 		})
 	})
 }
 
 // isRead reports whether a rule reads the place.
-func (m *meant) isRead(r language.Read) bool {
+func (s *signal) isRead(r language.Read) bool {
 	switch {
-	case m.Header != "":
-		return r.Root == "header" && slices.Contains(r.Args, m.Header)
-	case m.Link != "":
-		return r.Root == "link" && slices.Contains(r.Args, m.Link)
+	case s.Header != "":
+		return r.Root == "header" && slices.Contains(r.Args, s.Header)
+	case s.Link != "":
+		return r.Root == "link" && slices.Contains(r.Args, s.Link)
 	}
-	return r.Root == "body" && slices.Equal(r.Path, m.Path)
+	return r.Root == "body" && slices.Equal(r.Path, s.Path)
 }
 
 // unclear names the places that a plan may misread: those whose names do not say what they mean, or say what
 // a recording contradicts.
-func unclear(surface compile.Surface, like response) []string {
+func unclear(surface compile.Surface, rec recording) []string {
 	var names []string
 	for _, p := range surface.Places {
 		hint := hinted(p)
-		if p.Link == "" && !p.Address && (hint == "" || like.contradicts(p, named(hint))) {
+		if p.Link == "" && !p.Address && (hint == "" || rec.contradicts(p, named(hint))) {
 			names = append(names, p.String())
 		}
 	}
@@ -121,21 +120,21 @@ func noModel(best *run, misread string, unclear []string) error {
 // only a guard ended it; then that it has findings, that the next request depends on a value that is
 // probably another, or that the job goes on after the end; then that a job with paging made one request,
 // and that its requests do not identify their page.
-func (p *plan) doubt(t *run) (doubt int) {
-	if t.guarded() {
+func (p *plan) doubt(r *run) (doubt int) {
+	if r.guarded() {
 		doubt += 8
 	}
-	if len(t.findings()) > 0 {
+	if len(r.findings()) > 0 {
 		doubt += 4
 	}
-	if slices.ContainsFunc(p.places, (*meant).unlikely) || t.apis[0].beyondEnd() > 2 {
+	if slices.ContainsFunc(p.signals, (*signal).unlikely) || r.apis[0].beyondEnd() > 2 {
 		doubt += 4
 	}
-	marked := slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.name == "mark" })
+	marked := slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.name == "mark" })
 	switch {
-	case !p.paged && t.apis[0].job.Paged() && !polls(t.apis[0].job), marked && (p.beyond != 0 || t.end.Reason == "samePage"):
+	case !p.paged && r.apis[0].job.Paged() && !polls(r.apis[0].job), marked && (p.beyond != 0 || r.end.Reason == "samePage"):
 		doubt += 2
-	case p.paged && t.requests > 1 && !p.located():
+	case p.paged && r.requests > 1 && !p.located():
 		doubt++
 	}
 	return doubt
@@ -144,6 +143,6 @@ func (p *plan) doubt(t *run) (doubt int) {
 // located reports whether a request says which page it is for. A number that counts the pages from 1
 // in responses and from 0 in requests is more likely a token that happens to be a number.
 func (p *plan) located() bool {
-	counts := slices.ContainsFunc(p.places, func(m *meant) bool { return m.Sent && m.meaning.name == "page" })
+	counts := slices.ContainsFunc(p.signals, func(s *signal) bool { return s.Sent && s.meaning.name == "page" })
 	return p.locator.kind != unknown && p.locator.kind != byOrder && (p.locator.kind != byZeroPage || !counts)
 }

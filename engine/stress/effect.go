@@ -66,7 +66,7 @@ func says(k string, v any) effect { return altered(k, func(any) any { return v }
 // altered changes the values of a kind.
 func altered(k string, change func(v any) any) effect {
 	return func(a *api, r *reply) {
-		for _, f := range a.places {
+		for _, f := range a.signals {
 			if f.meaning.kind == k {
 				r.said[f.meaning.name] = change(f.meaning.of(a, r, r.next))
 			}

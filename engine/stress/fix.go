@@ -136,7 +136,7 @@ func (l *loss) stopRule(name, when string) Change {
 
 // field returns the first place whose value is of a kind, as an expression, or "".
 func (l *loss) field(kind string) string {
-	if m := l.read(kind); m != nil {
+	if m := l.signal(kind); m != nil {
 		return m.Place.String()
 	}
 	return ""
@@ -144,7 +144,7 @@ func (l *loss) field(kind string) string {
 
 // truths lists the values of a flag of the model.
 func (l *loss) truths() string {
-	if slices.ContainsFunc(l.places, func(m *meant) bool { return m.meaning.kind == flag && len(m.Path) == 0 }) {
+	if slices.ContainsFunc(l.signals, func(s *signal) bool { return s.meaning.kind == flag && len(s.Path) == 0 }) {
 		return `["true", "false"]`
 	}
 	return "[true, false]"
@@ -359,39 +359,36 @@ func (l *loss) says(text string) string {
 
 // shares reports whether another job has its list elsewhere, and the same pagination.
 func (f *fixer) shares() bool {
-	list, _, _ := itemsOf(f.job, f.job.Surface())
+	job := f.original
+	list, _, _ := itemsOf(job, job.Surface())
 	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
 		other, _, _ := itemsOf(j, j.Surface())
-		unnamed := j.Spec().DataField == nil || f.job.Spec().DataField == nil
-		return j.ID() != f.job.ID() && j.Ruleset.Path == f.job.Ruleset.Path && (unnamed || !slices.Equal(other, list))
+		unnamed := j.Spec().DataField == nil || job.Spec().DataField == nil
+		return j.ID() != job.ID() && j.Ruleset.Path == job.Ruleset.Path && (unnamed || !slices.Equal(other, list))
 	})
 }
 
 // A fixer tries remedies for one job. It retains the changed configurations, because several
 // behaviours may need the same one.
 type fixer struct {
-	suite   *Suite
-	ctx     context.Context
-	plan    *plan
-	job     *compile.Job // job of the suite
-	binding map[string]any
-	seed    int
-	before  map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
-	known   map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
+	*stressed
+	ctx      context.Context
+	original *compile.Job           // the job of the configuration, from which that of the model was made
+	before   map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
+	known    map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
 }
 
 // A changedJob is a job after changes of the configuration, with which it obtains the ordinary list.
 type changedJob struct {
-	suite    *Suite
-	job      *compile.Job
+	*stressed
 	verdicts func() map[string]Verdict // verdicts of all behaviours
 }
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
 func (f *fixer) fix(all combination, r *run) *Fix {
-	stands, _ := value.Members(at(f.suite.Config, keysOf(f.job.Ruleset.Path)))
+	stands, _ := value.Members(at(f.suite.Config, keysOf(f.original.Ruleset.Path)))
 	l := &loss{
-		plan: f.plan, job: f.job, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, methods: f.suite.Methods, shared: f.shares(),
+		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, methods: f.suite.Methods, shared: f.shares(),
 	}
 	var advice *Fix
 	for _, r := range remedies {
@@ -427,8 +424,8 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 // that the changes are for. Behaviours that become SILENT are named apart: they make the changes unsafe.
 func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, silenced []string) {
 	after := changed.verdicts()
-	for i := range behaviours {
-		name := behaviours[i].Name
+	for _, b := range behaviours {
+		name := b.Name
 		v, tried := after[name]
 		if !tried || slices.ContainsFunc(but, func(b *Behaviour) bool { return b.Name == name }) {
 			continue
@@ -445,9 +442,10 @@ func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, 
 	return improves, costs, silenced
 }
 
-// verdict puts a job under stress.
+// verdict puts a changed job under stress.
 func (f *fixer) verdict(changed *changedJob, all combination) Verdict {
-	return changed.suite.row(changed.suite.under(f.ctx, f.plan, changed.job, f.binding, all, f.seed), all).Verdict
+	row, _ := changed.row(f.ctx, all)
+	return row.Verdict
 }
 
 // try returns the configuration with changes, or nil if there are none, if it is invalid, or if
@@ -462,11 +460,11 @@ func (f *fixer) try(changes []Change) *changedJob {
 	if err != nil {
 		return nil
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == f.job.ID() })
-	if i < 0 {
+	job := f.in(suite)
+	if job == nil {
 		return nil
 	}
-	changed := &changedJob{suite: suite, job: listed(suite.Jobs[i], f.plan.unlimited)}
+	changed := &changedJob{stressed: job}
 	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
 		all := map[string]Verdict{}
 		for name := range f.before {
@@ -476,7 +474,7 @@ func (f *fixer) try(changes []Change) *changedJob {
 		}
 		return all
 	})
-	if f.verdict(changed, combination{&behaviours[0]}) == Complete {
+	if f.verdict(changed, combination{ordinary}) == Complete {
 		f.known[key] = changed
 	}
 	return f.known[key]

@@ -11,10 +11,10 @@ import (
 
 // A run is repeatable, so the links of a response are in the order of the rules.
 func TestTheLinksOfAResponseAreInTheOrderOfTheRules(t *testing.T) {
-	place := func(rel, param string, v any) *meant {
-		return &meant{compile.Place{Link: rel, Param: param}, saying(v)}
+	place := func(rel, param string, v any) *signal {
+		return &signal{compile.Place{Link: rel, Param: param}, saying(v)}
 	}
-	a := &api{plan: &plan{base: "https://api.example.com/users", places: []*meant{
+	a := &api{plan: &plan{base: "https://api.example.com/users", signals: []*signal{
 		place("next", "results", "true"), place("last", "", "/last"), place("first", "", "/first"), place("next", "", "/next"),
 		place("prev", "results", "false"),
 	}}, rows: []row{{number: 1}}}

@@ -17,16 +17,16 @@ type Sample struct {
 	Body   []byte
 }
 
-// A response is the shape of a real response without its list. The zero response has no members.
-type response struct {
-	root  value.Object // members without the list of items
-	item  value.Object // members of an item
-	pages []recorded   // pages of one list in their order
+// A recording has the responses of the API that the user gave. The zero recording has none.
+type recording struct {
+	root  value.Object   // members of the first response, without its list of items
+	item  value.Object   // members of an item
+	pages []recordedPage // pages of one list in their order
 }
 
-// sampleOf parses responses of the API, which are the pages of one list in their order. It omits
-// those after the first one that is not JSON, and returns no sample if this is the first.
-func sampleOf(job *compile.Job, samples []Sample) (r response) {
+// recordingOf parses responses of the API, which are the pages of one list in their order. It omits
+// the first one that is not JSON, and those after it.
+func recordingOf(job *compile.Job, samples []Sample) (r recording) {
 	var keys []string
 	if d := job.Spec().DataField; d != nil {
 		keys = d.Keys
@@ -52,7 +52,7 @@ func sampleOf(job *compile.Job, samples []Sample) (r response) {
 			}
 		}
 		if n := countIn(job, v, list); n >= 0 {
-			r.add(recorded{body: v, header: s.Header, count: n})
+			r.add(recordedPage{body: v, header: s.Header, count: n})
 		}
 	}
 	return r
@@ -96,25 +96,25 @@ func without(o value.Object, path []string) value.Object {
 	return o.With(path[0], without(members, path[1:]))
 }
 
-// places returns the places of the response whose names describe the list and that only the
-// audit reads.
-func (r response) places(surface compile.Surface) []*meant { return placesIn(r.root, nil, surface) }
+// signals returns the signals that only the audit reads: the values of the response whose names
+// describe the list.
+func (r recording) signals(surface compile.Surface) []*signal { return signalsIn(r.root, nil, surface) }
 
-// placesIn returns these places of an object at a path.
-func placesIn(v any, path []string, surface compile.Surface) (all []*meant) {
+// signalsIn returns these signals of an object at a path.
+func signalsIn(v any, path []string, surface compile.Surface) (all []*signal) {
 	object, _ := value.Members(v)
-	var inner []*meant
+	var inner []*signal
 	for _, m := range object {
 		at := append(slices.Clone(path), m.Name)
 		if len(path) == 0 && apinames.HoldsHints(m.Name) {
-			inner = append(inner, placesIn(m.Value, at, surface)...)
+			inner = append(inner, signalsIn(m.Value, at, surface)...)
 		}
 		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, at) }) {
 			continue
 		}
 		for _, hint := range apinames.HintsOf(m.Name) {
 			if m, ok := meaningLike(hint.Kind, m.Value); ok {
-				all = append(all, &meant{compile.Place{Path: at}, m})
+				all = append(all, &signal{compile.Place{Path: at}, m})
 			}
 		}
 	}

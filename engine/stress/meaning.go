@@ -101,7 +101,7 @@ func saying(v any) meaning {
 // likely returns the possible meanings of a place, judged by how rules use it, the most likely
 // first. If rules only test the value, its name decides, by the tables of package apinames. Meanings
 // that a recording contradicts are left out.
-func likely(p compile.Place, surface compile.Surface, like response) []meaning {
+func likely(p compile.Place, surface compile.Surface, rec recording) []meaning {
 	var list []meaning
 	add := func(names ...string) {
 		for _, name := range names {
@@ -145,10 +145,10 @@ func likely(p compile.Place, surface compile.Surface, like response) []meaning {
 			"list", "links", "absent")
 	}
 	list = append(list, literals...)
-	if had := like.reading(p); had.constant() && len(had.values) == len(like.pages) {
+	if had := rec.reading(p); had.constant() && len(had.values) == len(rec.pages) {
 		list = append(list, saying(had.first()))
 	}
-	return slices.DeleteFunc(list, func(m meaning) bool { return like.contradicts(p, m) })
+	return slices.DeleteFunc(list, func(m meaning) bool { return rec.contradicts(p, m) })
 }
 
 // denies reports whether the name of a place is one under which many APIs report an error by false,
@@ -193,9 +193,9 @@ func byParameter(p compile.Place) []string {
 
 // unlikely reports whether the next request needs a value that, with the meaning, does not lead to the next
 // page, and whose name does not say so.
-func (m *meant) unlikely() bool {
-	return (m.Sent || m.Address) && m.meaning.kind != pointer && m.meaning.name != steady.name &&
-		!slices.Contains(byParameter(m.Place), m.meaning.name)
+func (s *signal) unlikely() bool {
+	return (s.Sent || s.Address) && s.meaning.kind != pointer && s.meaning.name != steady.name &&
+		!slices.Contains(byParameter(s.Place), s.meaning.name)
 }
 
 var hintedMeanings = map[apinames.HintKind]string{

@@ -183,7 +183,7 @@ func (p *plan) item(r row) any {
 	if len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 {
 		return p.keyOf(r)
 	}
-	item := p.like.item.With(identity, r.number).With("id", r.number)
+	item := p.recording.item.With(identity, r.number).With("id", r.number)
 	for _, g := range p.references {
 		if len(g.path) == 0 {
 			return g.of(r)
@@ -236,7 +236,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			items[i] = object.With("id", text)
 		}
 	}
-	var root any = a.like.root
+	var root any = a.recording.root
 	switch {
 	case a.single && len(items) > 0:
 		root = items[0]
@@ -255,7 +255,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			}
 		}
 	}
-	for _, p := range a.places {
+	for _, p := range a.signals {
 		if len(p.Path) == 0 {
 			continue
 		}
@@ -292,7 +292,7 @@ func (a *api) header(r *reply) http.Header {
 	h := http.Header{"Content-Type": {"application/json"}}
 	var relations []string // relations of the links, in the order of the rules
 	targets, params := map[string]string{}, map[string]string{}
-	for _, p := range a.places {
+	for _, p := range a.signals {
 		text, ok := value.Text(a.value(p, r))
 		switch {
 		case len(p.Path) > 0 || !ok:
@@ -319,7 +319,7 @@ func (a *api) header(r *reply) http.Header {
 }
 
 // value returns the value at a place of a response.
-func (a *api) value(p *meant, r *reply) any {
+func (a *api) value(p *signal, r *reply) any {
 	if v, ok := r.said[p.meaning.name]; ok {
 		return v
 	}

@@ -24,14 +24,14 @@ type plan struct {
 	list       []string         // path of the items
 	stars      []rules.Step     // steps after the keys
 	others     []rules.ItemList // empty lists of a response that has several lists
-	places     []*meant
+	signals    []*signal
 	keyPaths   [][]string
 	keys       keys
 	end        any // value of a link or token to the next page on the last page
 	beyond     int // status of a request beyond the end; 0 for an empty page
 	locator    locator
 	literals   []any       // constants in the rules
-	like       response    // response whose shape the model has
+	recording  recording   // responses whose shape the model has
 	references []reference // members of items that other jobs read
 	parent     bool        // whether other jobs run for its items
 	positional bool        // whether links and tokens are positions in the list
@@ -44,8 +44,8 @@ type plan struct {
 	known      map[string]int // numbers of rows by their items, of all runs with the plan
 }
 
-// meant is a place with its meaning.
-type meant struct {
+// A signal is a place of the response with the meaning that the model gives it.
+type signal struct {
 	compile.Place
 	meaning meaning
 }
@@ -69,11 +69,11 @@ func (a *api) newRows(n int) []row {
 // scalar reports whether an item is its key.
 func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 }
 
-// read returns the first place whose value is of a kind, or nil.
-func (p *plan) read(kind string) *meant {
-	for _, m := range p.places {
-		if m.meaning.kind == kind {
-			return m
+// signal returns the first signal of a kind, or nil.
+func (p *plan) signal(kind string) *signal {
+	for _, s := range p.signals {
+		if s.meaning.kind == kind {
+			return s
 		}
 	}
 	return nil
@@ -100,64 +100,84 @@ const (
 	maxDoubtfulRows  = 500_000
 )
 
+// A search looks for the plan of a job.
+type search struct {
+	*subject
+	rec    recording
+	tried  int
+	served int // number of rows of the lists that were tried
+
+	doubtful *plan // the best plan that obtains the list, although something speaks against it; may be nil
+	doubt    int   // what speaks against it; see [plan.doubt]
+
+	best    *run   // the run that obtained the most rows without obtaining the list
+	misread string // how the first plan that obtains the list loses items of another list
+}
+
 // planOf returns the first conceivable plan with which the job obtains a list of several pages,
 // and exactly this list.
-func (s *Suite) planOf(ctx context.Context, job *compile.Job, binding map[string]any, like response) (*plan, error) {
-	surface := job.Surface()
-	var best *run
-	var doubtful *plan // a plan that obtains the list, although something speaks against it
-	least, tried, served := 0, 0, 0
-	misread := "" // how the first plan that obtains the list loses items of another list
-	for p := range conceivable(job, surface, like) {
-		if !p.paged && (misread != "" || best.cutShort() || len(like.pages) > 1) {
+func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
+	surface, f := s.job.Surface(), search{subject: s, rec: rec}
+	for p := range conceivable(s.job, surface, rec) {
+		if !p.paged && (f.misread != "" || f.best.cutShort() || len(rec.pages) > 1) || !f.goesOn(ctx, p) {
 			break
 		}
-		tried++
-		served += p.usual()
-		if tried > maxPlans || ctx.Err() != nil || doubtful != nil && (tried > maxDoubtfulPlans || served > maxDoubtfulRows) {
-			break
+		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
+		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.Place) })
+		r := s.run(ctx, p.api(p.usual()), maxRequests)
+		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
+			return nil, noModel(r, "", nil)
 		}
-		p.like, p.places = like, append(p.places, like.places(surface)...)
-		p.positional = slices.ContainsFunc(p.places, func(m *meant) bool { return m.meaning.kind == pointer && like.positional(m.Place) })
-		t := s.try(ctx, job, binding, p.api(p.usual()))
-		if t.end.Outcome == rules.Limited { // another plan does not raise the limit
-			return nil, noModel(t, "", nil)
-		}
-		if !t.good() {
-			if best == nil || len(t.obtained) > len(best.obtained) {
-				best = t
-			}
-			continue
-		}
-		p.base = t.apis[0].base
-		if p.paged && t.requests > 1 {
-			s.findLocator(ctx, p, t, binding)
-		}
-		doubt := p.doubt(t)
-		if doubtful != nil && doubt >= least {
-			continue
-		}
-		lengths, lost := s.lengths(ctx, p, t, binding)
-		if lost != "" {
-			misread = cmp.Or(misread, lost)
-			continue
-		}
-		if doubt += lengths; doubt == 0 {
+		if f.certain(ctx, p, r) {
 			return p, nil
 		}
-		if doubtful == nil || doubt < least {
-			doubtful, least = p, doubt
-		}
 	}
-	if doubtful != nil {
-		return doubtful, nil
+	if f.doubtful != nil {
+		return f.doubtful, nil
 	}
 	for _, place := range surface.Places {
-		if len(likely(place, surface, like)) == 0 {
+		if len(likely(place, surface, rec)) == 0 {
 			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
 		}
 	}
-	return nil, noModel(best, misread, unclear(surface, like))
+	return nil, noModel(f.best, f.misread, unclear(surface, rec))
+}
+
+// goesOn reports whether a plan is tried.
+func (f *search) goesOn(ctx context.Context, p *plan) bool {
+	f.tried++
+	f.served += p.usual()
+	enough := f.doubtful != nil && (f.tried > maxDoubtfulPlans || f.served > maxDoubtfulRows)
+	return f.tried <= maxPlans && ctx.Err() == nil && !enough
+}
+
+// certain reports whether the job obtains the list with a plan, as a run shows, and nothing speaks
+// against the plan. Otherwise it remembers the plan if it is better than the ones before it.
+func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
+	if !r.good() {
+		if f.best == nil || len(r.obtained) > len(f.best.obtained) {
+			f.best = r
+		}
+		return false
+	}
+	p.base = r.apis[0].base
+	if p.paged && r.requests > 1 {
+		f.findLocator(ctx, p, r)
+	}
+	doubt := p.doubt(r)
+	if f.doubtful != nil && doubt >= f.doubt {
+		return false
+	}
+	lengths, lost := f.lengths(ctx, p, r)
+	if lost != "" {
+		f.misread = cmp.Or(f.misread, lost)
+		return false
+	}
+	doubt += lengths
+	if f.doubtful == nil || doubt < f.doubt {
+		f.doubtful, f.doubt = p, doubt
+	}
+	return doubt == 0
 }
 
 // cutShort reports whether a rule ended the list too early, and not the lack of a next request.
@@ -168,10 +188,10 @@ func (r *run) cutShort() bool {
 
 // findLocator finds how a request says which page it is for, given a run in which the pages were
 // answered in their order. If no locator obtains the list, the plan has none.
-func (s *Suite) findLocator(ctx context.Context, p *plan, t *run, binding map[string]any) {
-	for _, l := range t.apis[0].locators() {
+func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
+	for _, l := range r.apis[0].locators() {
 		p.locator = l
-		if s.try(ctx, t.apis[0].job, binding, p.api(p.usual())).good() {
+		if s.run(ctx, p.api(p.usual()), maxRequests).good() {
 			return
 		}
 	}
@@ -192,7 +212,7 @@ func (p *plan) api(n int) *api {
 
 // conceivable yields plans, the most likely first. Lists of one page come last: a job that waits
 // for an export has no other.
-func conceivable(job *compile.Job, surface compile.Surface, like response) iter.Seq[*plan] {
+func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.Seq[*plan] {
 	list, stars, single := itemsOf(job, surface)
 	sizes := sizesOf(job, surface)
 	if single {
@@ -214,9 +234,9 @@ func conceivable(job *compile.Job, surface compile.Surface, like response) iter.
 			for _, end := range endMarks {
 				for _, size := range sizes {
 					for _, kind := range kinds {
-						for places := range combinations(surface, like) {
+						for signals := range combinations(surface, rec) {
 							p := &plan{
-								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, places: places,
+								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, signals: signals,
 								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage, locator: memory,
 								literals: surface.Literals, known: map[string]int{},
 							}
@@ -302,19 +322,19 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 	return sizes
 }
 
-// combinations yields the places with their meanings: first the most likely meaning of
+// combinations yields the signals of a response: first the most likely meaning of
 // each, then with one of them less likely, and so on.
-func combinations(surface compile.Surface, like response) iter.Seq[[]*meant] {
+func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 	choices := make([][]meaning, len(surface.Places))
 	most := 0
 	for i, p := range surface.Places {
-		if choices[i] = likely(p, surface, like); len(choices[i]) == 0 {
-			return func(func([]*meant) bool) {}
+		if choices[i] = likely(p, surface, rec); len(choices[i]) == 0 {
+			return func(func([]*signal) bool) {}
 		}
 		most += len(choices[i]) - 1
 	}
-	return func(yield func([]*meant) bool) {
-		chosen := make([]*meant, len(choices))
+	return func(yield func([]*signal) bool) {
+		chosen := make([]*signal, len(choices))
 		var choose func(i, cost int) bool
 		choose = func(i, cost int) bool {
 			if i == len(choices) {
@@ -324,7 +344,7 @@ func combinations(surface compile.Surface, like response) iter.Seq[[]*meant] {
 				if j > cost {
 					break
 				}
-				chosen[i] = &meant{surface.Places[i], m}
+				chosen[i] = &signal{surface.Places[i], m}
 				if !choose(i+1, cost-j) {
 					return false
 				}
@@ -374,7 +394,6 @@ func sampleValue(job *compile.Job, s compile.ForVariable) any {
 
 // keys describes the keys of items. A list is sorted by its keys, and requests may name them.
 type keys struct {
-	name       string
 	descending bool
 	write      func(n int) any
 	read       func(text string) (n int, ok bool)
@@ -387,20 +406,27 @@ var keyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // keyKinds is the table of kinds of keys.
 var keyKinds = []keys{
-	{"numbers", false, func(n int) any { return firstKey + n }, func(text string) (int, bool) {
-		n, err := strconv.Atoi(text)
-		return n - firstKey, err == nil
-	}},
-	{"texts", false, func(n int) any { return fmt.Sprintf("key-%08d", firstKey+n) }, func(text string) (int, bool) {
-		n, err := strconv.Atoi(strings.TrimPrefix(text, "key-"))
-		return n - firstKey, err == nil && strings.HasPrefix(text, "key-")
-	}},
-	{"times", false, func(n int) any {
-		return keyStart.Add(time.Duration(n) * time.Hour).Format(time.RFC3339)
-	}, func(text string) (int, bool) {
-		t, err := time.Parse(time.RFC3339, text)
-		return int(t.Sub(keyStart) / time.Hour), err == nil
-	}},
+	{ // numbers
+		write: func(n int) any { return firstKey + n },
+		read: func(text string) (int, bool) {
+			n, err := strconv.Atoi(text)
+			return n - firstKey, err == nil
+		},
+	},
+	{ // texts
+		write: func(n int) any { return fmt.Sprintf("key-%08d", firstKey+n) },
+		read: func(text string) (int, bool) {
+			n, err := strconv.Atoi(strings.TrimPrefix(text, "key-"))
+			return n - firstKey, err == nil && strings.HasPrefix(text, "key-")
+		},
+	},
+	{ // times
+		write: func(n int) any { return keyStart.Add(time.Duration(n) * time.Hour).Format(time.RFC3339) },
+		read: func(text string) (int, bool) {
+			t, err := time.Parse(time.RFC3339, text)
+			return int(t.Sub(keyStart) / time.Hour), err == nil
+		},
+	},
 }
 
 func (k keys) reversed() keys {

@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A recorded page is a page of a recording.
-type recorded struct {
+// A recordedPage is a page of a recording.
+type recordedPage struct {
 	body   any
 	header http.Header
 	count  int // number of its items
@@ -23,7 +23,7 @@ type recorded struct {
 }
 
 // add adds the next page.
-func (r *response) add(p recorded) {
+func (r *recording) add(p recordedPage) {
 	if n := len(r.pages); n > 0 {
 		p.before = r.pages[n-1].before + r.pages[n-1].count
 	}
@@ -31,7 +31,7 @@ func (r *response) add(p recorded) {
 }
 
 // read returns the value at a place of the page, and whether there is one.
-func (p recorded) read(place compile.Place) (v any, ok bool) {
+func (p recordedPage) read(place compile.Place) (v any, ok bool) {
 	switch {
 	case place.Header != "":
 		values := p.header.Values(place.Header)
@@ -44,13 +44,13 @@ func (p recorded) read(place compile.Place) (v any, ok bool) {
 
 // A reading is the value of a place on each page of the recording that has it.
 type reading struct {
-	pages  []recorded // those that have a value
+	pages  []recordedPage // those that have a value
 	values []any
-	all    []recorded
+	all    []recordedPage
 }
 
 // reading returns the values of a place.
-func (r response) reading(place compile.Place) reading {
+func (r recording) reading(place compile.Place) reading {
 	out := reading{all: r.pages}
 	for _, p := range r.pages {
 		if v, ok := p.read(place); ok {
@@ -62,7 +62,7 @@ func (r response) reading(place compile.Place) reading {
 
 // contradicts reports whether the recording shows that a place does not have a meaning. A recording
 // without pages contradicts nothing.
-func (r response) contradicts(place compile.Place, m meaning) bool {
+func (r recording) contradicts(place compile.Place, m meaning) bool {
 	if len(r.pages) == 0 || place.Link != "" {
 		return false
 	}
@@ -84,28 +84,30 @@ func (r response) contradicts(place compile.Place, m meaning) bool {
 var fitting = map[string]func(reading) bool{
 	"total": func(r reading) bool {
 		last := r.all[len(r.all)-1]
-		return r.each(func(n int, _ recorded) bool { return n >= last.before+last.count })
+		return r.each(func(n int, _ recordedPage) bool { return n >= last.before+last.count })
 	},
 	"pages": func(r reading) bool {
 		last, largest := r.all[len(r.all)-1], 0
 		for _, p := range r.all {
 			largest = max(largest, p.count)
 		}
-		return r.each(func(n int, _ recorded) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
+		return r.each(func(n int, _ recordedPage) bool { return n >= len(r.all) && n*largest >= last.before+last.count })
 	},
 	"page":  func(r reading) bool { return r.numbered(1) },
 	"page0": func(r reading) bool { return r.numbered(0) },
 	"index": func(r reading) bool {
 		first, _ := numberIn(r.first())
-		return r.each(func(n int, p recorded) bool { return first <= 1 && n-first == p.before })
+		return r.each(func(n int, p recordedPage) bool { return first <= 1 && n-first == p.before })
 	},
 	"size": func(r reading) bool {
-		return r.constant() && r.each(func(n int, p recorded) bool { return n >= p.count })
+		return r.constant() && r.each(func(n int, p recordedPage) bool { return n >= p.count })
 	},
-	"count": func(r reading) bool { return r.each(func(n int, p recorded) bool { return n == p.count }) },
+	"count": func(r reading) bool { return r.each(func(n int, p recordedPage) bool { return n == p.count }) },
 	"left": func(r reading) bool {
 		first, _ := numberIn(r.first())
-		return r.each(func(n int, p recorded) bool { return first-n == p.before+p.count-r.pages[0].before-r.pages[0].count })
+		return r.each(func(n int, p recordedPage) bool {
+			return first-n == p.before+p.count-r.pages[0].before-r.pages[0].count
+		})
 	},
 	"list": func(r reading) bool {
 		return len(r.values) > 0 && !slices.ContainsFunc(r.values, func(v any) bool { _, is := v.([]any); return !is })
@@ -123,7 +125,7 @@ func (r reading) first() any {
 }
 
 // each reports whether there are values, and all are numbers that fit their pages.
-func (r reading) each(fits func(n int, p recorded) bool) bool {
+func (r reading) each(fits func(n int, p recordedPage) bool) bool {
 	for i, v := range r.values {
 		if n, ok := numberIn(v); !ok || !fits(n, r.pages[i]) {
 			return false
@@ -134,8 +136,8 @@ func (r reading) each(fits func(n int, p recorded) bool) bool {
 
 // numbered reports whether the values are the numbers of their pages, from first on.
 func (r reading) numbered(first int) bool {
-	return r.each(func(n int, p recorded) bool {
-		return n-first == slices.IndexFunc(r.pages, func(q recorded) bool { return q.before == p.before })
+	return r.each(func(n int, p recordedPage) bool {
+		return n-first == slices.IndexFunc(r.pages, func(q recordedPage) bool { return q.before == p.before })
 	})
 }
 
@@ -156,7 +158,7 @@ func (r reading) points(form string) bool {
 	if leading == nil { // the list may have one page
 		return len(r.all) == 1
 	}
-	counts := form == "number" && r.each(func(n int, p recorded) bool { return n == p.count })
+	counts := form == "number" && r.each(func(n int, p recordedPage) bool { return n == p.count })
 	if len(leading) > 1 && (counts || reading{values: leading}.constant()) {
 		return false
 	}
@@ -216,7 +218,7 @@ func numberIn(v any) (int, bool) {
 
 // positional reports whether the recorded links or tokens of a place hold the position of the next
 // page: a number of items or of pages.
-func (r response) positional(place compile.Place) bool {
+func (r recording) positional(place compile.Place) bool {
 	if len(r.pages) == 0 {
 		return false
 	}
@@ -241,7 +243,7 @@ func (r response) positional(place compile.Place) bool {
 }
 
 // link returns the target of a link in the header.
-func (p recorded) link(relation string) (any, bool) {
+func (p recordedPage) link(relation string) (any, bool) {
 	v := (&transport.Response{Header: p.header, URL: "https://api.example.com/"}).Link(relation)
 	return v, v != nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // reportVersion is the version of a [Report] as JSON.
@@ -44,8 +45,9 @@ type JobReport struct {
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
 
-	stressed *stressed // the job with its model; nil if there is none
-	fixer    *fixer    // what tries changes of the job; nil if it has no model
+	stressed *stressed // the job with its model; nil if it has no model
+	fixer    *fixer    // tries changes of the job; nil if it has no model
+	tree     *tree     // the job and the jobs below it; nil if no row is about them
 }
 
 // A Row describes how the job copes with one behaviour.
@@ -97,100 +99,120 @@ func (r *Report) Count(v Verdict) int {
 	return n
 }
 
-// modelled finds a plan for a job, and returns the job as the plan is for it.
-func (s *Suite) modelled(ctx context.Context, job *compile.Job, binding map[string]any, like []Sample) (*compile.Job, *plan, error) {
-	changed := listed(job, false)
-	shape := sampleOf(job, like)
-	p, err := s.planOf(ctx, changed, binding, shape)
+// A stressed is a subject with a plan for its model.
+type stressed struct {
+	subject
+	*plan
+	seed int // varies where behaviours happen
+}
+
+// model finds a plan for a job. The error says that there is none.
+func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*stressed, error) {
+	one, rec := subject{suite: s, job: plain(job), binding: sample(job)}, recordingOf(job, like)
+	p, err := one.planOf(ctx, rec)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
-		changed = listed(job, true)
-		if p, err = s.planOf(ctx, changed, binding, shape); p != nil {
+		one.job = withoutLimits(one.job)
+		if p, err = one.planOf(ctx, rec); p != nil {
 			p.unlimited = true
 		}
 	}
-	if p != nil {
-		p.limited = job.Ruleset.Limit != nil
-		p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
-	}
-	return changed, p, err
-}
-
-// job puts one job under stress.
-func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
-	report := JobReport{Job: job.ID(), Rows: []Row{}}
-	binding := sample(job)
-	changed, p, err := s.modelled(ctx, job, binding, o.Like[job.ID()])
 	if err != nil {
-		report.Unknown = err.Error()
-		return report, nil, ctx.Err()
+		return nil, err
 	}
-	report.Model, report.stressed = p.sentences(), &stressed{plan: p, job: changed, seed: o.Seed}
-	before := map[string]Verdict{}
-	lost := map[int]*run{} // runs that need a fix, by the index of their rows
-	for _, b := range combined(o.depth()) {
-		if why := b.missing(p); why != "" {
-			if len(b) == 1 {
-				report.Left = append(report.Left, LeftOut{b[0].Name, why})
-			}
-			continue
-		}
-		t := s.under(ctx, p, changed, binding, b, o.Seed)
-		if ctx.Err() != nil {
-			return report, p, ctx.Err()
-		}
-		row := s.row(t, b)
-		if row.Verdict == Silent && !o.WithoutFixes {
-			lost[len(report.Rows)] = t
-		}
-		if len(b) == 1 {
-			before[row.Behaviour] = row.Verdict
-		}
-		report.Rows = append(report.Rows, row)
-	}
-	report.fixer = &fixer{
-		suite: s, ctx: ctx, plan: p, job: job, binding: binding, seed: o.Seed, before: before, known: map[string]*changedJob{},
-	}
-	for i, t := range lost {
-		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), t); ctx.Err() != nil {
-			return report, p, ctx.Err()
-		}
-	}
-	return report, p, nil
+	p.limited = job.Ruleset.Limit != nil
+	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
+	return &stressed{subject: one, plan: p}, nil
 }
 
-// under runs a job with behaviours. An endless run ends as the guard would end it, but earlier.
-func (s *Suite) under(ctx context.Context, p *plan, job *compile.Job, binding map[string]any, all combination, seed int) *run {
-	r := s.runJob(ctx, job, binding, p.behaving(job, all, seed), maxJudgedRequests)
+// in returns the same job of another suite with the same model, or nil if that suite has no such job.
+func (m *stressed) in(suite *Suite) *stressed {
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == m.job.ID() })
+	if i < 0 {
+		return nil
+	}
+	other := *m
+	other.suite, other.job = suite, m.jobOf(suite.Jobs[i])
+	return &other
+}
+
+// row runs the job with behaviours, and judges the run.
+func (m *stressed) row(ctx context.Context, all combination) (Row, *run) {
+	r := m.under(ctx, all)
+	return m.suite.row(r, all), r
+}
+
+// under runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
+func (m *stressed) under(ctx context.Context, all combination) *run {
+	r := m.run(ctx, m.behaving(all), maxJudgedRequests)
 	if !r.stopped {
 		return r
 	}
-	suite, err := s.changed([]Change{{Path: append(keysOf(job.Ruleset.Path), "guards", "maxPages"), Value: endlessPages}})
+	suite, err := m.suite.changed([]Change{{Path: append(keysOf(m.job.Ruleset.Path), "guards", "maxPages"), Value: endlessPages}})
 	if err != nil {
 		return r
 	}
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == job.ID() })
-	job = listed(suite.Jobs[i], p.unlimited)
-	if guarded := suite.runJob(ctx, job, binding, p.behaving(job, all, seed), maxJudgedRequests); !guarded.stopped {
+	other := m.in(suite)
+	if guarded := other.run(ctx, other.behaving(all), maxJudgedRequests); !guarded.stopped {
 		guarded.stopped = true
 		return guarded
 	}
 	return r
 }
 
-// behaving returns a model with behaviours.
-func (p *plan) behaving(job *compile.Job, all combination, seed int) *api {
-	n := p.usual()
-	for _, b := range all {
-		if b.items != nil {
-			n = b.items(p.pageSize)
+// job puts one job under stress.
+func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
+	report := JobReport{Job: job.ID(), Rows: []Row{}}
+	m, err := s.model(ctx, job, o.Like[job.ID()])
+	if err != nil {
+		report.Unknown = err.Error()
+		return report, nil, ctx.Err()
+	}
+	m.seed = o.Seed
+	report.Model, report.stressed = m.sentences(), m
+	before := map[string]Verdict{}
+	lost := map[int]*run{} // runs that need a fix, by the index of their rows
+	for _, b := range combined(o.depth()) {
+		if why := b.missing(m.plan); why != "" {
+			if len(b) == 1 {
+				report.Left = append(report.Left, LeftOut{b[0].Name, why})
+			}
+			continue
+		}
+		row, r := m.row(ctx, b)
+		if ctx.Err() != nil {
+			return report, m.plan, ctx.Err()
+		}
+		if row.Verdict == Silent && !o.WithoutFixes {
+			lost[len(report.Rows)] = r
+		}
+		if len(b) == 1 {
+			before[row.Behaviour] = row.Verdict
+		}
+		report.Rows = append(report.Rows, row)
+	}
+	report.fixer = &fixer{stressed: m, ctx: ctx, original: job, before: before, known: map[string]*changedJob{}}
+	for i, r := range lost {
+		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), r); ctx.Err() != nil {
+			return report, m.plan, ctx.Err()
 		}
 	}
-	sized := *p
-	if limit, ok := job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
+	return report, m.plan, nil
+}
+
+// behaving returns a model with behaviours.
+func (m *stressed) behaving(all combination) *api {
+	n := m.usual()
+	for _, b := range all {
+		if b.items != nil {
+			n = b.items(m.pageSize)
+		}
+	}
+	sized := *m.plan
+	if limit, ok := m.job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
 		sized.pageSize = limit
 	}
 	a := sized.api(n)
-	a.job, a.seed, a.usualSize = job, seed, p.pageSize
+	a.job, a.seed, a.usualSize = m.job, m.seed, m.pageSize
 	for _, b := range all {
 		if b.begin != nil {
 			b.begin(a)
@@ -203,10 +225,14 @@ func (p *plan) behaving(job *compile.Job, all combination, seed int) *api {
 }
 
 // PartitionBehaviours returns the table of behaviours that concern partitions.
-func PartitionBehaviours() []Behaviour { return slices.Clone(treeBehaviours) }
+func PartitionBehaviours() []Behaviour { return clones(treeBehaviours) }
 
 // Behaviours returns the table of behaviours of a list, in its order.
-func Behaviours() []Behaviour { return slices.Clone(behaviours) }
+func Behaviours() []Behaviour { return clones(behaviours) }
+
+func clones(table []*Behaviour) []Behaviour {
+	return value.Map(table, func(b *Behaviour) Behaviour { return *b })
+}
 
 // A combination is a set of behaviours that happen in the same run.
 type combination []*Behaviour
@@ -214,16 +240,16 @@ type combination []*Behaviour
 // combined returns all combinations of at most depth behaviours.
 func combined(depth int) []combination {
 	var all []combination
-	for i := range behaviours {
-		all = append(all, combination{&behaviours[i]})
+	for _, b := range behaviours {
+		all = append(all, combination{b})
 	}
 	if depth < 2 {
 		return all
 	}
-	for i := range behaviours {
-		for j := i + 1; j < len(behaviours); j++ {
-			if b := (combination{&behaviours[i], &behaviours[j]}); i > 0 && !b.contradicts() {
-				all = append(all, b)
+	for i, a := range behaviours {
+		for _, b := range behaviours[i+1:] {
+			if both := (combination{a, b}); a != ordinary && !both.contradicts() {
+				all = append(all, both)
 			}
 		}
 	}
@@ -269,7 +295,7 @@ func (c combination) says() string {
 // sentences describes the model.
 func (p *plan) sentences() []string {
 	var all []string
-	for _, m := range p.places {
+	for _, m := range p.signals {
 		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
 	}
 	if p.unlimited {

@@ -61,19 +61,20 @@ func newRun(most int) *run {
 	return &run{VirtualClock: clock, most: most, obtained: map[int]int{}, rows: map[string]int{}}
 }
 
-// try runs a job, with values for its variables, against an API, to find a model.
-func (s *Suite) try(ctx context.Context, job *compile.Job, binding map[string]any, a *api) *run {
-	return s.runJob(ctx, job, binding, a, maxRequests)
+// A subject is a job of a suite, as the model needs it, with values for its variables.
+type subject struct {
+	suite   *Suite
+	job     *compile.Job
+	binding map[string]any // nil for a job without variables
 }
 
-// runJob runs a job, with values for its variables, against an API. most is the maximum number of
-// requests.
-func (s *Suite) runJob(ctx context.Context, job *compile.Job, binding map[string]any, a *api, most int) *run {
-	r := newRun(most)
+// run runs the job against an API. most is the maximum number of requests.
+func (s *subject) run(ctx context.Context, a *api, most int) *run {
+	job, r := s.job, newRun(most)
 	a.job, r.apis, r.rowOf, r.rows = job, []*api{a}, a.rowOf, a.known
 	r.apiOf = func(runtime.Partition) *api { return a }
-	loop := s.Walk(Environment{Transport: r, Clock: r})
-	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: binding}}
+	loop := s.suite.Walk(Environment{Transport: r, Clock: r})
+	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: s.binding}}
 	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) { return true, r.receive(ctx, d.Page) })
 	r.end, r.err = end.Result, err
 	if partition.Skips(job, r.err) {

@@ -29,14 +29,6 @@ type Server struct {
 	job   *compile.Job // job of the row; nil if the row is about a tree of jobs
 }
 
-// stressed is a job with its model.
-type stressed struct {
-	*plan
-	job  *compile.Job
-	seed int
-	tree *tree // the job and those below it; nil if there are no rows about them
-}
-
 // Server returns the API of the row of a behaviour. It returns nil if the report has no such row.
 func (j *JobReport) Server(behaviour string) *Server {
 	i := slices.IndexFunc(j.Rows, func(r Row) bool { return r.Behaviour == behaviour })
@@ -44,9 +36,9 @@ func (j *JobReport) Server(behaviour string) *Server {
 		return nil
 	}
 	if j.Rows[i].Group == partitions {
-		return j.stressed.tree.server(behaviour)
+		return j.tree.server(behaviour)
 	}
-	a := j.stressed.behaving(j.stressed.job, combinationOf(behaviour), j.stressed.seed)
+	a := j.stressed.behaving(combinationOf(behaviour))
 	a.base = "" // it is that of the first request
 	r := newRun(0)
 	r.apis, r.rowOf = []*api{a}, a.rowOf
@@ -56,7 +48,7 @@ func (j *JobReport) Server(behaviour string) *Server {
 // server returns the API of a row about a tree of jobs. A request does not say which partition it is
 // for, but the run of the row has made the same request.
 func (t *tree) server(behaviour string) *Server {
-	b := &treeBehaviours[slices.IndexFunc(treeBehaviours, func(b Behaviour) bool { return b.Name == behaviour })]
+	b := treeBehaviours[slices.IndexFunc(treeBehaviours, func(b *Behaviour) bool { return b.Name == behaviour })]
 	asked := map[string][]runtime.Partition{}
 	made := t.under(context.Background(), b)
 	for i, a := range made.apis {

@@ -46,22 +46,20 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 			sim.Guards = append(sim.Guards, stop.Rule.ID)
 		}
 	}
-	binding := sample(job)
-	_, p, err := s.modelled(ctx, job, binding, nil)
+	m, err := s.model(ctx, job, nil)
 	if err != nil {
 		sim.Unknown = err.Error()
 		return sim, ctx.Err()
 	}
-	p.unlimited = false // the run has the limits of the configuration
-	sim.Model = p.sentences()
-	if sim.Unknown = spec.all.missing(p); sim.Unknown != "" {
+	m.unlimited, m.job = false, plain(job) // the run has the limits of the configuration
+	sim.Model = m.sentences()
+	if sim.Unknown = spec.all.missing(m.plan); sim.Unknown != "" {
 		sim.Unknown = spec.text + " cannot happen: " + sim.Unknown
 		return sim, nil
 	}
-	t := s.under(ctx, p, listed(job, false), binding, spec.all, 0)
-	result := s.row(t, spec.all)
-	sim.Pages, sim.Result = append(sim.Pages, t.pages...), &result
-	if failed := t.end.FailedPage; failed != nil {
+	result, r := m.row(ctx, spec.all)
+	sim.Pages, sim.Result = append(sim.Pages, r.pages...), &result
+	if failed := r.end.FailedPage; failed != nil {
 		sim.Pages = append(sim.Pages, *failed)
 	}
 	return sim, ctx.Err()

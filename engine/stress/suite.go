@@ -101,7 +101,7 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 		j := &report.Jobs[i]
 		tree, rows, why := s.tree(ctx, job, plans)
 		if j.Rows = append(j.Rows, rows...); tree != nil {
-			j.stressed.tree = tree
+			j.tree = tree
 		}
 		if why != "" {
 			j.Left = append(j.Left, LeftOut{partitions, why})
@@ -110,16 +110,28 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 	return report, ctx.Err()
 }
 
-// listed returns a job as the model needs it: its responses are JSON, and all items are
-// delivered as the API sends them, so that they can be counted.
-func listed(job *compile.Job, unlimited bool) *compile.Job {
+// plain returns a job as the model needs it: its responses are JSON, and all items are delivered as
+// the API sends them, so that they can be counted.
+func plain(job *compile.Job) *compile.Job {
 	changed, set := *job, *job.Ruleset
 	set.Job.Response = rules.Response{Format: rules.JSON}
 	changed.Ruleset, changed.Shape = &set, compile.Shape{}
-	if unlimited {
-		changed.Stops = slices.DeleteFunc(slices.Clone(job.Stops), isLimit)
-	}
 	return &changed
+}
+
+// withoutLimits returns a job without the limits of the user.
+func withoutLimits(job *compile.Job) *compile.Job {
+	changed := *job
+	changed.Stops = slices.DeleteFunc(slices.Clone(job.Stops), isLimit)
+	return &changed
+}
+
+// jobOf returns a job of a configuration as it runs against the model of the plan.
+func (p *plan) jobOf(job *compile.Job) *compile.Job {
+	if p.unlimited {
+		job = withoutLimits(job)
+	}
+	return plain(job)
 }
 
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
@@ -186,13 +198,13 @@ func parseSizes(text string) ([]int, error) {
 // find returns the behaviour with the given name.
 func find(name string) (*Behaviour, error) {
 	names := make([]string, len(behaviours))
-	for i := range behaviours {
-		if strings.EqualFold(behaviours[i].Name, name) {
-			return &behaviours[i], nil
+	for i, b := range behaviours {
+		if strings.EqualFold(b.Name, name) {
+			return b, nil
 		}
-		names[i] = behaviours[i].Name
+		names[i] = b.Name
 	}
-	if slices.ContainsFunc(treeBehaviours, func(b Behaviour) bool { return strings.EqualFold(b.Name, name) }) {
+	if slices.ContainsFunc(treeBehaviours, func(b *Behaviour) bool { return strings.EqualFold(b.Name, name) }) {
 		return nil, fmt.Errorf("%q is about several partitions, and a simulation is of one list; run Engine.Stress", name)
 	}
 	text := fmt.Sprintf("there is no behaviour %q; ", name)

@@ -34,8 +34,7 @@ func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*p
 	if why := t.fit(ctx, plans); why != "" {
 		return nil, nil, why
 	}
-	for i := range treeBehaviours {
-		b := &treeBehaviours[i]
+	for _, b := range treeBehaviours {
 		if b.trees != nil && !b.trees(t) {
 			continue
 		}
@@ -108,7 +107,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	}
 	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == t.root.ID() })
 	changed := &tree{suite: suite, root: copyOf(suite.Jobs[i], nil, t.plans), plans: t.plans}
-	if changed.row(ctx, &treeBehaviours[0]).Verdict != Complete {
+	if changed.row(ctx, ordinaryTree).Verdict != Complete {
 		return advice
 	}
 	if v := changed.row(ctx, b).Verdict; v == Complete || v == Reported {
@@ -123,7 +122,7 @@ func copyOf(job, parent *compile.Job, plans map[string]*plan) *compile.Job {
 	if p == nil {
 		return nil
 	}
-	changed := listed(job, p.unlimited)
+	changed := p.jobOf(job)
 	changed.Parent, changed.Children = parent, nil
 	for _, child := range job.Children {
 		c := copyOf(child, changed, plans)
@@ -143,8 +142,8 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 		for _, text := range []bool{true, false} {
 			t.plans = map[string]*plan{}
 			t.prepare(t.root, plans, text, literal)
-			r := t.under(ctx, &treeBehaviours[0])
-			if len(r.count) == len(t.plans) && t.suite.row(r.run, combination{&treeBehaviours[0]}).Verdict == Complete {
+			r := t.under(ctx, ordinaryTree)
+			if len(r.count) == len(t.plans) && t.suite.row(r.run, combination{ordinaryTree}).Verdict == Complete {
 				return ""
 			}
 			if last == nil || r.requests > last.requests {

@@ -19,9 +19,12 @@ const (
 	windowDates       = "windowDates"
 )
 
+// ordinaryTree is the behaviour of an API with which every tree of jobs must be complete.
+var ordinaryTree = &Behaviour{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."}
+
 // treeBehaviours is the table of behaviours that concern partitions.
-var treeBehaviours = []Behaviour{
-	{Group: partitions, Name: "partitions", Says: "Every partition has a list of several items."},
+var treeBehaviours = []*Behaviour{
+	ordinaryTree,
 	{Group: partitions, Name: "noPartitions", trees: (*tree).branches, Says: "The list of the parent is empty.",
 		build: func(_ *treeRun, a *api, _ int) {
 			if a.parent {
