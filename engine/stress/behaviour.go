@@ -239,3 +239,13 @@ var behaviours = []*Behaviour{
 	{Name: "pagingIgnored", Group: "parameters", needs: []need{pages, located}, reply: firstPage,
 		Says: "The API ignores the parameters that page through the list: every page is the first one."},
 }
+
+// PartitionBehaviours returns the table of behaviours that concern partitions.
+func PartitionBehaviours() []Behaviour { return clones(treeBehaviours) }
+
+// Behaviours returns the table of behaviours of a list, in its order.
+func Behaviours() []Behaviour { return clones(behaviours) }
+
+func clones(table []*Behaviour) []Behaviour {
+	return value.Map(table, func(b *Behaviour) Behaviour { return *b })
+}

@@ -4,11 +4,40 @@
 // clock, once for each [Behaviour] of a table, and each run has a [Verdict]: does the job obtain
 // the list and, if not, does it say so? Package engine offers this as Engine.Stress.
 //
-// Read suite.go first, which judges every behaviour of every job, then behaviour.go and effect.go
-// (the behaviours), plan.go, meaning.go and locate.go (how a model is found), model.go and run.go (a
-// run against a model) and fix.go (remedies). tree.go and treebehaviour.go do the same for
-// partitions. like.go gives a model the shape of a response, and simulate.go runs a single
-// behaviour, and server.go serves one over HTTP. report.go and text.go have the results.
+// # An example
+//
+// This job reads pages of 10 items, and stops at a page that has fewer:
+//
+//	{"api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 10}},
+//	 "config": {"jobs": [{"endpoint": "users", "dataField": "data"}]}}
+//
+// [Suite.Run] takes these steps, in the order of the files:
+//
+//   - Suite.stressJob (suite.go) calls Suite.model (subject.go), which makes a subject of the job: its
+//     responses are JSON, and its items are not changed, so that they can be counted.
+//   - subject.planOf (search.go) tries plans until the job obtains a list. A plan (plan.go) says where
+//     the items are, here at data, how many are on a page, here 10, and what the values mean that the
+//     rules read (meaning.go). The rules of this job read none, so the first plan is tried with a
+//     list of 25 rows: subject.run (run.go) runs the job against plan.api, the model (model.go, answer.go).
+//   - The first run has a model that answers with one page after another, whatever is asked. findLocator
+//     looks for the part of the requests that names the page (locate.go). The values 0, 10 and 20 of
+//     the parameter offset fit the pages that were answered, so the plan says: "The parameter offset
+//     is the index of the first item of a page."
+//   - subject.lengths (doubt.go) runs the job on lists of other lengths. Nothing speaks against the plan.
+//   - stressed.row (subject.go) takes one behaviour after another, such as cappedPages: "The API caps
+//     its pages at half of the limit." stressed.behaving makes a model with this behaviour, by the
+//     functions of its row of the table (behaviour.go, effect.go): capped sets the page size to 5.
+//   - The job receives 5 of 25 items, and offset.short ends the list: run.tally counts 20 missing rows.
+//     Suite.judge (suite.go) judges the run: rows are missing, the outcome is complete, and there is no
+//     finding, so the verdict is [Silent].
+//   - fixer.fix (fix.go) tries the remedies against cappedPages. The first one sets the limit to 5. With it,
+//     the verdict of the row is [Complete], and no other row becomes worse: it is the [Fix] of the row.
+//
+// The rows about partitions are judged in the same way, with a model for each partition of a tree of
+// jobs (tree.go, treebehaviour.go). A recording of the API gives the model its shape (recording.go),
+// and leaves out meanings that it contradicts (contradict.go). [Suite.Simulate] runs a single
+// behaviour (simulate.go), and a [Server] serves one over HTTP (server.go). The results are in
+// report.go, and [Report.Combine] tries several fixes together (combine.go).
 //
 // # Decisions
 //

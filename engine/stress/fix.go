@@ -52,16 +52,16 @@ var remedies = []remedy{
 	{against: []string{"cappedPages", "limitOffByOneLess", "shortPageInTheMiddle", "largerPages", "limitOffByOneMore", "smallerPagesLater"},
 		says: "Advance by the number of items received, and stop at an empty page only.",
 		changes: func(l *loss) []Change {
-			return l.expression(true, atEmptyPage)
+			return l.expression(byItems, atEmptyPage)
 		}},
 	{against: []string{"shortPageInTheMiddle", "cappedPages", "limitOffByOneLess", "smallerPagesLater", "partialResults", "errorsBesideData"},
 		says:    "Stop at an empty page only, not at a short one.",
-		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
+		changes: func(l *loss) []Change { return l.expression(asBefore, atEmptyPage) }},
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList", "emptyAnswer", "nullList"},
 		says:    "Stop at the second empty page in a row.",
-		changes: func(l *loss) []Change { return l.expression(false, atTwoEmptyPages) }},
+		changes: func(l *loss) []Change { return l.expression(asBefore, atTwoEmptyPages) }},
 	{against: []string{"totalTooLow", "totalZero"}, says: "Stop at an empty page, not by what the response says of its length.",
-		changes: func(l *loss) []Change { return l.expression(false, atEmptyPage) }},
+		changes: func(l *loss) []Change { return l.expression(asBefore, atEmptyPage) }},
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
 		says: "Fail unless {flag} is true or false.",
 		changes: func(l *loss) []Change {
@@ -188,16 +188,23 @@ func (l *loss) full() string {
 	return "page > 1 and count >= first.count"
 }
 
+// An advance says how the variables of the state advance in method expression.
+type advance int
+
+const (
+	asBefore advance = iota
+	byItems          // by the number of items instead of the limit
+)
+
 // expression returns the changes that replace the rules that ended the run by another stopping rule,
 // or nil if that is impossible. If one of them belongs to the method, the method is replaced by
-// method expression, with the rules that the job was compiled to. All other settings stay. With
-// advance, the variables of the state advance by the number of items instead of the limit.
-func (l *loss) expression(advance bool, stop string) []Change {
+// method expression, with the rules that the job was compiled to. All other settings stay.
+func (l *loss) expression(advance advance, stop string) []Change {
 	if len(l.job.Parts) == 0 || l.job.Ruleset.Scroller != "" {
 		return nil
 	}
 	p, ofMethod := l.withoutStops()
-	if ofMethod || advance {
+	if ofMethod || advance == byItems {
 		if p = l.asExpression(p, advance); p == nil {
 			return nil
 		}
@@ -278,16 +285,17 @@ func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
 }
 
 // asExpression returns a pagination of method expression that is equivalent to the method of the job.
-// It returns nil if there is no such pagination, or if no variable advances by the limit.
-func (l *loss) asExpression(p value.Object, advance bool) value.Object {
+// It returns nil if there is no such pagination, or if no variable advances by the limit, although it
+// should advance by the number of items instead.
+func (l *loss) asExpression(p value.Object, advance advance) value.Object {
 	var state, request value.Object
-	advanced := !advance
+	advanced := advance == asBefore
 	for _, e := range l.job.Init {
 		state = state.WithPath([]string{e.Rule.Target, "init"}, e.Rule.Source)
 	}
 	for _, e := range l.job.Next {
 		source := e.Rule.Source
-		if advance && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
+		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
 			source, advanced = rules.FormatPath("state", []string{e.Rule.Target})+" + count", true
 		}
 		state = state.WithPath([]string{e.Rule.Target, "next"}, source)

@@ -201,3 +201,8 @@ func (s *signal) unlikely() bool {
 var hintedMeanings = map[apinames.HintKind]string{
 	apinames.HintTotal: "total", apinames.HintPages: "pages", apinames.HintNext: "token", apinames.HintMore: "more", apinames.HintLast: "last",
 }
+
+// named returns a meaning of the table.
+func named(name string) meaning {
+	return meanings[slices.IndexFunc(meanings, func(m meaning) bool { return m.name == name })]
+}

@@ -1,20 +1,14 @@
 package stress
 
 import (
-	"cmp"
-	"context"
 	"fmt"
 	"iter"
 	"net/http"
 	"slices"
-	"strconv"
-	"strings"
-	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A plan describes how the model answers a job: the place of the items, the meaning of each place
@@ -66,9 +60,6 @@ func (a *api) newRows(n int) []row {
 	return rows
 }
 
-// scalar reports whether an item is its key.
-func (p *plan) scalar() bool { return len(p.keyPaths) == 1 && len(p.keyPaths[0]) == 0 }
-
 // signal returns the first signal of a kind, or nil.
 func (p *plan) signal(kind string) *signal {
 	for _, s := range p.signals {
@@ -90,112 +81,6 @@ func (p *plan) usual() int {
 		return max(2, p.pageSize/2)
 	}
 	return 2*p.pageSize + max(1, p.pageSize/2)
-}
-
-// maxPlans is the maximum number of plans that are tried. Once a doubtful plan is found, fewer are
-// tried: at most maxDoubtfulPlans, whose models serve at most maxDoubtfulRows rows.
-const (
-	maxPlans         = 3000
-	maxDoubtfulPlans = 300
-	maxDoubtfulRows  = 500_000
-)
-
-// A search looks for the plan of a job.
-type search struct {
-	*subject
-	rec    recording
-	tried  int
-	served int // number of rows of the lists that were tried
-
-	doubtful *plan // the best plan that obtains the list, although something speaks against it; may be nil
-	doubt    int   // what speaks against it; see [plan.doubt]
-
-	best    *run   // the run that obtained the most rows without obtaining the list
-	misread string // how the first plan that obtains the list loses items of another list
-}
-
-// planOf returns the first conceivable plan with which the job obtains a list of several pages,
-// and exactly this list.
-func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
-	surface, f := s.job.Surface(), search{subject: s, rec: rec}
-	for p := range conceivable(s.job, surface, rec) {
-		if !p.paged && (f.misread != "" || f.best.cutShort() || len(rec.pages) > 1) || !f.goesOn(ctx, p) {
-			break
-		}
-		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
-		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.Place) })
-		r := s.run(ctx, p.api(p.usual()), maxRequests)
-		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
-			return nil, noModel(r, "", nil)
-		}
-		if f.certain(ctx, p, r) {
-			return p, nil
-		}
-	}
-	if f.doubtful != nil {
-		return f.doubtful, nil
-	}
-	for _, place := range surface.Places {
-		if len(likely(place, surface, rec)) == 0 {
-			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
-		}
-	}
-	return nil, noModel(f.best, f.misread, unclear(surface, rec))
-}
-
-// goesOn reports whether a plan is tried.
-func (f *search) goesOn(ctx context.Context, p *plan) bool {
-	f.tried++
-	f.served += p.usual()
-	enough := f.doubtful != nil && (f.tried > maxDoubtfulPlans || f.served > maxDoubtfulRows)
-	return f.tried <= maxPlans && ctx.Err() == nil && !enough
-}
-
-// certain reports whether the job obtains the list with a plan, as a run shows, and nothing speaks
-// against the plan. Otherwise it remembers the plan if it is better than the ones before it.
-func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
-	if !r.good() {
-		if f.best == nil || len(r.obtained) > len(f.best.obtained) {
-			f.best = r
-		}
-		return false
-	}
-	p.base = r.apis[0].base
-	if p.paged && r.requests > 1 {
-		f.findLocator(ctx, p, r)
-	}
-	doubt := p.doubt(r)
-	if f.doubtful != nil && doubt >= f.doubt {
-		return false
-	}
-	lengths, lost := f.lengths(ctx, p, r)
-	if lost != "" {
-		f.misread = cmp.Or(f.misread, lost)
-		return false
-	}
-	doubt += lengths
-	if f.doubtful == nil || doubt < f.doubt {
-		f.doubtful, f.doubt = p, doubt
-	}
-	return doubt == 0
-}
-
-// cutShort reports whether a rule ended the list too early, and not the lack of a next request.
-func (r *run) cutShort() bool {
-	return r != nil && r.apis[0].job.Paged() && !polls(r.apis[0].job) && r.err == nil &&
-		!slices.Contains([]string{compile.ReasonNextRequest, compile.ReasonEnd}, r.end.Reason)
-}
-
-// findLocator finds how a request says which page it is for, given a run in which the pages were
-// answered in their order. If no locator obtains the list, the plan has none.
-func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
-	for _, l := range r.apis[0].locators() {
-		p.locator = l
-		if s.run(ctx, p.api(p.usual()), maxRequests).good() {
-			return
-		}
-	}
-	p.locator = memory
 }
 
 // api returns a model with a list of n rows.
@@ -359,77 +244,20 @@ func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 	}
 }
 
-// sample returns values for the variables of a job.
-func sample(job *compile.Job) map[string]any {
-	if len(job.Ruleset.ForNames) == 0 {
-		return nil
+// sentences describes the model.
+func (p *plan) sentences() []string {
+	var all []string
+	for _, m := range p.signals {
+		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
 	}
-	binding := map[string]any{}
-	for j := job; j != nil; j = j.Parent {
-		for _, s := range j.For {
-			binding[s.Name] = sampleValue(j, s)
-		}
+	if p.unlimited {
+		all = append(all, "The limits of the configuration are left out.")
 	}
-	return binding
-}
-
-func sampleValue(job *compile.Job, s compile.ForVariable) any {
-	switch {
-	case s.Items != "":
-		var item any
-		for i, path := range job.ItemPaths {
-			item = place(cmp.Or[any](item, value.Object{}), path, fmt.Sprintf("sample%d", i+1))
-		}
-		return item
-	case s.Window != nil:
-		if !s.Window.Step.OfTime() {
-			return map[string]any{"from": 0, "to": 1000}
-		}
-		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}
-	case len(s.Constants) > 0:
-		return s.Constants[0]
+	if p.positional {
+		all = append(all, "Links and tokens are positions in the list, as the recording shows.")
 	}
-	return "sample"
-}
-
-// keys describes the keys of items. A list is sorted by its keys, and requests may name them.
-type keys struct {
-	descending bool
-	write      func(n int) any
-	read       func(text string) (n int, ok bool)
-}
-
-// firstKey is the key of the first row. It is far from 0, so that no key is taken for an index.
-const firstKey = 4001
-
-var keyStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-
-// keyKinds is the table of kinds of keys.
-var keyKinds = []keys{
-	{ // numbers
-		write: func(n int) any { return firstKey + n },
-		read: func(text string) (int, bool) {
-			n, err := strconv.Atoi(text)
-			return n - firstKey, err == nil
-		},
-	},
-	{ // texts
-		write: func(n int) any { return fmt.Sprintf("key-%08d", firstKey+n) },
-		read: func(text string) (int, bool) {
-			n, err := strconv.Atoi(strings.TrimPrefix(text, "key-"))
-			return n - firstKey, err == nil && strings.HasPrefix(text, "key-")
-		},
-	},
-	{ // times
-		write: func(n int) any { return keyStart.Add(time.Duration(n) * time.Hour).Format(time.RFC3339) },
-		read: func(text string) (int, bool) {
-			t, err := time.Parse(time.RFC3339, text)
-			return int(t.Sub(keyStart) / time.Hour), err == nil
-		},
-	},
-}
-
-func (k keys) reversed() keys {
-	k.descending = true
-	return k
+	if p.paged {
+		all = append(all, p.locator.says)
+	}
+	return all
 }

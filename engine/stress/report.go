@@ -1,12 +1,11 @@
 package stress
 
 import (
-	"context"
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -99,213 +98,126 @@ func (r *Report) Count(v Verdict) int {
 	return n
 }
 
-// A stressed is a subject with a plan for its model.
-type stressed struct {
-	subject
-	*plan
-	seed int // varies where behaviours happen
+// Summary says in one line how many rows have each verdict.
+func (r *Report) Summary() string {
+	text := strings.Join(value.Map(verdicts, func(v Verdict) string { return fmt.Sprintf("%d %s", r.Count(v), v) }), ", ")
+	if n := len(r.Unknown()); n > 0 {
+		text += fmt.Sprintf("; %s without a model", value.Counted(n, "job"))
+	}
+	return text
 }
 
-// model finds a plan for a job. The error says that there is none.
-func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*stressed, error) {
-	one, rec := subject{suite: s, job: plain(job), binding: sample(job)}, recordingOf(job, like)
-	p, err := one.planOf(ctx, rec)
-	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
-		one.job = withoutLimits(one.job)
-		if p, err = one.planOf(ctx, rec); p != nil {
-			p.unlimited = true
+// Unknown returns the jobs that have no model, and were not put under stress.
+func (r *Report) Unknown() []string {
+	var ids []string
+	for _, j := range r.Jobs {
+		if j.Unknown != "" {
+			ids = append(ids, j.Job)
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	p.limited = job.Ruleset.Limit != nil
-	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
-	return &stressed{subject: one, plan: p}, nil
+	return ids
 }
 
-// in returns the same job of another suite with the same model, or nil if that suite has no such job.
-func (m *stressed) in(suite *Suite) *stressed {
-	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == m.job.ID() })
-	if i < 0 {
+// verdicts are all verdicts, the worst first.
+var verdicts = []Verdict{Silent, Endless, Reported, Complete}
+
+// Verdicts returns all verdicts, the worst first.
+func Verdicts() []Verdict { return slices.Clone(verdicts) }
+
+// Sorted returns the rows of the verdicts, in the order of the verdicts. Unless all is set, it
+// omits a combination of behaviours if one of them alone has the same or a worse verdict, and
+// returns the number of rows that it omitted.
+func (j *JobReport) Sorted(all bool, of ...Verdict) (rows []Row, covered int) {
+	alone := map[string]int{}
+	for _, row := range j.Rows {
+		alone[row.Behaviour] = slices.Index(verdicts, row.Verdict)
+	}
+	for _, v := range of {
+		for _, row := range j.Rows {
+			if row.Verdict != v {
+				continue
+			}
+			worst := slices.ContainsFunc(row.parts(), func(name string) bool {
+				n, known := alone[name]
+				return known && n <= slices.Index(verdicts, v)
+			})
+			if !all && worst {
+				covered++
+				continue
+			}
+			rows = append(rows, row)
+		}
+	}
+	return rows, covered
+}
+
+// parts returns the names of the combined behaviours, or nil for a single behaviour.
+func (r *Row) parts() []string {
+	names := strings.Split(r.Behaviour, "+")
+	if len(names) == 1 {
 		return nil
 	}
-	other := *m
-	other.suite, other.job = suite, m.jobOf(suite.Jobs[i])
-	return &other
+	return names
 }
 
-// row runs the job with behaviours, and judges the run.
-func (m *stressed) row(ctx context.Context, all combination) (Row, *run) {
-	r := m.under(ctx, all)
-	return m.suite.row(r, all), r
+// A GroupCount is the number of complete rows of a group.
+type GroupCount struct {
+	Group         string
+	Complete, All int
 }
 
-// under runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
-func (m *stressed) under(ctx context.Context, all combination) *run {
-	r := m.run(ctx, m.behaving(all), maxJudgedRequests)
-	if !r.stopped {
-		return r
-	}
-	suite, err := m.suite.changed([]Change{{Path: append(keysOf(m.job.Ruleset.Path), "guards", "maxPages"), Value: endlessPages}})
-	if err != nil {
-		return r
-	}
-	other := m.in(suite)
-	if guarded := other.run(ctx, other.behaving(all), maxJudgedRequests); !guarded.stopped {
-		guarded.stopped = true
-		return guarded
-	}
-	return r
-}
-
-// job puts one job under stress.
-func (s *Suite) job(ctx context.Context, job *compile.Job, o Options) (JobReport, *plan, error) {
-	report := JobReport{Job: job.ID(), Rows: []Row{}}
-	m, err := s.model(ctx, job, o.Like[job.ID()])
-	if err != nil {
-		report.Unknown = err.Error()
-		return report, nil, ctx.Err()
-	}
-	m.seed = o.Seed
-	report.Model, report.stressed = m.sentences(), m
-	before := map[string]Verdict{}
-	lost := map[int]*run{} // runs that need a fix, by the index of their rows
-	for _, b := range combined(o.depth()) {
-		if why := b.missing(m.plan); why != "" {
-			if len(b) == 1 {
-				report.Left = append(report.Left, LeftOut{b[0].Name, why})
-			}
-			continue
+// Groups counts the rows of each group, in the order of the rows. Rows of several behaviours
+// are a group of their own.
+func (j *JobReport) Groups() []GroupCount {
+	var groups []GroupCount
+	for _, row := range j.Rows {
+		name := row.Group
+		if row.parts() != nil {
+			name = "combined"
 		}
-		row, r := m.row(ctx, b)
-		if ctx.Err() != nil {
-			return report, m.plan, ctx.Err()
+		i := slices.IndexFunc(groups, func(g GroupCount) bool { return g.Group == name })
+		if i < 0 {
+			i, groups = len(groups), append(groups, GroupCount{Group: name})
 		}
-		if row.Verdict == Silent && !o.WithoutFixes {
-			lost[len(report.Rows)] = r
-		}
-		if len(b) == 1 {
-			before[row.Behaviour] = row.Verdict
-		}
-		report.Rows = append(report.Rows, row)
-	}
-	report.fixer = &fixer{stressed: m, ctx: ctx, original: job, before: before, known: map[string]*changedJob{}}
-	for i, r := range lost {
-		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), r); ctx.Err() != nil {
-			return report, m.plan, ctx.Err()
+		groups[i].All++
+		if row.Verdict == Complete {
+			groups[i].Complete++
 		}
 	}
-	return report, m.plan, nil
+	return groups
 }
 
-// behaving returns a model with behaviours.
-func (m *stressed) behaving(all combination) *api {
-	n := m.usual()
-	for _, b := range all {
-		if b.items != nil {
-			n = b.items(m.pageSize)
+// A Reason is why behaviours were left out.
+type Reason struct {
+	Why        string
+	Behaviours []string
+}
+
+// Reasons returns the behaviours that were left out, by reason.
+func (j *JobReport) Reasons() []Reason {
+	var reasons []Reason
+	for _, left := range j.Left {
+		i := slices.IndexFunc(reasons, func(r Reason) bool { return r.Why == left.Why })
+		if i < 0 {
+			i, reasons = len(reasons), append(reasons, Reason{Why: left.Why})
 		}
+		reasons[i].Behaviours = append(reasons[i].Behaviours, left.Behaviour)
 	}
-	sized := *m.plan
-	if limit, ok := m.job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
-		sized.pageSize = limit
-	}
-	a := sized.api(n)
-	a.job, a.seed, a.usualSize = m.job, m.seed, m.pageSize
-	for _, b := range all {
-		if b.begin != nil {
-			b.begin(a)
-		}
-		if b.reply != nil {
-			a.answers = append(a.answers, b.reply)
-		}
-	}
-	return a
+	return reasons
 }
 
-// PartitionBehaviours returns the table of behaviours that concern partitions.
-func PartitionBehaviours() []Behaviour { return clones(treeBehaviours) }
+// reasonError is the reason of a run that failed.
+const reasonError = "error"
 
-// Behaviours returns the table of behaviours of a list, in its order.
-func Behaviours() []Behaviour { return clones(behaviours) }
-
-func clones(table []*Behaviour) []Behaviour {
-	return value.Map(table, func(b *Behaviour) Behaviour { return *b })
-}
-
-// A combination is a set of behaviours that happen in the same run.
-type combination []*Behaviour
-
-// combined returns all combinations of at most depth behaviours.
-func combined(depth int) []combination {
-	var all []combination
-	for _, b := range behaviours {
-		all = append(all, combination{b})
+// Ending says how a run ended: by which rule, or by which error.
+func (r *Row) Ending() string {
+	switch {
+	case r.Reason == "":
+		return r.Why
+	case r.Reason == reasonError:
+		return "failed: " + r.Why
+	case r.Reason == compile.ReasonEnd || r.Reason == compile.ReasonNextRequest:
+		return "ended: " + r.Why
 	}
-	if depth < 2 {
-		return all
-	}
-	for i, a := range behaviours {
-		for _, b := range behaviours[i+1:] {
-			if both := (combination{a, b}); a != ordinary && !both.contradicts() {
-				all = append(all, both)
-			}
-		}
-	}
-	return all
-}
-
-// contradicts reports whether two behaviours decide the same thing.
-func (c combination) contradicts() bool {
-	a, b := c[0], c[1]
-	return a.items != nil && b.items != nil || a.begin != nil && b.begin != nil || a.Group == b.Group
-}
-
-// missing says why the behaviours cannot apply to a job, or returns "".
-func (c combination) missing(p *plan) string {
-	for _, b := range c {
-		for _, n := range b.needs {
-			if !n.met(p) {
-				return n.otherwise
-			}
-		}
-	}
-	return ""
-}
-
-// combinationOf returns the behaviours of a row of a list, by its name.
-func combinationOf(name string) (all combination) {
-	for one := range strings.SplitSeq(name, "+") {
-		if b, err := find(one); err == nil {
-			all = append(all, b)
-		}
-	}
-	return all
-}
-
-func (c combination) name() string {
-	return strings.Join(texts(c, func(b *Behaviour) string { return b.Name }), "+")
-}
-
-func (c combination) says() string {
-	return strings.Join(texts(c, func(b *Behaviour) string { return b.Says }), " ")
-}
-
-// sentences describes the model.
-func (p *plan) sentences() []string {
-	var all []string
-	for _, m := range p.signals {
-		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
-	}
-	if p.unlimited {
-		all = append(all, "The limits of the configuration are left out.")
-	}
-	if p.positional {
-		all = append(all, "Links and tokens are positions in the list, as the recording shows.")
-	}
-	if p.paged {
-		all = append(all, p.locator.says)
-	}
-	return all
+	return fmt.Sprintf("was stopped by %s: %s", r.Reason, r.Why)
 }

@@ -1,7 +1,6 @@
 package stress
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,7 +14,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
@@ -59,30 +57,6 @@ var errEnough = &failure.Error{Class: failure.Internal, Message: "the model has 
 func newRun(most int) *run {
 	clock := transport.VirtualClock{Time: keyStart.AddDate(1, 0, 0)}
 	return &run{VirtualClock: clock, most: most, obtained: map[int]int{}, rows: map[string]int{}}
-}
-
-// A subject is a job of a suite, as the model needs it, with values for its variables.
-type subject struct {
-	suite   *Suite
-	job     *compile.Job
-	binding map[string]any // nil for a job without variables
-}
-
-// run runs the job against an API. most is the maximum number of requests.
-func (s *subject) run(ctx context.Context, a *api, most int) *run {
-	job, r := s.job, newRun(most)
-	a.job, r.apis, r.rowOf, r.rows = job, []*api{a}, a.rowOf, a.known
-	r.apiOf = func(runtime.Partition) *api { return a }
-	loop := s.suite.Walk(Environment{Transport: r, Clock: r})
-	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: s.binding}}
-	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) { return true, r.receive(ctx, d.Page) })
-	r.end, r.err = end.Result, err
-	if partition.Skips(job, r.err) {
-		r.end.Outcome, r.err = rules.Partial, nil
-	}
-	r.end.Refused = loop.Accept != nil && r.end.Ended() && !loop.Accept(r.end)
-	r.results = []runtime.Result{r.end}
-	return r
 }
 
 // RoundTrip answers with a page of the model.
@@ -214,27 +188,4 @@ func (r *run) refused() error {
 		return nil
 	}
 	return &failure.Error{Class: failure.Suspect}
-}
-
-// row judges a run with behaviours.
-func (s *Suite) row(r *run, all combination) Row {
-	served, missing, duplicated := r.tally()
-	row := Row{
-		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: r.requests,
-		Served: served, Obtained: served - missing, Missing: missing, Duplicated: duplicated, Findings: r.findings(),
-		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(cmp.Or(r.err, r.refused())), Why: r.why(),
-	}
-	lost, guarded := missing+duplicated > 0, r.guarded()
-	bad := row.Exit != 0 || !guarded && r.end.Outcome != rules.Complete
-	switch {
-	case lost && !bad && !r.stopped && len(row.Findings) == 0:
-		row.Verdict = Silent
-	case r.stopped, guarded && !lost:
-		row.Verdict = Endless
-	case lost || bad:
-		row.Verdict = Reported
-	default:
-		row.Verdict = Complete
-	}
-	return row
 }

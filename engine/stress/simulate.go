@@ -1,19 +1,16 @@
 package stress
 
 import (
-	"bytes"
-	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"time"
+	"strconv"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
-	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // simulationVersion is the version of a [Simulation] as JSON.
@@ -65,49 +62,90 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 	return sim, ctx.Err()
 }
 
-// respond answers a request at a time. The error says that the request cannot be read, or that
-// the model cannot answer with a page that has all that the rules read.
-func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
-	q, err := requestOf(r)
-	if err != nil {
-		return nil, err
-	}
-	if a.query == nil {
-		a.query = r.URL.Query()
-	}
-	if a.base == "" {
-		address := *r.URL
-		address.RawQuery = ""
-		a.base = address.String()
-	}
-	reply := a.answer(q)
-	body, err := a.body(reply)
-	if err != nil {
-		return nil, &failure.Error{Class: failure.Internal, Message: err.Error()}
-	}
-	header := a.header(reply)
-	if reply.gzipped {
-		body = halfCompressed(body)
-		header.Set("Content-Encoding", "gzip")
-	}
-	response := transport.NewResponse(r, reply.status, header, body)
-	response.Header.Set("Date", now.Format(http.TimeFormat))
-	if reply.cut && len(body) > 0 {
-		response.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body[:len(body)/2]), failing{}))
-	}
-	return response, nil
+// A Spec describes the API of a [Simulation]: it serves pages of certain sizes, or has
+// one or two behaviours.
+type Spec struct {
+	text string
+	all  combination
 }
 
-// halfCompressed compresses a body, and returns the first half of the result.
-func halfCompressed(body []byte) []byte {
-	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
-	_, _ = w.Write(body)
-	_ = w.Close()
-	return b.Bytes()[:b.Len()/2]
+// Limits of a list of page sizes.
+const (
+	maxSizes     = 50
+	maxSimulated = 10_000
+)
+
+// ParseSpec reads the sizes of pages, as in "10,10,3", the name of a behaviour, or two names
+// joined by "+". The error quotes the unknown name and suggests the nearest one.
+func ParseSpec(text string) (Spec, error) {
+	spec := Spec{text: text}
+	if first := strings.TrimSpace(text); first == "" || strings.ContainsAny(first[:1], "0123456789-,") {
+		sizes, err := parseSizes(text)
+		if err != nil {
+			return Spec{}, err
+		}
+		spec.all = combination{ofSizes(text, sizes)}
+		return spec, nil
+	}
+	names := strings.Split(text, "+")
+	if len(names) > 2 {
+		return Spec{}, fmt.Errorf("want at most two behaviours, got %d", len(names))
+	}
+	for _, name := range names {
+		b, err := find(strings.TrimSpace(name))
+		if err != nil {
+			return Spec{}, err
+		}
+		spec.all = append(spec.all, b)
+	}
+	if len(spec.all) == 2 && spec.all.contradicts() {
+		return Spec{}, fmt.Errorf("%s and %s cannot happen at the same time", spec.all[0].Name, spec.all[1].Name)
+	}
+	return spec, nil
 }
 
-// failing is the rest of a body whose connection has ended.
-type failing struct{}
+func parseSizes(text string) ([]int, error) {
+	var sizes []int
+	total := 0
+	for part := range strings.SplitSeq(text, ",") {
+		n, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || n < 0 {
+			return nil, fmt.Errorf("want the sizes of pages, such as 10,10,3, or the name of a behaviour, got %q", text)
+		}
+		sizes, total = append(sizes, n), total+n
+		if total > maxSimulated || len(sizes) > maxSizes {
+			return nil, fmt.Errorf("want at most %d pages with %d items", maxSizes, maxSimulated)
+		}
+	}
+	return sizes, nil
+}
 
-func (failing) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
+// ofSizes is the behaviour of an API that ignores the parameters of requests and answers with pages
+// of these sizes, one after the other, and then with empty pages. A page that is smaller than
+// the largest one was filtered by the API, unless it is the last.
+func ofSizes(name string, sizes []int) *Behaviour {
+	largest := max(1, slices.Max(sizes))
+	last := len(sizes) - 1
+	n := largest*last + sizes[last]
+	begin := func(a *api) {
+		a.size, a.chosen = largest, true
+		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
+	}
+	words := value.Map(sizes, strconv.Itoa)
+	says := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
+	if last > 0 {
+		says = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])
+	}
+	return &Behaviour{
+		Name: name, Says: says, items: exactly(n), begin: begin,
+		reply: func(a *api, r *reply) {
+			r.page(a, min((r.nth-1)*largest, len(a.rows)))
+			if r.nth <= last {
+				r.next = r.start + largest
+			}
+			if r.nth <= len(sizes) {
+				r.status = http.StatusOK
+			}
+		},
+	}
+}

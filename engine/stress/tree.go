@@ -21,8 +21,9 @@ type tree struct {
 	plans map[string]*plan
 }
 
-// tree returns a tree of jobs with rows about its partitions, or why there are none.
-func (s *Suite) tree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
+// stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions, or
+// why there are none. The tree is nil if there are no rows.
+func (s *Suite) stressTree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
 	if !root.Partitioned() {
 		return nil, nil, ""
 	}
@@ -71,7 +72,7 @@ func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
 
 // row judges a run of the tree with a behaviour.
 func (t *tree) row(ctx context.Context, b *Behaviour) Row {
-	return t.suite.row(t.under(ctx, b).run, combination{b})
+	return t.suite.judge(t.under(ctx, b).run, combination{b})
 }
 
 // fix tries to split windows, or gives advice.
@@ -143,7 +144,7 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 			t.plans = map[string]*plan{}
 			t.prepare(t.root, plans, text, literal)
 			r := t.under(ctx, ordinaryTree)
-			if len(r.count) == len(t.plans) && t.suite.row(r.run, combination{ordinaryTree}).Verdict == Complete {
+			if len(r.count) == len(t.plans) && t.suite.judge(r.run, combination{ordinaryTree}).Verdict == Complete {
 				return ""
 			}
 			if last == nil || r.requests > last.requests {
@@ -291,24 +292,24 @@ const (
 )
 
 // partition returns the API of a partition.
-func (t *treeRun) partition(p runtime.Partition) *api {
+func (r *treeRun) partition(p runtime.Partition) *api {
 	id := p.Job.ID()
 	key := id + "\n" + p.Label()
-	if a := t.known[key]; a != nil {
+	if a := r.known[key]; a != nil {
 		return a
 	}
-	n := t.plans[id].ofPartition()
-	a := t.plans[id].api(0)
-	a.job, a.base, a.offset = p.Job, "", 10_000*(len(t.apis)+1) // the links of a partition lead to it
+	n := r.plans[id].ofPartition()
+	a := r.plans[id].api(0)
+	a.job, a.base, a.offset = p.Job, "", 10_000*(len(r.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
 	a.rows = a.newRows(n)
 	if p.Job.Splits() != nil {
 		a.rows = a.rows[:min(n, a.capacity()-1)]
 	}
 	a.truth = slices.Clone(a.rows)
-	t.count[id]++
-	if t.build != nil {
-		t.build(t, a, t.count[id])
+	r.count[id]++
+	if r.build != nil {
+		r.build(r, a, r.count[id])
 	}
 	if !a.paged {
 		a.size = max(1, len(a.rows))
@@ -316,8 +317,8 @@ func (t *treeRun) partition(p runtime.Partition) *api {
 	if !p.Job.Spec().Emits {
 		a.truth = nil
 	}
-	t.known[key] = a
-	t.apis, t.partitions = append(t.apis, a), append(t.partitions, p)
+	r.known[key] = a
+	r.apis, r.partitions = append(r.apis, a), append(r.partitions, p)
 	return a
 }
 

@@ -77,25 +77,6 @@ func countIn(job *compile.Job, v any, list []any) int {
 	return len(list)
 }
 
-// at returns the value at a path of keys, or nil.
-func at(v any, path []string) any {
-	v, _ = value.At(v, path)
-	return v
-}
-
-// without returns an object without the member at a path.
-func without(o value.Object, path []string) value.Object {
-	if len(path) == 1 {
-		return o.Without(path[0])
-	}
-	inner, had := o.Get(path[0])
-	members, isObject := value.Members(inner)
-	if !had || !isObject {
-		return o
-	}
-	return o.With(path[0], without(members, path[1:]))
-}
-
 // signals returns the signals that only the audit reads: the values of the response whose names
 // describe the list.
 func (r recording) signals(surface compile.Surface) []*signal { return signalsIn(r.root, nil, surface) }
@@ -136,9 +117,4 @@ func meaningLike(kind apinames.HintKind, v any) (meaning, bool) {
 		return named(name), kind == apinames.HintMore || kind == apinames.HintLast
 	}
 	return meaning{}, false
-}
-
-// named returns a meaning of the table.
-func named(name string) meaning {
-	return meanings[slices.IndexFunc(meanings, func(m meaning) bool { return m.name == name })]
 }

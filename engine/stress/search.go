@@ -1,0 +1,117 @@
+package stress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// maxPlans is the maximum number of plans that are tried. Once a doubtful plan is found, fewer are
+// tried: at most maxDoubtfulPlans, whose models serve at most maxDoubtfulRows rows.
+const (
+	maxPlans         = 3000
+	maxDoubtfulPlans = 300
+	maxDoubtfulRows  = 500_000
+)
+
+// A search looks for the plan of a job.
+type search struct {
+	*subject
+	rec    recording
+	tried  int
+	served int // number of rows of the lists that were tried
+
+	doubtful *plan // the best plan that obtains the list, although something speaks against it; may be nil
+	doubt    int   // what speaks against it; see [plan.doubt]
+
+	best    *run   // the run that obtained the most rows without obtaining the list
+	misread string // how the first plan that obtains the list loses items of another list
+}
+
+// planOf returns the first conceivable plan with which the job obtains a list of several pages,
+// and exactly this list.
+func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
+	surface, f := s.job.Surface(), search{subject: s, rec: rec}
+	for p := range conceivable(s.job, surface, rec) {
+		if !p.paged && (f.misread != "" || f.best.cutShort() || len(rec.pages) > 1) || !f.goesOn(ctx, p) {
+			break
+		}
+		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
+		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.Place) })
+		r := s.run(ctx, p.api(p.usual()), maxRequests)
+		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
+			return nil, noModel(r, "", nil)
+		}
+		if f.certain(ctx, p, r) {
+			return p, nil
+		}
+	}
+	if f.doubtful != nil {
+		return f.doubtful, nil
+	}
+	for _, place := range surface.Places {
+		if len(likely(place, surface, rec)) == 0 {
+			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
+		}
+	}
+	return nil, noModel(f.best, f.misread, unclear(surface, rec))
+}
+
+// goesOn reports whether a plan is tried.
+func (f *search) goesOn(ctx context.Context, p *plan) bool {
+	f.tried++
+	f.served += p.usual()
+	enough := f.doubtful != nil && (f.tried > maxDoubtfulPlans || f.served > maxDoubtfulRows)
+	return f.tried <= maxPlans && ctx.Err() == nil && !enough
+}
+
+// certain reports whether the job obtains the list with a plan, as a run shows, and nothing speaks
+// against the plan. Otherwise it remembers the plan if it is better than the ones before it.
+func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
+	if !r.good() {
+		if f.best == nil || len(r.obtained) > len(f.best.obtained) {
+			f.best = r
+		}
+		return false
+	}
+	p.base = r.apis[0].base
+	if p.paged && r.requests > 1 {
+		f.findLocator(ctx, p, r)
+	}
+	doubt := p.doubt(r)
+	if f.doubtful != nil && doubt >= f.doubt {
+		return false
+	}
+	lengths, lost := f.lengths(ctx, p, r)
+	if lost != "" {
+		f.misread = cmp.Or(f.misread, lost)
+		return false
+	}
+	doubt += lengths
+	if f.doubtful == nil || doubt < f.doubt {
+		f.doubtful, f.doubt = p, doubt
+	}
+	return doubt == 0
+}
+
+// cutShort reports whether a rule ended the list too early, and not the lack of a next request.
+func (r *run) cutShort() bool {
+	return r != nil && r.apis[0].job.Paged() && !polls(r.apis[0].job) && r.err == nil &&
+		!slices.Contains([]string{compile.ReasonNextRequest, compile.ReasonEnd}, r.end.Reason)
+}
+
+// findLocator finds how a request says which page it is for, given a run in which the pages were
+// answered in their order. If no locator obtains the list, the plan has none.
+func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
+	for _, l := range r.apis[0].locators() {
+		p.locator = l
+		if s.run(ctx, p.api(p.usual()), maxRequests).good() {
+			return
+		}
+	}
+	p.locator = memory
+}

@@ -1,0 +1,184 @@
+package stress
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/partition"
+)
+
+// A subject is a job of a suite, as the model needs it, with values for its variables.
+type subject struct {
+	suite   *Suite
+	job     *compile.Job
+	binding map[string]any // nil for a job without variables
+}
+
+// run runs the job against an API. most is the maximum number of requests.
+func (s *subject) run(ctx context.Context, a *api, most int) *run {
+	job, r := s.job, newRun(most)
+	a.job, r.apis, r.rowOf, r.rows = job, []*api{a}, a.rowOf, a.known
+	r.apiOf = func(runtime.Partition) *api { return a }
+	loop := s.suite.Walk(Environment{Transport: r, Clock: r})
+	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: s.binding}}
+	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) { return true, r.receive(ctx, d.Page) })
+	r.end, r.err = end.Result, err
+	if partition.Skips(job, r.err) {
+		r.end.Outcome, r.err = rules.Partial, nil
+	}
+	r.end.Refused = loop.Accept != nil && r.end.Ended() && !loop.Accept(r.end)
+	r.results = []runtime.Result{r.end}
+	return r
+}
+
+// plain returns a job as the model needs it: its responses are JSON, and all items are delivered as
+// the API sends them, so that they can be counted.
+func plain(job *compile.Job) *compile.Job {
+	changed, set := *job, *job.Ruleset
+	set.Job.Response = rules.Response{Format: rules.JSON}
+	changed.Ruleset, changed.Shape = &set, compile.Shape{}
+	return &changed
+}
+
+// withoutLimits returns a job without the limits of the user.
+func withoutLimits(job *compile.Job) *compile.Job {
+	changed := *job
+	changed.Stops = slices.DeleteFunc(slices.Clone(job.Stops), isLimit)
+	return &changed
+}
+
+// jobOf returns a job of a configuration as it runs against the model of the plan.
+func (p *plan) jobOf(job *compile.Job) *compile.Job {
+	if p.unlimited {
+		job = withoutLimits(job)
+	}
+	return plain(job)
+}
+
+// isLimit reports whether a stopping rule is a limit of the user: the list may have more.
+func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
+
+// sample returns values for the variables of a job.
+func sample(job *compile.Job) map[string]any {
+	if len(job.Ruleset.ForNames) == 0 {
+		return nil
+	}
+	binding := map[string]any{}
+	for j := job; j != nil; j = j.Parent {
+		for _, s := range j.For {
+			binding[s.Name] = sampleValue(j, s)
+		}
+	}
+	return binding
+}
+
+func sampleValue(job *compile.Job, s compile.ForVariable) any {
+	switch {
+	case s.Items != "":
+		var item any
+		for i, path := range job.ItemPaths {
+			item = place(cmp.Or[any](item, value.Object{}), path, fmt.Sprintf("sample%d", i+1))
+		}
+		return item
+	case s.Window != nil:
+		if !s.Window.Step.OfTime() {
+			return map[string]any{"from": 0, "to": 1000}
+		}
+		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}
+	case len(s.Constants) > 0:
+		return s.Constants[0]
+	}
+	return "sample"
+}
+
+// A stressed is a subject with a plan for its model.
+type stressed struct {
+	subject
+	*plan
+	seed int // varies where behaviours happen
+}
+
+// model finds a plan for a job. The error says that there is none.
+func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*stressed, error) {
+	one, rec := subject{suite: s, job: plain(job), binding: sample(job)}, recordingOf(job, like)
+	p, err := one.planOf(ctx, rec)
+	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
+		one.job = withoutLimits(one.job)
+		if p, err = one.planOf(ctx, rec); p != nil {
+			p.unlimited = true
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.limited = job.Ruleset.Limit != nil
+	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
+	return &stressed{subject: one, plan: p}, nil
+}
+
+// in returns the same job of another suite with the same model, or nil if that suite has no such job.
+func (m *stressed) in(suite *Suite) *stressed {
+	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == m.job.ID() })
+	if i < 0 {
+		return nil
+	}
+	other := *m
+	other.suite, other.job = suite, m.jobOf(suite.Jobs[i])
+	return &other
+}
+
+// row runs the job with behaviours, and judges the run.
+func (m *stressed) row(ctx context.Context, all combination) (Row, *run) {
+	r := m.under(ctx, all)
+	return m.suite.judge(r, all), r
+}
+
+// under runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
+func (m *stressed) under(ctx context.Context, all combination) *run {
+	r := m.run(ctx, m.behaving(all), maxJudgedRequests)
+	if !r.stopped {
+		return r
+	}
+	suite, err := m.suite.changed([]Change{{Path: append(keysOf(m.job.Ruleset.Path), "guards", "maxPages"), Value: endlessPages}})
+	if err != nil {
+		return r
+	}
+	other := m.in(suite)
+	if guarded := other.run(ctx, other.behaving(all), maxJudgedRequests); !guarded.stopped {
+		guarded.stopped = true
+		return guarded
+	}
+	return r
+}
+
+// behaving returns a model with behaviours.
+func (m *stressed) behaving(all combination) *api {
+	n := m.usual()
+	for _, b := range all {
+		if b.items != nil {
+			n = b.items(m.pageSize)
+		}
+	}
+	sized := *m.plan
+	if limit, ok := m.job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
+		sized.pageSize = limit
+	}
+	a := sized.api(n)
+	a.job, a.seed, a.usualSize = m.job, m.seed, m.pageSize
+	for _, b := range all {
+		if b.begin != nil {
+			b.begin(a)
+		}
+		if b.reply != nil {
+			a.answers = append(a.answers, b.reply)
+		}
+	}
+	return a
+}
