@@ -15,6 +15,7 @@ import (
 const (
 	UnixSeconds = "unix"
 	UnixMillis  = "unixms"
+	AnyTime     = "time" // any usual form
 )
 
 var incrementalFields = []Field{
@@ -67,6 +68,8 @@ func (d *decoder) incremental(s settings, j *Job) {
 	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())
+	} else if lag.Value != nil && spanOf(lag.Value).OfTime() { // a text that is no time could not be sent
+		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
 	d.send(given, j, sentSource(given, kept))

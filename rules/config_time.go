@@ -185,12 +185,19 @@ func (s Span) String() string {
 	return s.Duration.String()
 }
 
-// timeLayouts are the forms of times that are read as they are written.
-var timeLayouts = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02 15:04:05", "2006-01-02T15:04", "2006-01-02"}
+// TimeLayouts are the forms of times that no number or other text has, the most frequent ones first. Go reads
+// fractions of a second after a comma or a dot in each of them. -07:00 stands before Z07:00, which writes +00:00 as Z.
+var TimeLayouts = []string{
+	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
+	"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+	"2006-01-02 15:04:05-07:00", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05-0700", "2006-01-02 15:04:05Z07",
+	"2006-01-02 15:04:05 -0700", "2006-01-02 15:04:05 UTC", "2006-01-02 15:04",
+	"20060102T150405Z0700", "20060102T150405", time.RFC1123, time.RFC1123Z, time.RFC822, time.RFC822Z, time.RFC850, time.ANSIC,
+}
 
 // ParseTime reads a date, or a date and a time. Without a time zone it is UTC.
 func ParseTime(text string) (time.Time, error) {
-	for _, layout := range timeLayouts {
+	for _, layout := range TimeLayouts {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, nil
 		}

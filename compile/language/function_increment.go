@@ -9,12 +9,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// cursorLayouts are the forms of times that latestOf and earlier recognize, besides those of date.
-var cursorLayouts = append([]string{
-	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime, "2006-01-02T15:04:05Z0700", "2006-01-02 15:04:05Z07:00",
-	"2006-01-02T15:04Z07:00", "2006-01-02T15:04", "2006-01-02 15:04", "20060102T150405Z",
-}, time.RFC1123, time.RFC1123Z, time.RFC822, time.RFC850)
-
 // A cursor is a value that orders items: a time, a number or a text. The zero cursor is none.
 type cursor struct {
 	rank   int // of two kinds, that with the greater rank is the greater
@@ -50,8 +44,8 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	if text == "" {
 		return cursor{}
 	}
-	layouts := cursorLayouts
-	if layout != "" && layout != rules.UnixSeconds && layout != rules.UnixMillis {
+	layouts := rules.TimeLayouts
+	if layout != "" && layout != rules.AnyTime && layout != rules.UnixSeconds && layout != rules.UnixMillis {
 		layouts = append([]string{layout}, layouts...)
 	}
 	for _, layout := range layouts {

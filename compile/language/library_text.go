@@ -205,10 +205,8 @@ func duration(m *meter, a []any) (any, error) {
 	return d, nil
 }
 
-// layouts are those that date recognises.
-var layouts = []string{
-	time.DateOnly, time.TimeOnly, time.DateTime, time.RFC3339, "2006-01-02T15:04:05", time.RFC822, time.RFC850, time.RFC1123, time.RFC1123Z,
-}
+// layouts are those that date recognizes.
+var layouts = append([]string{time.TimeOnly, "20060102"}, rules.TimeLayouts...)
 
 // date reads a time: date(text), date(text, layout), date(text, layout, zone), each
 // with a zone of timezone before it or not.
