@@ -73,11 +73,14 @@ var mayImport = map[string][]string{
 	},
 	"engine/annotate":   {module + "rules", module + "compile"},
 	"engine/checkpoint": {module + "runtime"},
+	"engine/contract": {
+		module + "rules", module + "engine", module + "runtime/failure", module + "runtime/trace",
+	},
 	"engine/output": {
 		module + "rules", module + "engine", module + "runtime/document", module + "runtime/failure", module + "runtime/saved",
 		module + "runtime/spool", "github.com/klauspost/compress", "github.com/parquet-go/parquet-go",
 	},
-	"engine/shape":          {module + "rules/value"},
+	"engine/shape":          {module + "rules", module + "runtime/document/scan"},
 	"engine/recording":      {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":         {module + "engine", module + "runtime", module + "rules"},
 	"engine/importer/grade": {},

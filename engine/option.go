@@ -278,6 +278,10 @@ func WithSkippedPages(f func(*Page)) RunOption {
 	return runOption(func(s *runSettings) { s.skipped = f })
 }
 
+// WithSigns adds the values that describe the list to every page: see Page.Signs. A contract compares
+// them.
+func WithSigns() RunOption { return runOption(func(s *runSettings) { s.Signs = true }) }
+
 // WithVerdicts adds to every verdict the values that decided it. By default only verdicts of met
 // rules have them. A trace needs all of them. The cost is some microseconds per page.
 func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Verdicts = true }) }

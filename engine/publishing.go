@@ -32,6 +32,16 @@ func (p Publishing) AuditFile(job, file string, rows, had int64) *Finding {
 	return evidence.AuditFile(compiled, file, rows, had)
 }
 
+// AuditContract returns the finding of the audit that the data of a job differ from the contract in a
+// file, or nil. drift says how. The finding is evidence if the contract is frozen.
+func (p Publishing) AuditContract(job, file, drift string, frozen bool) *Finding {
+	compiled := p.engine.byID[job]
+	if compiled == nil {
+		return nil
+	}
+	return evidence.AuditContract(compiled, file, p.engine.Redactor().String(drift), frozen)
+}
+
 // Ended reports whether the checkpoints of [WithResume] say that every job has ended. A run then
 // makes no requests and returns the result of the previous run.
 func (p Publishing) Ended() bool {

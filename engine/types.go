@@ -58,6 +58,9 @@ import (
 //	// Job for a job without a parent.
 //	Root  string
 //	Final bool // whether the page is the last of Root and of all jobs below it
+//	// Signs are the values of the response that rules read, and those that describe the list, in a
+//	// run that asks for them to compare them with a contract.
+//	Signs []evidence.Sign
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 type Page = runtime.Page
@@ -111,6 +114,8 @@ type Verdict = trace.Verdict
 //	Message   string       // one sentence
 //	Because   string       // the audit rule with the values that it read
 //	Partition string       // the partition concerned, in a result
+//
+//	func (*Finding) Sentence() string
 type Finding = trace.Finding
 
 // Items are the items of a page as NDJSON: each without insignificant whitespace, otherwise
@@ -274,11 +279,11 @@ func (r *Result) Err() error {
 func doubtOf(job JobResult) string {
 	switch evidence := job.Evidence(); {
 	case len(evidence) > 0:
-		return "the list is incomplete: " + evidence[0].Message
+		return evidence[0].Sentence()
 	case job.Outcome != rules.Complete:
 		return fmt.Sprintf("the list is %s (%s)", job.Outcome, job.Reason)
 	case len(job.Findings) > 0:
-		return "the list may be incomplete: " + job.Findings[0].Message
+		return job.Findings[0].Sentence()
 	}
 	return "the program does not accept the list"
 }
@@ -305,7 +310,7 @@ var (
 	ErrCancelled error = failure.ErrCancelled // interrupted
 )
 
-// The kinds of events.
+// The kinds of events, and the decisions about a page.
 const (
 	EventRequest = runtime.EventRequest // one HTTP request with its response or error
 	EventRetry   = runtime.EventRetry   // a wait before a request is repeated
@@ -314,10 +319,7 @@ const (
 	EventVerdict = runtime.EventVerdict // one rule's verdict on that page
 	EventFinding = runtime.EventFinding // a sign that the list may be incomplete
 	EventEnd     = runtime.EventEnd     // a job ended
-)
 
-// The decisions about a page.
-const (
 	Continue = trace.Continue
 	Stop     = trace.Stop
 )

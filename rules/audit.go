@@ -91,6 +91,9 @@ type ListFacts struct {
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
 	Rows int    `expr:"rows" doc:"the number of these rows"`
 	Had  int    `expr:"had" doc:"the number of rows that the file has"`
+
+	Drift  string `expr:"drift" doc:"how the data differ from those that a contract describes; empty: they do not"`
+	Frozen bool   `expr:"frozen" doc:"whether the contract is frozen"`
 }
 
 // Signs is a set of signs that a list may be incomplete. An audit rule is met only if the list has
@@ -286,6 +289,11 @@ var auditTable = audits([]Rule{
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
+	{ID: "audit.contract", Auditing: Auditing{Needs: OfFile, Also: unlessFailed, Proof: `list.frozen`,
+		Unless: "unless it may change"},
+		Source:  `list.drift != ""`,
+		Clause:  "the data differ from a frozen contract",
+		Message: "the data differ from the contract in {list.file}: {list.drift}"},
 	{ID: "audit.shrank", Auditing: Auditing{Needs: OfFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",

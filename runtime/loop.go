@@ -34,6 +34,7 @@ type Loop struct {
 	MaxValueBytes int
 
 	Verdicts bool // whether every verdict has the values of its rule, and not only a verdict that was met
+	Signs    bool // whether pages have Signs
 
 	Ahead ahead.Policy // which pages are requested ahead of their turn
 
@@ -151,6 +152,9 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	failed = r.shape(ctx, page, failed)
 	r.watcher.NoticeKeys(page.Items)
+	if r.Signs {
+		page.Signs = r.watcher.Signs()
+	}
 	if failed == nil && page.Decision == trace.Continue {
 		next, failed = r.continued(page)
 	}

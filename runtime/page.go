@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 	"github.com/stopwhen/stopwhen/runtime/transport"
@@ -28,6 +29,10 @@ type Page struct {
 	// Job for a job without a parent.
 	Root  string
 	Final bool // whether the page is the last of Root and of all jobs below it
+
+	// Signs are the values of the response that rules read, and those that describe the list, in a
+	// run that asks for them to compare them with a contract.
+	Signs []evidence.Sign
 
 	members    []any // keys of the items in the object that holds them; see [document.Reading.Members]
 	checkpoint func() (json.RawMessage, error)

@@ -23,6 +23,7 @@ type stateFile struct {
 	Outputs     map[string]extent          `json:"outputs"`
 	Jobs        map[string]json.RawMessage `json:"jobs"`              // checkpoint of each job
 	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
+	Notes       map[string]string          `json:"notes,omitempty"`   // see Store.SetNote
 	Publish     *publication               `json:"publish,omitempty"` // publication in progress
 	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller has been told so: see Store.End
 	Sum         string                     `json:"sum"`               // checksum of all fields above

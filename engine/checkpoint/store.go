@@ -164,6 +164,17 @@ func (s *Store) Kept() (map[string]map[string]any, error) {
 	return all, nil
 }
 
+// Note returns a text that SetNote has set, possibly in a run that this run continues.
+func (s *Store) Note(name string) string { return s.state.Notes[name] }
+
+// SetNote adds a text to the next commit, for the run that continues this one.
+func (s *Store) SetNote(name, text string) {
+	if s.state.Notes == nil {
+		s.state.Notes = map[string]string{}
+	}
+	s.state.Notes[name] = text
+}
+
 // Path returns the path of the state file, or "" without a state.
 func (s *Store) Path() string { return s.path }
 
@@ -225,7 +236,7 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	}
 	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
-	s.state.Jobs, s.state.Outputs = map[string]json.RawMessage{}, map[string]extent{}
+	s.state.Jobs, s.state.Outputs, s.state.Notes = map[string]json.RawMessage{}, map[string]extent{}, nil
 	return nil
 }
 

@@ -11,26 +11,30 @@ import (
 // accepts what it finds; otherwise the group must not be published. A finding about a file belongs
 // to the first of its jobs.
 func (p *Publisher) audit(g *group) bool {
-	accepted := true
+	accepted := p.auditContract(g.unpublished())
 	for _, t := range g.targets {
 		if t.file == nil || t.file.rows.Published() || !t.file.mayShrink() {
 			continue
 		}
 		job, rows := t.jobs[0], t.file.rows
-		found := p.engine.Publishing().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())
-		if found == nil {
-			continue
-		}
-		p.log.Warn(fmt.Sprintf("Job '%s': the list may be incomplete: %s", job, found.Message),
-			"event", "suspect", "job", job, "finding", found.ID)
-		ended := p.ended[job]
-		ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
-		ended.Refused = !p.engine.Publishing().Accepts(ended)
-		p.ended[job] = ended
-		p.found = append(p.found, ended)
-		accepted = accepted && !ended.Refused
+		accepted = p.find(job, p.engine.Publishing().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())) && accepted
 	}
 	return accepted
+}
+
+// find adds a finding, which may be nil, to the result of a job that has ended. It reports whether the run
+// accepts the job with it.
+func (p *Publisher) find(job string, found *engine.Finding) bool {
+	if found == nil {
+		return true
+	}
+	p.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
+	ended := p.ended[job]
+	ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
+	ended.Refused = !p.engine.Publishing().Accepts(ended)
+	p.ended[job] = ended
+	p.found = append(p.found, ended)
+	return !ended.Refused
 }
 
 // addFindings adds the findings about files to the results of their jobs. If the run refuses one

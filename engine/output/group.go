@@ -118,6 +118,15 @@ func (g *group) add(t *target, of map[*target]*group) {
 	}
 }
 
+// unpublished returns the jobs of the group, or none if its files are published, as in a run that
+// continues after its publication.
+func (g *group) unpublished() []string {
+	if slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil && t.file.rows.Published() }) {
+		return nil
+	}
+	return g.jobs
+}
+
 // absorb adds another group, which is empty then.
 func (g *group) absorb(other *group, of map[*target]*group) *group {
 	for _, t := range other.targets {

@@ -3,6 +3,8 @@ package output
 import (
 	"io"
 	"log/slog"
+
+	"github.com/stopwhen/stopwhen/engine/contract"
 )
 
 // PublisherOptions are the options of [Open].
@@ -36,6 +38,14 @@ type PublisherOptions struct {
 	// Fingerprint, from [engine.Engine.Fingerprint], says which lists the values in KeptFile are
 	// about: see [ReadKept]. If it is nil, the file is not bound to them.
 	Fingerprint map[string]string
+
+	// ContractFile is the file of the contract that the data are compared with: see [contract.Contract].
+	// It may be "". The first run that is complete writes it. CSV, Parquet and Singer have the columns of
+	// the contract. Two runs must not use the same file at the same time.
+	ContractFile string
+
+	// ContractMode says what becomes of data that differ from the contract. "" is [contract.Evolve].
+	ContractMode contract.Mode
 
 	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
 	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the

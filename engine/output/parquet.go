@@ -6,9 +6,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strconv"
-	"strings"
 
+	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -18,10 +17,10 @@ type parquetWriter struct {
 	lineWriter
 	table
 	to   rowWriter
-	seen []types // types of the values in each column
-	note string  // note that holds the columns
+	seen []shape.Types // types of the values in each column
+	note string        // note that holds the columns
 
-	before []types // types of the columns of the file that rows are added to
+	before []shape.Types // types of the columns of the file that rows are added to
 }
 
 // parquetNote is the information that a writer needs to continue.
@@ -41,9 +40,9 @@ func noteOf(h head, nested string) parquetNote {
 
 // head returns the columns and types of a note.
 func (n *parquetNote) head() (head, error) {
-	h := head{columns: n.Columns, types: make([]types, len(n.Types))}
+	h := head{columns: n.Columns, types: make([]shape.Types, len(n.Types))}
 	for i, t := range n.Types {
-		h.types[i] = types(t)
+		h.types[i] = shape.Types(t)
 	}
 	if len(n.Types) != len(n.Columns) {
 		return h, fmt.Errorf("want the types of %d columns, got %d", len(n.Columns), len(n.Types))
@@ -116,7 +115,7 @@ func (w *parquetWriter) learn() (learned bool) {
 		if c.item != w.items {
 			continue
 		}
-		if t := typeOf(c.value); w.seen[i]|t != w.seen[i] {
+		if t := shape.TypeOf(c.value) &^ shape.Null; w.seen[i]|t != w.seen[i] {
 			w.seen[i] |= t
 			learned = true
 		}
@@ -153,10 +152,10 @@ func (w *parquetWriter) known() head {
 func (w *parquetWriter) mixed() []string {
 	var all []string
 	for i, t := range w.seen {
-		if i < len(w.before) && w.before[i].kind() == textKind {
+		if i < len(w.before) && kindOf(w.before[i]) == textKind {
 			continue // it was before
 		}
-		if t.isMixed() {
+		if isMixed(t) {
 			all = append(all, fmt.Sprintf("column %q has %s", w.columns[i], t))
 		}
 	}
@@ -166,47 +165,7 @@ func (w *parquetWriter) mixed() []string {
 // A head has the columns of a table, and the types of the values in each.
 type head struct {
 	columns []string
-	types   []types
-}
-
-// types is a set of types of JSON values other than null.
-type types uint16
-
-const (
-	someBoolean types = 1 << iota
-	someInteger       // fits 53 bits, so a 64-bit floating-point number holds it, too
-	someLarge         // integer that fits 64 bits
-	someNumber        // other number that a 64-bit floating-point number holds
-	someHuge          // other number
-	someText
-	someList // list or {}
-	someLong // text that is long, which matters to no type
-)
-
-// longText is the size from which a text is long, in bytes of its JSON. The least and the greatest text of
-// each page and of each row group is in a Parquet file, except in columns with long texts.
-const longText = 128
-
-var typeNames = []struct {
-	types
-	name string
-}{
-	{someBoolean, "booleans"}, {someInteger | someLarge, "integers"}, {someNumber, "numbers"},
-	{someHuge, "numbers that 64 bits do not hold"}, {someText, "texts"}, {someList, "lists"},
-}
-
-// String lists the types: "integers and texts".
-func (t types) String() string {
-	var all []string
-	for _, n := range typeNames {
-		if t&n.types != 0 {
-			all = append(all, n.name)
-		}
-	}
-	if last := len(all) - 1; last > 0 {
-		all = append(all[:last-1], all[last-1]+" and "+all[last])
-	}
-	return strings.Join(all, ", ")
+	types   []shape.Types // without null
 }
 
 // A kind is the type of a column.
@@ -222,91 +181,25 @@ const (
 // kind returns the type of a column that holds values of the given types. It is text if no other type
 // holds all of them without a change, and if there are none. Lists are text, too: readers that follow
 // Apache Arrow give columns of the type JSON as bytes.
-func (t types) kind() kind {
-	switch {
+func kindOf(t shape.Types) kind {
+	switch t &^= shape.Null; {
 	case t == 0:
 		return textKind
-	case t == someBoolean:
+	case t == shape.Boolean:
 		return booleanKind
-	case t&^(someInteger|someLarge) == 0:
+	case t&^(shape.Integer|shape.BigInt) == 0:
 		return integerKind
-	case t&^(someInteger|someNumber) == 0:
+	case t&^(shape.Integer|shape.Number) == 0:
 		return numberKind
 	}
 	return textKind
 }
 
 // isMixed reports whether a column is text because no other type holds all of its values.
-func (t types) isMixed() bool {
-	return t.kind() == textKind && t&^(someText|someLong) != 0 && t != someList
+func isMixed(t shape.Types) bool {
+	t &^= shape.Null
+	return kindOf(t) == textKind && t&^(shape.Text|shape.LongText) != 0 && t&^(shape.List|shape.Empty) != 0
 }
-
-// typeOf returns the type of a JSON value, or 0 for null.
-func typeOf(value []byte) types {
-	switch value[0] {
-	case 'n':
-		return 0
-	case 't', 'f':
-		return someBoolean
-	case '"':
-		if len(value) >= longText {
-			return someText | someLong
-		}
-		return someText
-	case '[', '{':
-		return someList
-	}
-	return typeOfNumber(value)
-}
-
-// maxDigits is the number of significant digits that suffice for every floating-point number of 64
-// bits. A number with more was not meant to be one.
-const maxDigits = 17
-
-func typeOfNumber(value []byte) types {
-	if _, ok := shortInteger(value); ok {
-		return someInteger
-	}
-	if len(value) <= maxDigits && bytes.IndexByte(value, 'e') < 0 && bytes.IndexByte(value, 'E') < 0 && bytes.IndexByte(value, '.') > 0 {
-		return someNumber
-	}
-	if n, err := strconv.ParseInt(string(value), 10, 64); err == nil {
-		if -1<<53 <= n && n <= 1<<53 {
-			return someInteger
-		}
-		return someLarge
-	}
-	mantissa := value
-	if i := bytes.IndexAny(value, "eE"); i >= 0 {
-		mantissa = value[:i]
-	}
-	digits := bytes.Trim(bytes.ReplaceAll(bytes.TrimPrefix(mantissa, minus), []byte("."), nil), "0")
-	n, err := strconv.ParseFloat(string(value), 64) // too large a number is an error
-	if err != nil || len(digits) > maxDigits || n == 0 && len(digits) > 0 {
-		return someHuge
-	}
-	return someNumber
-}
-
-// shortInteger returns the value of an integer of at most 15 digits.
-func shortInteger(value []byte) (n int64, ok bool) {
-	digits := bytes.TrimPrefix(value, minus)
-	if len(digits) > 15 {
-		return 0, false
-	}
-	for _, c := range digits {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int64(c-'0')
-	}
-	if len(digits) < len(value) {
-		n = -n
-	}
-	return n, true
-}
-
-var minus = []byte{'-'}
 
 // plainText returns a value as a text: that of a text, and the JSON of all other values.
 func plainText(value []byte) []byte {

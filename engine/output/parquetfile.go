@@ -11,6 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/compress/zstd"
+
+	"github.com/stopwhen/stopwhen/engine/shape"
 )
 
 // The limits of a Parquet file bound the memory of its writer and of its readers.
@@ -90,7 +92,7 @@ type rowGroups struct {
 func newRowGroups(to io.Writer, h head, nested string) *rowGroups {
 	note, _ := json.Marshal(noteOf(h, nested)) // cannot fail for lists of texts and numbers
 	if len(h.columns) == 0 {                   // many readers refuse a file without columns
-		h = head{[]string{valueColumn}, []types{0}}
+		h = head{[]string{valueColumn}, []shape.Types{0}}
 	}
 	w := &rowGroups{table: newTable(Parquet, nested, h.columns), pages: newPagePool()}
 	options := []parquet.WriterOption{
@@ -99,8 +101,8 @@ func newRowGroups(to io.Writer, h head, nested string) *rowGroups {
 		parquet.KeyValueMetadata(headKey, string(note)),
 	}
 	for i, t := range h.types {
-		w.kinds = append(w.kinds, t.kind())
-		if t&(someLong|someList) != 0 {
+		w.kinds = append(w.kinds, kindOf(t))
+		if t&(shape.LongText|shape.List|shape.Empty) != 0 {
 			options = append(options, parquet.SkipPageBounds(h.columns[i]))
 		}
 	}
@@ -263,7 +265,7 @@ func valueOf(cell []byte, kind kind) parquet.Value {
 	case booleanKind:
 		return parquet.BooleanValue(cell[0] == 't')
 	case integerKind:
-		n, short := shortInteger(cell)
+		n, short := shape.ShortInteger(cell)
 		if !short {
 			n, _ = strconv.ParseInt(string(cell), 10, 64)
 		}

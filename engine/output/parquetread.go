@@ -9,6 +9,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 	"github.com/parquet-go/parquet-go/format"
+
+	"github.com/stopwhen/stopwhen/engine/shape"
 )
 
 // A parquetFile is a Parquet file to which rows can be added.
@@ -41,7 +43,7 @@ func openParquet(content io.Reader) (f *parquetFile, err error) {
 		if err != nil {
 			return nil, err
 		}
-		f.columns, f.types, f.kinds = append(f.columns, c.Name()), append(f.types, t), append(f.kinds, t.kind())
+		f.columns, f.types, f.kinds = append(f.columns, c.Name()), append(f.types, t), append(f.kinds, kindOf(t))
 	}
 	f.applyNote()
 	return f, nil
@@ -68,7 +70,7 @@ func recoverDamage(err *error) {
 }
 
 // typesOfColumn returns the types that a column may hold.
-func typesOfColumn(c *parquet.Column) (types, error) {
+func typesOfColumn(c *parquet.Column) (shape.Types, error) {
 	if !c.Leaf() || c.Repeated() {
 		return 0, fmt.Errorf("column %q is nested: rows can only be added to flat columns", c.Name())
 	}
@@ -80,17 +82,17 @@ func typesOfColumn(c *parquet.Column) (types, error) {
 	case nil:
 		switch kind {
 		case parquet.Boolean:
-			return someBoolean, nil
+			return shape.Boolean, nil
 		case parquet.Int64:
-			return someInteger | someLarge, nil
+			return shape.Integer | shape.BigInt, nil
 		case parquet.Double:
-			return someNumber, nil
+			return shape.Number, nil
 		}
 	case *format.StringType:
-		return someText | someLong, nil
+		return shape.Text | shape.LongText, nil
 	case *format.IntType:
 		if logical.IsSigned && logical.BitWidth == 64 {
-			return someInteger | someLarge, nil
+			return shape.Integer | shape.BigInt, nil
 		}
 	}
 	return 0, fmt.Errorf("column %q is of type %s: rows can only be added to columns of the types BOOLEAN, INT64, DOUBLE and STRING",
@@ -113,12 +115,12 @@ func (f *parquetFile) applyNote() {
 		f.head, f.kinds = known, nil
 		return
 	}
-	at := map[string]types{}
+	at := map[string]shape.Types{}
 	for i, name := range known.columns {
 		at[name] = known.types[i]
 	}
 	for i, name := range f.columns {
-		if t, ok := at[name]; ok && t.kind() == f.kinds[i] {
+		if t, ok := at[name]; ok && kindOf(t) == f.kinds[i] {
 			f.types[i] = t
 		}
 	}

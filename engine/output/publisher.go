@@ -53,6 +53,8 @@ type Publisher struct {
 	trace   trace
 	close   []func() error
 
+	contract *comparison // nil without a contract
+
 	recording *Recording // nil if the run is not recorded
 
 	everyPage  bool          // whether a commit needs a checkpoint of every page
@@ -98,7 +100,7 @@ func (p *Publisher) open() error {
 		return err
 	}
 	for _, open := range []func() error{
-		p.repairKept, p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin,
+		p.repairKept, p.openContract, p.openTargets, p.openTrace, p.openRecording, p.readKept, p.chooseModes, p.openQueues, p.store.Begin,
 	} {
 		if err := open(); err != nil {
 			return err
@@ -159,6 +161,7 @@ func (p *Publisher) page(page *engine.Page) error {
 	if err := errors.Join(p.trace.page(page), p.recording.flush()); err != nil {
 		return err
 	}
+	p.contract.page(page)
 	if err := p.savePage(page); err != nil || !page.Final || p.engine.Job(page.Root).Partitioned {
 		return err
 	}
@@ -243,6 +246,9 @@ func (p *Publisher) savePage(page *engine.Page) error {
 	if err != nil || position == nil { // the run cannot resume after a page on which it fails
 		return err
 	}
+	if due {
+		p.markContract()
+	}
 	if err := p.store.Mark(page.Root, position, p.writtenBy(page.Root)...); err != nil || !due {
 		return err
 	}
@@ -291,9 +297,9 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 // traces the failures, which are not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
-		p.endQueues, func() error { return p.publishJobs(result) }, func() error { return p.addFindings(result) },
+		p.endQueues, func() error { return p.publishJobs(result) }, p.auditRest, func() error { return p.addFindings(result) },
 		p.store.Flush, func() error { return p.trace.failures(result) },
-		p.recording.flush, func() error { return p.discard(result) },
+		p.recording.flush, p.saveContract, func() error { return p.discard(result) },
 	} {
 		if err := end(); err != nil {
 			return err
@@ -339,6 +345,7 @@ func (p *Publisher) discard(result *engine.Result) error {
 			}
 		}
 	}
+	p.forgetContract(refused)
 	return p.store.Discard(slices.Collect(maps.Keys(refused)), outputs...)
 }
 

@@ -10,8 +10,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // singerWriter writes items as messages of the Singer specification, version 0.3. A SCHEMA
@@ -23,23 +26,26 @@ type singerWriter struct {
 	stream []byte          // name of the stream as JSON
 	keys   []byte          // key names as a JSON list
 	given  json.RawMessage // schema from the catalog, or nil
-	schema *schema         // schema derived from the items
-	left   int             // number of properties that may still appear
-	note   string          // written schema
+	shape  *shape.Shape    // shape of the items, from which the schema is derived
+	known  *shape.Shape    // shape of the items of earlier runs; nil without a contract
+	reader shape.Reader
+	schema []byte // schema that was written last
+	note   string // shape of the items when it was written
 	out    []byte
 }
 
 // recordStart begins the message of an item.
 const recordStart = `{"type":"RECORD",`
 
-func newSinger(to rowWriter, stream string, catalog *Catalog, key []string) *singerWriter {
+func newSinger(to rowWriter, stream string, catalog *Catalog, key []string, items *shape.Shape) *singerWriter {
 	known := catalog.stream(stream)
 	if known.KeyProperties == nil {
 		known.KeyProperties = propertiesOf(key)
 	}
 	name, _ := value.Marshal(stream) // cannot fail for a text
 	keys, _ := value.Marshal(append([]string{}, known.KeyProperties...))
-	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, schema: &schema{}, left: maxColumns}
+	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, known: items}
+	w.begin(&shape.Shape{})
 	w.lines = w.write
 	return w
 }
@@ -57,34 +63,51 @@ func propertiesOf(key []string) []string {
 	return names
 }
 
+// begin sets the shape of the items before those that will be written.
+func (w *singerWriter) begin(s *shape.Shape) {
+	if w.known != nil {
+		s = shape.Union(w.known, s)
+	}
+	w.shape, w.schema = s, nil
+	w.reader = shape.Reader{MaxMembers: maxColumns, MaxTotal: maxColumns, Total: s.Size()}
+}
+
 // resume continues after existing output, either from an earlier run or before a rollback.
-func (w *singerWriter) resume() {
+func (w *singerWriter) resume() error {
 	note := w.to.Note()
 	if note == w.note {
-		return
+		return nil
 	}
-	w.note, w.schema = note, &schema{}
-	if w.given == nil && note != "" && !strings.HasPrefix(note, givenNote) {
-		w.schema = parseSchema([]byte(note))
+	w.note = note
+	if w.given != nil || note == "" || strings.HasPrefix(note, givenNote) {
+		w.begin(&shape.Shape{})
+		return nil
 	}
-	w.left = maxColumns - w.schema.size()
+	known, err := shape.Parse("", note)
+	if err != nil {
+		return fmt.Errorf("schema of the state: %w", err)
+	}
+	w.begin(known)
+	w.schema = w.schemaText()
+	return nil
 }
 
 // write writes the messages of some items.
 func (w *singerWriter) write(block []byte) error {
-	w.resume()
-	rows, widened, records := 0, false, w.out[:0]
+	if err := w.resume(); err != nil {
+		return err
+	}
+	rows, records := 0, w.out[:0]
+	w.reader.Widened = false
 	for line := range bytes.Lines(block) {
 		record := line[:len(line)-1]
 		if record[0] != '{' {
 			record = fmt.Appendf(nil, `{%q:%s}`, valueColumn, record)
 		}
 		if w.given == nil {
-			more, err := w.schema.learn(record, &w.left)
-			if err != nil {
-				return err
+			if w.reader.Add(w.shape, record); w.reader.Beyond != "" {
+				return w.tooMany()
 			}
-			widened = widened || more
 		}
 		records = append(records, recordStart...)
 		records = append(records, `"stream":`...)
@@ -94,7 +117,7 @@ func (w *singerWriter) write(block []byte) error {
 		rows++
 	}
 	w.out = records
-	if widened || w.note == "" || w.given != nil != strings.HasPrefix(w.note, givenNote) {
+	if w.reader.Widened || w.note == "" || w.given != nil != strings.HasPrefix(w.note, givenNote) {
 		if err := w.writeSchema(); err != nil {
 			return err
 		}
@@ -102,19 +125,41 @@ func (w *singerWriter) write(block []byte) error {
 	return w.to.WriteRows(records, rows)
 }
 
-// writeSchema writes a SCHEMA with all known properties.
+// tooMany returns the error for items with too many properties.
+func (w *singerWriter) tooMany() error {
+	return &engine.Error{
+		Class: failure.IO, Op: "singer",
+		Message: fmt.Sprintf("the items have more than %d properties; the next one is %q", maxColumns, w.reader.Beyond),
+		Hint:    "if names of members are data, remove or rename them with fields, or give the stream a schema with output.Options.Catalog",
+	}
+}
+
+// schemaText returns the schema of the stream.
+func (w *singerWriter) schemaText() []byte {
+	if w.given != nil {
+		return w.given
+	}
+	text, _ := value.Marshal(w.shape.NullableSchema())                             // cannot fail for lists and texts
+	return bytes.Replace(text, []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
+}
+
+// writeSchema writes a SCHEMA with all known properties, unless it equals the one before.
 func (w *singerWriter) writeSchema() error {
-	text := w.given
-	if text == nil {
-		text = bytes.Replace(w.schema.text(), []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
+	text := w.schemaText()
+	if w.note != "" && bytes.Equal(text, w.schema) {
+		return nil
 	}
 	message := fmt.Appendf(nil, `{"type":"SCHEMA","stream":%s,"schema":%s,"key_properties":%s}`+"\n", w.stream, text, w.keys)
 	if err := w.to.WriteRows(message, 0); err != nil {
 		return err
 	}
-	w.note = string(w.schema.text())
-	if w.given != nil {
-		w.note = givenNote + string(w.given)
+	w.schema, w.note = text, givenNote+string(w.given)
+	if w.given == nil {
+		note, err := w.shape.MarshalJSON()
+		if err != nil {
+			return err
+		}
+		w.note = string(note)
 	}
 	w.to.SetNote(w.note)
 	return nil
@@ -125,8 +170,10 @@ const givenNote = "given "
 
 // state writes a STATE message. Its value is the content of a --kept file.
 func (w *singerWriter) state(kept map[string]json.RawMessage) error {
-	w.resume()
-	if w.note == "" && w.given != nil { // announce the stream to the target even if it is empty
+	if err := w.resume(); err != nil {
+		return err
+	}
+	if w.note == "" && (w.given != nil || w.known != nil) { // announce the stream to the target even if it is empty
 		if err := w.writeSchema(); err != nil {
 			return err
 		}

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/engine/shape"
 )
 
 // Options describe how items are written. The zero Options write NDJSON.
@@ -18,7 +19,8 @@ type Options struct {
 	// items, and there are no keys.
 	Catalog *Catalog
 
-	keys map[string][]string // paths of the keys of items, by data type
+	keys  map[string][]string     // paths of the keys of items, by data type
+	known map[string]*shape.Shape // shapes of the items of earlier runs, by data type
 }
 
 // An encoder writes items in a format. It receives them as NDJSON, in parts of any size.
@@ -54,13 +56,17 @@ const defaultNested = "."
 // encoder returns the encoder of a stream of items. before has the columns of the file that rows
 // are added to.
 func (o Options) encoder(to rowWriter, stream string, before head) encoder {
+	nested := cmp.Or(o.Nested, defaultNested)
 	switch o.Format.kind() {
 	case CSV:
-		return newCSV(to, cmp.Or(o.Nested, defaultNested), before.columns)
+		if before.columns == nil {
+			before = headOf(o.known[stream], nested, maxColumns)
+		}
+		return newCSV(to, nested, before.columns)
 	case Parquet:
-		return newParquet(to, cmp.Or(o.Nested, defaultNested), before)
+		return newParquet(to, nested, before.merge(headOf(o.known[stream], nested, maxParquetColumns)))
 	case Singer:
-		return newSinger(to, stream, o.Catalog, o.keys[stream])
+		return newSinger(to, stream, o.Catalog, o.keys[stream], o.known[stream])
 	}
 	return &ndjson{to: to}
 }

@@ -9,50 +9,32 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
-	"slices"
-	"time"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
-
-// A Type is the type of a JSON value. Integers are numbers without a fraction and an exponent.
-type Type string
-
-// The types, in the order in which a shape names them.
-const (
-	Object  Type = "object"
-	List    Type = "list"
-	Text    Type = "text"
-	Integer Type = "integer"
-	Number  Type = "number"
-	Boolean Type = "boolean"
-	Null    Type = "null"
-)
-
-var types = []Type{Object, List, Text, Integer, Number, Boolean, Null}
 
 // Limits of a shape.
 const (
-	maxMembers = 500 // members of one object; more are counted
+	maxMembers = 500 // members of one object, unless a Reader says otherwise; more are counted
 	maxDepth   = 50  // levels; deeper values are only counted
 	maxSample  = 200 // characters of a sample
-	maxNesting = 10_000
 )
 
 // A Shape describes the values at one path. The zero Shape describes no values.
 type Shape struct {
-	Count   int          // number of values, including nulls
-	Types   map[Type]int // number of values of each type
-	Format  string       // the format of all texts: "date", "time", "uri" or ""
-	Sample  string       // the first scalar that is neither null nor an empty text, as JSON; it may be clipped
-	Members []*Member    // members of the objects, in the order in which they were seen
-	Unnamed int          // number of members that are not in Members, because there are too many
-	Element *Shape       // elements of the lists; nil if no list has one
-	Longest int          // number of elements of the longest list
+	Types   Types
+	Count   int       // number of values, including nulls
+	Objects int       // number of values that are objects
+	Lists   int       // number of values that are lists
+	Texts   int       // number of values that are texts, without empty ones
+	Format  string    // the format of all texts that are not empty: see [Formats]; "" if they have none in common
+	Sample  string    // the first scalar that is neither null nor an empty text, as JSON; it may be clipped
+	Members []*Member // members of the objects, in the order in which they were seen
+	Unnamed int       // number of members that are not in Members, because there are too many
+	Element *Shape    // elements of the lists; nil if no list has one
+	Longest int       // number of elements of the longest list
 
-	texts  int // number of texts that are not empty
 	places map[string]int
 }
 
@@ -60,11 +42,6 @@ type Shape struct {
 type Member struct {
 	Name string
 	Shape
-}
-
-// Has returns the types of the values, in a fixed order.
-func (s *Shape) Has() []Type {
-	return slices.DeleteFunc(slices.Clone(types), func(t Type) bool { return s.Types[t] == 0 })
 }
 
 // Member returns the shape of a member, or nil if no object has it.
@@ -75,163 +52,196 @@ func (s *Shape) Member(name string) *Shape {
 	return nil
 }
 
-// Add adds a JSON value.
+// Add adds a JSON value, with samples.
 func (s *Shape) Add(text []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.UseNumber()
-	if err := s.read(dec, 0); err != nil {
-		return err
+	if !json.Valid(text) {
+		return errors.New("the value is not valid JSON, or has too many levels")
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("there is text after the JSON value")
-	}
+	r := Reader{Samples: true}
+	r.Add(s, bytes.TrimSpace(text))
 	return nil
 }
 
-// read adds the next value of a decoder.
-func (s *Shape) read(dec *json.Decoder, depth int) error {
-	if depth > maxNesting {
-		return fmt.Errorf("the value has more than %d levels", maxNesting)
+// A Reader adds values to shapes.
+type Reader struct {
+	Samples    bool // whether shapes have samples
+	MaxMembers int  // members of one object; 0 means 500
+	MaxTotal   int  // members of all objects; 0 means no limit
+
+	// NamesAreData reports whether a name of a member is data, so that the member is only counted. It
+	// may be nil.
+	NamesAreData func(name []byte) bool
+
+	Total   int    // number of members so far
+	Widened bool   // whether a value has added a type or a member
+	Beyond  string // the first member beyond a limit; "" if there is none
+}
+
+// Add adds a valid JSON value, which has no whitespace before it.
+func (r *Reader) Add(s *Shape, text []byte) { r.read(s, text, 0) }
+
+// read adds a value at a depth.
+func (r *Reader) read(s *Shape, text []byte, depth int) {
+	t := TypeOf(text)
+	s.Count++
+	if s.Types|t != s.Types {
+		s.Types |= t
+		r.Widened = true
 	}
-	token, err := dec.Token()
-	if err != nil {
-		return err
+	switch {
+	case t == Object:
+		s.Objects++
+		r.readMembers(s, text, depth)
+		return
+	case t == Empty:
+		s.Objects++
+		return
+	case t == List:
+		s.Lists++
+		r.readElements(s, text, depth)
+		return
+	case t&Text != 0:
+		s.noteFormat(text)
 	}
-	switch t := token.(type) {
-	case json.Delim:
-		if t == '{' {
-			s.see(Object)
-			err = s.readMembers(dec, depth)
-		} else {
-			s.see(List)
-			err = s.readElements(dec, depth)
-		}
-		if err == nil {
-			_, err = dec.Token() // the closing delimiter
-		}
-		return err
-	case string:
-		s.see(Text)
-		s.seeFormat(t)
-		s.keep(t, t != "")
-	case json.Number:
-		s.see(typeOf(t))
-		s.keep(t, true)
-	case bool:
-		s.see(Boolean)
-		s.keep(t, true)
-	default:
-		s.see(Null)
+	if r.Samples && s.Sample == "" && t != Null && string(text) != `""` {
+		s.Sample = sampleOf(text)
 	}
-	return nil
 }
 
 // readMembers adds the members of an object.
-func (s *Shape) readMembers(dec *json.Decoder, depth int) error {
-	for dec.More() {
-		token, err := dec.Token()
-		if err != nil {
-			return err
-		}
-		into := s.member(token.(string), depth)
-		if into == nil {
-			s.Unnamed++
-			into = &Shape{}
-		}
-		if err := into.read(dec, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readElements adds the elements of a list.
-func (s *Shape) readElements(dec *json.Decoder, depth int) error {
-	n := 0
-	for ; dec.More(); n++ {
-		into := &Shape{}
-		if depth < maxDepth {
-			if s.Element == nil {
-				s.Element = into
+func (r *Reader) readMembers(s *Shape, text []byte, depth int) {
+	next := 0 // the member that probably comes next, as in the objects before
+	for key, span := range scan.Members(text) {
+		name := scan.Unquote(key.Of(text))
+		if next >= len(s.Members) || s.Members[next].Name != string(name) {
+			if next = r.place(s, name, depth); next < 0 {
+				s.Unnamed++
+				next = len(s.Members)
+				continue
 			}
-			into = s.Element
 		}
-		if err := into.read(dec, depth+1); err != nil {
-			return err
-		}
+		r.read(&s.Members[next].Shape, span.Of(text), depth+1)
+		next++
 	}
-	s.Longest = max(s.Longest, n)
-	return nil
 }
 
-// member returns the shape of a member, or nil if the object has too many or is too deep.
-func (s *Shape) member(name string, depth int) *Shape {
-	if found := s.Member(name); found != nil {
-		return found
+// place returns the place of a member, which it adds if necessary. It is -1 if the object has too many
+// or is too deep.
+func (r *Reader) place(s *Shape, name []byte, depth int) int {
+	if at, ok := s.places[string(name)]; ok {
+		return at
 	}
-	if len(s.Members) >= maxMembers || depth >= maxDepth {
-		return nil
+	limit := maxMembers
+	if r.MaxMembers > 0 {
+		limit = r.MaxMembers
 	}
+	switch {
+	case depth >= maxDepth, r.NamesAreData != nil && r.NamesAreData(name):
+		return -1
+	case len(s.Members) >= limit, r.MaxTotal > 0 && r.Total >= r.MaxTotal:
+		if r.Beyond == "" {
+			r.Beyond = string(name)
+		}
+		return -1
+	}
+	r.Total++
+	r.Widened = true
+	return s.add(string(name))
+}
+
+// add adds a member and returns its place.
+func (s *Shape) add(name string) int {
 	if s.places == nil {
 		s.places = map[string]int{}
 	}
 	s.places[name] = len(s.Members)
 	s.Members = append(s.Members, &Member{Name: name})
-	return &s.Members[len(s.Members)-1].Shape
+	return len(s.Members) - 1
 }
 
-// see counts a value.
-func (s *Shape) see(t Type) {
-	if s.Types == nil {
-		s.Types = map[Type]int{}
+// readElements adds the elements of a list.
+func (r *Reader) readElements(s *Shape, text []byte, depth int) {
+	n := 0
+	for _, span := range scan.Members(text) {
+		n++
+		if depth >= maxDepth {
+			continue
+		}
+		if s.Element == nil {
+			s.Element = &Shape{}
+			r.Widened = true
+		}
+		r.read(s.Element, span.Of(text), depth+1)
 	}
-	s.Count++
-	s.Types[t]++
+	s.Longest = max(s.Longest, n)
 }
 
-// seeFormat narrows the format to one that a text has, too. Empty texts have every format.
-func (s *Shape) seeFormat(text string) {
-	if text == "" {
+// noteFormat narrows the format to one that a text has, too. Empty texts have every format.
+func (s *Shape) noteFormat(text []byte) {
+	if len(text) == len(`""`) {
 		return
 	}
-	if s.texts++; s.texts == 1 {
-		s.Format = formatOf(text)
-	} else if s.Format != "" && formatOf(text) != s.Format {
+	if s.Texts++; s.Texts > 1 && s.Format == "" {
+		return
+	}
+	content := text[1 : len(text)-1]
+	if bytes.IndexByte(content, '\\') >= 0 {
+		content = scan.Unquote(text)
+	}
+	if s.Texts == 1 {
+		s.Format = formatOf(content)
+	} else if !HasFormat(content, s.Format) {
 		s.Format = ""
 	}
 }
 
-// keep keeps a sample.
-func (s *Shape) keep(v any, worth bool) {
-	if !worth || s.Sample != "" {
-		return
-	}
-	if text, err := value.Marshal(v); err == nil {
-		s.Sample = value.Clip(string(text), maxSample)
-	}
-}
-
-// typeOf returns the type of a number.
-func typeOf(n json.Number) Type {
-	if _, err := n.Int64(); err == nil || !bytes.ContainsAny([]byte(n), ".eE") {
-		return Integer
-	}
-	return Number
-}
-
-// formatOf returns the format of a text.
-func formatOf(text string) string {
-	if len(text) < len(time.DateOnly) || len(text) > 2048 {
+// sampleOf returns a scalar as JSON, clipped.
+func sampleOf(text []byte) string {
+	var v any
+	if err := value.Unmarshal(text, &v); err != nil {
 		return ""
 	}
-	if _, err := time.Parse(time.DateOnly, text); err == nil {
-		return "date"
+	plain, err := value.Marshal(v)
+	if err != nil {
+		return ""
 	}
-	if _, err := time.Parse(time.RFC3339Nano, text); err == nil {
-		return "time"
+	return value.Clip(string(plain), maxSample)
+}
+
+// Union returns the shape of the values of two shapes. The result has no samples, and shares nothing
+// with either.
+func Union(a, b *Shape) *Shape {
+	u := &Shape{
+		Types: a.Types | b.Types, Count: a.Count + b.Count, Objects: a.Objects + b.Objects, Lists: a.Lists + b.Lists,
+		Texts: a.Texts + b.Texts, Unnamed: a.Unnamed + b.Unnamed, Longest: max(a.Longest, b.Longest), Format: a.Format,
 	}
-	if len(text) > 8 && (text[:7] == "http://" || text[:8] == "https://") {
-		return "uri"
+	if a.Texts == 0 || b.Texts > 0 && a.Format != b.Format {
+		u.Format = ""
+		if a.Texts == 0 {
+			u.Format = b.Format
+		}
 	}
-	return ""
+	none := &Shape{}
+	for _, m := range a.Members {
+		other := b.Member(m.Name)
+		if other == nil {
+			other = none
+		}
+		u.Members[u.add(m.Name)].Shape = *Union(&m.Shape, other)
+	}
+	for _, m := range b.Members {
+		if a.Member(m.Name) == nil {
+			u.Members[u.add(m.Name)].Shape = *Union(none, &m.Shape)
+		}
+	}
+	switch {
+	case a.Element == nil && b.Element == nil:
+	case a.Element == nil:
+		u.Element = Union(none, b.Element)
+	case b.Element == nil:
+		u.Element = Union(a.Element, none)
+	default:
+		u.Element = Union(a.Element, b.Element)
+	}
+	return u
 }

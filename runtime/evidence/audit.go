@@ -55,6 +55,12 @@ func AuditFile(job *compile.Job, file string, written, had int64) *trace.Finding
 	return findingOf(job, "audit.shrank", rules.ListFacts{File: file, Rows: int(written), Had: int(had)})
 }
 
+// AuditContract returns the finding that the data of a job differ from the contract in a file, or nil
+// if there is no drift or the configuration ignores it. It is evidence if the contract is frozen.
+func AuditContract(job *compile.Job, file, drift string, frozen bool) *trace.Finding {
+	return findingOf(job, trace.FindingContract, rules.ListFacts{File: file, Drift: drift, Frozen: frozen})
+}
+
 // findingRestart is the id of the audit rule about a list that was read again from its start.
 const findingRestart = "audit.restart"
 

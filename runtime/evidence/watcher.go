@@ -46,17 +46,20 @@ type Subject struct {
 	job        *compile.Job
 	watches    []compile.Watch
 	decisives  []language.Read
-	readsItems bool       // whether the next request reads items
-	keys       [][]string // paths of what identifies an item; nil if nothing does
-	keyPaths   string     // the same, for people
-	keptUnread bool       // whether the first page does not depend on the values that the job keeps
+	signs      []language.Read // what rules read of a response, except of its items
+	readsItems bool            // whether the next request reads items
+	keys       [][]string      // paths of what identifies an item; nil if nothing does
+	keyPaths   string          // the same, for people
+	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 }
 
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
+	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
-		job: job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		signs: signsOf(watched, job.Decisive()),
+		job:   job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptRead,
 	}

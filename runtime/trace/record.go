@@ -121,6 +121,21 @@ type Finding struct {
 	Partition string `json:"partition,omitempty"` // the partition concerned, in a result
 }
 
+// FindingContract is the id of the finding that the data differ from a contract. It is not about the
+// completeness of a list.
+const FindingContract = "audit.contract"
+
+// Sentence returns the finding as a sentence about the list.
+func (f *Finding) Sentence() string {
+	switch {
+	case f.ID == FindingContract:
+		return f.Message
+	case f.Weight == rules.WeightEvidence:
+		return "the list is incomplete: " + f.Message
+	}
+	return "the list may be incomplete: " + f.Message
+}
+
 // FaultOf describes the error that ended a job, without its secrets. It returns nil for a nil
 // error.
 func FaultOf(err error, secrets *redact.Redactor) *Fault {

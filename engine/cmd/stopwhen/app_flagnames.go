@@ -24,6 +24,7 @@ var flagNames = strings.NewReplacer(
 	"output.Options.Nested", "--csv-nested",
 	"output.Queued", "--jobs",
 	"PublisherOptions.Append", "--append",
+	"PublisherOptions.ContractMode", "--contract-mode",
 	"PublisherOptions.Dir", "--out DIR",
 	"PublisherOptions.Merge", "--merge",
 	"PublisherOptions.KeptFile", "--kept",

@@ -45,7 +45,7 @@ var groups = []group{
 	{"write", "Write a configuration:", []func(*app) *cobra.Command{
 		newCheck, newEval, newExplain, newFixtures, newImport, newSchema, newStress, newTest,
 	}},
-	{"run", "Run it:", []func(*app) *cobra.Command{newRecord, newReplay, newRun, newTrace}},
+	{"run", "Run it:", []func(*app) *cobra.Command{newContract, newRecord, newReplay, newRun, newTrace}},
 	{"machines", "Run it on many machines:", []func(*app) *cobra.Command{
 		newCancel, newCollect, newDelete, newHub, newRetry, newStatus, newSubmit, newWorker,
 	}},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // extraction describes how a command extracts and where it writes.
@@ -28,6 +30,8 @@ type extraction struct {
 	discardItems       bool // items are not written
 	appendRows         bool
 	merge              bool
+
+	contract, contractMode string
 
 	out, trace, result, record string // output paths of a run
 	state, kept, tokens        string
@@ -83,6 +87,7 @@ func (x *extraction) outFlag(cmd *cobra.Command, byDefault string) {
 	cmd.Flags().BoolVar(&x.appendRows, "append", false, "with --out DIR: add the rows of this run to the files")
 	cmd.Flags().BoolVar(&x.merge, "merge", false, "with --out DIR: let the rows of this run replace those in the files that have the same key")
 	_ = cmd.MarkFlagDirname("out")
+	x.contractFlags(cmd)
 	x.itemFlags(cmd)
 }
 
@@ -92,6 +97,7 @@ func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
 		return err
 	}
 	return refuse([]misuse{
+		{x.contract == "" && cmd.Flags().Changed("contract-mode"), "--contract-mode requires --contract"},
 		{x.restart && x.state == "", "--restart requires --state"},
 		{x.merge && x.appendRows, "--append adds rows, and --merge replaces those with the same key; use one of them"},
 		{len(x.failOn) > 1 && slices.Contains(x.failOn, accept), "--fail-on none excludes the other outcomes"},
@@ -170,7 +176,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 	if err := x.checkShared(l, state); err != nil {
 		return err
 	}
-	if err := x.lockKept(state); err != nil {
+	if err := cmp.Or(x.lockKept(state), x.lockContract(state)); err != nil {
 		return err
 	}
 	if err := x.checkSource(l, state); err != nil {
@@ -292,9 +298,9 @@ func (x *extraction) judge(l *loaded, result *engine.Result, files []output.File
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			switch outcome {
 			case suspect:
-				ending = fmt.Sprintf("%s may be incomplete (%s)", job.Job, job.Findings[0].ID)
+				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Findings[0], "may be incomplete"), job.Findings[0].ID)
 			case evident:
-				ending = fmt.Sprintf("%s is incomplete (%s)", job.Job, job.Evidence()[0].ID)
+				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Evidence()[0], "is incomplete"), job.Evidence()[0].ID)
 			}
 			endings = append(endings, ending)
 			outcomes = value.AppendNew(outcomes, outcome)
@@ -309,6 +315,14 @@ func (x *extraction) judge(l *loaded, result *engine.Result, files []output.File
 		}
 	}
 	return failedOn(outcomes, endings)
+}
+
+// doubt says what a finding means for a job.
+func doubt(f engine.Finding, incomplete string) string {
+	if f.ID == trace.FindingContract {
+		return "differs from its contract"
+	}
+	return incomplete
 }
 
 // failing returns the outcomes of --fail-on that a job ended with.

@@ -12,10 +12,12 @@ import (
 	"syscall"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/contract"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // openOutput opens the outputs and prepares the engine: it continues from the values of
@@ -25,7 +27,12 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 	if err != nil {
 		return nil, err
 	}
+	contractPath, err := x.contractPath()
+	if err != nil {
+		return nil, err
+	}
 	o := output.PublisherOptions{
+		ContractFile: contractPath, ContractMode: contract.Mode(x.contractMode),
 		Options: x.items, Append: x.appendRows, Merge: x.merge, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 	}
@@ -125,7 +132,11 @@ func incompleteness(f output.FileReport, result *engine.Result) string {
 	for _, job := range result.Jobs {
 		if slices.Contains(f.Jobs, job.Job) {
 			roots[job.Root] = true
-			if incomplete(job) {
+			differs := func(f engine.Finding) bool { return f.ID == trace.FindingContract }
+			switch {
+			case job.Ended() && job.Refused && slices.ContainsFunc(job.Findings, differs):
+				return "the data differ from the contract"
+			case incomplete(job):
 				return "the list is incomplete"
 			}
 		}

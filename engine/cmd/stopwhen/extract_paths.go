@@ -215,8 +215,11 @@ func (x *extraction) purposes(l *loaded, args []string) (all purposes, err error
 	if x.tokens == "-" {
 		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
 	}
-	if x.kept == "-" || x.state == "-" {
-		return nil, &usageError{"--kept and --state are read and replaced, so they need a file instead of -"}
+	if x.kept == "-" || x.state == "-" || x.contract == "-" {
+		return nil, &usageError{"--kept, --state and --contract are read and replaced, so they need a file instead of -"}
+	}
+	if x.contract != "" {
+		all.add("--contract", x.contract, x.contract+lockSuffix)
 	}
 	if x.kept != "" {
 		all.add("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
@@ -312,6 +315,11 @@ func (x *extraction) checkWritable(l *loaded, _ []string) error {
 	}
 	if path := x.tokensPath(); path != "" && l.Info().RotatesTokens {
 		if err := probe(path); err != nil {
+			return err
+		}
+	}
+	if x.contract != "" {
+		if err := probe(x.contract); err != nil {
 			return err
 		}
 	}

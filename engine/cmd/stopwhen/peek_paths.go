@@ -153,12 +153,12 @@ func (r readers) paths(body *shape.Shape, ofItems bool) []peekPath {
 
 // onlyList returns the path of the items of a job without dataField.
 func onlyList(body *shape.Shape) string {
-	if body.Types[shape.List] > 0 {
+	if body.Lists > 0 {
 		return "body"
 	}
 	var found []string
 	for _, m := range body.Members {
-		if m.Types[shape.List] > 0 {
+		if m.Lists > 0 {
 			found = append(found, rules.FormatPath("body", []string{m.Name}))
 		}
 	}
@@ -189,13 +189,13 @@ func (w *pathWalk) add(path, name string, s *shape.Shape, of, depth int) {
 			p.ReadBy = value.AppendNew(p.ReadBy, id)
 		}
 	}
-	if depth > 0 || s.Types[shape.Object] == 0 {
+	if depth > 0 || s.Objects == 0 {
 		w.all = append(w.all, p)
 	} else {
 		depth--
 	}
 	for _, m := range s.Members {
-		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, s.Types[shape.Object], depth+1)
+		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, s.Objects, depth+1)
 	}
 	if s.Unnamed > 0 {
 		more := fmt.Sprintf("… %d more", s.Unnamed)
@@ -209,7 +209,7 @@ func (w *pathWalk) add(path, name string, s *shape.Shape, of, depth int) {
 // addElement adds the paths of the elements of a list, one level below the list.
 func (w *pathWalk) addElement(path string, e *shape.Shape, depth int) {
 	for _, m := range e.Members {
-		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, e.Types[shape.Object], depth+1)
+		w.add(rules.FormatPath(path, []string{m.Name}), m.Name, &m.Shape, e.Objects, depth+1)
 	}
 	if e.Element != nil {
 		w.add(path, "[*]", e, e.Count, depth+1)
@@ -227,12 +227,11 @@ func sampleOf(name string, s *shape.Shape) string {
 // typeName describes the types of the values: "integer", "text (date) or null", "list of 10 objects".
 func typeName(s *shape.Shape) string {
 	var names []string
-	for _, t := range s.Has() {
-		name := string(t)
+	for _, name := range s.Types.Names() {
 		switch {
-		case t == shape.List:
+		case name == "list":
 			name = listName(s)
-		case t == shape.Text && s.Format != "":
+		case name == "text" && s.Format != "":
 			name += " (" + s.Format + ")"
 		}
 		names = append(names, name)
@@ -246,18 +245,18 @@ func listName(s *shape.Shape) string {
 		return "empty list"
 	}
 	size := fmt.Sprint(s.Longest)
-	if s.Types[shape.List] > 1 {
+	if s.Lists > 1 {
 		size = "up to " + size
 	}
-	types := s.Element.Has()
-	if len(types) != 1 || types[0] == shape.Null {
+	types := s.Element.Types.Names()
+	if len(types) != 1 || s.Element.Types == shape.Null {
 		return fmt.Sprintf("list of %s values", size)
 	}
 	return strings.TrimSuffix(fmt.Sprintf("list of %s %s", size, plural(types[0], s.Longest)), " ")
 }
 
-func plural(t shape.Type, n int) string {
-	_, noun, _ := strings.Cut(value.Counted(n, string(t)), " ")
+func plural(name string, n int) string {
+	_, noun, _ := strings.Cut(value.Counted(n, name), " ")
 	return noun
 }
 

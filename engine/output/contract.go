@@ -1,0 +1,238 @@
+package output
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/contract"
+	"github.com/stopwhen/stopwhen/engine/shape"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// A comparison compares the data of a run with the contract of [PublisherOptions.ContractFile].
+type comparison struct {
+	before  *contract.Contract  // of earlier runs
+	now     *contract.Contract  // of this run, with what a run saw that it continues
+	writers map[string][]string // jobs that write each output
+
+	judged  map[string]bool // outputs and jobs that were compared; an output is judged with all of its jobs
+	drifted bool            // whether something differs
+}
+
+// contractNote is the name under which a state holds what the run has seen.
+const contractNote = "contract"
+
+// openContract reads the contract, and what a run has seen that this run continues.
+func (p *Publisher) openContract() error {
+	path := p.options.ContractFile
+	if path == "" {
+		return nil
+	}
+	mode := cmp.Or(p.options.ContractMode, contract.Evolve)
+	if !slices.Contains(contract.Modes(), string(mode)) {
+		return &engine.Error{Class: failure.Config, Op: "contract",
+			Message: fmt.Sprintf("PublisherOptions.ContractMode: want %s, got %q", strings.Join(contract.Modes(), " or "), mode)}
+	}
+	before, err := contract.Read(path)
+	if err != nil {
+		return err
+	}
+	c := &comparison{before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{}, writers: map[string][]string{}, judged: map[string]bool{}}
+	for _, place := range Places(p.engine, p.options.Dir, p.options.Format) {
+		c.writers[place.DataType] = place.Jobs
+	}
+	if note := p.store.Note(contractNote); note != "" {
+		if c.now, err = contract.Parse(contractNote, note); err != nil {
+			return &engine.Error{Class: failure.State, Op: "contract", Message: fmt.Sprintf("the state has a damaged contract: %v", err), Err: err,
+				Hint: "checkpoint.Restart starts over and replaces the output"}
+		}
+	}
+	p.contract = c
+	p.options.known = map[string]*shape.Shape{}
+	for output := range c.writers {
+		p.options.known[output] = c.before.Items(output)
+	}
+	if !p.options.Received {
+		p.engine = p.engine.With(engine.WithSigns())
+	}
+	return nil
+}
+
+// page adds a page to what the run has seen.
+func (c *comparison) page(page *engine.Page) {
+	if c == nil {
+		return
+	}
+	c.now.AddPage(page)
+	for _, list := range page.Lists {
+		if slices.Contains(c.writers[list.DataType], page.Job) {
+			c.now.AddItems(list.DataType, list.Items)
+		}
+	}
+}
+
+// markContract adds what the run has seen to the next commit of the state.
+func (p *Publisher) markContract() {
+	if p.contract == nil || p.store.Path() == "" {
+		return
+	}
+	text := p.contract.now.Text()
+	if len(text) > rules.MaxConfigBytes { // a run that continues this one compares only what it sees itself
+		text = nil
+	}
+	p.store.SetNote(contractNote, string(text))
+}
+
+// drift compares what some jobs have sent, and the outputs that no other job writes, with the contract, each
+// once. It returns the differences by job; those of an output belong to the first of its jobs.
+func (c *comparison) drift(jobs []string) map[string][]string {
+	found := map[string][]string{}
+	for _, output := range slices.Sorted(maps.Keys(c.writers)) {
+		writers := c.writers[output]
+		own := !slices.ContainsFunc(writers, func(job string) bool { return !slices.Contains(jobs, job) })
+		if key := "output " + output; own && !c.judged[key] {
+			c.judged[key] = true
+			found[writers[0]] = append(found[writers[0]], c.before.Drift(c.now, output)...)
+		}
+	}
+	for _, job := range jobs {
+		if key := "job " + job; !c.judged[key] {
+			c.judged[key] = true
+			found[job] = append(found[job], c.before.DriftOfPages(c.now, job)...)
+		}
+	}
+	return found
+}
+
+// auditContract compares the data of jobs that have ended with the contract. It reports whether the run
+// accepts what it finds.
+func (p *Publisher) auditContract(jobs []string) bool {
+	if p.contract == nil {
+		return true
+	}
+	accepted := true
+	found := p.contract.drift(jobs)
+	for _, job := range slices.Sorted(maps.Keys(found)) {
+		if differences := found[job]; len(differences) > 0 {
+			p.contract.drifted = true
+			frozen := p.options.ContractMode == contract.Freeze
+			accepted = p.find(job, p.engine.Publishing().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)) && accepted
+		}
+	}
+	return accepted
+}
+
+// auditRest compares the data of the jobs that are complete and in no group of files, such as those that
+// write to a stream.
+func (p *Publisher) auditRest() error {
+	p.auditContract(slices.Sorted(maps.Keys(p.ended)))
+	return nil
+}
+
+// saveContract adds the outputs whose items are published, and the pages of the jobs that wrote them, to
+// the contract. A frozen contract only gets those that it does not have.
+func (p *Publisher) saveContract() error {
+	if p.contract == nil {
+		return nil
+	}
+	outputs, jobs := p.published()
+	c := p.contract
+	newOutputs, newJobs := c.before.Without(outputs, jobs)
+	if p.options.ContractMode == contract.Freeze {
+		outputs, jobs = newOutputs, newJobs
+	}
+	earlier := string(c.before.Text())
+	c.before.Learn(c.now, outputs, jobs)
+	if string(c.before.Text()) == earlier {
+		return nil
+	}
+	if err := c.before.Write(p.options.ContractFile); err != nil {
+		return err
+	}
+	level, message := slog.LevelDebug, "the contract says more of the same data"
+	switch {
+	case newOutputs != nil:
+		level, message = slog.LevelInfo, "the contract describes "+strings.Join(newOutputs, ", ")+"; later runs are compared with it"
+	case c.drifted:
+		level, message = slog.LevelInfo, "the contract has what is new"
+	}
+	p.log.Log(context.Background(), level, p.options.ContractFile+": "+message, "event", "contract", "file", p.options.ContractFile)
+	return nil
+}
+
+// published returns the outputs whose items are where they should be, and the complete jobs.
+func (p *Publisher) published() (outputs, jobs []string) {
+	complete := func(job string) bool {
+		ended, ok := p.ended[job]
+		return ok && !ended.Refused
+	}
+	for _, output := range slices.Sorted(maps.Keys(p.contract.writers)) {
+		writers := p.contract.writers[output]
+		if !slices.ContainsFunc(writers, func(job string) bool { return !complete(job) || !p.isPublished(job, output) }) {
+			outputs = append(outputs, output)
+		}
+	}
+	for _, job := range slices.Sorted(maps.Keys(p.ended)) {
+		if complete(job) && !slices.ContainsFunc(p.byJob[job], func(t *target) bool { return t.file != nil && !t.file.rows.Published() }) {
+			jobs = append(jobs, job)
+		}
+	}
+	return outputs, jobs
+}
+
+// isPublished reports whether the rows of a job in an output are in the file, or in a stream.
+func (p *Publisher) isPublished(job, output string) bool {
+	return !slices.ContainsFunc(p.byJob[job], func(t *target) bool {
+		return t.file != nil && t.dataType == output && !t.file.rows.Published()
+	})
+}
+
+// forgetContract removes what was seen of jobs that the next run requests again from their beginning.
+func (p *Publisher) forgetContract(roots map[string]bool) {
+	if p.contract == nil {
+		return
+	}
+	var outputs, jobs []string
+	of := func(job string) bool { return roots[p.engine.Job(job).Root] }
+	for output, writers := range p.contract.writers {
+		if slices.ContainsFunc(writers, of) {
+			outputs = append(outputs, output)
+		}
+	}
+	for _, job := range p.contract.now.Jobs() {
+		if of(job) {
+			jobs = append(jobs, job)
+		}
+	}
+	p.contract.now.Forget(outputs, jobs)
+	p.markContract()
+}
+
+// headOf returns the columns that items of a shape have in a table, with their types. nested joins the names of
+// nested members. Columns beyond a limit are left out.
+func headOf(s *shape.Shape, nested string, limit int) head {
+	var h head
+	if s == nil {
+		return h
+	}
+	known := map[string]bool{}
+	var add func(name, prefix string, s *shape.Shape)
+	add = func(name, prefix string, s *shape.Shape) {
+		if own := s.Types &^ shape.Object; own != 0 && !known[name] && len(h.columns) < limit {
+			known[name] = true
+			h.columns, h.types = append(h.columns, name), append(h.types, own&^shape.Null)
+		}
+		for _, m := range s.Members {
+			add(prefix+m.Name, prefix+m.Name+nested, &m.Shape)
+		}
+	}
+	add(valueColumn, "", s)
+	return h
+}
