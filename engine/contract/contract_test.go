@@ -188,13 +188,13 @@ func TestADamagedContractIsAnErrorWithItsPlace(t *testing.T) {
 		`{"api": {}}`:                          `want version 1, got null`,
 		`{"version": 2}`:                       `want version 1, got 2`,
 		`{"version": 1, "output": {}}`:         `did you mean "outputs"?`,
-		`{"version": 1, "outputs": {"users": {"types": ["integr"]}}}`:                          `outputs.users.types[0]: want a type, got "integr" (c.json:1:49)`,
+		`{"version": 1, "outputs": {"users": {"types": ["integr"]}}}`:                          `outputs.users.types[0]: want a type, got "integr" (the types are object, empty, boolean, integer, bigint, number, decimal, text, list, null), at c.json:1:48`,
 		`{"version": 1, "outputs": {"users": {"types": ["text"], "format": "zip"}}}`:           `want the format of texts, got "zip"`,
 		`{"version": 1, "outputs": {"users": {"types": ["text"], "members": {}}}}`:             `want the members of objects`,
 		`{"version": 1, "outputs": {"users": {"types": ["object"], "members": {"a": 1}}}}`:     `outputs.users.members.a: want an object`,
 		`{"version": 1, "pages": {"users": {"size": -1}}}`:                                     `want a number of items or "varies"`,
 		`{"version": 1, "pages": {"users": {"size": 5, "signs": {"types": "object"}}}}`:        `pages.users.signs.types: want a list of types`,
-		`{"version": 1, "outputs": {"users": {"types": ["object"], "seen": 0, "optionl": 1}}}`: `did you mean "optional"?`,
+		`{"version": 1, "outputs": {"users": {"types": ["object"], "seen": 1, "optionl": 1}}}`: `did you mean "optional"?`,
 	} {
 		path := filepath.Join(t.TempDir(), "c.json")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))

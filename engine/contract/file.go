@@ -35,11 +35,27 @@ func Read(path string) (*Contract, error) {
 	if err == nil {
 		return c, nil
 	}
-	failed := &engine.Error{
-		Class: failure.Config, Op: "contract", Message: fmt.Sprintf("%s is not a contract, or is damaged: %v", path, err), Err: err,
+	return nil, &engine.Error{
+		Class: failure.Config, Op: "contract", Message: fmt.Sprintf("%s is not a contract, or is damaged: %s", path, first(err)),
 		Hint: "repair it, restore it from a backup, or move it away: then the next run writes a new one",
 	}
-	return nil, failed
+}
+
+// first describes the first of the mistakes in a file, in one line.
+func first(err error) string {
+	found, ok := errors.AsType[diag.Diagnostics](err)
+	if !ok || len(found) == 0 {
+		return err.Error()
+	}
+	d := found[0]
+	text := d.Message
+	if d.Path != "" {
+		text = d.Path + ": " + text
+	}
+	if d.Hint != "" {
+		text += " (" + d.Hint + ")"
+	}
+	return text + ", at " + d.Location()
 }
 
 func read(path string) (string, error) {

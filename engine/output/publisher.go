@@ -298,7 +298,7 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.auditRest, func() error { return p.addFindings(result) },
-		p.store.Flush, func() error { return p.trace.failures(result) },
+		func() error { p.markContract(); return p.store.Flush() }, func() error { return p.trace.failures(result) },
 		p.recording.flush, p.saveContract, func() error { return p.discard(result) },
 	} {
 		if err := end(); err != nil {

@@ -78,51 +78,81 @@ type Reader struct {
 }
 
 // Add adds a valid JSON value, which has no whitespace before it.
-func (r *Reader) Add(s *Shape, text []byte) { r.read(s, text, 0) }
+func (r *Reader) Add(s *Shape, text []byte) { r.read(s, text, 0, 0) }
 
-// read adds a value at a depth.
-func (r *Reader) read(s *Shape, text []byte, depth int) {
-	t := TypeOf(text)
+// read adds the value that begins at i, at a depth, and returns its end.
+func (r *Reader) read(s *Shape, data []byte, i, depth int) (end int) {
+	var t Types
+	switch data[i] {
+	case '{':
+		t, end = r.members(s, data, i, depth)
+		s.Objects++
+	case '[':
+		t, end = List, r.elements(s, data, i, depth)
+		s.Lists++
+	default:
+		end = scan.ValueEnd(data, i)
+		t = r.scalar(s, data[i:end])
+	}
 	s.Count++
 	if s.Types|t != s.Types {
 		s.Types |= t
 		r.Widened = true
 	}
-	switch {
-	case t == Object:
-		s.Objects++
-		r.readMembers(s, text, depth)
-		return
-	case t == Empty:
-		s.Objects++
-		return
-	case t == List:
-		s.Lists++
-		r.readElements(s, text, depth)
-		return
-	case t&Text != 0:
+	return end
+}
+
+// scalar adds a scalar to what is known of texts, and returns its type.
+func (r *Reader) scalar(s *Shape, text []byte) Types {
+	t := TypeOf(text)
+	if t&Text != 0 {
 		s.noteFormat(text)
 	}
 	if r.Samples && s.Sample == "" && t != Null && string(text) != `""` {
 		s.Sample = sampleOf(text)
 	}
+	return t
 }
 
-// readMembers adds the members of an object.
-func (r *Reader) readMembers(s *Shape, text []byte, depth int) {
+// members adds the members of the object that begins at i.
+func (r *Reader) members(s *Shape, data []byte, i, depth int) (t Types, end int) {
+	t = Empty
 	next := 0 // the member that probably comes next, as in the objects before
-	for key, span := range scan.Members(text) {
-		name := scan.Unquote(key.Of(text))
+	for i = scan.Next(data, i+1); data[i] != '}'; i = scan.Next(data, i) {
+		t = Object
+		key, value := scan.Key(data, i)
+		name := scan.Unquote(key.Of(data))
 		if next >= len(s.Members) || s.Members[next].Name != string(name) {
 			if next = r.place(s, name, depth); next < 0 {
 				s.Unnamed++
 				next = len(s.Members)
+				i = scan.ValueEnd(data, value)
 				continue
 			}
 		}
-		r.read(&s.Members[next].Shape, span.Of(text), depth+1)
+		i = r.read(&s.Members[next].Shape, data, value, depth+1)
 		next++
 	}
+	return t, i + 1
+}
+
+// elements adds the elements of the list that begins at i.
+func (r *Reader) elements(s *Shape, data []byte, i, depth int) (end int) {
+	n := 0
+	for i = scan.Next(data, i+1); data[i] != ']'; i = scan.Next(data, i) {
+		n++
+		if depth >= maxDepth {
+			i = scan.ValueEnd(data, i)
+			continue
+		}
+		if s.Element == nil {
+			s.Element = &Shape{}
+			r.Widened = true
+		}
+		i = r.read(s.Element, data, i, depth+1)
+	}
+	s.Longest = max(s.Longest, n)
+	return i + 1
 }
 
 // place returns the place of a member, which it adds if necessary. It is -1 if the object has too many
@@ -157,23 +187,6 @@ func (s *Shape) add(name string) int {
 	s.places[name] = len(s.Members)
 	s.Members = append(s.Members, &Member{Name: name})
 	return len(s.Members) - 1
-}
-
-// readElements adds the elements of a list.
-func (r *Reader) readElements(s *Shape, text []byte, depth int) {
-	n := 0
-	for _, span := range scan.Members(text) {
-		n++
-		if depth >= maxDepth {
-			continue
-		}
-		if s.Element == nil {
-			s.Element = &Shape{}
-			r.Widened = true
-		}
-		r.read(s.Element, span.Of(text), depth+1)
-	}
-	s.Longest = max(s.Longest, n)
 }
 
 // noteFormat narrows the format to one that a text has, too. Empty texts have every format.

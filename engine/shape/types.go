@@ -270,6 +270,14 @@ func isUUID(text []byte) bool {
 	return true
 }
 
+// ofAddresses are the characters of email addresses without quotes.
+var ofAddresses = func() (set [256]bool) {
+	for c := byte('!'); c < 0x7f; c++ {
+		set[c] = !strings.ContainsRune(`"(),:;<>[\]/`, rune(c))
+	}
+	return set
+}()
+
 // isEmail reports whether a text is an address such as ada@example.com.
 func isEmail(text []byte) bool {
 	name, domain, found := bytes.Cut(text, []byte{'@'})
@@ -277,7 +285,7 @@ func isEmail(text []byte) bool {
 		return false
 	}
 	for _, c := range text {
-		if c <= ' ' || c >= 0x7f || bytes.IndexByte([]byte(`"(),:;<>[\]/`), c) >= 0 {
+		if !ofAddresses[c] {
 			return false
 		}
 	}
