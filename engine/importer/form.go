@@ -32,6 +32,7 @@ type Stream struct {
 	Params   []Member // the query of GET, the members of the body otherwise
 	Headers  []Member
 	Auth     []Member // api.authentication, key by key; nil for none. # before a key marks a secret
+	Origins  []string // allowedOrigins of the job
 	Common   []Member // further keys of api.http, such as maxRetries
 	Response []Member // the format of the responses: response of a job
 
@@ -149,6 +150,10 @@ type Paging struct {
 
 	// Next are values of requests after the first that read the page before, besides the token.
 	Next []Next
+
+	// Poll is how long to wait before the same request is made again, until a rule of Stops is met: 30s.
+	// Nothing else of the paging counts then.
+	Poll string
 }
 
 // A Stop is a rule that ends a list.

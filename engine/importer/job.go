@@ -111,7 +111,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	if s.ID == "" || s.ID == s.Name {
 		dataType = ""
 	}
-	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
+	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method), "allowedOrigins", value.Map(s.Origins, func(o string) any { return o }),
 		"params", object(now), "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField,
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
 		"incremental", incremental(s.Incremental), "pagination", pager)

@@ -14,7 +14,9 @@ import (
 func pagination(s *Stream) value.Object {
 	_, next := split(s)
 	var out value.Object
-	if p := s.Paging; p != nil {
+	if p := s.Paging; p != nil && p.Poll != "" {
+		out = append(given("method", "expression", "nextRequest", given("after", p.Poll)), p.stopRules(nil)...)
+	} else if p != nil {
 		next = append(next, p.Next...)
 		if out = p.named(s); out == nil {
 			out, next = p.expression(next)
@@ -33,7 +35,7 @@ func pagination(s *Stream) value.Object {
 		out = append(out, value.Member{Name: "onError", Value: list})
 	}
 	if _, has := out.Get("method"); len(out) > 0 && !has { // a single request
-		out = append(given("method", "expression", "nextRequest", given("url", "nil")), out...)
+		out = append(given("method", "single"), out...)
 	}
 	return merged(out)
 }
@@ -180,6 +182,11 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 	if name == "expression" && !counts && p.Into.In != InURL && p.Into.In != InEndpoint {
 		list = append(list, fmt.Sprintf("empty(%s)", p.token()))
 	}
+	return append(out, p.stopRules(list)...)
+}
+
+// stopRules returns the rules that end the list, after others.
+func (p *Paging) stopRules(list []any) value.Object {
 	for _, r := range p.Stops {
 		if r.Name == "" && !r.Failed && r.Message == "" {
 			list = append(list, r.When)
@@ -191,7 +198,7 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 		}
 		list = append(list, given("name", r.Name, "when", r.When, "outcome", outcome, "message", r.Message))
 	}
-	return append(out, given("stopRules", list)...)
+	return given("stopRules", list)
 }
 
 // has reports whether a parameter of the stream has a number.

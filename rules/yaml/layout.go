@@ -79,7 +79,7 @@ func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
 			node.Content[i-1].HeadComment = commentLines(text)
 			need = w.Line + 1
 		}
-		if need > 2+w.Line/20 && slices.Contains(w.Shared, name) {
+		if need > 2+w.Line/20 && slices.Contains(w.Shared, name) && strings.HasPrefix(path, "config.") {
 			node.Content[i] = w.shared(child, name)
 		}
 		length += need

@@ -16,18 +16,14 @@ func (b *builder) address(n node) error {
 		return err
 	}
 	text := b.addressText(base)
-	scheme, rest, ok := strings.Cut(text, "://")
-	if !ok {
-		text, err = b.wholeAddress(n, text)
-		if err != nil {
+	if !hasScheme(text) {
+		if text, err = b.wholeAddress(n, text); err != nil {
 			return err
 		}
-		scheme, rest, _ = strings.Cut(text, "://")
 	}
-	host, path := splitHost(rest)
-	b.out.BaseURL, b.out.Endpoint = b.divide(n, scheme+"://"+host, path)
+	whole, path := splitHost(text)
+	b.out.BaseURL, b.out.Endpoint = b.divide(n, whole, path)
 	if source := joined(later); source != joined(base) {
-		whole := scheme + "://" + host
 		prefix := b.out.BaseURL[len(whole)+1:]
 		b.next = append(b.next, importer.Next{Target: importer.Target{In: importer.InEndpoint}, Source: b.endpointSource(later, whole, prefix)})
 	}
@@ -108,15 +104,26 @@ func (b *builder) wholeAddress(n node, text string) (string, error) {
 		b.note(importer.Check, n.get("url_base"), "api.baseUrl", "the address has no scheme; https is assumed")
 		return "https://" + text, nil
 	}
-	b.note(importer.Check, n.get("url_base"), "api.baseUrl", "the user gives the whole address (%s); https is assumed", m[1])
-	return "https://{+trimSuffix(replace(replace(" + m[1] + ", 'https://', ''), 'http://', ''), '/')}" + text[len(m[0]):], nil
+	return "{+trimSuffix(" + m[1] + ", '/')}" + text[len(m[0]):], nil
 }
 
-// splitHost divides an address after its scheme into the host and the path. Slashes in braces do not
-// count.
-func splitHost(rest string) (host, path string) {
-	depth := 0
-	for i, r := range rest {
+// hasScheme reports whether an address has a scheme outside of braces.
+func hasScheme(text string) bool {
+	at := strings.Index(text, "://")
+	brace := strings.Index(text, "{")
+	return at >= 0 && (brace < 0 || at < brace)
+}
+
+// splitHost divides an address into its origin and the path. Slashes in braces do not count.
+func splitHost(text string) (origin, path string) {
+	depth, begin := 0, 0
+	if hasScheme(text) {
+		begin = strings.Index(text, "://") + 3
+	}
+	for i, r := range text {
+		if i < begin {
+			continue
+		}
 		switch r {
 		case '{':
 			depth++
@@ -124,11 +131,11 @@ func splitHost(rest string) (host, path string) {
 			depth--
 		case '/', '?':
 			if depth == 0 {
-				return rest[:i], strings.TrimPrefix(rest[i:], "/")
+				return text[:i], strings.TrimPrefix(text[i:], "/")
 			}
 		}
 	}
-	return rest, ""
+	return text, ""
 }
 
 // divide divides an address into the base of the API and the endpoint. The base is what url_base
@@ -138,11 +145,7 @@ func (b *builder) divide(n node, origin, path string) (string, string) {
 	if root := n.get("url_base"); root.given() && !n.get("url").given() {
 		parts, err := jinja.Parts(root.text(), b.scope(root, b.initial))
 		if err == nil {
-			text := b.addressText(parts)
-			if _, rest, ok := strings.Cut(text, "://"); ok {
-				text = rest
-			}
-			_, base := splitHost(strings.TrimRight(text, "/") + "/")
+			_, base := splitHost(strings.TrimRight(b.addressText(parts), "/") + "/")
 			if n.get("path").text() != "" && strings.HasPrefix(path, base) {
 				length = len(base)
 			}

@@ -142,6 +142,8 @@ func (b *builder) errorRule(n node, do, body string, codes []int, message string
 		return !slices.ContainsFunc(list, func(c int) bool { return !slices.Contains(usual, c) })
 	}
 	switch {
+	case body != "" && len(codes) == 0 && do == "fail" && message == "":
+		return // errors end the run in any case
 	case body != "" || len(errors) == 0:
 	case do == "retry" && covered(errors):
 		return // they are retried in any case

@@ -1,6 +1,7 @@
 package airbyte
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -17,7 +18,9 @@ type cursor struct {
 	node
 	field     string // path in the items
 	kept      string // the name of the kept value
+	computed  string // the expression over item that gives it, if it is no member of the items
 	layout    string // of the times that are sent
+	items     string // of the times in the items
 	lag       string
 	step      string
 	granule   string
@@ -54,6 +57,12 @@ func (b *builder) increment(n, requester node) error {
 	var ok bool
 	if c.layout, ok = jinja.Layout(format); !ok {
 		return fmt.Errorf("%s: the format %s of times is not translated", n.get("datetime_format").path, format)
+	}
+	c.items = c.layout
+	if formats := n.get("cursor_datetime_formats").list(); len(formats) > 0 {
+		if layout, ok := jinja.Layout(formats[0].text()); ok {
+			c.items = layout
+		}
 	}
 	n.mark("cursor_datetime_formats", "partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
 	for key, into := range map[string]*string{"lookback_window": &c.lag, "step": &c.step, "cursor_granularity": &c.granule} {
@@ -93,6 +102,8 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 		bound := end
 		if to.Known {
 			bound = fmt.Sprintf("date('%s')", end)
+		} else if to.Kind != jinja.Time {
+			bound = timeSource(to)
 		}
 		stop = jinja.Name(fmt.Sprintf("earlier(window.to, window.to == %s ? nil : '%s', '%s')", bound, c.granule, c.layout), stop.Kind)
 	}
@@ -151,7 +162,8 @@ func (b *builder) length(n node) (string, error) {
 		}
 		return "", fmt.Errorf("%s: the duration %v is not translated", n.path, e.Const)
 	}
-	b.note(importer.Approximate, n, "", "it is a setting there, and here %s, the default of the setting: change it in the configuration", length)
+	b.note(importer.Approximate, n, "", "a setting gives it there; here it is %s, the default of the setting: change it in the configuration",
+		cmp.Or(length, "none"))
 	return length, nil
 }
 
@@ -235,7 +247,7 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 
 // readable reports whether times of a layout are read without it.
 func readable(layout string) bool {
-	text := strings.NewReplacer("2006", "2024", "-0700", "+0000").Replace(layout)
+	text := strings.NewReplacer("2006", "2024", "-0700", "Z", ".000000", "", ".000", "").Replace(layout)
 	if strings.HasSuffix(layout, "Z07:00") {
 		text = strings.TrimSuffix(text, "07:00")
 	}
@@ -280,13 +292,29 @@ func (b *builder) cursorPath(c *cursor) (string, error) {
 	if m := regexp.MustCompile(`^item((?:\.[A-Za-z_]\w*)+)$`).FindStringSubmatch(source); m != nil {
 		return m[1][1:], nil
 	}
-	b.note(importer.Approximate, c.get("cursor_field"), "", "the cursor %s is computed from the item: the value of the item itself is kept", c.field)
-	return path, nil
+	c.computed = source
+	return rules.PathOf(c.field), nil
 }
 
 func keptName(path string) string {
 	keys := rules.SplitPath(path)
 	return keys[len(keys)-1]
+}
+
+// latest returns the expression for what is kept.
+func (c *cursor) latest(path string) string {
+	kept := rules.FormatPath("kept", []string{c.kept})
+	items, layout := "items", ""
+	if !readable(c.items) && c.items != rules.UnixSeconds && c.items != rules.UnixMillis {
+		layout = ", '" + c.items + "'"
+	}
+	switch {
+	case c.computed != "" && !itemName.MatchString(c.computed):
+		return c.computed
+	case c.computed != "":
+		items, path = "map(items, {\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"})", "at"
+	}
+	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
 }
 
 // soleStart returns the parameter whose value is the start of the interval, and removes it.
@@ -321,6 +349,9 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
 	}
+	if c.computed != "" {
+		return b.computedIncrement(c, path, param)
+	}
 	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag, Format: c.layout}
 	switch {
 	case c.from.Known:
@@ -328,11 +359,28 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	default:
 		i.From = c.from.Source
 	}
-	if c.from.Kind == jinja.Number || c.layout == rules.UnixSeconds && c.from.Kind != jinja.Time && c.from.Known {
-		i.Format = ""
-	}
 	b.out.Incremental = i
 	b.keptNotes(c, "incremental")
+	return nil
+}
+
+// computedIncrement writes an increment whose cursor is no member of the items: what is kept, and the
+// parameter.
+func (b *builder) computedIncrement(c *cursor, path, param string) error {
+	kept := rules.FormatPath("kept", []string{c.kept})
+	lag := "nil"
+	if c.lag != "" {
+		lag = "'" + c.lag + "'"
+	}
+	first := fmt.Sprintf("earlier(%s, nil, '%s')", c.from.Source, c.layout)
+	v := importer.Computed(fmt.Sprintf("earlier(%s, %s, '%s') ?? %s", kept, lag, c.layout, first))
+	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
+		b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
+	} else {
+		b.out.Params = append(b.out.Params, importer.Member{Name: param, Value: v})
+	}
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+	b.keptNotes(c, "pagination")
 	return nil
 }
 
@@ -354,11 +402,17 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 		}
 		return nil
 	}
-	since := kept
+	since, latest := kept, c.latest(path)
 	switch {
-	case c.layout == rules.UnixSeconds || c.layout == rules.UnixMillis:
-		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.layout]
+	case c.items == rules.UnixSeconds || c.items == rules.UnixMillis:
+		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]
 		since = fmt.Sprintf("date('1970-01-01') + duration(text(%s) + '%s')", kept, unit)
+		if c.lag != "" {
+			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
+		}
+		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
+	case !readable(c.items):
+		since = fmt.Sprintf("date(%s, '%s')", kept, c.items)
 		if c.lag != "" {
 			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
 		}
@@ -368,7 +422,7 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 	default:
 		v.From = kept + " ?? " + operand(from)
 	}
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: fmt.Sprintf("latestOf(items, %q, %s)", path, kept)})
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: latest})
 	b.keptNotes(c, "for.window")
 	return nil
 }
@@ -392,11 +446,16 @@ func (b *builder) unsent(c *cursor, path string) error {
 		since = fmt.Sprintf("earlier(%s, '%s')", kept, c.lag)
 	}
 	feed, client := c.get("is_data_feed").flag(), c.get("is_client_side_incremental").flag()
+	if !feed && !client && strings.Contains(b.out.Filter, kept) { // the filter reads it
+		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+		b.keptNotes(c, "filter")
+		return nil
+	}
 	if !feed && !client {
 		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
 		return nil
 	}
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: fmt.Sprintf("latestOf(items, %q, %s)", path, kept)})
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
 	if feed {
 		last := rules.FormatPath("items[-1]", rules.SplitPath(path))
 		if b.out.Paging != nil {

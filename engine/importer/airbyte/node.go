@@ -133,7 +133,9 @@ func (n node) flag() bool {
 // kind returns the type of a component, without what older versions called it.
 func (n node) kind() string {
 	kind := n.own("type").text()
-	if kind == "" && n.own("class_name").given() {
+	if class := n.own("class_name").text(); kind == "" && strings.HasPrefix(class, "airbyte_cdk.") {
+		kind = n.class()
+	} else if kind == "" && class != "" {
 		return "Custom"
 	}
 	if renamed, ok := oldTypes[kind]; ok {

@@ -15,7 +15,11 @@ func (b *builder) paging(retriever, requester node) error {
 	if retriever.get("pagination_reset").given() {
 		b.note(importer.Approximate, retriever.get("pagination_reset"), "", "there is no reset of the pagination; the list is read on")
 	}
-	n := retriever.get("paginator")
+	return b.pagingOf(retriever.get("paginator"))
+}
+
+// pagingOf reads a paginator.
+func (b *builder) pagingOf(n node) error {
 	switch kind := n.kind(); kind {
 	case "", "NoPagination":
 		if kind == "" && n.get("pagination_strategy").given() {
@@ -152,9 +156,11 @@ func (b *builder) headerMember(keys []string) (jinja.Expr, error) {
 		return e, nil
 	}
 	if len(keys) == 1 {
-		return jinja.Members("header(\"Link\")", func(more []string) (jinja.Expr, error) {
+		e := jinja.Members("header(\"Link\")", func(more []string) (jinja.Expr, error) {
 			return b.headerMember(append([]string{"link"}, more...))
-		}), nil
+		})
+		e.Kind, e.Absent = jinja.Any, true
+		return e, nil
 	}
 	e := jinja.Name(fmt.Sprintf("link(%s)", strconv.Quote(keys[1])), jinja.Text)
 	e.Absent, e.Root, e.Keys = true, "link", keys[1:2]

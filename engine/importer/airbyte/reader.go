@@ -9,6 +9,7 @@ import (
 	"cmp"
 	"fmt"
 	"path"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -159,9 +160,19 @@ func (r *reader) dynamic(out *importer.Source) {
 	}
 }
 
+// withoutNotes returns the definition of a stream without the parts that have no effect on requests.
+func withoutNotes(v any) any {
+	object, _ := value.Members(v)
+	for _, key := range []string{"schema_loader", "$parameters", "name", "primary_key", "incremental_sync", "transformations", "state_migrations"} {
+		object = object.Without(key)
+	}
+	return object
+}
+
 // A stream is a stream of a manifest.
 type stream struct {
 	name     string
+	id       string // of its job, if that is not the name
 	node     node
 	made     []*importer.Stream
 	alone    *importer.Stream // as a parent, without the increments
@@ -214,9 +225,14 @@ func (r *reader) variants(s *stream) []*importer.Stream {
 func (r *reader) parent(n node, incremental bool) (*importer.Stream, error) {
 	fresh := r.newStream(n)
 	s := r.streams[fresh.name]
+	if s != nil && !reflect.DeepEqual(withoutNotes(s.node.v), withoutNotes(n.v)) {
+		fresh.id = s.name + "_as_parent"
+		s = r.streams[fresh.id]
+		fresh.temporal = fresh.temporal && !incremental
+	}
 	if s == nil {
 		s = fresh
-		r.streams[s.name] = s
+		r.streams[cmp.Or(s.id, s.name)] = s
 	}
 	if s.reading {
 		return nil, fmt.Errorf("its parents depend on each other: %s", s.name)

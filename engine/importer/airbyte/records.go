@@ -111,7 +111,7 @@ func (b *builder) parser(n node) error {
 func (b *builder) recordScope(n node) jinja.Scope {
 	record := jinja.Members("item", func(keys []string) (jinja.Expr, error) {
 		e, err := b.itemMember("item", keys)
-		e.Absent = true
+		e.Absent, e.Root, e.Keys = true, "item", keys
 		return e, err
 	})
 	record.Kind = jinja.Any

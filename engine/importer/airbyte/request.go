@@ -127,24 +127,40 @@ func (b *builder) place(n node, params, body []importer.Member) error {
 		if len(body) > 0 || b.bodyPaged() {
 			return fmt.Errorf("%s: a GET request with a body is not made", n.path)
 		}
-		b.out.Params = params
-		return nil
+		return b.queryLists(n, params)
 	}
 	b.out.Params = body
 	if b.form {
 		b.out.Method = "FORM"
 	}
-	return b.queryOfBody(n, params)
+	p := b.out.Paging
+	return b.queryOfBody(n, params, p != nil && p.Into.In == importer.InParam)
+}
+
+// queryLists sets the parameters of a request without a body. Lists, which are repeated parameters, are
+// a part of the endpoint.
+func (b *builder) queryLists(n node, params []importer.Member) error {
+	var lists []importer.Member
+	for _, m := range params {
+		if m.Value.List == nil {
+			b.out.Params = append(b.out.Params, m)
+			continue
+		}
+		for _, e := range m.Value.List {
+			lists = append(lists, importer.Member{Name: m.Name, Value: e})
+		}
+	}
+	return b.queryOfBody(n, lists, false)
 }
 
 func (b *builder) bodyPaged() bool {
 	return b.out.Paging != nil && b.out.Paging.Into.In == importer.InBody
 }
 
-// queryOfBody writes parameters of a request with a body into its endpoint.
-func (b *builder) queryOfBody(n node, params []importer.Member) error {
+// queryOfBody writes parameters of a request with a body into its endpoint, with the token if that is
+// one of them.
+func (b *builder) queryOfBody(n node, params []importer.Member, paged bool) error {
 	p := b.out.Paging
-	paged := p != nil && p.Into.In == importer.InParam
 	if len(params) == 0 && !paged {
 		return nil
 	}
@@ -268,6 +284,9 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 	if first.Known && (first.Const == nil || first.Const == "") && later.Known {
 		return nil, nil
 	}
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") && !strings.HasPrefix(trimmed, "{%") {
+		return b.bodyText(n, trimmed, place)
+	}
 	if place == importer.InHeader || !first.Known || !later.Known {
 		return nil, fmt.Errorf("%s: the template gives no object that is known: %s", n.path, text)
 	}
@@ -287,6 +306,58 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 	return out, nil
 }
 
+// bodyText reads an object that is written as a text with templates in it, in JSON or as Python writes it.
+func (b *builder) bodyText(n node, text string, place importer.Place) ([]importer.Member, error) {
+	var templates []string
+	marked := outputs.ReplaceAllStringFunc(text, func(t string) string {
+		templates = append(templates, t)
+		return fmt.Sprintf("\ue000%d\ue001", len(templates)-1)
+	})
+	root, err := importer.ParseYAML(importer.File{Name: n.path, Text: []byte(marked)}, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	back := func(text string) string {
+		return marks.ReplaceAllStringFunc(text, func(m string) string {
+			i, _ := strconv.Atoi(strings.Trim(m, "\ue000\ue001"))
+			return templates[i]
+		})
+	}
+	var out []importer.Member
+	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
+		v, leave, err := b.value(m.node, place, rules.PathOf(m.name))
+		if err != nil {
+			return nil, err
+		}
+		if !leave {
+			out = append(out, importer.Member{Name: m.name, Value: v})
+		}
+	}
+	return out, nil
+}
+
+// restored returns a value with its texts changed.
+func restored(v any, text func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case []any:
+		return value.Map(v, func(e any) any { return restored(e, text) })
+	case value.Object:
+		out := value.Object{}
+		for _, m := range v {
+			out = append(out, value.Member{Name: text(m.Name), Value: restored(m.Value, text)})
+		}
+		return out
+	}
+	return v
+}
+
+var (
+	outputs = regexp.MustCompile(`\{\{.*?\}\}`)
+	marks   = regexp.MustCompile("\ue000[0-9]+\ue001")
+)
+
 // value reads one value of the request. It is left out if it is nothing in the first request.
 func (b *builder) value(n node, place importer.Place, path string) (v importer.Value, leave bool, err error) {
 	switch t := n.v.(type) {
@@ -305,6 +376,9 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 		}
 		return importer.Constant(map[bool]string{true: "True", false: "False"}[t]), false, nil
 	case value.Object:
+		if kind, _ := t.Get("type"); kind == "QueryProperties" {
+			return b.queryProperties(n)
+		}
 		if place != importer.InBody {
 			return v, false, fmt.Errorf("%s: an object is no value of a parameter", n.path)
 		}
@@ -337,6 +411,18 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 		return v, false, nil
 	}
 	return importer.Constant(n.v), false, nil
+}
+
+// queryProperties reads a list of properties that one parameter has.
+func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err error) {
+	if n.get("property_chunking").given() || n.get("property_selector").given() {
+		return v, false, fmt.Errorf("%s: properties in several requests whose records are joined (property_chunking) are not translated", n.path)
+	}
+	list, isList := n.get("property_list").v.([]any)
+	if !isList {
+		return v, false, fmt.Errorf("%s: properties that are read from an endpoint are not translated", n.path)
+	}
+	return importer.Constant(strings.Join(value.Map(list, func(e any) string { return fmt.Sprint(e) }), ",")), false, nil
 }
 
 // both returns the value of the first request. If those after it have another one, it is a part of

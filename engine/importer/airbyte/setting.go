@@ -76,8 +76,26 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	case "array":
 		e = jinja.Name("split(input."+in.Name+", ',')", jinja.List)
 	}
-	e.Absent = in.Default == ""
+	if in.Default == "" {
+		fill := func(v any) bool { return r.fill(in.Name, v) }
+		if kind == "array" {
+			e.Absent = true
+			return e.TrueUnlessEmpty("input." + in.Name), nil
+		}
+		e = jinja.Input(e.Source, e.Kind, fill)
+	}
 	return e, nil
+}
+
+// fill gives an input a default.
+func (r *reader) fill(name string, v any) bool {
+	for i, in := range r.inputs {
+		if in.Name == name && (in.Default == "" || in.Default == v) {
+			r.inputs[i].Default = v
+			return true
+		}
+	}
+	return false
 }
 
 // schemaOf returns the schema of a setting, and whether it is required. It is nil if the

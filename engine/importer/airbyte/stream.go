@@ -1,6 +1,7 @@
 package airbyte
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -30,6 +31,9 @@ type builder struct {
 
 	bodyStops  []importer.Stop
 	post, form bool
+
+	ready string      // the condition that a report is ready
+	extra jinja.Scope // further names that templates read
 }
 
 // read returns the jobs of a stream.
@@ -43,11 +47,12 @@ func (r *reader) read(s *stream, whole bool) []*importer.Stream {
 			overlay: map[string]string{}, initial: jinja.Literal(nil), token: jinja.Literal(nil)}
 		b.out = &importer.Stream{Name: s.name, Place: s.node.path, Hidden: true}
 		r.builders[b.out] = b
+		b.out.ID = s.id
 		if len(routers) > 1 {
-			b.out.ID = fmt.Sprintf("%s_%d", s.name, i+1)
+			b.out.ID = fmt.Sprintf("%s_%d", cmp.Or(s.id, s.name), i+1)
 		}
 		if whole {
-			b.out.ID = s.name + "_all"
+			b.out.ID = cmp.Or(s.id, s.name) + "_all"
 		}
 		if err := b.build(chosen); err != nil {
 			b.out.Refused = err.Error()
@@ -68,8 +73,7 @@ func (b *builder) build(chosen []router) error {
 	case "Custom":
 		return custom("retriever", retriever)
 	case "AsyncRetriever":
-		return fmt.Errorf("%s: it creates a report, waits for it and downloads it (AsyncRetriever), which is not translated yet; "+
-			"write a job that polls, as docs/guide/partitions.md shows", retriever.path)
+		return b.async(chosen, retriever)
 	default:
 		return fmt.Errorf("%s: the retriever %s is not known", retriever.path, kind)
 	}
@@ -171,13 +175,13 @@ func (b *builder) scope(n node, token jinja.Expr) jinja.Scope {
 	if token.Known && token.Const == nil {
 		page = jinja.Literal(nil)
 	}
-	return withParams(jinja.Scope{
+	scope := withParams(jinja.Scope{
 		"config": jinja.Members("config", b.setting), "stream_slice": slice, "stream_partition": slice,
 		"stream_interval": jinja.Members("stream_interval", b.intervalMember), "next_page_token": page,
-		"stream_state": jinja.Members("stream_state", func(keys []string) (jinja.Expr, error) {
-			return jinja.Path("kept"), nil
-		}),
+		"stream_state": jinja.Path("kept"),
 	}, n)
+	maps.Copy(scope, b.extra)
+	return scope
 }
 
 // tokenMember returns a member of the token, which may be an object.
@@ -208,15 +212,16 @@ func (b *builder) sliceMember(keys []string) (jinja.Expr, error) {
 			return tokenMember(e, keys[n:])
 		}
 	}
-	if keys[0] == "parent_slice" || keys[0] == "extra_fields" {
-		if len(keys) == 1 {
+	prefix := strings.Join(keys, ".") + "."
+	for name := range b.slice {
+		if strings.HasPrefix(name, prefix) {
 			return jinja.Members(keys[0], func(more []string) (jinja.Expr, error) {
-				return b.sliceMember(append([]string{keys[0]}, more...))
+				return b.sliceMember(append(keys[:len(keys):len(keys)], more...))
 			}), nil
 		}
-		if keys[0] == "parent_slice" { // it also has the members of all slices above
-			return b.sliceMember(keys[1:])
-		}
+	}
+	if keys[0] == "parent_slice" && len(keys) > 1 { // it also has the members of all slices above
+		return b.sliceMember(keys[1:])
 	}
 	return jinja.Literal(nil), nil
 }

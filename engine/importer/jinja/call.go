@@ -339,10 +339,24 @@ func Default(e, other Expr) Expr {
 		}
 		return e
 	}
+	if e.fill != nil {
+		filled, ok := e.filled(other)
+		if ok || other.Known && other.Const == "" {
+			return filled
+		}
+		return choose(binary("!=", precCompare, Bool, e, Literal("")), e, other)
+	}
+	if !e.Absent {
+		return e
+	}
 	kind := e.Kind
 	if kind == Any {
 		kind = other.Kind
 	}
-	return Expr{Source: e.at(precMember) + " ?? " + other.at(precMember), Kind: kind, Page: e.Page || other.Page, prec: precChoice,
+	out := Expr{Source: e.at(precMember) + " ?? " + other.at(precMember), Kind: kind, Page: e.Page || other.Page, prec: precChoice,
 		Absent: other.Absent}
+	if other.Known && other.True().Const == false || other.list != nil && len(other.list) == 0 {
+		out.inner = &e
+	}
+	return out
 }

@@ -52,13 +52,16 @@ type Expr struct {
 	Keys []string // of a path: its keys below the root
 
 	prec  int
-	list  []Expr          // the elements of a literal list
-	dict  map[string]Expr // the members of a literal object
-	names []string        // their names, in order
-	op    string          // of a binary operator
-	sides []Expr          // its operands
-	back  *Expr           // of a time: the time that it is a length before
-	lag   string          // the length
+	list  []Expr           // the elements of a literal list
+	dict  map[string]Expr  // the members of a literal object
+	names []string         // their names, in order
+	op    string           // of a binary operator
+	sides []Expr           // its operands
+	fill  func(v any) bool // makes a constant the default of an input that has none
+	truth *Expr            // whether Python takes it for true, if that is not seen from its kind
+	inner *Expr            // of a value with a default that is false: the value
+	back  *Expr            // of a time: the time that it is a length before
+	lag   string           // the length
 	path  func(keys []string) (Expr, error)
 }
 
@@ -100,6 +103,23 @@ func quote(text string) string {
 // Name returns the expression for a name, a path of the context, or any other expression that needs
 // no parentheses.
 func Name(source string, kind Kind) Expr { return Expr{Source: source, Kind: kind, prec: precMember} }
+
+// Input returns the expression for an input that may be empty. If it is replaced by a constant then,
+// fill is called with that, and reports whether it is the default of the input from now on.
+func Input(source string, kind Kind, fill func(v any) bool) Expr {
+	e := Name(source, kind)
+	e.Absent, e.fill = true, fill
+	return e
+}
+
+// filled returns an input with a constant as its default, if it can have that.
+func (e Expr) filled(other Expr) (Expr, bool) {
+	if e.fill == nil || !other.Known || other.Const == nil || other.Const == "" || !e.fill(other.Const) {
+		return e, false
+	}
+	e.Absent, e.fill = false, nil
+	return e, true
+}
 
 // Path returns the expression for a value whose members are read by their paths.
 func Path(root string) Expr {
@@ -215,6 +235,12 @@ func (e Expr) True() Expr {
 	if e.Known {
 		return Literal(e.Const != nil && e.Const != "" && e.Const != 0 && e.Const != false)
 	}
+	if e.truth != nil {
+		return *e.truth
+	}
+	if e.inner != nil {
+		return e.inner.True()
+	}
 	switch {
 	case e.Kind == Bool:
 		return e
@@ -222,6 +248,8 @@ func (e Expr) True() Expr {
 		return Literal(len(e.list) > 0)
 	case e.dict != nil:
 		return Literal(len(e.dict) > 0)
+	case e.path != nil && e.Kind == Object:
+		return Literal(true)
 	case e.Kind == Text && !e.Absent, e.Kind == Time:
 		return Literal(true)
 	case e.Kind == Text:
@@ -236,9 +264,19 @@ func (e Expr) True() Expr {
 	return binary("and", precAnd, Bool, not(call("empty", Bool, e)), call("truthy", Bool, e))
 }
 
+// TrueUnlessEmpty returns the expression, which Python takes for true unless another one is an empty text.
+func (e Expr) TrueUnlessEmpty(source string) Expr {
+	truth := binary("!=", precCompare, Bool, Name(source, Text), Literal(""))
+	e.truth = &truth
+	return e
+}
+
 // untrue returns the opposite of True, in the shortest form.
 func (e Expr) untrue() Expr {
 	t := e.True()
+	if e.inner != nil {
+		return e.inner.untrue()
+	}
 	switch {
 	case t.Known:
 		return Literal(t.Const == false)

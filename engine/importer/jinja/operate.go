@@ -62,6 +62,9 @@ func or(a, b Expr) Expr {
 		return binary("or", precOr, Bool, a, b)
 	}
 	truth := a.True()
+	if filled, ok := a.filled(b); ok {
+		return filled
+	}
 	switch {
 	case truth.Known && truth.Const == true:
 		return a

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
@@ -191,6 +192,9 @@ func (t *translator) choice(c, a, b Expr) Expr {
 			return a
 		}
 		return b
+	}
+	if b.Kind == None && c.Root != "" && c.Root == a.Root && len(a.Keys) > len(c.Keys) && slices.Equal(a.Keys[:len(c.Keys)], c.Keys) {
+		return a // it is nil without c
 	}
 	if a.Kind == Bool && b.Kind == Bool && a.Known && b.Known && a.Const != b.Const {
 		if a.Const == true {
