@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -51,12 +52,27 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
+	loop.Ahead = d.ahead(loop.Ahead)
 	s := &Session{loop: loop, owned: e.settings.run.transport == nil}
 	if s.Tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// ahead returns which pages a session requests ahead: because storing a page takes a while, also the
+// next one while a page is stored, unless the user wants no page ahead. If the configuration limits the
+// requests in flight, each task makes one at a time.
+func (d Distributed) ahead(p ahead.Policy) ahead.Policy {
+	switch {
+	case p.Large == 0:
+		return p
+	case d.Parallel() > 0:
+		return ahead.Policy{Delivering: true}
+	}
+	p.Delivering = true
+	return p
 }
 
 // Run runs a task from its beginning or, if position is not nil, from the position in an earlier
@@ -75,6 +91,10 @@ func (s *Session) Run(
 	}
 	return ending, err
 }
+
+// InTurn returns the session for a task that requests a page only after the page before it has been
+// stored. It is not closed.
+func (s *Session) InTurn() *Session { return &Session{Tasks: s.Tasks.InTurn(), loop: s.loop} }
 
 // Close closes the connections of the session.
 func (s *Session) Close() {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -49,6 +50,9 @@ func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
 	out := outcome{}
 	e, err := loadCase(c, server, &log)
 	if err == nil {
+		if handOver { // or a page would be requested while the task is given away, and again afterwards
+			e = e.With(engine.WithPrefetch(0))
+		}
 		r := &taskRunner{t: t, engine: e, tallies: e.Distributed().Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
 		err = r.run(t.Context())
 		var keeps strings.Builder
@@ -281,4 +285,55 @@ func TestASharedPaceHasTheRequestsOfARunAndItsTokens(t *testing.T) {
 	require.Equal(t, []transport.Pace{want, want, want}, pace.times, "a token, a request that was refused, and the page")
 	require.Equal(t, map[string]time.Duration{"https://api.test": 7 * time.Second}, pace.begun)
 	require.Equal(t, 3, pace.firsts, "every request that goes first leaves")
+}
+
+// TestTheNextPageIsRequestedWhileOneIsStored stores a page only after the next request has arrived. With
+// a limit of requests in flight, there is never more than one.
+func TestTheNextPageIsRequestedWhileOneIsStored(t *testing.T) {
+	for _, test := range []struct {
+		name, http string
+		prefetch   int
+		inTurn     bool
+		want       string // requests that have been made before each step is stored
+	}{
+		{"by default", `{}`, 1, false, "2 3 3"},
+		{"with a limit of requests in flight", `{"parallel": 1}`, 1, false, "2 3 3"},
+		{"with no page ahead", `{}`, 0, false, "1 2 3"},
+		{"in turn", `{}`, 1, true, "1 2 3"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			requests := make(chan string, 10)
+			flying := atomic.Int64{}
+			serve := transportFunc(func(r *http.Request) (*http.Response, error) {
+				require.EqualValues(t, 1, flying.Add(1))
+				defer flying.Add(-1)
+				requests <- r.URL.RawQuery
+				if r.URL.Query().Get("page") == "3" {
+					return respond(r, `[]`)
+				}
+				return respond(r, fmt.Sprintf(`[{"id": %q}]`, r.URL.RawQuery))
+			})
+			e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.test/", "http": %s, "pagination": {"method": "pagenum"}},
+				"config": {"jobs": [{"endpoint": "users", "dataField": "."}]}}`, test.http),
+				engine.WithTransport(serve), engine.WithPrefetch(test.prefetch))
+			s, err := e.Distributed().Open(t.Context(), engine.RunFacts{ID: "r"})
+			require.NoError(t, err)
+			defer s.Close()
+			if test.inTurn {
+				s = s.InTurn()
+			}
+			var before []string
+			arrived := 0
+			wanted := strings.Fields(test.want)
+			_, err = s.Run(t.Context(), e.Distributed().RootTasks()[0], nil, func(context.Context, *partition.Step) error {
+				for want := wanted[len(before)]; fmt.Sprint(arrived) < want; arrived++ {
+					<-requests
+				}
+				before = append(before, fmt.Sprint(arrived+len(requests)))
+				return nil
+			})
+			require.NoError(t, err)
+			require.Equal(t, wanted, before)
+		})
+	}
 }

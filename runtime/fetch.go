@@ -195,10 +195,11 @@ func (r *listRun) prefetch(ctx context.Context) {
 	}
 }
 
-// arrived notes that a response has just arrived. If it is large, another page may be requested
-// while this one is processed.
+// arrived notes that a response has just arrived. Another page may be requested while this one is
+// processed, if it is large, or while it is delivered.
 func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
-	if large := r.Ahead.Large; r.queue == nil && large > 0 && len(response.Body) >= large {
+	large := r.Ahead.Large > 0 && len(response.Body) >= r.Ahead.Large
+	if r.queue == nil && (large || r.Ahead.Delivering) {
 		r.queue = r.newQueue(ctx)
 	}
 	r.queue.Arrived(response)

@@ -106,13 +106,25 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err := r.prepareQueue(ctx); err != nil {
 		return nil, err
 	}
-	if err = r.enqueue(ctx, roots); err == nil && r.again != nil {
-		err = r.repair(ctx)
-	}
-	if err != nil {
+	if err := r.queue(ctx, roots); err != nil {
 		return nil, err
 	}
 	return r, nil
+}
+
+// queue queues the first tasks of the run and, if it was submitted before, all others.
+func (r *Run) queue(ctx context.Context, roots []partition.Task) error {
+	if r.again != nil {
+		if err := r.enqueueAgain(ctx, roots); err != nil {
+			return err
+		}
+		return r.repair(ctx)
+	}
+	items, err := r.items(roots)
+	if err != nil {
+		return err
+	}
+	return r.cluster.store.Enqueue(ctx, items...)
 }
 
 // A Resubmission describes the effect of submitting an existing run.
@@ -287,11 +299,14 @@ func stored(v any) string {
 	return string(text)
 }
 
-// enqueue queues tasks.
-func (r *Run) enqueue(ctx context.Context, tasks []partition.Task) error {
+// enqueueAgain queues tasks that may have been queued before, and may have pages.
+func (r *Run) enqueueAgain(ctx context.Context, tasks []partition.Task) error {
 	items, err := r.items(tasks)
 	if err != nil {
 		return err
+	}
+	for i := range items {
+		items[i].Again = true
 	}
 	return r.cluster.store.Enqueue(ctx, items...)
 }
@@ -325,7 +340,7 @@ func (r *Run) repair(ctx context.Context) error {
 		if h.Children == 0 {
 			return nil
 		}
-		return r.pages(ctx, h.Key, func(e *record.Envelope) error { return r.enqueue(ctx, e.Children) })
+		return r.pages(ctx, h.Key, func(e *record.Envelope) error { return r.enqueueAgain(ctx, e.Children) })
 	})
 	if err == nil {
 		r.again.Failed, err = r.cluster.survey().Failures(ctx, &r.record)

@@ -108,7 +108,8 @@ type workerRun struct {
 	Worker
 	cluster *Cluster
 	pace    *pace.Pace
-	slots   chan struct{}
+	slots   chan struct{} // tasks that run
+	late    chan struct{} // tasks whose end is being stored, and that have left their slots
 	tasks   sync.WaitGroup
 	busy    atomic.Int64
 
@@ -150,7 +151,8 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 			Hint: "a worker needs the permissions of its role"}
 	}
 	run := &workerRun{
-		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
+		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), late: make(chan struct{}, w.Slots),
+		news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
 		runs: map[string]*activeRun{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
 		served: map[string]time.Time{}, running: map[*attempt]record.RunningTask{}, unused: map[string]bool{},
 	}
@@ -174,13 +176,13 @@ func (w *workerRun) close() {
 	_ = w.cluster.store.DeleteWorker(ctx, w.Name) // the record also expires by itself
 }
 
-// handle runs a delivered task.
-func (w *workerRun) handle(ctx context.Context, s *session, first bool, work *store.Work) {
-	a := &attempt{worker: w, session: s, work: work, began: time.Now()}
+// handle runs a delivered task, which has a slot.
+func (w *workerRun) handle(ctx context.Context, q store.Queue, s *session, first bool, work *store.Work) {
+	a := &attempt{worker: w, session: s, queue: q, work: work, began: time.Now()}
+	defer a.end()
 	ctx, a.cancel = context.WithCancelCause(ctx)
 	defer a.cancel(nil)
 	stop := a.keepAlive()
-	defer work.Release()
 	err := w.awaitSession(ctx, s, first)
 	if err == nil {
 		defer w.leaveSession(s)

@@ -26,6 +26,7 @@ import (
 type attempt struct {
 	worker  *workerRun
 	session *session
+	queue   store.Queue
 	work    *store.Work
 
 	task  partition.Task
@@ -35,10 +36,11 @@ type attempt struct {
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
-	began    time.Time
-	stored   bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
-	cancel   context.CancelCauseFunc
-	borrowed int // slots of other tasks that the attempt holds while the task runs alone
+	began  time.Time
+	stored bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
+	cancel context.CancelCauseFunc
+	late   bool   // whether the attempt has left its slot
+	held   [2]int // slots, and places of late tasks, that the attempt holds while the task runs alone
 }
 
 // run runs the task to its end, unless the context ends or another worker has the task. stop ends
@@ -50,6 +52,8 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	switch {
 	case err == nil:
 		a.finish(ctx)
+	case errors.Is(err, store.ErrLost) && a.work.New: // it has been queued again after its end
+		handBack(ctx, a.work)
 	case errors.Is(err, store.ErrLost):
 		a.worker.cluster.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
 			"event", "task_lost", "run", a.work.Run)
@@ -145,12 +149,8 @@ func (a *attempt) resume(ctx context.Context) error {
 	}
 	now.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.worker.running[a] = now })
-	last, err := a.worker.cluster.store.Last(ctx, a.key)
-	if err != nil {
-		return err
-	}
-	if last != nil {
-		if err := a.continueAfter(ctx, last); err != nil {
+	if !a.work.New {
+		if err := a.continueAfterLast(ctx); err != nil {
 			return err
 		}
 	}
@@ -183,7 +183,7 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
 			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
 			Hint: "look for the cause where they ran, such as a lack of memory"}
-		return a.end(ctx, a.session.FailedTask(ctx, a.task, err))
+		return a.storeEnd(ctx, a.session.FailedTask(ctx, a.task, err))
 	}
 	if err := a.beAlone(ctx); err != nil {
 		return err
@@ -222,13 +222,19 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	if taken {
 		return errAlone
 	}
-	for a.borrowed < a.worker.Slots-1 {
-		select {
-		case a.worker.slots <- struct{}{}:
-			a.borrowed++
-		case <-ctx.Done():
-			a.letOthers()
-			return context.Cause(ctx)
+	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
+		most := cap(places)
+		if i == 0 {
+			most-- // it has one
+		}
+		for a.held[i] < most {
+			select {
+			case places <- struct{}{}:
+				a.held[i]++
+			case <-ctx.Done():
+				a.letOthers()
+				return context.Cause(ctx)
+			}
 		}
 	}
 	return nil
@@ -241,24 +247,56 @@ func (a *attempt) letOthers() {
 			a.worker.alone = nil
 		}
 	})
-	for ; a.borrowed > 0; a.borrowed-- {
-		<-a.worker.slots
+	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
+		for ; a.held[i] > 0; a.held[i]-- {
+			<-places
+		}
 	}
 }
 
-// continueAfter continues after the last page of the task. The worker that stored that page may
-// not have queued the tasks that it announced.
-func (a *attempt) continueAfter(ctx context.Context, last *store.Entry) error {
+// leaveSlot lets another task run while the end of this one is stored, because it makes no more
+// requests. It keeps its slot if too many others are being stored, so that pages do not pile up in
+// memory when the server is slow.
+func (a *attempt) leaveSlot() {
+	if a.late {
+		return
+	}
+	select {
+	case a.worker.late <- struct{}{}:
+		a.late = true
+		a.freeSlot()
+	default:
+	}
+}
+
+func (a *attempt) freeSlot() {
+	a.work.Release()
+	<-a.worker.slots
+	a.worker.checkNowOrigin(a.queue)
+}
+
+// end ends the attempt.
+func (a *attempt) end() {
+	if a.late {
+		<-a.worker.late
+	} else {
+		a.freeSlot()
+	}
+}
+
+// continueAfterLast continues after the last page of the task, if it has one. The worker that stored
+// that page may not have queued the tasks that it announced.
+func (a *attempt) continueAfterLast(ctx context.Context) error {
+	last, err := a.worker.cluster.store.Last(ctx, a.key)
+	if last == nil || err != nil {
+		return err
+	}
 	e, err := record.ReadEnvelope(last)
 	if err != nil {
 		return err
 	}
 	a.head, a.after, a.position = last.Head, last.Sequence, e.Position
-	children, err := a.session.run.items(e.Children)
-	if err != nil {
-		return err
-	}
-	return a.worker.cluster.store.Enqueue(ctx, children...)
+	return a.session.run.enqueueAgain(ctx, e.Children)
 }
 
 // runTask runs the rest of the task in this process.
@@ -273,7 +311,7 @@ func (a *attempt) runTask(ctx context.Context) error {
 	if again := a.postponement(ctx, err); again != nil {
 		return again
 	}
-	return a.end(ctx, ending)
+	return a.storeEnd(ctx, ending)
 }
 
 // guarded runs the task and turns a panic into its failure.
@@ -286,7 +324,11 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 			ending = a.session.FailedTask(ctx, a.task, err)
 		}
 	}()
-	return a.session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
+	session := a.session.Session
+	if a.head.StartsAlone > 0 { // a page that ends the process must not keep the page before it from being stored
+		session = session.InTurn()
+	}
+	return session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
 }
 
 // store stores a step and queues the tasks that it announces.
@@ -318,6 +360,9 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	body, err := record.EncodeStep(step, failed)
 	if err != nil {
 		return err
+	}
+	if step.Ending != nil {
+		a.leaveSlot()
 	}
 	head := a.next(step.Label, step.Children)
 	head.State = state
@@ -360,9 +405,9 @@ func (a *attempt) next(label string, children []partition.Task) store.Head {
 	return head
 }
 
-// end stores how the task ended if no stored step says so, because the task failed. A failed
+// storeEnd stores how the task ended if no stored step says so, because the task failed. A failed
 // partition that may be skipped counts as done.
-func (a *attempt) end(ctx context.Context, ending *partition.Ending) error {
+func (a *attempt) storeEnd(ctx context.Context, ending *partition.Ending) error {
 	state := store.Failed
 	if len(ending.Results) > 0 && !slices.ContainsFunc(ending.Results, func(r partition.EndedResult) bool { return !r.Skipped }) {
 		state = store.Done

@@ -172,9 +172,6 @@ func (w *workerRun) openSession(ctx context.Context, s *session) error {
 	if log := w.cluster.options.Log; log != nil {
 		options = append(options, engine.WithLogger(log))
 	}
-	if r.record.Parallel > 0 { // each task makes one request at a time
-		options = append(options, engine.WithPrefetch(0))
-	}
 	e, err := r.load(options...)
 	if err != nil {
 		return lacks(err)

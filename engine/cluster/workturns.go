@@ -178,8 +178,8 @@ func (w *workerRun) takeNext(ctx context.Context) (got bool, err error) {
 		w.busy.Add(1)
 		s, first := w.joinSession(q.Origin, sessionKey{work.Run, work.Submission}) // before the next check of the run
 		w.tasks.Go(func() {
-			defer func() { w.busy.Add(-1); <-w.slots; w.checkNowOrigin(q) }()
-			w.handle(ctx, s, first, work)
+			defer w.busy.Add(-1)
+			w.handle(ctx, q, s, first, work)
 		})
 		return true, nil
 	}

@@ -42,6 +42,7 @@ type Queue struct {
 	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
 	grows       bool
 	large       int  // see [Policy]
+	delivering  bool // see [Policy]
 	independent bool // whether the requests of the job read no response
 
 	machine language.Machine
@@ -61,7 +62,7 @@ type Queue struct {
 // NewQueue returns an empty queue.
 func NewQueue(ctx context.Context, list Source, policy Policy) *Queue {
 	independent := list.Job.Sequential() == ""
-	q := &Queue{list: list, large: policy.Large, independent: independent, parent: ctx}
+	q := &Queue{list: list, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
 	q.machine.Context = ctx
 	if independent {
 		q.window, q.grows = policy.Window, policy.Grows
@@ -84,11 +85,11 @@ func (q *Queue) Arrived(response *transport.Response) {
 	}
 }
 
-// Offer requests the next page, as decided by the loop, unless it was already requested or the list
-// has had no large page. The page after it follows as soon as the next one has arrived, unless that
-// is much smaller than others.
+// Offer requests the next page, as decided by the loop, unless it was already requested or the policy
+// says that it has to wait. If the list has had a large page, the page after it follows as soon as the
+// next one has arrived, unless that is much smaller than others.
 func (q *Queue) Offer(next requests.Request) {
-	if q == nil || q.window > 1 || q.largest == 0 {
+	if q == nil || q.window > 1 || q.largest == 0 && !q.delivering {
 		return
 	}
 	if len(q.flights) == 0 && next.After == 0 {
@@ -97,7 +98,7 @@ func (q *Queue) Offer(next requests.Request) {
 			q.enqueue(call, 0)
 		}
 	}
-	if len(q.flights) > 0 {
+	if len(q.flights) > 0 && q.largest > 0 {
 		q.requestPlanned((q.sent + 1) / 2)
 	}
 }
@@ -326,6 +327,10 @@ type Policy struct {
 	// Large is the size in bytes of a page that the next page is requested alongside; 0 means no
 	// such page.
 	Large int
+
+	// Delivering says that the next page is requested as soon as the loop knows that there is one, while
+	// a page of any size is delivered. It is for pages whose delivery takes a while.
+	Delivering bool
 }
 
 const (

@@ -26,7 +26,7 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 		Partition: p, From: from, Siblings: len(p.Job.For) > 0, Splits: tried, Unsplit: divisible && !tried, Omits: t.omits(p.Job),
 	}
 	if t.quota != nil || !tried && len(t.children(p.Job)) > 0 { // the requests of children come before the next page
-		loop.Ahead.Large = 0
+		loop.Ahead.Large, loop.Ahead.Delivering = 0, false
 	}
 	if t.quota != nil && !tried {
 		list.Enough = func() bool { return t.leftOut && !t.emits(p.Job) }

@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -87,6 +88,18 @@ func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time
 		s.trees = append(s.trees, t)
 	}
 	return s, nil
+}
+
+// InTurn returns the same tasks, which request a page only after the page before it has been stored.
+func (s *Tasks) InTurn() *Tasks {
+	one := *s
+	one.walk.Ahead, one.trees = ahead.Policy{}, nil
+	for _, t := range s.trees {
+		tree := *t
+		tree.Ahead = ahead.Policy{}
+		one.trees = append(one.trees, &tree)
+	}
+	return &one
 }
 
 // RootTasks returns the first tasks of a run: one for each job or, if the partitions of the run are

@@ -19,6 +19,7 @@ type Item struct {
 	Key
 	Origin  string
 	Payload []byte
+	Again   bool   // the task may have been queued before
 	RetryOf uint64 // sequence of the failure marker to be retried; 0 for a task that has not failed
 }
 
@@ -28,7 +29,7 @@ func (i Item) message(after uint64) *nats.Msg {
 	m := nats.NewMsg(workOf(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
-	note{RetryOf: i.RetryOf}.set(m.Header)
+	note{Again: i.Again, RetryOf: i.RetryOf}.set(m.Header)
 	return m
 }
 

@@ -48,6 +48,7 @@ type Work struct {
 	Deliveries int     `json:"deliveries"`        // number of deliveries of the task, from 1, without those that were handed back
 	Trouble    Trouble `json:"trouble,omitzero"`  // earlier failures of the task
 	Submission string  `json:"submission"`        // submission of the run, see [Key]
+	New        bool    `json:"new,omitempty"`     // the task has not been delivered before, so it has no page unless it was queued again after its end
 
 	AckWait time.Duration `json:"-"` // how long the worker may be silent
 
@@ -68,6 +69,7 @@ type Trouble struct {
 
 // A note is the JSON in the header of a queued task.
 type note struct {
+	Again   bool    `json:"again,omitempty"` // the task may have been queued before
 	RetryOf uint64  `json:"retryOf,omitempty"`
 	Lost    int     `json:"lost,omitempty"` // number of deliveries of the messages that this message replaces
 	Trouble Trouble `json:"trouble,omitzero"`
@@ -119,7 +121,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m.Data = w.Payload
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
-	note{RetryOf: w.RetryOf, Lost: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
+	note{Again: true, RetryOf: w.RetryOf, Lost: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
@@ -391,7 +393,7 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliv
 	n, deliveries := noteOf(msg.Headers()), numberOf(meta.NumDelivered)
 	return &Work{
 		Run: parts[1], Submission: parts[2], Task: parts[3], Payload: msg.Data(), RetryOf: n.RetryOf, Trouble: n.Trouble,
-		Deliveries: n.Lost + deliveries, sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
+		New: deliveries == 1 && n == note{}, Deliveries: n.Lost + deliveries, sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
 	}, deliveries, nil
 }
 
