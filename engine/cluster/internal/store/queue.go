@@ -114,7 +114,7 @@ func (w *Work) Done(ctx context.Context) error {
 }
 
 // HandBack gives the task to another worker: it replaces the message with a copy at the end of the
-// queue. The delivery does not count, so that only deliveries whose worker was lost do. If the task
+// queue, unless there is another copy already. The delivery does not count, so that only deliveries whose worker was lost do. If the task
 // has failed, the trouble says when it is tried again.
 func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m := nats.NewMsg(w.msg.Subject())
@@ -122,7 +122,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
 	note{Again: true, RetryOf: w.RetryOf, Lost: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
-	if _, err := w.s.js.PublishMsg(ctx, m); err != nil {
+	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && codeOf(err) != codeWrongLast {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
 	return w.msg.Ack()

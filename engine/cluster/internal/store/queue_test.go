@@ -64,6 +64,27 @@ func TestARetryIsQueuedBehindTheMessageOfTheFailure(t *testing.T) {
 	requireNone(t, s, queue)
 }
 
+// If another message of a task is queued, its worker has nothing to hand back: otherwise the first
+// message would be delivered again and again, and the task would seem to end its workers.
+func TestATaskThatIsQueuedTwiceIsHandedBackOnce(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	item := Item{Key: Key{Run: "r", Submission: "s", Task: "0-v1"}, Origin: "api"}
+	retry := item
+	retry.RetryOf = 7
+	enqueue(t, s, item, retry)
+	first := fetched(t, s)
+	require.True(t, first.New)
+	require.NoError(t, first.HandBack(t.Context(), Trouble{}))
+	requireLoad(t, s, Load{Waiting: 1})
+	second := fetched(t, s)
+	require.Equal(t, "7 1 false", fmt.Sprint(second.RetryOf, " ", second.Deliveries, " ", second.New))
+	require.NoError(t, second.HandBack(t.Context(), Trouble{}))
+	again := fetched(t, s)
+	require.Equal(t, "7 1 false", fmt.Sprint(again.RetryOf, " ", again.Deliveries, " ", again.New))
+	requireNone(t, s, queue)
+}
+
 // limited lets n tasks of the origin run at the same time.
 func limited(t testing.TB, s *Store, n int) Queue {
 	t.Helper()
