@@ -44,7 +44,7 @@ func (e *Engine) withProbe(expression string, at trace.Place) (*Engine, error) {
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}
-	changed := e.With(WithJobs(at.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(func(JobResult) bool { return true }))
+	changed := e.With(WithJobs(at.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(runtime.AcceptAll))
 	changed.setJobs(jobs)
 	if job := changed.byID[at.Job]; job != nil {
 		job.Probe.Item = at.Item

@@ -19,6 +19,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // numbers serves pages of the numbers from 1 to 5, two per page; beyond the end it
@@ -190,7 +191,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 	require.NoError(t, err)
 	observer := &events{}
 	_, err = e.With(engine.WithObserver(observer, []engine.EventKind{}...), engine.WithClock(instant{}),
-		engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
+		engine.WithAccept(runtime.AcceptAll)).Run(t.Context(), discard)
 	require.NoError(t, err)
 	ofGuard := func(line string) bool {
 		return slices.ContainsFunc(rules.Builtin().Guards(), func(g rules.Guard) bool { return line == "verdict users 1 "+g.ID+" false" })
@@ -217,7 +218,7 @@ func TestAnObserverSeesEveryEvent(t *testing.T) {
 		attempts = 0
 		some := &events{}
 		_, err = e.With(engine.WithObserver(some, c.kinds...), engine.WithClock(instant{}),
-			engine.WithAccept(func(engine.JobResult) bool { return true })).Run(t.Context(), discard)
+			engine.WithAccept(runtime.AcceptAll)).Run(t.Context(), discard)
 		require.NoError(t, err)
 		require.Equal(t, c.want, slices.DeleteFunc(some.lines, ofGuard), "an observer of %v", c.kinds)
 	}

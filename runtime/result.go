@@ -63,6 +63,9 @@ func (r *Result) Evidence() []trace.Finding {
 // Ended reports whether a rule ended the job.
 func (r *Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != "" }
 
+// AcceptAll accepts every ending of a job: it is for [engine.WithAccept].
+func AcceptAll(Result) bool { return true }
+
 // The reasons of a [Result] that are not ids of rules.
 const (
 	reasonEnd         = compile.ReasonEnd

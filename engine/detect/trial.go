@@ -12,6 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
@@ -98,7 +99,7 @@ func (d *detection) options(more ...engine.Option) []engine.Option {
 	}
 	return append([]engine.Option{
 		engine.WithTransport(d.session), engine.WithPrefetch(0), engine.WithInputs(inputs), engine.WithLogger(slog.New(slog.DiscardHandler)),
-		engine.WithAccept(func(engine.JobResult) bool { return true }),
+		engine.WithAccept(runtime.AcceptAll),
 		engine.WithUserAgent(d.userAgent), engine.WithEnv(func(name string) (string, bool) { text, ok := d.call.env[name]; return text, ok }),
 	}, more...)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -33,7 +34,7 @@ func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, err
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
 	e = player.Play(e).With(engine.WithVerdicts(),
-		engine.WithAccept(func(engine.JobResult) bool { return true })) // the findings are part of the result
+		engine.WithAccept(runtime.AcceptAll)) // the findings are part of the result
 	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {
 		job := jobs[page.Job]

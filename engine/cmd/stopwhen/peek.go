@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -135,8 +136,7 @@ func itemList(items engine.Items) []byte {
 func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page *engine.Page, last *recording.Exchange, err error) {
 	var archive bytes.Buffer
 	options := recording.Options{Redactor: l.Redactor()}
-	accept := func(engine.JobResult) bool { return true }
-	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(accept), engine.WithPrefetch(0))
+	e := l.With(engine.WithJobs(job), engine.WithKept(l.kept), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0))
 	if c.from != "" {
 		tape, err := c.readRecording(c.from)
 		if err != nil {
