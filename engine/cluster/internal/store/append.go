@@ -218,7 +218,7 @@ func (w *partWriter) commit() (uint64, error) {
 // request sends a message and returns the answer of the server.
 func (w *partWriter) request(m *nats.Msg) ([]byte, error) {
 	var data []byte
-	err := w.s.try(w.ctx, 2*tryTimeout, runStream+w.page.key.Run, func(ctx context.Context) error {
+	err := w.s.try(w.ctx, 2*w.s.options.tryTimeout, runStream+w.page.key.Run, func(ctx context.Context) error {
 		answer, err := w.s.nc.RequestMsgWithContext(ctx, m)
 		if err == nil {
 			data = answer.Data

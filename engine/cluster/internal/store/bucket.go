@@ -48,7 +48,7 @@ func (b *Bucket) Try(ctx context.Context, f func(ctx context.Context, kv jetstre
 }
 
 func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
-	return b.s.try(ctx, tryTimeout, b.stream(), func(ctx context.Context) error {
+	return b.s.try(ctx, b.s.options.tryTimeout, b.stream(), func(ctx context.Context) error {
 		kv, err := b.open(ctx)
 		if err == nil {
 			err = f(ctx, kv)
@@ -66,11 +66,6 @@ func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstre
 // Retry calls f until it succeeds, fails permanently, or the patience or the context ends. The error
 // begins with what, which names the operation.
 func (b *Bucket) Retry(ctx context.Context, what string, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
-	return b.retry(ctx, what, f)
-}
-
-// retry calls f until it succeeds: see [Store.retry].
-func (b *Bucket) retry(ctx context.Context, what string, f func(ctx context.Context, kv jetstream.KeyValue) error) error {
 	return b.s.repeat(ctx, what, func() (bool, error) {
 		err := b.try(ctx, f)
 		return isTemporary(err), err
@@ -107,7 +102,7 @@ func (b *Bucket) isLost(err error) bool {
 
 // get returns the record of a key, or nil if there is no record.
 func (b *Bucket) get(ctx context.Context, what, key string) (record *Record, err error) {
-	err = b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+	err = b.Retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		entry, err := kv.Get(ctx, key)
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			record = nil
@@ -124,7 +119,7 @@ func (b *Bucket) get(ctx context.Context, what, key string) (record *Record, err
 
 // list returns the records of all keys.
 func (b *Bucket) list(ctx context.Context, what string) (records []Record, err error) {
-	err = b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+	err = b.Retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		records = nil
 		watcher, err := kv.WatchAll(ctx, jetstream.IgnoreDeletes())
 		if err != nil {
@@ -153,7 +148,7 @@ func (b *Bucket) list(ctx context.Context, what string) (records []Record, err e
 // informs clients of the deletion expires, except in a bucket that others have created without
 // expiring markers.
 func (b *Bucket) drop(ctx context.Context, what, key string, revision uint64) error {
-	return b.retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
+	return b.Retry(ctx, what, func(ctx context.Context, kv jetstream.KeyValue) error {
 		options := []jetstream.KVDeleteOpt{jetstream.LastRevision(revision)}
 		err := kv.Purge(ctx, key, append(options, jetstream.PurgeTTL(markerTTL))...)
 		if codeOf(err) == codeNoTTL {
@@ -173,7 +168,7 @@ func (b *Bucket) Watch(ctx context.Context, keys string, after uint64, changed f
 	reconnected := b.s.nc.StatusChanged(nats.CONNECTED)
 	defer b.s.nc.RemoveStatusListener(reconnected)
 	var watcher jetstream.KeyWatcher
-	err := b.retry(ctx, "watch the "+b.config.Description, func(_ context.Context, kv jetstream.KeyValue) (err error) {
+	err := b.Retry(ctx, "watch the "+b.config.Description, func(_ context.Context, kv jetstream.KeyValue) (err error) {
 		var options []jetstream.WatchOpt
 		if after > 0 {
 			options = append(options, jetstream.ResumeFromRevision(after+1))

@@ -4,7 +4,7 @@
 //
 // On the server are:
 //
-//	STOPWHEN_WORK       the queue: one message for each task that has to be run
+//	STOPWHEN_WORK       the queues: one message for each task that has to be run, and for each slot of an origin
 //	STOPWHEN_RUN_<run>  the pages of a run, by task: one message, or one atomic batch, for each page
 //	STOPWHEN_CONFIGS    the configuration of each run
 //	STOPWHEN_RUNS       one record for each run
@@ -20,7 +20,8 @@
 // task only if the last page of the task is the one that the writer knows. So of two writers
 // exactly one continues a task, and a page is stored exactly once although acknowledgements get
 // lost, connections break and servers restart. read.go delivers the stored pages, queue.go handles
-// the queued tasks, bucket.go the buckets, and records.go their contents.
+// the queued tasks and the slots of an origin, which puller.go fetches alike, bucket.go the buckets,
+// and records.go their contents.
 //
 // # Decisions
 //

@@ -43,7 +43,7 @@ func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 			futures[i], _ = s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again
 		}
 		for i, item := range some {
-			if item.confirmed(waiting, futures[i]) {
+			if s.confirmed(waiting, item, futures[i]) {
 				continue
 			}
 			if err := s.enqueue(ctx, item); err != nil {
@@ -54,18 +54,18 @@ func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 	return nil
 }
 
-// confirmed reports whether the server confirms that the task is queued.
-func (i Item) confirmed(ctx context.Context, future jetstream.PubAckFuture) bool {
+// confirmed reports whether the server confirms that a task is queued.
+func (s *Store) confirmed(ctx context.Context, item Item, future jetstream.PubAckFuture) bool {
 	if future == nil {
 		return false
 	}
-	timer := time.NewTimer(tryTimeout)
+	timer := time.NewTimer(s.options.tryTimeout)
 	defer timer.Stop()
 	select {
 	case <-future.Ok():
 		return true
 	case err := <-future.Err():
-		return codeOf(err) == codeWrongLast && i.RetryOf == 0
+		return codeOf(err) == codeWrongLast && item.RetryOf == 0
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -94,66 +94,16 @@ func isTemporary(err error) bool {
 	return errors.As(err, &api) && api.APIError().Code == 503
 }
 
-// retry calls f until it succeeds, fails permanently, or the patience or the context ends. The
-// error begins with what, which names the operation. stream is the stream that f uses.
-func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx context.Context) error) error {
-	return s.repeat(ctx, what, func() (bool, error) {
-		err := s.try(ctx, tryTimeout, stream, f)
-		return isTemporary(err), err
-	})
-}
-
-// repeat is like [Store.retry] for a function that itself reports whether to try again.
-func (s *Store) repeat(ctx context.Context, what string, once func() (again bool, err error)) error {
-	start, pause := time.Now(), Backoff{First: firstPause, Longest: lastPause}
-	for {
-		again, err := once()
-		if err == nil {
-			return nil
-		}
-		switch waited := time.Since(start); {
-		case ctx.Err() != nil:
-			return interrupted(ctx)
-		case !again:
-			return explain(what, err)
-		case s.options.Patience > 0 && waited > s.options.Patience:
-			if codeOf(err) != 0 {
-				return explain(what, err)
-			}
-			return silent(what, waited, err)
-		}
-		if pause.Wait(ctx) != nil {
-			return interrupted(ctx)
-		}
-	}
-}
-
-// try calls f once, with a context that ends when the server is not going to answer requests about
-// the stream: see [listener].
-func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f func(ctx context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, timeout)
-	defer cancel()
-	waiting, end := s.await(ctx, stream)
-	defer end()
-	err := f(waiting)
-	gone := errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrStreamNotFound) // of the two APIs of the client
-	if gone && !errors.Is(err, errMissed) && !strings.HasPrefix(stream, runStream) {
-		return errEmptied
-	}
-	if err != nil && ctx.Err() == nil && waiting.Err() != nil {
-		return context.Cause(waiting)
-	}
-	return err
-}
-
 // errEmptied means that the streams that every program needs are gone.
 var errEmptied = &failure.Error{Class: failure.State, Op: "store",
+
 	Message: "the NATS server no longer has the runs: it was started with another directory, or its streams were deleted",
 	Hint:    "start it with the directory that it had, or submit the runs again",
 }
 
 // ErrReplaced means that a run no longer has the pages that were read.
 var ErrReplaced = &failure.Error{Class: failure.State, Op: "store",
+
 	Message: "the NATS server no longer has all pages that were read: it lost the last ones, or was restored from an older copy",
 	Hint:    "submit the run again, with its id, which queues what is missing, and collect it from the beginning",
 }

@@ -14,17 +14,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// impatient shortens the time in which a server may answer.
-func impatient(t *testing.T) {
-	try, start := tryTimeout, startPatience
-	t.Cleanup(func() { tryTimeout, startPatience = try, start })
-	tryTimeout, startPatience = 500*time.Millisecond, 100*time.Millisecond
-}
-
 func TestAServerWithoutJetStreamIsRefused(t *testing.T) {
-	impatient(t)
 	s := startServer(t, func(o *server.Options) { o.JetStream = false })
-	_, err := Open(t.Context(), s.connect(), Options{})
+	_, err := Open(t.Context(), s.connect(), Options{tryTimeout: 500 * time.Millisecond, startPatience: 100 * time.Millisecond})
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "the NATS server does not have JetStream enabled")
 }
@@ -100,14 +92,12 @@ func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 }
 
 func TestADeniedRequestNamesItsSubject(t *testing.T) {
-	try := tryTimeout
-	t.Cleanup(func() { tryTimeout = try })
-	tryTimeout = time.Hour // nobody waits for an answer that does not come
+	options := Options{tryTimeout: time.Hour} // nobody waits for an answer that does not come
 	s := startServer(t, denied("stopwhen.page.>", "stopwhen.work.>", "$KV.STOPWHEN_WORKERS.>", "$JS.API.CONSUMER.MSG.NEXT.>"))
 	worker := s.connect(nats.UserInfo("worker", "w"), nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
 		t.Error("the error of the request says it:", err)
 	}))
-	_, err := Open(t.Context(), worker, Options{})
+	_, err := Open(t.Context(), worker, options)
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.EqualError(t, err, "nothing has been submitted yet: the stream STOPWHEN_WORK does not exist, "+
 		"and the NATS user may not publish to $JS.API.STREAM.CREATE.STOPWHEN_WORK (submit a run first, with a user who may create streams)")
@@ -115,7 +105,7 @@ func TestADeniedRequestNamesItsSubject(t *testing.T) {
 	admin := s.open(Options{})
 	require.NoError(t, admin.CreateRun(t.Context(), "r", "s", 0))
 	require.NoError(t, admin.SetQueue(t.Context(), queue))
-	store, err := Open(t.Context(), worker, Options{})
+	store, err := Open(t.Context(), worker, options)
 	require.NoError(t, err)
 	_, err = store.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.ErrorIs(t, err, failure.ErrConfig)

@@ -7,36 +7,33 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-const (
-	maxQueues  = 100_000                // maximum number of queues
-	maxWaiting = 10_000                 // maximum number of workers waiting for a task of the same queue
-	answerWait = 100 * time.Millisecond // time that Fetch waits for the server
-)
-
-// A Queue holds the tasks of a run.
+// A Queue holds the tasks of a run. If the number of tasks that may run at the same time is limited,
+// each task needs a slot of its origin while it runs. Slots are messages, too: a worker fetches a
+// slot, then a task, and returns the slot when the task no longer runs.
 type Queue struct {
 	Origin, Run string
 	Slots       int // number of tasks of the origin that may run at the same time; 0 means no limit
 }
 
-// tasks returns the name of the consumer of the tasks, and the filter of their subjects. Names of
-// runs and origins have no "=".
-func (q Queue) tasks() (durable, filter string) {
-	return taskConsumer + q.Run + "=" + q.Origin, workSubject + q.Origin + "." + q.Run + ".>"
+// tasks returns the puller of the tasks of a queue. Names of runs and origins have no "=".
+func (s *Store) tasks(q Queue) *puller {
+	return s.puller(taskConsumer+q.Run+"="+q.Origin, workSubject+q.Origin+"."+q.Run+".>")
 }
 
-// slots returns the name of the consumer of the slots of the origin, and the filter of their
-// subjects.
-func (q Queue) slots() (durable, filter string) {
-	return "slots_" + q.Origin, workSubject + q.Origin + ".=slot.*"
+// slots returns the puller of the slots of the queue's origin.
+func (s *Store) slots(q Queue) *puller {
+	return s.puller("slots_"+q.Origin, slotSubject(q.Origin)+"*")
 }
+
+// slotSubject returns the prefix of the subjects of the slots of an origin, which the numbers of the
+// slots follow.
+func slotSubject(origin string) string { return workSubject + origin + ".=slot." }
 
 // Work is a task delivered to this worker. Unless Progress or a method that ends the delivery is
 // called within AckWait, the task is delivered to another worker.
@@ -110,7 +107,7 @@ func (w *Work) Release() {
 // meantime. So Done may only be called after the page that ends the task was stored. After an
 // error the task may be delivered again.
 func (w *Work) Done(ctx context.Context) error {
-	return w.s.try(ctx, tryTimeout, workStream, w.msg.DoubleAck)
+	return w.s.try(ctx, w.s.options.tryTimeout, workStream, w.msg.DoubleAck)
 }
 
 // HandBack gives the task to another worker: it replaces the message with a copy at the end of the
@@ -134,21 +131,14 @@ func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reas
 // MaxTask returns the maximum size of the payload of a task, in bytes.
 func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
 
-// queueTTL is how long the server keeps a queue that no worker uses. The tasks remain, and are
-// delivered after the next [Store.SetQueue].
-const queueTTL = 30 * 24 * time.Hour
-
 // SetQueue lets workers fetch the tasks of a run.
-func (s *Store) SetQueue(ctx context.Context, q Queue) error {
-	durable, filter := q.tasks()
-	return s.setConsumer(ctx, durable, filter)
-}
+func (s *Store) SetQueue(ctx context.Context, q Queue) error { return s.tasks(q).prepare(ctx) }
 
 // SetSlots adds the slots of the origin that are missing, up to q.Slots. [Store.Fetch] removes those
 // that exceed this number.
 func (s *Store) SetSlots(ctx context.Context, q Queue) error {
-	durable, filter := q.slots()
-	if err := s.setConsumer(ctx, durable, filter); err != nil {
+	slots := s.slots(q)
+	if err := slots.prepare(ctx); err != nil {
 		return err
 	}
 	return s.retry(ctx, "set the slots of "+q.Origin, workStream, func(ctx context.Context) error {
@@ -156,12 +146,12 @@ func (s *Store) SetSlots(ctx context.Context, q Queue) error {
 		if err != nil {
 			return err
 		}
-		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(filter))
+		info, err := stream.Info(ctx, jetstream.WithSubjectFilter(slots.filter))
 		if err != nil {
 			return err
 		}
 		for i := range q.Slots {
-			subject := strings.TrimSuffix(filter, "*") + strconv.Itoa(i)
+			subject := slotSubject(q.Origin) + strconv.Itoa(i)
 			if info.State.Subjects[subject] > 0 {
 				continue
 			}
@@ -172,30 +162,6 @@ func (s *Store) SetSlots(ctx context.Context, q Queue) error {
 			}
 		}
 		return nil
-	})
-}
-
-func (s *Store) setConsumer(ctx context.Context, durable, filter string) error {
-	config := jetstream.ConsumerConfig{
-		Durable: durable, FilterSubject: filter, AckPolicy: jetstream.AckExplicitPolicy,
-		AckWait: s.options.AckWait, MaxDeliver: -1, MaxAckPending: -1, MaxWaiting: maxWaiting, InactiveThreshold: queueTTL,
-	}
-	return s.retry(ctx, "prepare the queue "+durable, workStream, func(ctx context.Context) error {
-		consumer, err := s.js.Consumer(ctx, workStream, durable)
-		if errors.Is(err, jetstream.ErrConsumerNotFound) {
-			_, err = s.js.CreateConsumer(ctx, workStream, config)
-			return err
-		}
-		if err != nil {
-			return err
-		}
-		c := consumer.CachedInfo().Config
-		if s.anyAckWait || c.AckWait == config.AckWait {
-			return nil
-		}
-		config.MaxWaiting = c.MaxWaiting // MaxWaiting cannot be changed
-		_, err = s.js.UpdateConsumer(ctx, workStream, config)
-		return err
 	})
 }
 
@@ -219,13 +185,12 @@ func (s *Store) Fetch(ctx context.Context, q Queue) (*Work, error) {
 
 // slot returns a slot of the origin, or nil if all are taken or their number is not limited.
 func (s *Store) slot(ctx context.Context, q Queue) (jetstream.Msg, error) {
-	durable, filter := q.slots()
 	for q.Slots > 0 {
-		msg, err := s.take(ctx, durable)
+		msg, err := s.slots(q).take(ctx)
 		if msg == nil {
 			return nil, err
 		}
-		number, err := strconv.Atoi(strings.TrimPrefix(msg.Subject(), strings.TrimSuffix(filter, "*")))
+		number, err := strconv.Atoi(strings.TrimPrefix(msg.Subject(), slotSubject(q.Origin)))
 		if err == nil && number < q.Slots {
 			return msg, nil
 		}
@@ -238,13 +203,13 @@ func (s *Store) slot(ctx context.Context, q Queue) (jetstream.Msg, error) {
 
 // task returns a task whose pause is over, or nil.
 func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
-	durable, _ := q.tasks()
+	tasks := s.tasks(q)
 	for {
-		msg, err := s.take(ctx, durable)
+		msg, err := tasks.take(ctx)
 		if msg == nil {
 			return nil, err
 		}
-		w, deliveries, err := s.workOf(msg, s.ackWait(durable))
+		w, deliveries, err := s.workOf(msg, tasks.ackWait())
 		if err != nil || w.Trouble.Wait == 0 {
 			return w, err
 		}
@@ -256,128 +221,6 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 			return nil, explain("postpone a task", err)
 		}
 	}
-}
-
-// take returns a message of a queue, or nil.
-func (s *Store) take(ctx context.Context, durable string) (jetstream.Msg, error) {
-	msg, err := s.fetch(ctx, durable)
-	switch {
-	case msg != nil:
-		return msg, nil
-	case errors.Is(err, jetstream.ErrConsumerNotFound):
-		return nil, ErrNoQueue
-	case err == nil, isTemporary(err):
-		return nil, nil
-	}
-	return nil, explain("fetch a task", err)
-}
-
-// A puller requests the messages of a queue, one at a time.
-type puller struct {
-	mu       sync.Mutex
-	consumer jetstream.Consumer     // nil until it has been looked up
-	asked    time.Time              // time of the pending request
-	answer   jetstream.MessageBatch // answer to the pending request; nil if there is no such request
-}
-
-// fetch returns a message of a queue, or nil. If the server does not answer at once, the request
-// stays pending, and the next call looks for its answer.
-func (s *Store) fetch(ctx context.Context, durable string) (jetstream.Msg, error) {
-	known, _ := s.pullers.LoadOrStore(durable, &puller{})
-	p := known.(*puller)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.answer != nil && time.Since(p.asked) > s.options.AckWait*2/3 {
-		p.giveUp()
-	}
-	waiting, end := s.await(ctx, workStream)
-	defer end()
-	wait := time.Duration(0) // a pending request has already waited
-	if p.answer == nil {
-		if err := s.ask(ctx, durable, p); err != nil {
-			return nil, err
-		}
-		wait = min(answerWait, s.options.AckWait/4)
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil, nil
-	case <-waiting.Done():
-		if ctx.Err() != nil {
-			return nil, interrupted(ctx)
-		}
-		p.giveUp()
-		return nil, context.Cause(waiting)
-	case msg, ok := <-p.answer.Messages():
-		err := p.answer.Error()
-		p.answer = nil
-		if ok {
-			return msg, nil
-		}
-		if err != nil {
-			p.consumer = nil
-		}
-		return nil, err
-	}
-}
-
-// giveUp abandons the pending request. If its message has arrived, it is handed back, so that
-// another worker gets it now.
-func (p *puller) giveUp() {
-	select {
-	case msg, ok := <-p.answer.Messages():
-		if ok {
-			_ = msg.Nak() // otherwise it is redelivered a little later
-		}
-	default:
-	}
-	p.answer = nil
-}
-
-// StopFetching hands back the delivered messages that were not fetched. It is for a worker that is
-// ending.
-func (s *Store) StopFetching() {
-	s.pullers.Range(func(_, known any) bool {
-		if p, ok := known.(*puller); ok {
-			p.mu.Lock()
-			if p.answer != nil {
-				p.giveUp()
-			}
-			p.mu.Unlock()
-		}
-		return true
-	})
-}
-
-// ask requests one message.
-func (s *Store) ask(ctx context.Context, durable string, p *puller) (err error) {
-	if p.consumer == nil {
-		err = s.try(ctx, tryTimeout, workStream, func(ctx context.Context) error {
-			p.consumer, err = s.js.Consumer(ctx, workStream, durable)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-	}
-	p.asked = time.Now()
-	p.answer, err = p.consumer.FetchNoWait(1)
-	return err
-}
-
-// ackWait returns how long a worker may be silent, as configured in a queue.
-func (s *Store) ackWait(durable string) time.Duration {
-	known, _ := s.pullers.Load(durable)
-	if p, ok := known.(*puller); ok {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.consumer != nil {
-			return p.consumer.CachedInfo().Config.AckWait
-		}
-	}
-	return s.options.AckWait
 }
 
 // workOf returns the task of a message, and the number of deliveries of the message.
@@ -409,9 +252,8 @@ type Load struct {
 // Queued returns the numbers of queued tasks of a run.
 func (s *Store) Queued(ctx context.Context, q Queue) (Load, error) {
 	var load Load
-	durable, _ := q.tasks()
 	err := s.retry(ctx, "ask for the queue of the run "+q.Run, workStream, func(ctx context.Context) error {
-		consumer, err := s.js.Consumer(ctx, workStream, durable)
+		consumer, err := s.js.Consumer(ctx, workStream, s.tasks(q).durable)
 		if errors.Is(err, jetstream.ErrConsumerNotFound) {
 			return nil
 		}

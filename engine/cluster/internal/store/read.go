@@ -156,7 +156,7 @@ func (d *feed) open(ctx context.Context) error {
 		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.after+1
 	}
 	var consumer jetstream.Consumer
-	err := d.s.try(ctx, tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
+	err := d.s.try(ctx, d.s.options.tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
 		if err = d.check(ctx); err == nil {
 			consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config)
 		}

@@ -25,7 +25,7 @@ func (s *Store) PutConfig(ctx context.Context, submission string, text []byte) e
 	if err := s.checkSize("the configuration", text); err != nil {
 		return err
 	}
-	return s.configs.retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
+	return s.configs.Retry(ctx, "store the configuration", func(ctx context.Context, kv jetstream.KeyValue) error {
 		_, err := kv.Put(ctx, submission, text)
 		return err
 	})
@@ -57,7 +57,7 @@ func (s *Store) UpdateRun(ctx context.Context, run string, value []byte, revisio
 	}
 	var updated uint64
 	tries := 0
-	err := s.runs.retry(ctx, "store the record of the run "+run, func(ctx context.Context, kv jetstream.KeyValue) (err error) {
+	err := s.runs.Retry(ctx, "store the record of the run "+run, func(ctx context.Context, kv jetstream.KeyValue) (err error) {
 		tries++
 		if revision == 0 {
 			updated, err = kv.Create(ctx, run, value)
@@ -107,7 +107,7 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 	if err := s.checkSize("the record of the worker", value); err != nil {
 		return err
 	}
-	return s.workers.retry(ctx, "store the record of the worker", func(ctx context.Context, kv jetstream.KeyValue) error {
+	return s.workers.Retry(ctx, "store the record of the worker", func(ctx context.Context, kv jetstream.KeyValue) error {
 		_, err := kv.Put(ctx, escape(name), value)
 		return err
 	})
@@ -115,7 +115,7 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 
 // DeleteWorker deletes the record of an ending worker.
 func (s *Store) DeleteWorker(ctx context.Context, name string) error {
-	return s.workers.retry(ctx, "delete the record of the worker", func(ctx context.Context, kv jetstream.KeyValue) error {
+	return s.workers.Retry(ctx, "delete the record of the worker", func(ctx context.Context, kv jetstream.KeyValue) error {
 		return kv.Purge(ctx, escape(name))
 	})
 }

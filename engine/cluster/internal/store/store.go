@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,18 +33,15 @@ type Options struct {
 	// LoseAck is for tests: if it returns true, the acknowledgement just received for a page is
 	// ignored. It may be nil.
 	LoseAck func(Key) bool
+
+	tryTimeout    time.Duration // timeout of one request; 0 means 5 seconds
+	startPatience time.Duration // patience with a server without JetStream, which may still be starting; 0 means 3 seconds
 }
 
 const (
 	defaultAckWait = 30 * time.Second
 	firstPause     = 20 * time.Millisecond
 	lastPause      = 2 * time.Second
-)
-
-// Variables that tests change.
-var (
-	tryTimeout    = 5 * time.Second // timeout of one request
-	startPatience = 3 * time.Second // patience with a server without JetStream, which may still be starting
 )
 
 // Version of the oldest server that stores batches atomically and confirms the stored options.
@@ -76,9 +74,8 @@ type Store struct {
 // connection.
 func Open(ctx context.Context, js jetstream.JetStream, o Options) (*Store, error) {
 	anyAckWait := o.AckWait == 0
-	if anyAckWait {
-		o.AckWait = defaultAckWait
-	}
+	o.AckWait = cmp.Or(o.AckWait, defaultAckWait)
+	o.tryTimeout, o.startPatience = cmp.Or(o.tryTimeout, 5*time.Second), cmp.Or(o.startPatience, 3*time.Second)
 	s := &Store{
 		listener: listen(js.Conn()), js: js, nc: js.Conn(), options: o, anyAckWait: anyAckWait,
 	}
@@ -142,7 +139,7 @@ func (s *Store) prepare(ctx context.Context) error {
 func (s *Store) openBuckets(ctx context.Context, buckets ...*Bucket) error {
 	for _, b := range buckets {
 		open := func(context.Context, jetstream.KeyValue) error { return nil }
-		if err := b.retry(ctx, "open the bucket "+b.config.Bucket, open); err != nil {
+		if err := b.Retry(ctx, "open the bucket "+b.config.Bucket, open); err != nil {
 			return err
 		}
 	}
@@ -159,7 +156,7 @@ func (s *Store) prepareQueue(ctx context.Context) error {
 	start := time.Now()
 	return s.retry(ctx, "open the queue", workStream, func(ctx context.Context) error {
 		stream, err := s.js.Stream(ctx, workStream)
-		if errors.Is(err, nats.ErrNoResponders) && time.Since(start) > startPatience {
+		if errors.Is(err, nats.ErrNoResponders) && time.Since(start) > s.options.startPatience {
 			return jetstream.ErrJetStreamNotEnabled
 		}
 		if errors.Is(err, jetstream.ErrStreamNotFound) {
@@ -188,35 +185,4 @@ func (s *Store) stream(ctx context.Context, name string) (jetstream.Stream, erro
 		s.streams.Store(name, stream)
 	}
 	return stream, err
-}
-
-// A Backoff pauses between attempts. Each pause is twice as long as the previous one, up to a
-// limit.
-type Backoff struct {
-	First, Longest time.Duration
-	last           time.Duration
-}
-
-// Next returns the next pause.
-func (b *Backoff) Next() time.Duration {
-	b.last = min(max(2*b.last, b.First), b.Longest)
-	return b.last
-}
-
-// Wait pauses. If the context ends first, Wait returns the cause.
-func (b *Backoff) Wait(ctx context.Context) error { return Sleep(ctx, b.Next()) }
-
-// Reset restarts the sequence of pauses.
-func (b *Backoff) Reset() { b.last = 0 }
-
-// Sleep pauses for d. If the context ends first, Sleep returns the cause.
-func Sleep(ctx context.Context, d time.Duration) error {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-timer.C:
-		return nil
-	}
 }
