@@ -18,6 +18,14 @@ type ForVariable struct {
 	To     *language.Expression // end of the windows
 }
 
+// MayRunBackwards reports whether windows that end before they begin are no mistake of the configuration or of
+// its inputs: a kept value or a variable before them decides.
+func (v *ForVariable) MayRunBackwards() bool {
+	return anyReads([]*language.Expression{v.From, v.To}, func(r language.Read) bool {
+		return r.Is("kept") || r.Is(language.PartitionField)
+	})
+}
+
 // addForRule adds a rule of a variable.
 func (j *Job) addForRule(e *language.Expression) {
 	v := &j.For[e.Rule.ForIndex]

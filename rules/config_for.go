@@ -30,7 +30,10 @@ type Window struct {
 	Step     Span // zero for a single window
 	Overlap  Span // how much earlier each window but the first begins
 	Smallest Span // a window that is not larger is not split; if it is zero, one second or the number 1
-	Splits   bool // a rule may split a window
+	// Granularity is how much the end of a window, which belongs to it, is less than the beginning of the next
+	// one. If it is zero, the windows are half open, and the end is the beginning of the next one.
+	Granularity Span
+	Splits      bool // a rule may split a window
 }
 
 // The policies for a partition that fails.
@@ -45,9 +48,11 @@ var forFields = []Field{
 	{Name: "values", Kind: Values, Doc: "a list of values, or an expression that gives a list"},
 	{Name: "from", Kind: Moment, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
 		"the variable has `from` and `to`"},
-	{Name: "to", Kind: Moment, Doc: "end of the last window, which does not belong to it"},
+	{Name: "to", Kind: Moment, Doc: "end of the last window, which belongs to it only with `granularity`"},
 	{Name: "step", Kind: Length, Doc: "length of a window: `24h`, `7d`, `1mo`, or a number; default: one window"},
 	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
+	{Name: "granularity", Kind: Length, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
+		"each window ends, such as `1s`, `24h` or 1"},
 	{Name: "splitWhen", Kind: Expression, Doc: "a stopping rule: a window in which it is met is discarded, and its halves are read instead"},
 	{Name: "smallest", Kind: Length, Doc: "length of a window that is not split; default: a second, or the number 1"},
 }
@@ -75,7 +80,7 @@ func (d *decoder) forVariables(s setting) []ForVariable {
 var valueKeys = [][]string{
 	{"items", "when"},
 	{"values"},
-	{"from", "to", "step", "overlap", "splitWhen", "smallest"},
+	{"from", "to", "step", "overlap", "granularity", "splitWhen", "smallest"},
 }
 
 // readForVariable checks that a variable has exactly one kind of values, and reads them.
@@ -125,7 +130,16 @@ func (d *decoder) window(v *ForVariable) {
 	if w.Overlap != (Span{}) && w.Step == (Span{}) {
 		d.diags.Errorf(diag.Value(v.given.get("overlap").path()), "overlap needs step: there is only one window")
 	}
-	if w.Smallest != (Span{}) && !w.Splits {
+	if w.Granularity = spanOf(v.given.get("granularity").Value); w.Granularity != (Span{}) && w.Smallest == (Span{}) {
+		w.Smallest = w.Granularity
+	}
+	if w.Step != (Span{}) && w.Step.less(w.Granularity) {
+		d.diags.Errorf(diag.Value(v.given.get("granularity").path()), "granularity must not be greater than step")
+	}
+	if w.Smallest.less(w.Granularity) {
+		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest must not be less than granularity")
+	}
+	if v.given.get("smallest").given() && !w.Splits {
 		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest needs splitWhen")
 	}
 	v.Window = w

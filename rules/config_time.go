@@ -96,6 +96,22 @@ type Span struct {
 	Number       any // an int or a float64 above 0; nil for a span of time
 }
 
+// less reports whether a span is shorter than another one of its kind.
+func (s Span) less(than Span) bool {
+	if s.Number != nil && than.Number != nil {
+		return floatOf(s.Number) < floatOf(than.Number)
+	}
+	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	return s.OfTime() && than.OfTime() && s.After(from, 1).Before(than.After(from, 1))
+}
+
+func floatOf(n any) float64 {
+	if whole, isInt := n.(int); isInt {
+		return float64(whole)
+	}
+	return n.(float64)
+}
+
 var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)
 
 // ParseSpan reads a span: a number, or text such as 24h, 7d, 2w, 1mo or 1y.

@@ -481,12 +481,15 @@ type ForVariable struct {
 	// Beginning of the first window: a date, a number, or an expression for a time or a number; the
 	// variable has `from` and `to`.
 	From string `config:"from"`
-	// End of the last window, which does not belong to it.
+	// End of the last window, which belongs to it only with `granularity`.
 	To string `config:"to"`
 	// Length of a window: `24h`, `7d`, `1mo`, or a number; default: one window.
 	Step string `config:"step"`
 	// How much earlier every window but the first begins.
 	Overlap string `config:"overlap"`
+	// For an API that includes the end of an interval: how much earlier than the next window each
+	// window ends, such as `1s`, `24h` or 1.
+	Granularity string `config:"granularity"`
 	// A stopping rule: a window in which it is met is discarded, and its halves are read instead.
 	SplitWhen string `config:"splitWhen"`
 	// Length of a window that is not split; default: a second, or the number 1.

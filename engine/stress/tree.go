@@ -80,8 +80,8 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	switch b.Name {
 	case windowOverflows:
 	case windowEndIncluded, windowDates:
-		return &Fix{Says: "No setting finds this. Let the requests end before the beginning of the next window, by one unit of the API: " +
-			`with windows of days in w, {"expr": "w.to - duration('24h')"}. Items that come twice have the same identifiers.`}
+		return &Fix{Says: "No setting finds this, but granularity of the windows avoids it: the unit of the API, " +
+			`such as "granularity": "1d" for days. Items that come twice have the same identifiers.`}
 	default:
 		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
 			"and sort the list of the parent by a key that is unique."}
@@ -346,6 +346,11 @@ func windowOf(p runtime.Partition) *span {
 		to, _ := members.Get("to")
 		a, ok := numberOf(from)
 		b, also := numberOf(to)
+		if end, isTime := to.(time.Time); isTime && s.Window.Granularity != (rules.Span{}) { // the windows of the model are half open
+			b, _ = numberOf(s.Window.Granularity.After(end, 1))
+		} else if unit, isNumber := numberOf(s.Window.Granularity.Number); isNumber {
+			b += unit
+		}
 		if ok && also {
 			return &span{a, b}
 		}

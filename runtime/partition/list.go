@@ -3,6 +3,7 @@ package partition
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -153,6 +154,11 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 		list, err = evaluateValues(variable.Values, &machine, c)
 	case variable.From != nil:
 		w, err = evaluateWindows(variable, &machine, c)
+		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {
+			t.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.Redactor.String(none.Error())),
+				"event", "warn", "code", "windows_backwards", "job", p.Job.ID())
+			w, err = nil, nil
+		}
 	default:
 		list, err = rereadAll(variable.Constants)
 	}

@@ -44,7 +44,7 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 	for _, length := range []struct {
 		name string
 		span rules.Span
-	}{{"step", source.Step}, {"overlap", source.Overlap}, {"smallest", source.Smallest}} {
+	}{{"step", source.Step}, {"overlap", source.Overlap}, {"granularity", source.Granularity}, {"smallest", source.Smallest}} {
 		if length.span != (rules.Span{}) && length.span.OfTime() != ofTime {
 			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
@@ -53,9 +53,16 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
 	}
 	if before(to, from) {
-		return nil, fmt.Errorf("the windows run backwards: from %s to %s", showBound(from), showBound(to))
+		return nil, &backwardsError{from, to}
 	}
 	return w, nil
+}
+
+// A backwardsError says that windows end before they begin.
+type backwardsError struct{ from, to any }
+
+func (e *backwardsError) Error() string {
+	return fmt.Sprintf("the windows run backwards: from %s to %s", showBound(e.from), showBound(e.to))
 }
 
 // windowBound converts the bound with a name to a time or a number.
@@ -112,9 +119,12 @@ func number(v any) float64 {
 
 // next returns the next window. It reports false if there is none.
 func (w *windowSeries) next() (any, bool) {
-	from, to := w.at(w.Next), w.at(w.Next+1)
-	if !before(from, w.To.Value) {
+	if w.done() {
 		return nil, false
+	}
+	from, to := w.at(w.Next), w.at(w.Next+1)
+	if to != nil && w.source.Granularity != (rules.Span{}) {
+		to = moved(w.source.Granularity, to, -1)
 	}
 	if to == nil || before(w.To.Value, to) {
 		to = w.To.Value
@@ -127,7 +137,19 @@ func (w *windowSeries) next() (any, bool) {
 }
 
 // done reports whether no window is left.
-func (w *windowSeries) done() bool { return w == nil || !before(w.at(w.Next), w.To.Value) }
+func (w *windowSeries) done() bool { return w == nil || !w.has(w.Next) }
+
+// has reports whether there is a window with an index.
+func (w *windowSeries) has(i int) bool {
+	switch from := w.at(i); {
+	case i > 0 && w.source.Step == (rules.Span{}):
+		return false
+	case w.source.Granularity != (rules.Span{}): // a window may begin at the end of the last one
+		return !before(w.To.Value, from)
+	default:
+		return before(from, w.To.Value)
+	}
+}
 
 // at returns the beginning of the window with an index, without the overlap. If there is only one
 // window, it returns nil for any other index.
@@ -189,6 +211,10 @@ func divide(job *compile.Job, v any) (first, second any, ok bool) {
 func (w *windowSeries) halves(v any) (first, second any, ok bool) {
 	both, _ := v.(map[string]any)
 	from, to := both["from"], both["to"]
+	closed := w.source.Granularity != (rules.Span{})
+	if closed { // as if it were half open
+		to = moved(w.source.Granularity, to, 1)
+	}
 	var middle any
 	begin, ofTime := from.(time.Time)
 	end, alsoTime := to.(time.Time)
@@ -197,7 +223,10 @@ func (w *windowSeries) halves(v any) (first, second any, ok bool) {
 	} else {
 		middle, ok = middleNumber(from, to, w.source.Smallest)
 	}
-	return window(from, middle), window(middle, to), ok
+	if !closed || !ok {
+		return window(from, middle), window(middle, to), ok
+	}
+	return window(from, moved(w.source.Granularity, middle, -1)), window(middle, both["to"]), true
 }
 
 // middleTime returns the middle of two times, rounded to a multiple of the smallest span after
@@ -271,7 +300,7 @@ func (w *windowSeries) check(source rules.Window) error {
 	if w.Next < 0 || w.Next > maxWindows {
 		return fmt.Errorf("the number of windows is %d", w.Next)
 	}
-	if last := valid.at(w.Next - 1); w.Next > 0 && (last == nil || before(last, from) || !before(last, to)) {
+	if w.Next > 0 && !valid.has(w.Next-1) {
 		return fmt.Errorf("the number of windows is %d, and there are fewer", w.Next)
 	}
 	*w = *valid

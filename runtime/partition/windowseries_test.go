@@ -133,6 +133,45 @@ func TestHalvesCoverTheirWindow(t *testing.T) {
 	})
 }
 
+// TestClosedWindowsAndTheirHalvesHaveEveryUnitOnce divides intervals of whole numbers and of days into windows
+// that include their ends, and these down to single units.
+func TestClosedWindowsAndTheirHalvesHaveEveryUnitOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		first, length := rapid.IntRange(-50, 50).Draw(t, "from"), rapid.IntRange(0, 60).Draw(t, "length")
+		step := rapid.IntRange(0, 20).Draw(t, "step")
+		unit := func(n int) any { return n }
+		source := rules.Window{Granularity: rules.Span{Number: 1}, Step: rules.Span{Number: step}}
+		if rapid.Bool().Draw(t, "days") {
+			day := time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC)
+			unit = func(n int) any { return day.AddDate(0, 0, n) }
+			source = rules.Window{Granularity: rules.Span{Days: 1}, Step: rules.Span{Days: step}}
+		}
+		if step == 0 {
+			source.Step = rules.Span{}
+		}
+		source.Smallest = source.Granularity
+		w, err := newWindows(source, unit(first), unit(first+length))
+		require.NoError(t, err)
+		n := 0
+		var whole func(v any)
+		whole = func(v any) {
+			if a, b, ok := w.halves(v); ok {
+				whole(a)
+				whole(b)
+				return
+			}
+			from, to := bounds(v)
+			require.Equal(t, []any{unit(first + n), unit(first + n)}, []any{from, to})
+			n++
+		}
+		for v, more := w.next(); more; v, more = w.next() {
+			require.NoError(t, (&windowSeries{From: w.From, To: w.To, Next: w.Next}).check(source), "a state may have it")
+			whole(v)
+		}
+		require.Equal(t, length+1, n)
+	})
+}
+
 // TestWindowsOfDaysAreThoseOfTheirTimeZone divides a week in which the clocks change: every
 // window begins at midnight, also after the windows were saved and read again.
 func TestWindowsOfDaysAreThoseOfTheirTimeZone(t *testing.T) {
