@@ -1,5 +1,7 @@
 package importer
 
+import "slices"
+
 // A Source is what a document says about one API, in the intermediate form that all formats are
 // read to. Expressions in it are those of the rule language, and addresses have them in braces, as
 // in the endpoint of a job.
@@ -17,6 +19,7 @@ type Input struct {
 	Default any // a text, a number or a boolean; nil if every run must set a value
 	Secret  bool
 	Pattern string
+	Sample  any    // a value for the tests of the configuration; nil if any text is one
 	Place   string // where the source declares it
 }
 
@@ -39,6 +42,7 @@ type Stream struct {
 	For         []Variable
 	Paging      *Paging // nil for a single request
 	Items       string  // path of the list: data.orders, rows.*; "" is the whole response
+	Lists       []List  // several lists of one response, in the place of Items
 	Filter      string  // expression over item
 	Fields      []Field
 	Key         []string // paths of what identifies an item
@@ -49,6 +53,25 @@ type Stream struct {
 	Hidden  bool   // its items are not written: it is there for other streams
 	Refused string // why it cannot be translated; then only Name, Place and Notes count
 	Notes   []Note
+}
+
+// A List is one of several lists of a response. Each is written to a file of its own.
+type List struct {
+	Path string
+	Name string // of the file
+}
+
+// isXML reports whether the responses are XML.
+func (s *Stream) isXML() bool {
+	return slices.ContainsFunc(s.Response, func(m Member) bool { return m.Name == "format" && m.Value.Const == "xml" })
+}
+
+// items returns the path of the items, or of the first of several lists.
+func (s *Stream) items() string {
+	if len(s.Lists) > 0 {
+		return s.Lists[0].Path
+	}
+	return s.Items
 }
 
 // Note adds a note.
@@ -143,10 +166,14 @@ type Paging struct {
 	Path    string // Token and NextURL: path in the response; LastItem: path in the item
 	Header  string // Token: the header, instead of a path
 	Source  string // Token and NextURL: an expression, instead of a path
-	More    string // path of a flag that is true while there is more
+	More    string // path of a flag that is true while there is more; in XML it is a text
 	Pages   string // Pages: path of the number of pages in the response
 	Stops   []Stop // further rules that end the list
 	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
+
+	// Together are parameters that are sent together with that of Path, Token's, each with the path of
+	// its value in the response. The list ends when all of them are empty.
+	Together []Together
 
 	// Next are values of requests after the first that read the page before, besides the token.
 	Next []Next
@@ -154,6 +181,12 @@ type Paging struct {
 	// Poll is how long to wait before the same request is made again, until a rule of Stops is met: 30s.
 	// Nothing else of the paging counts then.
 	Poll string
+}
+
+// A Together is a parameter of the next request.
+type Together struct {
+	Name string
+	Path string // in the response
 }
 
 // A Stop is a rule that ends a list.

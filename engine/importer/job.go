@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -103,16 +104,13 @@ func text(v any) string {
 // job returns the job of a stream.
 func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	now, _ := split(s)
-	dataField := s.Items
-	if dataField == "" {
-		dataField = "."
-	}
 	dataType := s.Name
 	if s.ID == "" || s.ID == s.Name {
 		dataType = ""
 	}
-	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method), "allowedOrigins", value.Map(s.Origins, func(o string) any { return o }),
-		"params", object(now), "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField,
+	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
+		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", object(now), "headers", object(s.Headers),
+		"response", object(s.Response), "dataField", dataField(s),
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
 		"incremental", incremental(s.Incremental), "pagination", pager)
 	if s.Hidden || !g.emitted[s] {
@@ -122,6 +120,18 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 		out = append(out, value.Member{Name: "emit", Value: false})
 	}
 	return out
+}
+
+// dataField returns the path of the items, or those of several lists with their names.
+func dataField(s *Stream) any {
+	var lists []any
+	for _, l := range s.Lists {
+		lists = append(lists, given("path", l.Path, "dataType", l.Name))
+	}
+	if lists != nil {
+		return lists
+	}
+	return cmp.Or(s.Items, ".")
 }
 
 // endpoint returns the endpoint of a stream, which is absolute if it has another address than the

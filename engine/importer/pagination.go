@@ -69,6 +69,8 @@ func (p *Paging) named(s *Stream) value.Object {
 		n, _ := p.number()
 		return given("method", "offset", "limit", n, "limitParam", unless("limit", p.SizeIn),
 			"offsetParam", unless("offset", p.Into.Name)).Merge(p.notFirst())
+	case p.Kind == Token && sent && len(p.Together) > 0:
+		return given("method", "response.params", "responseParams", p.together())
 	case p.Kind == Token && sent && p.Path != "":
 		return given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
 			"includeParams", len(s.Params) > 0)
@@ -82,6 +84,15 @@ func (p *Paging) named(s *Stream) value.Object {
 		return given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
 	}
 	return nil
+}
+
+// together returns the paths of all tokens, by their parameters.
+func (p *Paging) together() value.Object {
+	out := value.ObjectOf(p.Into.Name, p.Path)
+	for _, t := range p.Together {
+		out = append(out, value.Member{Name: t.Name, Value: t.Path})
+	}
+	return out
 }
 
 // number returns the page size if it is a constant.
@@ -165,9 +176,12 @@ func (p *Paging) expression(next []Next) (value.Object, []Next) {
 
 // common returns the settings that all methods have: the rules that end a list.
 func (p *Paging) common(s *Stream, method value.Object) value.Object {
-	out := given("hasMore", p.More)
+	more, list := p.More, []any{}
+	if more != "" && s.isXML() {
+		more, list = "", []any{rules.FormatPath("body", rules.SplitPath(more)) + ` != "true"`}
+	}
+	out := given("hasMore", more)
 	name, _ := method.Get("method")
-	list := []any{}
 	counts := p.Kind == Pages || p.Kind == Offset
 	if name == "expression" && counts {
 		list = append(list, "count == 0")

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"context"
+	"html"
 	"net/url"
 	"regexp"
 	"slices"
@@ -27,9 +28,10 @@ func (w *writer) tests(g *group, root value.Object) []any {
 		if s.Hidden || !g.emitted[s] {
 			continue
 		}
+		alone := g.alone(root, s)
 		for _, c := range cases(s) {
-			for _, t := range c.forms(w.src, s, len(g.streams) > 1) {
-				if passes(root, t) {
+			for _, t := range c.forms(w.src, alone, s, len(g.streams) > 1) {
+				if passes(alone, t) {
 					out = append(out, t)
 					break
 				}
@@ -39,6 +41,21 @@ func (w *writer) tests(g *group, root value.Object) []any {
 	return out
 }
 
+// alone returns the configuration with the jobs of a stream and of its parents only, which is loaded
+// sooner than that of all streams.
+func (g *group) alone(root value.Object, s *Stream) value.Object {
+	needed := &group{}
+	needed.add(s)
+	all, _ := value.At(root, []string{"config", "jobs"})
+	jobs := []any{}
+	for i, job := range all.([]any) {
+		if slices.Contains(needed.streams, g.streams[i]) {
+			jobs = append(jobs, job)
+		}
+	}
+	return root.With("config", value.ObjectOf("jobs", jobs))
+}
+
 // passes reports whether a configuration passes a test.
 func passes(root value.Object, test value.Object) bool {
 	e, err := load(append(slices.Clone(root), value.Member{Name: "tests", Value: []any{test}}))
@@ -46,7 +63,7 @@ func passes(root value.Object, test value.Object) bool {
 }
 
 // forms returns a test in several forms, the one that says most first.
-func (c testCase) forms(src *Source, s *Stream, several bool) []value.Object {
+func (c testCase) forms(src *Source, root value.Object, s *Stream, several bool) []value.Object {
 	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
 	full := expect
 	if s.Filter == "" {
@@ -64,30 +81,40 @@ func (c testCase) forms(src *Source, s *Stream, several bool) []value.Object {
 	if several { // names must differ
 		name += ", " + jobID(s)
 	}
+	pages := c.pages
+	if s.isXML() {
+		pages = value.Map(pages, xmlPage)
+	}
 	var out []value.Object
-	for _, inputs := range []value.Object{nil, samples(src)} {
+	for _, inputs := range []value.Object{nil, samples(src, root)} {
 		for _, e := range []value.Object{with, full, expect} {
-			out = append(out, given("name", name, "job", job, "inputs", inputs, "partition", partition(s), "pages", c.pages, "expect", e))
+			out = append(out, given("name", name, "job", job, "inputs", inputs, "partition", partition(s), "pages", pages, "expect", e))
 		}
 	}
 	return out
 }
 
-// samples returns values for the inputs that every run sets.
-func samples(src *Source) value.Object {
+// samples returns values for the inputs that every run sets. A test sets all that the configuration
+// declares.
+func samples(src *Source, root value.Object) value.Object {
 	var out value.Object
+	declared, _ := root.Get("inputs")
+	read, _ := value.Members(declared)
 	for _, in := range src.Inputs {
-		if in.Default != nil {
+		if _, has := read.Get(in.Name); !has || in.Default != nil {
 			continue
 		}
-		v := "example"
+		v := in.Sample
 		switch name := strings.ToLower(in.Name); {
+		case v != nil:
 		case strings.Contains(name, "date") || strings.Contains(name, "since"):
 			v = "2026-01-01T00:00:00Z"
 		case strings.Contains(name, "url") || strings.Contains(name, "endpoint"):
 			v = "https://api.example.com"
 		case strings.Contains(name, "domain") || strings.Contains(name, "host"):
 			v = "api.example.com"
+		default:
+			v = "example"
 		}
 		out = append(out, value.Member{Name: in.Name, Value: v})
 	}
@@ -143,7 +170,7 @@ func membersRead(s *Stream, name string) [][]string {
 
 // cases are the tests of a stream: its first page, the next one, and the end.
 func cases(s *Stream) []testCase {
-	if len(s.Response) > 0 {
+	if len(s.Response) > 0 && !s.isXML() {
 		return nil // of another format
 	}
 	p := s.Paging
@@ -246,7 +273,7 @@ func page(s *Stream, items []any) any {
 	if items == nil {
 		items = []any{}
 	}
-	keys := rules.SplitPath(s.Items)
+	keys := rules.SplitPath(s.items())
 	if i := slices.Index(keys, "*"); i >= 0 {
 		var wrapped []any
 		for _, e := range items {
@@ -300,4 +327,33 @@ func (s *Stream) requests(token string) []string {
 		return []string{first, add(first, s.Paging.Into.Name, token)}
 	}
 	return nil
+}
+
+// xmlPage returns a page whose body is XML.
+func xmlPage(page any) any {
+	object, _ := page.(value.Object)
+	if body, has := object.Get("body"); has {
+		return object.With("body", xmlText(body))
+	}
+	return value.ObjectOf("body", xmlText(page))
+}
+
+// xmlText writes an object as elements. A list is several elements of one name.
+func xmlText(v any) string {
+	object, isObject := v.(value.Object)
+	if !isObject {
+		text, _ := value.Text(v)
+		return html.EscapeString(text)
+	}
+	var b strings.Builder
+	for _, m := range object {
+		list, isList := m.Value.([]any)
+		if !isList {
+			list = []any{m.Value}
+		}
+		for _, e := range list {
+			b.WriteString("<" + m.Name + ">" + xmlText(e) + "</" + m.Name + ">")
+		}
+	}
+	return b.String()
 }
