@@ -113,8 +113,12 @@ var mayImport = map[string][]string{
 
 	// The readers of the formats that are imported, and what they need, which no other package of the
 	// library may link.
-	"engine/importer/jinja":   {module + "rules", "github.com/nikolalohinski/gonja/v2"},
-	"engine/importer/airbyte": {module + "rules", module + "engine/importer"},
+	"engine/importer/jinja":    {module + "rules", "github.com/nikolalohinski/gonja/v2"},
+	"engine/importer/airbyte":  {module + "rules", module + "engine/importer"},
+	"engine/importer/botocore": {module + "rules", module + "engine/importer"},
+	"engine/importer/importertest": {
+		module + "engine", module + "rules/yaml", "github.com/stretchr/testify", "golang.org/x/tools/txtar",
+	},
 
 	// Only these may know NATS, and only the hub and tests its server.
 	"engine/cluster/internal/pace": {module + "engine/cluster/internal/store", module + "runtime/transport", "github.com/nats-io/nats.go"},

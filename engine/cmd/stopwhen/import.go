@@ -13,13 +13,14 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
+	"github.com/stopwhen/stopwhen/engine/importer/botocore"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // importFormats are the formats that are read.
-var importFormats = []importer.Format{airbyte.Format}
+var importFormats = []importer.Format{airbyte.Format, botocore.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {
