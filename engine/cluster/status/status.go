@@ -123,6 +123,8 @@ type End struct {
 type Stored struct {
 	Bytes int64 `json:"bytes" doc:"on the disk of a server"`
 	Limit int64 `json:"limit,omitempty" doc:"limit of the run in bytes; absent if the run has no limit of its own"`
+
+	Replicas int `json:"replicas" doc:"number of servers that hold the run"`
 }
 
 // Rates are the amounts stored per second.

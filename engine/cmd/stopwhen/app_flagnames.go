@@ -41,6 +41,7 @@ var flagNames = strings.NewReplacer(
 	"CollectOptions.Release", "collect --release",
 	"CollectOptions.Sorted", "--sorted",
 	"Submission.MaxBytes", "--max-bytes",
+	"set Options.Replicas to", "use --replicas with",
 	"Cluster.Overview", "stopwhen status",
 	"Run.Delete", "stopwhen delete",
 	"Run.Partitions", "stopwhen status",

@@ -73,7 +73,8 @@ failed stay so: see stopwhen retry.`,
 		"such as status 503 or a timeout, before they have failed (default 1h or, of a run that exists, what it has)")
 	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one "+
 		"(default 1 or, of a run that exists, what it has)")
-	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page (default 3 in a cluster of servers, else 1)")
+	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page "+
+		"(default 3 in a cluster of servers and otherwise 1 or, of a run that exists, what it has)")
 	c.natsFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd

@@ -83,7 +83,9 @@ func (b *Bucket) open(ctx context.Context) (jetstream.KeyValue, error) {
 	}
 	kv, err := b.s.js.KeyValue(ctx, b.config.Bucket)
 	if errors.Is(err, jetstream.ErrBucketNotFound) && !b.reads {
-		kv, err = b.s.js.CreateKeyValue(ctx, b.config)
+		config := b.config
+		config.Replicas = b.s.queueReplicas()
+		kv, err = b.s.js.CreateKeyValue(ctx, config)
 	}
 	if err != nil {
 		return nil, err

@@ -34,6 +34,7 @@ const (
 	codeStorageResources  jetstream.ErrorCode = 10047
 	codeMessageTooLarge   jetstream.ErrorCode = 10054
 	codeWrongLast         jetstream.ErrorCode = 10071
+	codeNoPeers           jetstream.ErrorCode = 10005
 	codeReplicas          jetstream.ErrorCode = 10074
 	codeStoreFailed       jetstream.ErrorCode = 10077
 	codeHeaderTooLarge    jetstream.ErrorCode = 10097
@@ -132,9 +133,11 @@ var causes = map[jetstream.ErrorCode]cause{
 		"enable JetStream in the configuration of the server"},
 	jetstream.JSErrCodeJetStreamNotEnabledForAccount: {failure.Config, "the account of the NATS user does not have JetStream enabled",
 		"enable JetStream for the account, or connect with another user"},
-	codeMessageTooLarge:  {failure.IO, "the message is larger than the stream allows", "remove max_msg_size from the stream"},
-	codeHeaderTooLarge:   {failure.Internal, "the headers of a message are too large", ""},
-	codeReplicas:         {failure.Config, "the NATS server is not in a cluster, and cannot keep replicas", "use one replica"},
+	codeMessageTooLarge: {failure.IO, "the message is larger than the stream allows", "remove max_msg_size from the stream"},
+	codeHeaderTooLarge:  {failure.Internal, "the headers of a message are too large", ""},
+	codeNoPeers: {failure.Config, "fewer servers of the NATS cluster are running than the run has replicas",
+		"start the others, or set Options.Replicas to a smaller number"},
+	codeReplicas:         {failure.Config, "the NATS server is not in a cluster, and cannot keep replicas", "set Options.Replicas to 1"},
 	codeNoBatches:        {failure.Config, "the stream does not allow atomic batches", "set allow_atomic for the stream"},
 	codeStoreFailed:      {failure.IO, "the stream is full, or cannot be written", "raise its limit, or delete runs that are not needed"},
 	codeInsufficient:     {failure.IO, "the NATS server has no room left", "free disk space, raise its limits, or delete runs"},

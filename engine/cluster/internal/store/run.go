@@ -11,14 +11,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// CreateRun creates the stream of a run, or changes the maximum size of its stored pages in bytes;
-// 0 means no limit. The submission is part of the subjects (see [Key]), so that a worker that
+// CreateRun creates the stream of a run, or changes the maximum size of its stored pages in bytes,
+// where 0 means no limit, and its replicas, unless [Options.Replicas] is 0. The submission is part of the subjects (see [Key]), so that a worker that
 // still runs a task of a deleted run cannot store pages in another run with the same name.
 func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes int64) error {
 	if err := CheckRun(run); err != nil {
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
 	}
 	if err := s.openBuckets(ctx, s.pace, s.workers); err != nil {
+		return err
+	}
+	if err := s.raiseReplicas(ctx); err != nil {
 		return err
 	}
 	config := jetstream.StreamConfig{
@@ -31,10 +34,13 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 		switch {
 		case errors.Is(err, jetstream.ErrStreamNotFound):
 			stream, err = s.js.CreateStream(ctx, config)
-		case err == nil && stream.CachedInfo().Config.MaxBytes != config.MaxBytes:
+		case err == nil:
 			changed := stream.CachedInfo().Config
-			changed.MaxBytes = config.MaxBytes
-			stream, err = s.js.UpdateStream(ctx, changed)
+			before := [...]int64{changed.MaxBytes, int64(changed.Replicas)}
+			changed.MaxBytes, changed.Replicas = config.MaxBytes, cmp.Or(s.options.Replicas, changed.Replicas)
+			if before != [...]int64{changed.MaxBytes, int64(changed.Replicas)} {
+				stream, err = s.js.UpdateStream(ctx, changed)
+			}
 		}
 		if err != nil {
 			return err
@@ -94,6 +100,7 @@ type Info struct {
 	First, Last time.Time
 	Sequence    uint64    // sequence of the last message
 	Created     time.Time // creation time of the stream
+	Replicas    int       // number of servers that hold the run
 	Now         time.Time // time of the answer by the server's clock
 }
 
@@ -118,7 +125,7 @@ func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 		at := stream.CachedInfo().State
 		info = Info{Messages: at.Msgs, Bytes: at.Bytes, First: at.FirstTime, Last: at.LastTime, Sequence: at.LastSeq,
 			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes), Now: stream.CachedInfo().TimeStamp,
-			Created: stream.CachedInfo().Created}
+			Created: stream.CachedInfo().Created, Replicas: max(1, stream.CachedInfo().Config.Replicas)}
 		return nil
 	})
 	return info, err

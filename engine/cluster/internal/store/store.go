@@ -21,8 +21,8 @@ type Options struct {
 	// AckWait is how long a worker may be silent before its task is given to another worker. If it
 	// is 0, an existing queue keeps its value, and a new one has 30 seconds.
 	AckWait time.Duration
-	// Replicas is the number of servers that hold each created stream. If it is 0, that is 3 in a
-	// cluster and otherwise 1.
+	// Replicas is the number of servers that hold a submitted run. If it is 0, an existing run keeps
+	// its number, and a new one has 3 in a cluster and otherwise 1.
 	Replicas int
 	// Patience is how long a call waits for a server that does not answer. If it is 0, the call
 	// waits until its context ends.
@@ -115,17 +115,6 @@ func checkServer(version string) error {
 	}
 }
 
-// Replicas returns the number of servers that hold a created stream.
-func (s *Store) Replicas() int {
-	switch {
-	case s.options.Replicas > 0:
-		return s.options.Replicas
-	case s.nc.ConnectedClusterName() != "":
-		return 3
-	}
-	return 1
-}
-
 // prepare opens the queue and the buckets on disk, and creates missing ones. The buckets in memory
 // are created by [Store.CreateRun] and, after a restart of the server, by the next worker.
 func (s *Store) prepare(ctx context.Context) error {
@@ -148,7 +137,6 @@ func (s *Store) openBuckets(ctx context.Context, buckets ...*Bucket) error {
 
 // bucket returns a bucket of the store without opening it.
 func (s *Store) bucket(config jetstream.KeyValueConfig) *Bucket {
-	config.Replicas = s.Replicas()
 	return &Bucket{s: s, config: config}
 }
 

@@ -56,7 +56,7 @@ func (r Reader) Status(ctx context.Context, run *record.Run) (*status.Run, error
 // Summary returns the known facts about a run without counting its partitions.
 func Summary(run *record.Run, info store.Info) status.Summary {
 	s := status.Summary{Run: run.Run, Phase: run.Phase, Config: run.Name, Program: run.Program, Address: run.Address,
-		Started: run.Started, Stored: status.Stored{Bytes: int64(info.Bytes), Limit: info.MaxBytes}}
+		Started: run.Started, Stored: status.Stored{Bytes: int64(info.Bytes), Limit: info.MaxBytes, Replicas: info.Replicas}}
 	if info.Sequence > 0 {
 		last := info.Last.UTC()
 		s.Last = &last
