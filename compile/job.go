@@ -19,7 +19,7 @@ type Job struct {
 	Stops    []*Trigger             // stopping rules in the order in which they give the reason
 	Next     []*language.Expression // values of the state's variables after a page
 	Parts    []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
-	OnErrors []*Trigger             // rules for error responses; the first that is met decides
+	OnErrors []*Trigger             // rules for error responses, or for pages; the first that is met decides
 	Keeps    []*language.Expression // values for the next run
 	Shape    Shape
 	Needs    Needs
@@ -293,6 +293,11 @@ func Expressions(triggers []*Trigger) []*language.Expression {
 
 // ID returns the id of the job.
 func (j *Job) ID() string { return j.Ruleset.Job.ID }
+
+// JudgesPages reports whether an onError rule judges responses that are pages by their status.
+func (j *Job) JudgesPages() bool {
+	return slices.ContainsFunc(j.OnErrors, func(t *Trigger) bool { return t.Rule.Success })
+}
 
 // Spec returns the job as it is configured. The caller must not change it.
 func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }

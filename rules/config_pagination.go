@@ -68,7 +68,8 @@ var paginationFields = []Field{
 				"with this API, such as `audit.token` for an API whose last page has a token"},
 		}},
 	{Name: "onError", Kind: List, Each: &Field{Kind: Block, Fields: onErrorFields},
-		Doc: "what to do about responses of other statuses than 200, 201, 203 and 204: objects with when, do and message"},
+		Doc: "what to do about responses of other statuses than 200, 201, 203 and 204, or with `on` about those of these statuses: " +
+			"objects with when, do, on and message"},
 }
 
 // pagination is a pagination object that has been read.
@@ -261,10 +262,19 @@ var stateFields = []Field{
 }
 
 var onErrorFields = []Field{
-	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the error response"},
+	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the response"},
+	{Name: "on", Kind: Text, Default: OnStatus, Values: []string{OnStatus, OnSuccess}, Idle: Off, Doc: "the responses that it judges: " +
+		"`error`, those of other statuses than 200, 201, 203 and 204, or `success`, those of these statuses, " +
+		"for an API that reports errors with status 200"},
 	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
+
+// The responses that an onError rule judges.
+const (
+	OnStatus  = "error"
+	OnSuccess = "success"
+)
 
 // errorActions are the actions of onError rules.
 var errorActions = []string{string(ErrorStop), string(ErrorRetry), string(ErrorRestart), string(ErrorFail), string(ErrorContinue)}

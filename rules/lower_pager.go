@@ -394,7 +394,7 @@ func (p *pager) errorRules() {
 		}
 		p.add(Rule{
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
-			Message: p.message(object.get("message")), Told: object.get("message").text() != "",
+			Message: p.message(object.get("message")), Told: object.get("message").text() != "", Success: object.get("on").text() == OnSuccess,
 			Clause: when.text(), Origin: p.origin(Author{}, when.path()),
 		})
 	}

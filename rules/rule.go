@@ -16,6 +16,7 @@ type Rule struct {
 	Source   string      // the expression
 	Outcome  Outcome     // the outcome of a Stop, or of an OnError that ends the list
 	Do       ErrorAction // the action of an OnError
+	Success  bool        // the OnError judges responses that are pages by their status, and not the others
 	ForIndex int         // For, or a Stop that splits windows: the position of the variable in for
 	Shared   bool        // the rule stands beside method multiple, and applies to each of its scrollers
 

@@ -93,10 +93,10 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 	if err != nil {
 		return out, err
 	}
-	if transport.IsPage(out.Status) { // an earlier attempt failed
+	if transport.IsPage(out.Status) && !call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
 	}
-	if out.action.Do == rules.ErrorContinue {
+	if out.action.Do == rules.ErrorContinue && !transport.IsPage(out.Status) {
 		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), out.action.text),
 			"event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
 	}
@@ -104,7 +104,8 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 	return out, nil
 }
 
-// onError evaluates the onError rules on an error response. The first rule that matches decides.
+// onError evaluates the onError rules on a response: those for errors, or those for pages. The first rule that
+// matches decides.
 func (r *listRun) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
@@ -119,6 +120,9 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
+		if rule.Rule.Success != transport.IsPage(response.Status) {
+			continue
+		}
 		met, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
 			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))

@@ -47,7 +47,7 @@ func (s *sender) encode(request requests.Request) (call transport.Call, withheld
 	if err != nil {
 		return call, nil, err
 	}
-	call.Job, call.Origins = s.job.ID(), s.origins
+	call.Job, call.Origins, call.JudgesPages = s.job.ID(), s.origins, s.job.JudgesPages()
 	if s.converter != nil {
 		call.MayBeEmpty = s.converter.MayBeEmpty
 		if _, own := call.Header["Accept"]; !own {

@@ -15,7 +15,16 @@ func (t *textWriter) common(x *JobExplanation) []string {
 	for _, write := range []func(w *textWriter){
 		func(w *textWriter) { w.safety(x.stops(groupSafety)) },
 		func(w *textWriter) {
-			w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", x.OnError)
+			var success, failed []RuleExplanation
+			for _, r := range x.OnError {
+				if r.Success {
+					success = append(success, r)
+				} else {
+					failed = append(failed, r)
+				}
+			}
+			w.section("on a response with status 200, 201, 203 or 204, before it is read: the first that is true decides", success)
+			w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", failed)
 			w.failures(len(x.OnError) > 0)
 		},
 		func(w *textWriter) { w.audit(x.Audit) },

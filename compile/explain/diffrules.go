@@ -63,7 +63,7 @@ func (r *RuleExplanation) identity() string {
 		message = in.Message
 	}
 	return fmt.Sprintf("%q", []any{
-		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.Expects,
+		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.Success, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.Expects,
 		message, r.Never != "",
 	})
 }

@@ -189,7 +189,9 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 			for _, v := range job.For {
 				if v.Window != nil {
 					windows++
-					require.Contains(t, text, v.Name+".to is not part of the window", c.Name)
+					closed := v.Window.Granularity != (rules.Span{})
+					require.Equal(t, closed, strings.Contains(text, v.Name+".to is part of the window"), c.Name)
+					require.Equal(t, !closed, strings.Contains(text, v.Name+".to is not part of the window"), c.Name)
 					require.Equal(t, v.Window.Splits, strings.Contains(text, "The pages of a window that is read in halves are not written"), c.Name)
 				}
 			}

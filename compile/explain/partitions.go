@@ -78,9 +78,9 @@ func windowFacts(name string, w *rules.Window) []string {
 	says := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
 	switch {
 	case w.Granularity != (rules.Span{}):
-		says[0] = fmt.Sprintf("%s.to is part of the window. ", name)
+		says[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Step != (rules.Span{}) {
-			says[0] += fmt.Sprintf("The next window begins %s after it. The last window may be shorter.", w.Granularity)
+			says[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter.", w.Granularity)
 		}
 		if w.Overlap != (rules.Span{}) {
 			says[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)

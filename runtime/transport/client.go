@@ -111,7 +111,7 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Do sends a call, with retries, and returns its response. The error is a [*failure.Error].
 //
 // Do returns a response with a status below 400 if it can be a page. decide judges any other
-// response. If decide is nil or makes no decision, transient errors are retried, and all others are
+// response, and with [Call.JudgesPages] also pages. If decide is nil or makes no decision, transient errors are retried, and all others are
 // returned.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) ErrorDecision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)

@@ -42,6 +42,8 @@ type Call struct {
 	// because its response may exist only once.
 	Uninterrupted bool
 
+	JudgesPages bool // the decision function of [Client.Do] also judges responses that can be pages
+
 	Origins []string // origins that the call may also go to, without credentials, if they are public
 
 	Turn int // number from [Client.Reserve], if the request was counted there; otherwise 0

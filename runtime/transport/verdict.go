@@ -18,7 +18,7 @@ import (
 )
 
 // An ErrorDecision determines the treatment of a response that is not a page because of its status,
-// such as 202, 304, or 400 and above.
+// such as 202, 304, or 400 and above, and with [Call.JudgesPages] of one that is.
 type ErrorDecision struct {
 	Action  Action
 	Message string // hint of the error, for [Fail]
@@ -44,14 +44,17 @@ func (c *Client) judge(
 	case err != nil:
 		return c.judgeError(ctx, call, err)
 	case IsPage(r.Status):
-		return c.judgePage(call, r)
+		failed, retry := c.judgePage(call, r)
+		if failed != nil || decide == nil || !call.JudgesPages {
+			return failed, retry
+		}
 	}
 	var decision ErrorDecision
 	if decide != nil {
 		decision = decide(r)
 	}
 	switch action := decision.Action; {
-	case action == Accept:
+	case action == Accept, action == 0 && IsPage(r.Status):
 		return nil, false
 	case action == Retry, action == 0 && c.options.Retries(r.Status, r.Header) && !r.refusesLease():
 		return c.statusError(failure.Transient, call, r), true
