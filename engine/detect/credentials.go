@@ -21,7 +21,7 @@ const hiddenText = "***"
 
 // isSecret reports whether a parameter is probably a credential.
 func isSecret(name, text string) bool {
-	return secret.Parameter(name, text) || text == hiddenText && secret.Name(name) // in a recording
+	return secret.Parameter(name, text) || text == hiddenText && secret.Name(name) // a recording has the hidden text
 }
 
 // withoutTokens replaces the tokens in the path of an address by inputs: /bot123456:AB…/getUpdates. It
@@ -94,7 +94,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 		hides := secret.Header(name, text)
 		switch {
 		case slices.Contains(noise, key) && (key != "Content-Type" || isOwnType(text)):
-		case strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"): // of HTTP/2, and of browsers
+		case strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"): // a pseudo-header of HTTP/2, or a header that only browsers send
 		case hides && c.auth == nil:
 			c.auth = c.authentication(name, text)
 		case hides:

@@ -61,7 +61,7 @@ type detection struct {
 	partial   bool // whether pages have status 206
 	redactor  *redact.Redactor
 
-	page  *page // the first one
+	page  *page // the first page
 	items list
 	size  size
 	flag  *flag  // flag of the first page, or nil
@@ -134,7 +134,8 @@ func (d *detection) fetch(ctx context.Context) error {
 	}
 	var err error
 	d.page, err = readPage(d.session.last)
-	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.Status != http.StatusOK) { // of XML dataField has to be known
+	// The items of XML are found only with dataField.
+	if t.err != nil && (err != nil || d.page.format != rules.XML || d.page.Status != http.StatusOK) {
 		d.page = nil
 		return d.explain(t.err)
 	}
@@ -264,7 +265,7 @@ func (d *detection) advise(format string, args ...any) {
 	d.Advice = append(d.Advice, fmt.Sprintf(format, args...))
 }
 
-// hide returns a text without secrets, and without bytes that are no text. Parameters of addresses in
+// hide returns a text without secrets, and without bytes that are not text. Parameters of addresses in
 // the text are hidden by their names, and tokens of well-known services by their form.
 func (d *detection) hide(text string) string {
 	return secret.ReplaceIssued(d.redactor.URL(strings.ToValidUTF8(text, "\uFFFD")), hiddenText)

@@ -55,7 +55,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 }
 
 // findEnd determines how the list ends. If the second page may be the last, but nothing says so, it
-// obtains the third one.
+// obtains the third page.
 func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	counts := t.kind == indexSign || t.kind == numberSign
 	if counts {
@@ -92,7 +92,7 @@ func (d *detection) endsShort(t *trial) bool {
 }
 
 // proveShort looks beyond a short page, since an API may leave out items of a page in the
-// middle. If there are more, an empty page ends the list.
+// middle. If more items follow, the pagination ends the list at an empty page.
 func (d *detection) proveShort(ctx context.Context, t *trial) *trial {
 	longer := d.vary(ctx, t, len(t.pages)+1, func(c *candidate) {
 		c.hypothesis = shortPages

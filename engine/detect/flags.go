@@ -26,13 +26,13 @@ func (p *page) flags() []flag {
 	for _, f := range p.facts {
 		kind, ambiguous := apinames.FlagKind(f.name()), apinames.CountsToo(f.name())
 		flagged, ok := apinames.Flag(f.value, ambiguous)
-		if !ok || kind == "" || apinames.Alike(f.name(), "incompleteresults") { // which is about the search, not the page
+		if !ok || kind == "" || apinames.Alike(f.name(), "incompleteresults") { // this name is about the search, not the page
 			continue
 		}
 		if one := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); one.more {
 			one.setting, one.value = settingOf(f, kind)
 			out = append(out, one)
-		} else if !ambiguous { // "complete" may be that of the request
+		} else if !ambiguous { // "complete" may describe the request
 			out = append(out, one)
 		}
 	}
@@ -54,7 +54,7 @@ func (p *page) flags() []flag {
 func settingOf(f fact, kind apinames.HintKind) (key string, setting any) {
 	text := textOf(f.value)
 	_, err := strconv.ParseFloat(text, 64)
-	isWord := f.value == text && err != nil // the specification's boolean of a word is true
+	isWord := f.value == text && err != nil // the specification takes each word as true
 	at := f.expression()
 	switch {
 	case kind == apinames.HintMore && isWord:

@@ -29,7 +29,7 @@ type hypothesis struct {
 	kind   *kind
 	names  []string // keys, headers or parameters
 	params []string // names of the parameter that carries the value, the likeliest first; "" is the name of the sign
-	post   bool     // for requests with a JSON body
+	post   bool     // the row is for requests with a JSON body
 
 	pagination value.Object
 	needs      string       // placeholder without which the row does not apply
@@ -58,15 +58,15 @@ type kind struct {
 var (
 	connectionSign = &kind{find: (*detection).connection, ends: true}                // pageInfo of a GraphQL connection
 	linkSign       = &kind{find: (*detection).linkHeader, ends: true, follows: true} // the Link header, rel=next
-	linkFlagSign   = &kind{find: (*detection).linkHeader, ends: true}                // its parameter of one of the names, which is true
+	linkFlagSign   = &kind{find: (*detection).linkHeader, ends: true}                // a parameter of the header, which is true
 	urlSign        = &kind{find: (*detection).address, ends: true, follows: true}    // a text in the response that is an address
 	relationSign   = &kind{find: (*detection).relation, ends: true, follows: true}   // an object in a list of links, whose relation is next
 	tokenSign      = &kind{find: (*detection).token}                                 // a text or a number in the response
-	tokensSign     = &kind{find: (*detection).tokens, ends: true}                    // several of them, for parameters of the same positions
+	tokensSign     = &kind{find: (*detection).tokens, ends: true}                    // several values, for the parameters at their positions
 	objectSign     = &kind{find: (*detection).object, ends: true}                    // an object in the response
 	headerSign     = &kind{find: (*detection).headerToken}                           // a header with a value
 	numberSign     = &kind{find: (*detection).counter, pages: true}                  // the number of a page, in the request or the response
-	indexSign      = &kind{find: (*detection).counter}                               // the index of an item, likewise
+	indexSign      = &kind{find: (*detection).counter}                               // the index of an item, in the request or the response
 	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
 	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
 	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names
@@ -81,8 +81,8 @@ var shortPages = hypothesis{
 	says: "${param} is the index of the first item of a page",
 }
 
-// hypotheses is the table of signs, explicit ones first. The first whose second page proves it
-// wins.
+// hypotheses is the table of signs, explicit ones first. The first hypothesis that a second page
+// proves wins.
 var hypotheses = []hypothesis{
 	{
 		id: "graphql", kind: connectionSign, post: true,
@@ -194,7 +194,7 @@ var hypotheses = []hypothesis{
 	searchAfter("search-after", "limit"),
 	searchAfter("search-after-unlimited", ""),
 
-	// Counted by the client.
+	// The client counts the pages or the items.
 	{
 		id: "page-in-path", kind: pathSign, names: []string{"page", "p", "pages"},
 		pagination: expression("count == 0", object("endpoint", `"${before}" + string(page + ${first}) + "${after}"`)),
@@ -301,7 +301,7 @@ var inBody = expression("empty(${body})", object("body", object("${param}", "${b
 // tokenInHeader sends the value of a header as a parameter.
 var tokenInHeader = method("header.param", "responseHeader", "${name}", "queryParam", "${param}")
 
-// endsEmpty ends a list whose token stays by an empty page.
+// endsEmpty ends a list at an empty page, if its token stays after the last item.
 var endsEmpty = object("stopRules", []any{"count == 0"})
 
 // token is the row of a token in the response. Requests with a JSON body carry it there.

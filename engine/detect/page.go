@@ -39,7 +39,7 @@ type path []string
 
 func (p path) String() string { return rules.PathOf(p...) }
 
-// name returns the last key; "" for the root.
+// name returns the last key, or "" for the root.
 func (p path) name() string {
 	if len(p) == 0 {
 		return ""
@@ -86,7 +86,7 @@ func (f fact) expression() string {
 	return rules.FormatPath("body", f.path)
 }
 
-// A list is a list in a response that may be that of the items. Its path is written as
+// A list is a list in a response that may hold the items. Its path is written as
 // dataField has it.
 type list struct {
 	path
@@ -148,7 +148,7 @@ func parseJSON(text []byte) (any, error) {
 	return v, nil
 }
 
-// nextValue decodes a value that may have a number of levels.
+// nextValue decodes a value. levels is the number of levels of nesting that it may have.
 func nextValue(dec *json.Decoder, levels int) (any, error) {
 	token, err := dec.Token()
 	delim, nested := token.(json.Delim)
@@ -185,7 +185,7 @@ func nextValue(dec *json.Decoder, levels int) (any, error) {
 	return list, err
 }
 
-// maxFacts bounds how much of a response is looked at; real envelopes are small.
+// maxFacts is the maximum number of facts that are read from a response. Real envelopes are small.
 const maxFacts = 2000
 
 // collect finds the facts and the lists of a value.
@@ -230,7 +230,7 @@ func isEnvelope(list []any) bool {
 	return lists == 1 && objects > 0 && lists+objects == len(list)
 }
 
-// listScore estimates how likely a list is that of the items: by its name, its members
+// listScore estimates how likely a list holds the items: by its name, its members
 // and its depth.
 func listScore(at path, items []any) int {
 	score := min(len(items), 10) - 2*len(at)
@@ -313,7 +313,7 @@ func numberOr(text string) any {
 	return text
 }
 
-// rangeOfItems returns the total of a range that is one of items: 0-9/25, items 0-9/25 or 0-9/*. It
+// rangeOfItems returns the total of a range of items, such as 0-9/25, items 0-9/25 or 0-9/*. It
 // reports false if there is no such range.
 func (x *exchange) rangeOfItems() (total string, ok bool) {
 	m := contentRanges.FindStringSubmatch(x.ResponseHeader.Get(contentRange))
@@ -327,7 +327,8 @@ const contentRange = "Content-Range"
 
 var contentRanges = regexp.MustCompile(`^(?:([\w-]+) )?(?:[0-9]+-[0-9]+|\*)/([0-9]+|\*)$`)
 
-// previous returns where a response points to an earlier page; empty: nowhere.
+// previous describes the place where a response points to an earlier page. It returns "" if there is
+// no such place.
 func (p *page) previous() string {
 	for _, rel := range []string{"prev", "previous"} {
 		if p.link(rel) != nil && p.link(rel, "results") != "false" {
@@ -342,7 +343,7 @@ func (p *page) previous() string {
 	return ""
 }
 
-// textOf returns a scalar as text; "" for any other value.
+// textOf returns a scalar as text, or "" for any other value.
 func textOf(v any) string {
 	text, _ := value.Text(v)
 	return text

@@ -116,7 +116,7 @@ func seriesOf(r *recording.Recording, address string) []*series {
 // APIs lead to another address.
 func joined(all []*series) []*series {
 	var out []*series
-	for i, s := range slices.Backward(all) { // the later one is joined to the earlier one
+	for i, s := range slices.Backward(all) { // the later series is joined to the earlier series
 		before := slices.IndexFunc(all[:i], func(b *series) bool {
 			return slices.ContainsFunc(b.exchanges, func(x *exchange) bool { return linksTo(x, s.exchanges[0]) })
 		})
@@ -147,7 +147,7 @@ func linksTo(x, to *exchange) bool {
 	})
 }
 
-// queryOf returns the query of a GraphQL request, which tells lists at one address apart.
+// queryOf returns the query of a GraphQL request, which distinguishes lists at the same address.
 func queryOf(body []byte) string {
 	v, _ := parseJSON(body)
 	object, _ := v.(value.Object)

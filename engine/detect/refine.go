@@ -27,8 +27,8 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 	return t
 }
 
-// settleBase finds out whether pages are counted from 0 or 1: page 1 is then the first
-// page again, or another one.
+// settleBase finds out whether pages are counted from 0 or 1: page 1 is either another page or the first page
+// again.
 func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
 	if !t.base || t.kind != numberSign {
 		return t

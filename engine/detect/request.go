@@ -20,8 +20,8 @@ import (
 
 // A Request is the request for the first page of a list.
 type Request struct {
-	URL    string            // absolute; {name} in it is replaced by an input
-	Method string            // GET, or POST with a Body, if empty
+	URL    string            // absolute address; the input of a name replaces {name} in it
+	Method string            // if it is empty, GET, or POST with a Body
 	Header http.Header       // credentials in it are used, but never written
 	Body   []byte            // a JSON object or a form
 	Inputs map[string]string // values for the names in braces
@@ -32,7 +32,7 @@ func (c *call) isGraphQL() bool {
 	return c.isJSON() && strings.Contains(c.query(), "{")
 }
 
-// query returns the query in the body; empty: there is none.
+// query returns the query in the body, or "" if there is no query.
 func (c *call) query() string {
 	query, _ := c.body.Get("query")
 	text, _ := query.(string)
@@ -91,7 +91,7 @@ func (r Request) Secrets() []string {
 	if err == nil {
 		return c.secrets()
 	}
-	return slices.Concat(slices.Collect(maps.Values(r.Header))...) // every value of a request that is not understood may be one
+	return slices.Concat(slices.Collect(maps.Values(r.Header))...) // every value of a request that is not understood may be a secret
 }
 
 // A RequestError describes an invalid [Request]. No request was made.
@@ -202,7 +202,7 @@ func (c *call) split(u *url.URL) {
 		path = "/"
 	}
 	cut := strings.LastIndex(strings.TrimSuffix(path, "/"), "/") + 1
-	for cut > 1 && strings.Contains(path[cut:], ":") { // a reference would take it for a scheme
+	for cut > 1 && strings.Contains(path[cut:], ":") { // in a relative reference, the text before the colon would be a scheme
 		cut = strings.LastIndex(path[:cut-1], "/") + 1
 	}
 	c.base = c.named(u.Scheme + "://" + u.Host + path[:cut])
@@ -285,7 +285,7 @@ func (c *call) setQuery(u *url.URL) error {
 	return nil
 }
 
-// addParam adds a parameter: a number as one, and an input as an expression.
+// addParam adds a parameter: a number as a number, and an input as an expression.
 func (c *call) addParam(name string, values []string) {
 	text := values[0]
 	if isSecret(name, text) {

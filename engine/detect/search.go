@@ -64,7 +64,7 @@ func (d *detection) search(ctx context.Context) *trial {
 	return d.fallBack(fallback)
 }
 
-// try runs a candidate and judges its second page. If that is empty, the third one
+// try runs a candidate and judges its second page. If that page is empty, the third page
 // decides whether the list goes on.
 func (d *detection) try(ctx context.Context, c candidate) *trial {
 	t := d.run(ctx, c, 2)
@@ -224,7 +224,8 @@ func (d *detection) fallBack(t *trial) *trial {
 	return nil
 }
 
-// pointer returns where the response has a value that leads to another page by its name; empty: nowhere.
+// pointer describes the place of a value of the response whose name says that it leads to another
+// page. It returns "" if there is no such value.
 func (d *detection) pointer() string {
 	for _, f := range d.page.facts {
 		if object, isObject := f.value.(value.Object); isObject {
@@ -246,7 +247,7 @@ func (d *detection) pointer() string {
 	return ""
 }
 
-// pointsOn reports whether the value at a path leads to another page by its name.
+// pointsOn reports whether the name of the value at a path says that it leads to another page.
 func pointsOn(at path, isNumber bool) bool {
 	if _, names := apinames.Following(at.name()); names || apinames.IsNext(at.name()) {
 		return true
@@ -262,8 +263,8 @@ func isNumber(text string) bool {
 	return ok
 }
 
-// counts reports whether the response has a number that is that of the items of the page, and may be
-// that of the list.
+// counts reports whether the response has a number that equals the number of items on the page, and that
+// may be the length of the list.
 func (d *detection) counts() bool {
 	_, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
 	return ok

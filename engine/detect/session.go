@@ -61,7 +61,7 @@ type session struct {
 	made   int
 	known  []*exchange
 	buster string        // parameter that only defeats caches, so that it is not compared; may be empty
-	wait   time.Duration // what the latest response that limits requests has asked for; 0: nothing
+	wait   time.Duration // wait that the latest response that limits requests has asked for; 0 if it asked for no wait
 	replay               // replay of the current run
 }
 

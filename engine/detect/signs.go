@@ -19,7 +19,7 @@ import (
 type candidate struct {
 	hypothesis
 	values map[string]any // values of its placeholders
-	score  int            // the likeliest are tried first
+	score  int            // candidates with higher scores are tried first
 	moved  []string       // parameters that the pagination sends instead of the job, also in the first request
 	sets   value.Object   // parameters that the job gets
 
@@ -192,7 +192,7 @@ func (d *detection) token(h hypothesis) []candidate {
 			continue
 		}
 		sign := h
-		if items := len(d.items.items); isNumber && apinames.Alike(f.name(), "next") && n == items && items > 2 { // no number of a page
+		if items := len(d.items.items); isNumber && apinames.Alike(f.name(), "next") && n == items && items > 2 { // it numbers no page
 			sign.params = slices.Concat(apinames.ItemIndexes()[:3], h.params)
 		}
 		for _, c := range d.sent(sign, at(f.path), f.name()) {
@@ -395,7 +395,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 	return d.counted(h, score, h.params[0], first)
 }
 
-// when returns one of two values.
+// when returns yes if a condition is true, and otherwise no.
 func when[T any](condition bool, yes, no T) T {
 	if condition {
 		return yes
@@ -403,7 +403,7 @@ func when[T any](condition bool, yes, no T) T {
 	return no
 }
 
-// nameOf returns a parameter as a pagination writes it: the path in a JSON body, and a name otherwise.
+// nameOf returns a parameter as a pagination writes it: as the path in a JSON body, or otherwise as a name.
 func (c *call) nameOf(at path) string {
 	if c.isJSON() {
 		return at.String()

@@ -22,7 +22,7 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 		pages = t.decoded()
 	}
 	const few, many, most = 2, 100, 10
-	if len(pages) > most { // of a long recording
+	if len(pages) > most { // the recording is long
 		pages = pages[:2]
 	}
 	for _, keep := range []int{few, many} {

@@ -25,7 +25,7 @@ type trial struct {
 	ended            bool // whether a rule of the configuration ended the run
 	err              error
 
-	transient bool // the API limits requests, or is out of order
+	transient bool // the API limits requests, or is unavailable
 	flag      *flag
 	proof     proof
 	why       string // reason in words
@@ -34,7 +34,7 @@ type trial struct {
 
 type trialPage struct {
 	items    []string
-	again    bool // it is the page before it again
+	again    bool // it is the same as the page before it
 	exchange *exchange
 }
 
@@ -160,8 +160,8 @@ func (d *detection) compare(t *trial) {
 	}
 }
 
-// hasList reports whether a response has the list of items, or a page without it that is
-// the end of the list by the rules.
+// hasList reports whether a response has the list of items, or lacks it because the list has
+// ended according to the rules.
 func (d *detection) hasList(p trialPage) bool {
 	read, err := readPage(p.exchange)
 	return err == nil && read.list(d.items.path) != nil

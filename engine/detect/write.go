@@ -94,7 +94,7 @@ func wrap(text string, width int) []string {
 	return value.Wrap(strings.Join(words, " "), width)
 }
 
-// yamlOf writes a JSON text as YAML. Every text in JSON is one in YAML, too, so only its style
+// yamlOf writes a JSON text as YAML. Every text in JSON is also a text in YAML, so only its style
 // changes.
 func yamlOf(text []byte) ([]byte, error) {
 	var root yaml.Node
@@ -123,7 +123,7 @@ func restyle(node *yaml.Node, key string) {
 	}
 }
 
-// plain matches texts that need no quotes, if they are no word with another meaning.
+// plain matches texts that need no quotes, unless they are words with another meaning.
 var plain = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
 
 // isPlain reports whether a text is read as a text without quotes.
@@ -169,7 +169,7 @@ func (d *detection) pagination(c candidate) value.Object {
 	var out value.Object
 	for _, m := range c.pagination {
 		switch {
-		case m.Name == "limit" && param != "limit": // the default of limitParam
+		case m.Name == "limit" && param != "limit": // the name limit is the default of limitParam
 			out = append(out, value.Member{Name: "limitParam", Value: param})
 		case m.Name != "limit" && m.Name != "limitParam":
 			out = append(out, m)
@@ -198,7 +198,7 @@ func given(pairs ...any) value.Object {
 	})
 }
 
-// unless returns a text; empty if it is the default.
+// unless returns a text, or "" if it is the default.
 func unless(fallback, text string) string {
 	if text == fallback {
 		return ""

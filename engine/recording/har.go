@@ -40,7 +40,7 @@ type (
 		BodySize    int       `json:"bodySize"`
 	}
 	response struct {
-		Status      int     `json:"status"` // 0: no response
+		Status      int     `json:"status"` // 0 if there was no response
 		StatusText  string  `json:"statusText"`
 		HTTPVersion string  `json:"httpVersion"`
 		Cookies     []pair  `json:"cookies"`

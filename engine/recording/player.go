@@ -41,7 +41,7 @@ type Player struct {
 // Played describes the requests that a [Player] received.
 type Played struct {
 	Requests []string `json:"requests"`           // all requests made, in order
-	Unplayed []string `json:"unplayed,omitempty"` // recorded requests that were not made, in order
+	Unplayed []string `json:"unplayed,omitempty"` // recorded requests that were not made, in order of the recording
 	Missing  string   `json:"missing,omitempty"`  // the first request that was not recorded; it ended the run
 }
 
@@ -289,8 +289,8 @@ const (
 
 // sampled are the recorded pages of a job.
 type sampled struct {
-	partition string // partition whose pages they are
-	ended     bool   // whether a page is missing after them
+	partition string // partition to which the pages belong
+	ended     bool   // whether a page is missing after the pages
 	pages     []stress.Sample
 	last      Exchange // exchange of the last page
 }

@@ -12,7 +12,7 @@ import (
 // A Recording is the content of an archive.
 type Recording struct {
 	Exchanges []Exchange
-	Truncated bool // the file ends early: the run that wrote it was killed
+	Truncated bool // whether the file ends early: the run that wrote it was killed
 }
 
 // An Exchange is one request and its response or error.
@@ -21,14 +21,14 @@ type Exchange struct {
 	Header      http.Header
 	Body        []byte // nil if there is no body
 
-	Status         int // 0: no response
+	Status         int // 0 if there was no response
 	ResponseHeader http.Header
 	ResponseBody   []byte
-	Error          string // what went wrong; empty: the response is complete
+	Error          string // what went wrong; empty if the response is complete
 
 	Started time.Time
-	Took    time.Duration // until the body was read
-	Resumed bool          // it is the first exchange of a run that resumes the run before
+	Took    time.Duration // time until the body was read
+	Resumed bool          // whether it is the first exchange of a run that resumes the run before
 }
 
 // The limits of an archive: twice the exchanges of a run with the default limit of pages, and

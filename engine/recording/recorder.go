@@ -214,7 +214,7 @@ type tee struct {
 	io.ReadCloser
 	read []byte
 	size int
-	done func(body []byte, size int, err error) // nil once called
+	done func(body []byte, size int, err error) // nil after it was called
 }
 
 func (t *tee) Read(p []byte) (int, error) {

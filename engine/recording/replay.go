@@ -16,9 +16,9 @@ import (
 type Replayed struct {
 	Jobs []Job `json:"jobs"`
 	Played
-	Took    time.Duration `json:"-"`       // by the clock of the recording
-	Seconds float64       `json:"seconds"` // Took
-	Err     error         `json:"-"`       // of the run
+	Took    time.Duration `json:"-"`       // running time by the clock of the recording
+	Seconds float64       `json:"seconds"` // Took in seconds
+	Err     error         `json:"-"`       // error of the run; nil if it succeeded
 }
 
 // A Job is the result of one job.

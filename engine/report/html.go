@@ -85,11 +85,11 @@ func anchor(n int) string { return fmt.Sprintf("job-%d", n+1) }
 type jobView struct {
 	*Job
 	Anchor  string
-	Class   string // of CSS: the outcome, or "suspect" if the list may be incomplete
+	Class   string // CSS class: the outcome, or "suspect" if the list may be incomplete
 	List    *listView
 	Rows    []partitionRow
 	Omitted string // says which partitions have no row
-	Undrawn string // says which of them do not show their pages
+	Undrawn string // says which rows do not show their pages
 }
 
 // partitionRow is a row in the table of the partitions of a job.
@@ -104,9 +104,9 @@ type partitionRow struct {
 type listView struct {
 	*Partition
 	Anchor  string
-	Nested  bool // in a job with several of them
+	Nested  bool // whether the job has several lists
 	Rows    []row
-	Omitted int // pages whose verdicts are not in the HTML
+	Omitted int // number of pages whose verdicts are not in the HTML
 }
 
 // Timeline returns the drawing of the pages.
@@ -117,8 +117,8 @@ type row struct {
 	engine.Record
 	Target   string
 	Stops    bool
-	Missing  bool // there is no page
-	Detailed bool // its verdicts are in the HTML
+	Missing  bool // whether there is no page
+	Detailed bool // whether its verdicts are in the HTML
 }
 
 // detailed is how many pages show their verdicts at the beginning and at the end

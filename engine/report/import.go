@@ -44,7 +44,7 @@ type gradeView struct {
 	Grade   grade.Grade
 	Meaning string
 	Streams []grade.StreamReport
-	Notes   []grade.Finding // that made them so
+	Notes   []grade.Finding // findings because of which the streams have this grade
 }
 
 // meanings say what the grades of streams mean.

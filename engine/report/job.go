@@ -30,13 +30,13 @@ type Job struct {
 type Ends struct {
 	End     string
 	Count   int
-	Omitted int // number that are not among the partitions of the [Job]
+	Omitted int // number of such partitions that are not among the partitions of the [Job]
 }
 
 // ended are the partitions that ended in one way.
 type ended struct {
 	count  int
-	listed []*Partition // the first of them
+	listed []*Partition // the first such partitions
 	drawn  budget
 }
 
@@ -44,14 +44,14 @@ type ended struct {
 // partitions.
 const (
 	maxListed     = 500    // partitions, each with a row
-	maxDrawn      = 10     // of these, with their pages
-	maxDrawnPages = 10_000 // of these; a single partition may have more
+	maxDrawn      = 10     // partitions of these that show their pages
+	maxDrawnPages = 10_000 // pages of these partitions together; a single partition may have more
 )
 
 // A budget counts the partitions that keep their pages.
 type budget struct{ partitions, pages int }
 
-// spend lets a partition keep its pages, or drops them: the last one and the totals remain.
+// spend lets a partition keep its pages, or drops them: the last page and the totals remain.
 func (b *budget) spend(p *Partition) {
 	if b.partitions > 0 && (b.partitions >= maxDrawn || b.pages+len(p.Pages) > maxDrawnPages) {
 		p.Pages, p.Last.Verdicts, p.Last.Request = nil, nil, trace.Sent{}
@@ -158,7 +158,7 @@ func (j *Job) Outcome() string {
 }
 
 // suspect reports whether the audit has a finding about the job. The partitions with findings
-// come before all that are complete.
+// come before the complete ones.
 func (j *Job) suspect() bool {
 	return slices.ContainsFunc(j.Partitions, func(p *Partition) bool { return len(p.Last.Findings) > 0 })
 }

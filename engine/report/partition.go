@@ -21,9 +21,9 @@ import (
 type Partition struct {
 	Values map[string]any  // values of the variables by their names; nil for a job without variables
 	Label  string          // the values as text
-	Last   engine.Record   // the last page; without verdicts if Pages is nil
-	Pages  []engine.Record // also the one on which it failed; nil if the report does not show them
-	Rules  []Rule          // in the order in which they are evaluated; of a partition with Pages
+	Last   engine.Record   // the last page; it has no verdicts if Pages is nil
+	Pages  []engine.Record // all pages, also a page on which the partition failed; nil if the report does not show them
+	Rules  []Rule          // history of the rules, in the order in which they are evaluated; nil without Pages
 	Totals
 
 	failed string // ID of the job with which the run failed; "" if the trace does not end with a failed page
@@ -31,9 +31,9 @@ type Partition struct {
 
 // Totals are sums over pages.
 type Totals struct {
-	Fetched  int           // pages
-	Requests int           // retries and those before a restart included
-	Items    int           // that were written
+	Fetched  int           // number of pages
+	Requests int           // number of requests, including retries and those before a restart
+	Items    int           // number of items that were written
 	Bytes    int           // size of all pages as minified JSON
 	Took     time.Duration // from the first request to the end of the last page, for each partition
 }
@@ -106,7 +106,7 @@ func (p *Partition) End() string {
 	if outcome := end(cmp.Or(p.Last.Outcome, rules.Complete)); slices.Contains(ends, outcome) {
 		return string(outcome)
 	}
-	return string(unfinished) // the trace is not one of this version
+	return string(unfinished) // the trace has another version
 }
 
 // Fine reports whether the partition needs no attention.
