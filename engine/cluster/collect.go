@@ -55,8 +55,8 @@ type Progress struct {
 // continues them. If the run is not complete, because it was cancelled or because of
 // [CollectOptions.NoWait], the error says so and is of class transient.
 func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (*engine.Result, error) {
-	c := &collection{run: r, engine: e, sink: runtime.Sink(sink), options: o, checks: store.Backoff{First: shortestCheck, Longest: longestCheck}}
-	if err := c.prepare(ctx); err != nil {
+	c, err := r.newCollection(ctx, e, runtime.Sink(sink), o)
+	if err != nil {
 		return engine.NewResult(nil), err
 	}
 	ctx, end, err := c.startRelease(ctx)
@@ -65,15 +65,15 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 	}
 	for err == nil && !c.done() {
 		if o.Sorted {
-			err = c.sorted(ctx)
+			err = c.collectSorted(ctx)
 		} else {
-			err = c.stored(ctx)
+			err = c.collectStored(ctx)
 		}
 		if err == nil {
 			err = c.addFailures(ctx)
 		}
 		if errors.Is(err, errGoesOn) {
-			err = c.await(ctx)
+			err = c.waitForRetries(ctx)
 		}
 	}
 	return c.result(r.unknown(end(err)))
@@ -82,24 +82,27 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 // CheckCollect returns the error with which [Run.Collect] would refuse to start: the checkpoint
 // cannot be used, pages of the run have been released, or the user may not release pages.
 func (r *Run) CheckCollect(ctx context.Context, e *engine.Engine, o CollectOptions) error {
-	c := &collection{run: r, engine: e, options: o}
-	if err := c.prepare(ctx); err != nil {
+	c, err := r.newCollection(ctx, e, nil, o)
+	if err != nil {
 		return err
 	}
 	return r.unknown(c.checkStart(ctx))
 }
 
-// prepare finds the pages of the run and restores the checkpoints of an earlier collection.
-func (c *collection) prepare(ctx context.Context) error {
-	if err := c.run.deleting(); err != nil {
-		return err
+// newCollection returns a collection of the run that begins after the checkpoints of an earlier one.
+func (r *Run) newCollection(ctx context.Context, e *engine.Engine, sink runtime.Sink, o CollectOptions) (*collection, error) {
+	if err := r.deleting(); err != nil {
+		return nil, err
 	}
-	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
+	info, err := r.cluster.store.Info(ctx, r.ID())
 	if err != nil {
-		return c.run.unknown(err)
+		return nil, r.unknown(err)
 	}
-	c.created = info.Created
-	return c.resume()
+	c := &collection{
+		run: r, store: r.cluster.store, engine: e, sink: sink, options: o, created: info.Created,
+		checks: store.Backoff{First: shortestCheck, Longest: longestCheck},
+	}
+	return c, c.resume()
 }
 
 // Released reports whether a collection has released pages of the run. Then only that collection
@@ -109,6 +112,7 @@ func (r *Run) Released() bool { return r.record.Releases != "" }
 // A collection collects the pages of a run.
 type collection struct {
 	run     *Run
+	store   *store.Store
 	engine  *engine.Engine
 	sink    runtime.Sink
 	options CollectOptions
@@ -137,8 +141,8 @@ type collection struct {
 	checks   store.Backoff
 }
 
-// await waits before the next check of a run whose failed partitions are retried.
-func (c *collection) await(ctx context.Context) error {
+// waitForRetries waits before the next check of a run whose failed partitions are retried.
+func (c *collection) waitForRetries(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
 	}

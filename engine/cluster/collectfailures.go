@@ -36,7 +36,7 @@ func (c *collection) addFailures(ctx context.Context) error {
 		f.first = append(f.first, c.moreFailures(more))
 	}
 	err = c.countWaiting(ctx)
-	c.tell()
+	c.reportProgress()
 	return errors.Join(append(f.first, err)...)
 }
 
@@ -68,7 +68,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 			f.add(c.treesOf(c.gap.Task), gap)
 		}
 	}
-	err = c.run.cluster.store.Heads(ctx, c.run.ID(), again, func(h store.Heading) error {
+	err = c.store.Heads(ctx, c.run.ID(), again, func(h store.Heading) error {
 		f.goesOn = f.goesOn || !h.Ends()
 		if h.State != store.Failed || c.gap != nil && h.Key == c.gap.Key {
 			return nil
@@ -110,7 +110,7 @@ func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.E
 	if err != nil || retried {
 		return nil, err
 	}
-	entry, err := c.run.cluster.store.Last(ctx, h.Key)
+	entry, err := c.store.Last(ctx, h.Key)
 	if err != nil || entry == nil || entry.Sequence != h.Sequence {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (c *collection) failure(ctx context.Context, h store.Heading) (*partition.E
 
 // isRetried reports whether a failed task is queued again.
 func (c *collection) isRetried(ctx context.Context, failed store.Heading) (bool, error) {
-	return c.run.cluster.store.IsRetried(ctx, c.run.record.Origin, failed)
+	return c.store.IsRetried(ctx, c.run.record.Origin, failed)
 }
 
 // maxErrors is the number of failed partitions listed in the error of a collection.

@@ -111,10 +111,10 @@ func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	}
 }
 
-// stored passes the pages in the order in which they were stored.
-func (c *collection) stored(ctx context.Context) error {
-	from := c.begin()
-	limit, err := c.limit(ctx)
+// collectStored passes the pages in the order in which they were stored.
+func (c *collection) collectStored(ctx context.Context) error {
+	from := c.readAfter()
+	limit, err := c.lastStored(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,8 +127,8 @@ func (c *collection) stored(ctx context.Context) error {
 	watched, stop := c.watched(ctx)
 	defer stop()
 	ended := c.allEnded() // failed tasks may go on
-	err = c.run.cluster.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
-		if err := c.take(ctx, entry); err != nil {
+	err = c.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
+		if err := c.addRead(ctx, entry); err != nil {
 			return err
 		}
 		caughtUp := entry.Sequence >= limit
@@ -143,12 +143,12 @@ func (c *collection) stored(ctx context.Context) error {
 	case errors.Is(err, errEnd):
 		return c.incomplete(ctx, c.reason())
 	}
-	return c.why(ctx, watched, err)
+	return c.errorOf(ctx, watched, err)
 }
 
-// begin returns the sequence of the page after which reading starts: the last page that all trees
+// readAfter returns the sequence of the page after which reading starts: the last page that all trees
 // have processed.
-func (c *collection) begin() uint64 {
+func (c *collection) readAfter() uint64 {
 	from := c.trees[0].Sequence
 	for _, t := range c.trees {
 		from, t.resumed = min(from, t.Sequence), t.Sequence
@@ -158,8 +158,8 @@ func (c *collection) begin() uint64 {
 	return from
 }
 
-// take processes a page that was read.
-func (c *collection) take(ctx context.Context, entry *store.Entry) error {
+// addRead processes a page that was read.
+func (c *collection) addRead(ctx context.Context, entry *store.Entry) error {
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (c *collection) take(ctx context.Context, entry *store.Entry) error {
 	if err := c.add(ctx, entry, e); err != nil {
 		return err
 	}
-	c.tell()
+	c.reportProgress()
 	c.read.Store(entry.Sequence)
 	return nil
 }
@@ -175,8 +175,8 @@ func (c *collection) take(ctx context.Context, entry *store.Entry) error {
 // errEnd stops the reading of pages.
 var errEnd = errors.New("the end")
 
-// limit returns the sequence of the last stored page.
-func (c *collection) limit(ctx context.Context) (uint64, error) {
-	info, err := c.run.cluster.store.Info(ctx, c.run.ID())
+// lastStored returns the sequence of the last stored page.
+func (c *collection) lastStored(ctx context.Context) (uint64, error) {
+	info, err := c.store.Info(ctx, c.run.ID())
 	return info.Sequence, err
 }

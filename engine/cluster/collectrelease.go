@@ -74,7 +74,7 @@ func (c *collection) checkStart(ctx context.Context) error {
 
 // requirePermission returns an error if the user of the connection may not release pages.
 func (c *collection) requirePermission(ctx context.Context) error {
-	err := c.run.cluster.store.CheckRelease(ctx, c.run.ID(), c.run.record.Submission)
+	err := c.store.CheckRelease(ctx, c.run.ID(), c.run.record.Submission)
 	if err == nil {
 		run := *c.run // a copy, because the collection reads the run
 		err = run.update(ctx, func(*record.Run) {})
@@ -105,7 +105,7 @@ func (c *collection) requireAll(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
+	stored, err := c.store.Run(ctx, c.run.ID())
 	if err != nil || stored == nil { // the run was deleted after its last page was read
 		return err
 	}
@@ -144,7 +144,7 @@ func (r *releaser) addEarlier(ctx context.Context) error {
 	if !slices.ContainsFunc(r.trees, func(t *tree) bool { return t.resumed > 0 }) {
 		return nil
 	}
-	return r.collection.run.cluster.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
+	return r.store.Heads(ctx, r.collection.run.ID(), nil, func(h store.Heading) error {
 		for _, t := range r.treesOf(h.Task) {
 			if h.Page > 1 && h.Children == 0 && t.resumed > 0 {
 				r.pages[h.Key] = t.resumed
@@ -181,7 +181,7 @@ func (r *releaser) run(ctx context.Context, ended <-chan struct{}) error {
 			claimed = true
 		}
 		for key, through := range pages {
-			if err := r.collection.run.cluster.store.Release(ctx, key, through); err != nil {
+			if err := r.store.Release(ctx, key, through); err != nil {
 				return err
 			}
 		}

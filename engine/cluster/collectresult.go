@@ -34,7 +34,7 @@ func (c *collection) incomplete(ctx context.Context, why reason) error {
 			return err
 		}
 	}
-	p := c.sum()
+	p := c.progress()
 	message := fmt.Sprintf("run %s is incomplete: %s; %d of %s ended", c.run.ID(), why.text, p.Ended, value.Counted(p.Tasks, "task"))
 	if p.Waiting > 0 {
 		message += fmt.Sprintf("; %s stored after the first gap are not written, since the collection is sorted",
@@ -49,7 +49,7 @@ func (c *collection) countWaiting(ctx context.Context) error {
 		return nil
 	}
 	stored := 0
-	err := c.run.cluster.store.Heads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.Heading) error {
+	err := c.store.Heads(ctx, c.run.ID(), func() { stored = 0 }, func(h store.Heading) error {
 		stored += h.Pages
 		return nil
 	})
@@ -62,14 +62,14 @@ func (c *collection) countWaiting(ctx context.Context) error {
 	return err
 }
 
-func (c *collection) tell() {
+func (c *collection) reportProgress() {
 	if c.options.Progress != nil {
-		c.options.Progress(c.sum())
+		c.options.Progress(c.progress())
 	}
 }
 
-// sum returns the total progress of all trees. If one task runs all trees, each has the total.
-func (c *collection) sum() (p Progress) {
+// progress returns the total progress of all trees. If one task runs all trees, each has the total.
+func (c *collection) progress() (p Progress) {
 	for _, t := range c.trees {
 		p.Tasks, p.Ended, p.Failed = p.Tasks+t.Tasks, p.Ended+t.Ended, p.Failed+t.Failed
 		if c.whole {

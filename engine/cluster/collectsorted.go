@@ -13,9 +13,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// sorted passes the pages in the order of a run on one machine: each page is followed by the pages
+// collectSorted passes the pages in the order of a run on one machine: each page is followed by the pages
 // of the tasks that it announced. It stops at a failed task.
-func (c *collection) sorted(ctx context.Context) error {
+func (c *collection) collectSorted(ctx context.Context) error {
 	watched, stop := c.watched(ctx)
 	defer stop()
 	for i, task := range c.engine.Distributed().RootTasks() {
@@ -29,7 +29,7 @@ func (c *collection) sorted(ctx context.Context) error {
 		case errors.Is(err, errFailed):
 			return nil
 		case err != nil:
-			return c.why(ctx, watched, err)
+			return c.errorOf(ctx, watched, err)
 		}
 	}
 	return nil
@@ -114,7 +114,7 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 
 // again returns to the last page of an earlier collection.
 func (w *sortedWalk) again(ctx context.Context, at *frame, sequence uint64) error {
-	entry, err := w.run.cluster.store.Next(ctx, at.key, sequence-1)
+	entry, err := w.store.Next(ctx, at.key, sequence-1)
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Env
 	}
 	err := w.add(ctx, entry, e)
 	if err == nil {
-		w.tell()
+		w.reportProgress()
 	}
 	return err
 }
@@ -161,7 +161,7 @@ func (w *sortedWalk) next(ctx context.Context, of *frame) (*store.Entry, error) 
 			}
 			failed = !retried
 		}
-		entry, err := w.run.cluster.store.Next(ctx, of.key, of.sequence)
+		entry, err := w.store.Next(ctx, of.key, of.sequence)
 		switch {
 		case entry != nil || err != nil:
 			return entry, err

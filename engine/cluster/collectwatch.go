@@ -30,9 +30,9 @@ func (c *collection) watched(ctx context.Context) (watched context.Context, stop
 // errCancelled ends the context of [collection.watched] if the run is cancelled.
 var errCancelled = errors.New("the run is cancelled")
 
-// why returns the error of a collection, given the error of a call with the context of
+// errorOf returns the error of a collection, given the error of a call with the context of
 // [collection.watched]. The reason why that context ended takes precedence.
-func (c *collection) why(ctx, watched context.Context, err error) error {
+func (c *collection) errorOf(ctx, watched context.Context, err error) error {
 	cause := context.Cause(watched)
 	switch {
 	case err == nil || ctx.Err() != nil:
@@ -50,7 +50,7 @@ func (c *collection) why(ctx, watched context.Context, err error) error {
 // watch follows the record of the run, and stops the collection if necessary. Its goroutines belong
 // to all. It returns an error when the context ends or when it cannot follow the record.
 func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, all *sync.WaitGroup) error {
-	return c.run.cluster.store.WatchRuns(ctx, func(stored store.Record) {
+	return c.store.WatchRuns(ctx, func(stored store.Record) {
 		var r record.Run
 		switch {
 		case stored.Name != c.run.ID():
@@ -76,13 +76,13 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, al
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
 	c.closing.Lock()
 	defer c.closing.Unlock()
-	stored, err := c.run.cluster.store.Run(ctx, c.run.ID())
+	stored, err := c.store.Run(ctx, c.run.ID())
 	if err == nil && goesOn(stored) {
 		return
 	}
 	var last uint64
 	if err == nil {
-		last, err = c.limit(ctx)
+		last, err = c.lastStored(ctx)
 	}
 	if err != nil {
 		stop(err)
@@ -128,7 +128,7 @@ func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFu
 			continue
 		}
 		latest := c.latest.Load() // before the server is asked, since pages may arrive meanwhile
-		if info, err := c.run.cluster.store.Info(ctx, c.run.ID()); err == nil && (!info.Created.Equal(c.created) || info.Sequence < latest) {
+		if info, err := c.store.Info(ctx, c.run.ID()); err == nil && (!info.Created.Equal(c.created) || info.Sequence < latest) {
 			stop(store.ErrReplaced)
 			return
 		}

@@ -13,14 +13,48 @@
 // Secrets stay with the workers: the configuration is stored as it is written, with the
 // names of environment variables.
 //
-// The code has four parts, and the names of files begin with the part: submit
-// (a run is stored, and its first tasks are queued), work (a worker, a run in it, and one
-// delivery of a task), collect (two orders of the pages, checkpoints, and the release of
-// pages) and survey (the status). cluster.go has the types that all of them share, and
-// timing.go the times that they wait. The parts are not packages: submit, work, collect and survey are methods of [Cluster] and [Run], so that each
-// package would need a second set of methods here, and most of a run would have to be exported
-// to them. Code that does not need these types is below internal: survey counts for the status,
-// pace shares the rate, record has the JSON that is stored, and store says how it is stored.
-//
 // The package is a client. Package engine/cluster/hub runs a server in the process.
+//
+// # One task
+//
+// The job orders has two orders, and the job lines runs for each (package partition follows the same
+// configuration on one machine). These calls take the task with ID 0, which is the job orders, from the
+// submission to the collected rows:
+//
+//	Cluster.Submit          submit.go        compiles the configuration, without its secrets
+//	  Run.create                             stores the record of the run
+//	  Run.prepareQueue      submitshared.go  creates the queue
+//	  Run.enqueue                            queues task 0
+//
+//	Cluster.Work            work.go          a worker
+//	  workerRun.watchRuns                    learns of the run, and adds it to the runs that it serves
+//	  workerRun.takeNext    workturns.go     fetches task 0 from the queue, in a slot of the worker
+//	  attempt.handle        workattempt.go   one delivery of the task
+//	  attempt.awaitSession  worksession.go   compiles the run with the secrets, once for all of its tasks
+//	  attempt.resume                         reads the last stored page of the task: here, there is none
+//	  attempt.runTask                        calls partition.Tasks.Run, which requests page 1 and calls store
+//	  attempt.storeStep     workstep.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
+//	                                         (store.Append), then queues these (store.Enqueue)
+//	  attempt.finish                         removes task 0 from the queue, since its end is stored
+//
+//	Run.Collect             collect.go       a collector
+//	  collectStored         collectpage.go   reads the stored pages (store.Read)
+//	  collection.add                         counts the tasks that page 1 announces and ends; tree.pass passes it to the sink
+//	  collection.token      collectposition.go  the checkpoint of the page, for the sink
+//	  collection.result     collectresult.go the results of the jobs, after the last page
+//
+// If the task fails, workretry.go decides whether it is tried again, and attempt.storeEnd stores that
+// it has failed. A task whose workers disappear runs alone (workalone.go). A sorted collection walks
+// through the tasks instead (collectsorted.go); collectwatch.go ends a collection whose run is
+// cancelled or deleted, collectfailures.go reads the failed tasks, and collectrelease.go deletes
+// collected pages.
+//
+// # Files
+//
+// The names of files begin with the part to which they belong: submit, work, collect and survey (the
+// status). cluster.go has the types that all of them share, and timing.go the times that they wait. The
+// parts are not packages: they are methods of [Cluster] and [Run], so that each package would need a
+// second set of methods here, and most of a run would have to be exported to them. Code that does not
+// need these types is below internal: survey counts for the status, pace shares the rate, record has
+// the JSON that is stored, and store says how it is stored.
 package cluster

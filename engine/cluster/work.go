@@ -176,33 +176,6 @@ func (w *workerRun) close() {
 	_ = w.cluster.store.DeleteWorker(ctx, w.Name) // the record also expires by itself
 }
 
-// handle runs a delivered task, which has a slot.
-func (w *workerRun) handle(ctx context.Context, q store.Queue, s *session, first bool, work *store.Work) {
-	a := &attempt{worker: w, session: s, queue: q, work: work, began: time.Now()}
-	defer a.end()
-	ctx, a.cancel = context.WithCancelCause(ctx)
-	defer a.cancel(nil)
-	stop := a.keepAlive()
-	err := w.awaitSession(ctx, s, first)
-	if err == nil {
-		defer w.leaveSession(s)
-		ctx, cancel := s.context(ctx)
-		defer cancel()
-		a.run(ctx, stop)
-		return
-	}
-	stop()
-	switch {
-	case errors.Is(err, errGone):
-		_ = work.Drop(err.Error())
-	case ctx.Err() != nil:
-		w.handBackUnfinished(ctx, work)
-	default:
-		w.pauseRun(work.Run, err)
-		handBack(ctx, work)
-	}
-}
-
 // handBackTime is how long an ending worker tries to hand a task back. If it fails, the server
 // redelivers the task once the worker has been silent long enough.
 const handBackTime = 2 * time.Second

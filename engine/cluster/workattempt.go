@@ -1,22 +1,17 @@
 package cluster
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/nats-io/nuid"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
@@ -26,6 +21,7 @@ import (
 type attempt struct {
 	worker  *workerRun
 	session *session
+	opens   bool // whether the attempt opens the session, while the others wait
 	queue   store.Queue
 	work    *store.Work
 
@@ -41,6 +37,39 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	late   bool   // whether the attempt has left its slot
 	held   [2]int // slots, and places of late tasks, that the attempt holds while the task runs alone
+}
+
+// newAttempt returns an attempt that is a user of the session of its run. It does not wait.
+func (w *workerRun) newAttempt(q store.Queue, work *store.Work) *attempt {
+	a := &attempt{worker: w, queue: q, work: work, began: time.Now()}
+	a.session, a.opens = w.joinSession(q.Origin, sessionKey{work.Run, work.Submission})
+	return a
+}
+
+// handle opens the session, or waits until it is open, and runs the task. The caller has a slot for it.
+func (a *attempt) handle(ctx context.Context) {
+	defer a.end()
+	ctx, a.cancel = context.WithCancelCause(ctx)
+	defer a.cancel(nil)
+	stop := a.keepAlive()
+	err := a.awaitSession(ctx)
+	if err == nil {
+		defer a.worker.leaveSession(a.session)
+		ctx, cancel := a.session.context(ctx)
+		defer cancel()
+		a.run(ctx, stop)
+		return
+	}
+	stop()
+	switch {
+	case errors.Is(err, errGone):
+		_ = a.work.Drop(err.Error())
+	case ctx.Err() != nil:
+		a.worker.handBackUnfinished(ctx, a.work)
+	default:
+		a.worker.pauseRun(a.work.Run, err)
+		handBack(ctx, a.work)
+	}
 }
 
 // run runs the task to its end, unless the context ends or another worker has the task. stop ends
@@ -167,93 +196,6 @@ func (a *attempt) resume(ctx context.Context) error {
 	return a.runTask(ctx)
 }
 
-// errAlone means that the worker runs no other task while a suspect task runs alone.
-var errAlone = errors.New("another task has to run alone")
-
-// runAlone runs a task alone that workers have lost several times without storing a page,
-// because it may have killed them. The worker hands back its other tasks, which does not count as a
-// delivery, and fetches no tasks until this task has stored a page. Only workers lost while the
-// task ran alone count towards setting it aside: otherwise another task may have been the cause.
-func (a *attempt) runAlone(ctx context.Context, lost int) error {
-	starts := a.head.StartsAlone
-	if lost <= 0 && starts > 0 { // the task was handed back or ended with its run
-		starts--
-	}
-	if starts >= maxStartsAlone {
-		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
-			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
-			Hint: "look for the cause where they ran, such as a lack of memory"}
-		return a.storeEnd(ctx, a.session.FailedTask(ctx, a.task, err))
-	}
-	if err := a.beAlone(ctx); err != nil {
-		return err
-	}
-	defer a.letOthers()
-	a.worker.cluster.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
-		a.work.Run, a.task.ID, suspectAfter+starts),
-		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
-	head := a.next(a.session.Label(ctx, a.task), nil)
-	head.StartsAlone = starts + 1
-	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
-	if err != nil {
-		return err
-	}
-	if a.after, err = a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
-		return err
-	}
-	a.head = head
-	return a.runTask(ctx)
-}
-
-// beAlone hands back the other tasks of the worker, and takes their slots once they have ended.
-func (a *attempt) beAlone(ctx context.Context) error {
-	taken := false
-	a.locked(func() {
-		if taken = a.worker.alone != nil; taken {
-			return
-		}
-		a.worker.alone = a
-		for other := range a.worker.running {
-			if other != a {
-				other.cancel(errAlone)
-			}
-		}
-	})
-	if taken {
-		return errAlone
-	}
-	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
-		most := cap(places)
-		if i == 0 {
-			most-- // it has one
-		}
-		for a.held[i] < most {
-			select {
-			case places <- struct{}{}:
-				a.held[i]++
-			case <-ctx.Done():
-				a.letOthers()
-				return context.Cause(ctx)
-			}
-		}
-	}
-	return nil
-}
-
-// letOthers allows the worker to run other tasks again.
-func (a *attempt) letOthers() {
-	a.locked(func() {
-		if a.worker.alone == a {
-			a.worker.alone = nil
-		}
-	})
-	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
-		for ; a.held[i] > 0; a.held[i]-- {
-			<-places
-		}
-	}
-}
-
 // leaveSlot lets another task run while the end of this one is stored, because it makes no more
 // requests. It keeps its slot if too many others are being stored, so that pages do not pile up in
 // memory when the server is slow.
@@ -329,140 +271,4 @@ func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err er
 		session = session.InTurn()
 	}
 	return session.Run(ctx, a.task, a.position, func(ctx context.Context, step *partition.Step) error { return a.store(ctx, step) })
-}
-
-// store stores a step and queues the tasks that it announces.
-func (a *attempt) store(ctx context.Context, step *partition.Step) error {
-	state := store.More
-	if step.Ending != nil {
-		state = store.Done
-	}
-	err := a.storeStep(ctx, step, state, nil)
-	if err == nil || errors.Is(err, failure.ErrPolicy) { // the page is too large for the server
-		return err
-	}
-	return &storeError{err}
-}
-
-// A storeError is the error of a step that could not be stored: the task has not failed.
-type storeError struct{ err error }
-
-func (e *storeError) Error() string        { return e.err.Error() }
-func (e *storeError) Is(target error) bool { return errors.Is(e.err, target) }
-
-// storeStep stores a step together with the resulting state of the task. If the task has failed,
-// failed holds it for a retry.
-func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state store.State, failed *partition.Task) error {
-	children, err := a.session.run.items(step.Children) // encoded before they are announced
-	if err != nil {
-		return err
-	}
-	body, err := record.EncodeStep(step, failed)
-	if err != nil {
-		return err
-	}
-	if step.Ending != nil {
-		a.leaveSlot()
-	}
-	head := a.next(step.Label, step.Children)
-	head.State = state
-	var items engine.Items
-	if page := step.Page; page != nil {
-		items = page.Items
-		head.Pages++
-		head.Items += items.Len()
-		head.Count = items.Len()
-		head.Bytes += int64(page.Bytes)
-		head.Findings += len(page.Findings)
-	}
-	if step.Ending != nil {
-		setEnd(&head, step.Ending)
-	}
-	sequence, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, items)
-	if err != nil {
-		return err
-	}
-	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
-	a.letOthers()
-	if step.Page != nil {
-		a.worker.noteServed(a)
-	}
-	if err = a.worker.cluster.store.Enqueue(ctx, children...); err == nil && len(children) > 0 {
-		a.worker.checkNow(a.work.Run)
-	}
-	return err
-}
-
-// next returns the head of the next page.
-func (a *attempt) next(label string, children []partition.Task) store.Head {
-	head := a.head
-	head.Reopens = head.State == store.Failed
-	head.State, head.Attempt, head.Delivery, head.Label = store.More, nuid.Next(), a.work.Deliveries, label
-	head.Page++
-	head.Children += len(children)
-	head.Parts, head.Count, head.StartsAlone, head.Outcome, head.Reason = 0, 0, 0, "", ""
-	a.countTasks(&head, children)
-	return head
-}
-
-// storeEnd stores how the task ended if no stored step says so, because the task failed. A failed
-// partition that may be skipped counts as done.
-func (a *attempt) storeEnd(ctx context.Context, ending *partition.Ending) error {
-	state := store.Failed
-	if len(ending.Results) > 0 && !slices.ContainsFunc(ending.Results, func(r partition.EndedResult) bool { return !r.Skipped }) {
-		state = store.Done
-	}
-	for _, r := range ending.Results {
-		if r.Outcome == rules.Failed && r.Error != nil {
-			a.worker.cluster.log.Error(fmt.Sprintf("run %s: %s", a.work.Run, r.Error.Message),
-				"event", "task_failed", "run", a.work.Run, "task", a.task.ID)
-		}
-	}
-	return a.storeStep(ctx, &partition.Step{Label: ending.Label, Position: a.position, Ending: ending}, state, &a.task)
-}
-
-// Methods that describe the step in the head of a page, for the status of the run.
-
-// countTasks sets the kind of the task, and adds tasks to the tasks it has announced.
-func (a *attempt) countTasks(head *store.Head, announced []partition.Task) {
-	switch {
-	case a.task.Job == "":
-		head.Kind = store.ListsAll
-	case a.session.run.record.IsSearch(a.task):
-		head.Kind = store.Searches
-	}
-	for _, task := range announced {
-		if a.session.run.record.IsSearch(task) {
-			head.Searches = increased(head.Searches, task.Job)
-		} else {
-			head.Partitions = increased(head.Partitions, task.Job)
-		}
-	}
-}
-
-// increased returns counts with one more task of a job.
-func increased(counts map[string]int, job string) map[string]int {
-	if counts == nil {
-		counts = map[string]int{}
-	}
-	counts[job]++
-	return counts
-}
-
-// setEnd sets how a task ended. The results of a task that runs all jobs are in its envelope.
-func setEnd(head *store.Head, ending *partition.Ending) {
-	if ending.Split {
-		head.Kind = store.Splits
-	}
-	if len(ending.Results) != 1 {
-		return
-	}
-	r := ending.Results[0]
-	head.Outcome, head.Reason = string(r.Outcome), cmp.Or(r.Reason, "end")
-	if r.Skipped {
-		head.Outcome = store.Skipped
-		if r.Error != nil {
-			head.Reason = r.Error.Class
-		}
-	}
 }

@@ -42,25 +42,26 @@ type session struct {
 // A sessionKey identifies a run, because a deleted run may have had the same ID.
 type sessionKey struct{ id, submission string }
 
-// joinSession makes a task a user of the session of its run. It reports whether the task must open the
-// session. It does not wait.
-func (w *workerRun) joinSession(origin string, key sessionKey) (s *session, first bool) {
+// joinSession makes an attempt a user of the session of its run. It reports whether the attempt must
+// open the session. It does not wait.
+func (w *workerRun) joinSession(origin string, key sessionKey) (s *session, opens bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s = w.sessions[key]; s == nil {
-		s, first = &session{sessionKey: key, origin: origin, opened: make(chan struct{})}, true
+		s, opens = &session{sessionKey: key, origin: origin, opened: make(chan struct{})}, true
 		s.ended, s.cancel = context.WithCancelCause(context.Background())
 		w.sessions[key] = s
 	}
 	s.users++
-	return s, first
+	return s, opens
 }
 
-// awaitSession waits until a session is open; the first task opens it. After an error the task is no
-// longer a user.
-func (w *workerRun) awaitSession(ctx context.Context, s *session, first bool) (err error) {
-	if first {
-		s.err = w.openSession(ctx, s)
+// awaitSession opens the session, or waits until it is open. After an error the attempt is no longer a
+// user of the session.
+func (a *attempt) awaitSession(ctx context.Context) (err error) {
+	s := a.session
+	if a.opens {
+		s.err = a.worker.openSession(ctx, s)
 		close(s.opened)
 	}
 	select {
@@ -70,7 +71,7 @@ func (w *workerRun) awaitSession(ctx context.Context, s *session, first bool) (e
 		err = context.Cause(ctx)
 	}
 	if err != nil {
-		w.leaveSession(s)
+		a.worker.leaveSession(s)
 	}
 	return err
 }

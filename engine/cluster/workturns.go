@@ -176,10 +176,10 @@ func (w *workerRun) takeNext(ctx context.Context) (got bool, err error) {
 			continue
 		}
 		w.busy.Add(1)
-		s, first := w.joinSession(q.Origin, sessionKey{work.Run, work.Submission}) // before the next check of the run
+		a := w.newAttempt(q, work) // joins the session before the next check of the run
 		w.tasks.Go(func() {
 			defer w.busy.Add(-1)
-			w.handle(ctx, q, s, first, work)
+			a.handle(ctx)
 		})
 		return true, nil
 	}

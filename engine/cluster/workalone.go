@@ -1,0 +1,99 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime/partition"
+)
+
+// errAlone means that the worker runs no other task while a suspect task runs alone.
+var errAlone = errors.New("another task has to run alone")
+
+// runAlone runs a task alone that workers have lost several times without storing a page,
+// because it may have killed them. The worker hands back its other tasks, which does not count as a
+// delivery, and fetches no tasks until this task has stored a page. Only workers lost while the
+// task ran alone count towards setting it aside: otherwise another task may have been the cause.
+func (a *attempt) runAlone(ctx context.Context, lost int) error {
+	starts := a.head.StartsAlone
+	if lost <= 0 && starts > 0 { // the task was handed back or ended with its run
+		starts--
+	}
+	if starts >= maxStartsAlone {
+		err := &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf(
+			"%d workers have had the task and died, or fell silent, before they stored a page", suspectAfter+starts),
+			Hint: "look for the cause where they ran, such as a lack of memory"}
+		return a.storeEnd(ctx, a.session.FailedTask(ctx, a.task, err))
+	}
+	if err := a.beAlone(ctx); err != nil {
+		return err
+	}
+	defer a.letOthers()
+	a.worker.cluster.log.Warn(fmt.Sprintf("run %s: task %s was lost %d times; it runs alone until it has stored a page",
+		a.work.Run, a.task.ID, suspectAfter+starts),
+		"event", "task_suspect", "run", a.work.Run, "task", a.task.ID)
+	head := a.nextHead(a.session.Label(ctx, a.task), nil)
+	head.StartsAlone = starts + 1
+	body, err := record.EncodeStep(&partition.Step{Position: a.position}, nil)
+	if err != nil {
+		return err
+	}
+	if a.after, err = a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
+		return err
+	}
+	a.head = head
+	return a.runTask(ctx)
+}
+
+// beAlone hands back the other tasks of the worker, and takes their slots once they have ended.
+func (a *attempt) beAlone(ctx context.Context) error {
+	taken := false
+	a.locked(func() {
+		if taken = a.worker.alone != nil; taken {
+			return
+		}
+		a.worker.alone = a
+		for other := range a.worker.running {
+			if other != a {
+				other.cancel(errAlone)
+			}
+		}
+	})
+	if taken {
+		return errAlone
+	}
+	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
+		most := cap(places)
+		if i == 0 {
+			most-- // it has one
+		}
+		for a.held[i] < most {
+			select {
+			case places <- struct{}{}:
+				a.held[i]++
+			case <-ctx.Done():
+				a.letOthers()
+				return context.Cause(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// letOthers allows the worker to run other tasks again.
+func (a *attempt) letOthers() {
+	a.locked(func() {
+		if a.worker.alone == a {
+			a.worker.alone = nil
+		}
+	})
+	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
+		for ; a.held[i] > 0; a.held[i]-- {
+			<-places
+		}
+	}
+}
