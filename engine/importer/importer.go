@@ -16,7 +16,9 @@ package importer
 import (
 	"slices"
 
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine/importer/grade"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // The types and the grades of the report.
@@ -60,6 +62,15 @@ type Format struct {
 	Doc  string // what the documents are, for the help: "low-code manifests of Airbyte (manifest.yaml)"
 	Read func(files []File, o Options) (*Source, error)
 }
+
+// Taken reports whether a name means something in expressions, so that a variable cannot have it.
+func Taken(name string) bool {
+	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || words[name] || !rules.IsIdentifier(name)
+}
+
+// words are the operators of expressions.
+var words = map[string]bool{"in": true, "not": true, "and": true, "or": true, "matches": true, "contains": true, "startsWith": true,
+	"endsWith": true, "let": true, "if": true, "else": true, "nil": true, "null": true, "true": true, "false": true}
 
 // MaxFileBytes is the size of the largest file that is read.
 const MaxFileBytes = 32 << 20

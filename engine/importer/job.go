@@ -131,7 +131,17 @@ func dataField(s *Stream) any {
 	if lists != nil {
 		return lists
 	}
+	if s.Items == "" && lines(s) {
+		return nil
+	}
 	return cmp.Or(s.Items, ".")
+}
+
+// lines reports whether each line of a response is an item.
+func lines(s *Stream) bool {
+	return slices.ContainsFunc(s.Response, func(m Member) bool {
+		return m.Name == "format" && (m.Value.Const == rules.NDJSON || m.Value.Const == rules.CSV)
+	})
 }
 
 // endpoint returns the endpoint of a stream, which is absolute if it has another address than the

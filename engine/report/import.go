@@ -70,7 +70,11 @@ func newImportView(r *grade.Report) importView {
 		if one.Streams == nil {
 			continue
 		}
-		one.Notes = part.Findings(grade.Grades()[1:]...)
+		if g == grade.Refused {
+			one.Notes = part.Findings(grade.Refused)
+		} else {
+			one.Notes = part.Findings(grade.Grades()[1:]...)
+		}
 		v.Grades = append(v.Grades, one)
 	}
 	return v

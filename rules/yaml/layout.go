@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -54,6 +55,9 @@ type layoutWriter struct {
 // on one line.
 func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
 	if node.Kind == yaml.ScalarNode {
+		if node.Tag == "!!float" {
+			node.Value = shortFloat(node.Value)
+		}
 		if node.Style&yaml.LiteralStyle != 0 {
 			return w.Line + 1
 		}
@@ -100,6 +104,19 @@ func (w *layoutWriter) style(node *yaml.Node, path, key string) int {
 		}
 	}
 	return length
+}
+
+// shortFloat writes a number as people do: 1.5 for 1.5e+00.
+func shortFloat(text string) string {
+	f, err := strconv.ParseFloat(text, 64)
+	short := strconv.FormatFloat(f, 'f', -1, 64)
+	if err != nil || len(short) > 20 {
+		return text
+	}
+	if !strings.Contains(short, ".") {
+		short += ".0"
+	}
+	return short
 }
 
 // needsQuotes reports whether a text cannot be written without quotes.

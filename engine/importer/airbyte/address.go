@@ -85,7 +85,7 @@ func (b *builder) addressText(parts []jinja.Expr) string {
 		switch {
 		case p.Known:
 			out.WriteString(escapeBraces(fmt.Sprint(p.Const)))
-		case idName.MatchString(p.Source) || p.Kind == jinja.Number:
+		case idName.MatchString(p.Source) || p.Kind == jinja.Number || p.Segment:
 			out.WriteString("{" + p.Source + "}")
 		default:
 			out.WriteString("{+" + p.Source + "}")

@@ -443,6 +443,14 @@ func (b *builder) jwt(n node) error {
 		}
 		return "replace(replace(replace(base64(toJSON({" + strings.Join(out, ", ") + "})), '+', '-'), '/', '_'), '=', '')"
 	}
+	name := "Authorization"
+	if option := n.get("request_option"); option.given() {
+		target, _, err := b.option(option)
+		if err != nil || target.In != importer.InHeader {
+			return fmt.Errorf("the token goes into a part of the request that is not translated")
+		}
+		name = target.Name
+	}
 	prefix := n.get("header_prefix").text()
 	if prefix != "" {
 		prefix += " "
@@ -451,6 +459,6 @@ func (b *builder) jwt(n node) error {
 		object(header, headerNames), object(payload, payloadNames), jinja.Literal(prefix).Source, hash, secret.Source)
 	n.mark("token_duration", "jwt_headers", "jwt_payload", "passphrase")
 	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers", Value: importer.Value{Object: []importer.Member{
-		{Name: "Authorization", Value: importer.Constant(source)}}}}}
+		{Name: name, Value: importer.Constant(source)}}}}}
 	return nil
 }

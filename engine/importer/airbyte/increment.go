@@ -64,7 +64,10 @@ func (b *builder) increment(n, requester node) error {
 			c.items = layout
 		}
 	}
-	n.mark("cursor_datetime_formats", "partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
+	if clamping := n.get("clamping"); clamping.given() {
+		b.note(importer.Approximate, clamping, "", "the bounds of the interval are not moved to whole days, weeks or months")
+	}
+	n.mark("is_data_feed", "is_client_side_incremental", "global_substream_cursor", "cursor_datetime_formats", "partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
 	for key, into := range map[string]*string{"lookback_window": &c.lag, "step": &c.step, "cursor_granularity": &c.granule} {
 		if *into, err = b.length(n.get(key)); err != nil {
 			return err

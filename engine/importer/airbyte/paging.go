@@ -245,6 +245,12 @@ func hasIndex(keys []string) bool {
 func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
 		token.Source + ` == ""`}
+	if token.Root == "body" {
+		for n := 1; n < len(token.Keys); n++ { // nor is there a token without what it is in
+			above := rules.FormatPath("body", token.Keys[:n])
+			parts = append(parts, above+" == nil", "empty("+above+")", "not truthy("+above+")")
+		}
+	}
 	same := func(source string) bool {
 		for _, part := range strings.Split(source, " or ") {
 			found := false

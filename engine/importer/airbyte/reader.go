@@ -178,6 +178,7 @@ type stream struct {
 	alone    *importer.Stream // as a parent, without the increments
 	reading  bool
 	temporal bool // it has an incremental_sync
+	state    bool // it is the full refresh of a StateDelegatingStream
 }
 
 // declare notes a stream of the manifest.
@@ -193,8 +194,9 @@ func (r *reader) newStream(n node) *stream {
 	n.params = withParameters(n.params, n.v)
 	if n.kind() == "StateDelegatingStream" || n.own("full_refresh_stream").given() {
 		name := n.get("name").text()
+		n.mark("incremental_stream", "api_retention_period")
 		n = n.get("full_refresh_stream")
-		return &stream{name: cmp.Or(name, n.get("name").text()), node: n, temporal: n.get("incremental_sync").given()}
+		return &stream{name: cmp.Or(name, n.get("name").text()), node: n, temporal: n.get("incremental_sync").given(), state: true}
 	}
 	s := &stream{name: r.plain(n.get("name")), node: n}
 	if s.name == "" {

@@ -98,6 +98,12 @@ func (b *builder) parser(n node) error {
 		b.format("ndjson")
 	case "CsvParser", "CsvDecoder":
 		b.format("csv")
+		if e := strings.ToLower(parser.get("encoding").text()); e != "" && e != "utf-8" && e != "utf8" {
+			b.note(importer.Approximate, parser.get("encoding"), "response", "the text is read as UTF-8, unless the response says otherwise")
+		}
+		if parser.get("set_values_to_none").given() {
+			b.note(importer.Partial, parser.get("set_values_to_none"), "fields", "the values that stand for nothing there stay as they are")
+		}
 		if d := parser.get("delimiter").text(); d != "" && d != "," {
 			b.out.Response = append(b.out.Response, importer.Member{Name: "delimiter", Value: importer.Constant(strings.ReplaceAll(d, `\t`, "\t"))})
 		}
@@ -226,6 +232,7 @@ func (b *builder) addFields(n node) error {
 				e = jinja.Literal(literalOf(constant))
 			}
 		}
+		n.mark("condition")
 		f.mark("value_type")
 		if e.Kind == jinja.Time {
 			e, _ = jinja.Formatted(e, "%Y-%m-%d %H:%M:%S.%f%z")

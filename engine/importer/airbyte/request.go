@@ -69,6 +69,11 @@ func (b *builder) inject(n node, e jinja.Expr) error {
 
 // request reads the request of a stream.
 func (b *builder) request(n node) error {
+	for _, key := range []string{"fetch_properties_from_endpoint", "query_properties"} {
+		if n.get(key).given() {
+			return fmt.Errorf("%s: properties that are read from an endpoint, or requested in groups, are not translated", n.get(key).path)
+		}
+	}
 	method := strings.ToUpper(b.plain(n.get("http_method")))
 	switch method {
 	case "", "GET":
@@ -457,6 +462,9 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 		}
 		if flag, isBool := v.(bool); isBool && !body {
 			v = map[bool]string{true: "True", false: "False"}[flag]
+		}
+		if f, isFloat := v.(float64); isFloat && !body {
+			v = strconv.FormatFloat(f, 'f', -1, 64)
 		}
 		return importer.Constant(v)
 	}

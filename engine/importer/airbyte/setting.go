@@ -76,13 +76,13 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	case "array":
 		e = jinja.Name("split(input."+in.Name+", ',')", jinja.List)
 	}
-	if in.Default == "" {
+	if in.Default == "" || in.Default == nil && r.spec == nil {
 		fill := func(v any) bool { return r.fill(in.Name, v) }
 		if kind == "array" {
 			e.Absent = true
 			return e.TrueUnlessEmpty("input." + in.Name), nil
 		}
-		e = jinja.Input(e.Source, e.Kind, fill)
+		e = jinja.Input(e.Source, e.Kind, in.Default == "", fill)
 	}
 	return e, nil
 }
@@ -90,7 +90,7 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 // fill gives an input a default.
 func (r *reader) fill(name string, v any) bool {
 	for i, in := range r.inputs {
-		if in.Name == name && (in.Default == "" || in.Default == v) {
+		if in.Name == name && (in.Default == "" || in.Default == nil || in.Default == v) {
 			r.inputs[i].Default = v
 			return true
 		}

@@ -155,6 +155,9 @@ func (b *builder) substream(n node) error {
 	}
 	value.Absent = false
 	field := b.plain(n.get("partition_field"))
+	if field == "" {
+		field = b.plain(n.get("stream_slice_field"))
+	}
 	b.slice[field] = value
 	for inherited, e := range above.slice {
 		if _, has := b.slice[inherited]; !has && inherited != field {
@@ -196,7 +199,11 @@ func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
 		if source == "" {
 			return jinja.Literal(nil), nil
 		}
-		return jinja.Name("("+renamedItem(source, name)+")", jinja.Any), nil
+		source = renamedItem(source, name)
+		if strings.ContainsAny(source, " ?") {
+			source = "(" + source + ")"
+		}
+		return jinja.Name(source, jinja.Any), nil
 	}
 	return jinja.Name(rules.FormatPath(name, append(b.itemPath[:len(b.itemPath):len(b.itemPath)], keys...)), jinja.Any), nil
 }
@@ -246,19 +253,9 @@ func (b *builder) listRouter(n node) error {
 	}
 	b.out.For = append(b.out.For, v)
 	e := jinja.Name(v.Name, kind)
+	e.Segment = v.Values.List != nil
 	b.slice[field] = e
 	return b.inject(n.get("request_option"), e)
-}
-
-// taken are names that a variable cannot have, since expressions read something else by them.
-var taken = map[string]bool{
-	"page": true, "body": true, "items": true, "count": true, "bytes": true, "status": true, "header": true, "link": true, "total": true,
-	"limit": true, "sent": true, "prev": true, "first": true, "state": true, "kept": true, "input": true, "job": true, "partition": true,
-	"now": true, "item": true, "key": true, "polled": true, "window": true, "login": true, "request": true, "date": true, "duration": true,
-	"last": true, "len": true, "map": true, "filter": true, "sum": true, "min": true, "max": true, "keys": true, "values": true, "type": true,
-	"text": true, "number": true, "in": true, "not": true, "and": true, "or": true, "let": true, "if": true, "else": true, "all": true,
-	"any": true, "one": true, "none": true, "sort": true, "group": true, "query": true, "at": true, "has": true, "int": true, "string": true, "float": true,
-	"matches": true, "contains": true, "nil": true, "true": true, "false": true, "find": true, "split": true, "join": true, "segment": true,
 }
 
 // variable returns the name of a new variable.
@@ -268,7 +265,7 @@ func (b *builder) variable(name string) string {
 		name = "parent"
 	}
 	used := func(name string) bool {
-		if taken[name] {
+		if importer.Taken(name) {
 			return true
 		}
 		for s := b.out; s != nil; {
@@ -290,7 +287,7 @@ func (b *builder) variable(name string) string {
 			return candidate
 		}
 		candidate = fmt.Sprintf("%s_%d", name, n)
-		if n == 2 && taken[name] {
+		if n == 2 && importer.Taken(name) {
 			candidate = "the_" + name
 		}
 	}

@@ -67,6 +67,12 @@ func (r *reader) read(s *stream, whole bool) []*importer.Stream {
 // build reads all parts of a stream.
 func (b *builder) build(chosen []router) error {
 	s := b.stream.node
+	if b.stream.state {
+		b.note(importer.Approximate, s, "", "the runs after the first read another stream there (incremental_stream); here all read this one")
+	}
+	if uploader := s.get("file_uploader"); uploader.given() {
+		b.note(importer.Partial, uploader, "", "the files that records name are not downloaded")
+	}
 	retriever := s.get("retriever")
 	switch kind := retriever.kind(); kind {
 	case "", "SimpleRetriever":
@@ -266,7 +272,7 @@ func (b *builder) unread() {
 		n := b.manifest.at(at)
 		for _, m := range n.members() {
 			if !b.manifest.read[at][m.name] && !silent[m.name] {
-				b.note(importer.Left, m.node, "", "%s is not known here, and was left out", m.name)
+				b.note(importer.Approximate, m.node, "", "the key %s is not known here: what it does is missing", m.name)
 			}
 		}
 	}
@@ -277,5 +283,6 @@ var silent = map[string]bool{
 	"type": true, "class_name": true, "description": true, "schema_loader": true, "state_migrations": true, "name": true, "primary_key": true,
 	"title": true, "$comment": true, "stream_cursor_field": true, "schema_normalization": true, "use_cache": true, "retriever": true,
 	"incremental_sync": true, "failure_type": true, "error_message": true, "display_type": true, "spec": true, "$ref": true, "transformations": true,
-	"checkpoint_interval": true, "path": true, "field_path": true, "lazy_read_pointer": true,
+	"checkpoint_interval": true, "allow_catalog_defined_cursor_field": true, "refresh_token_error_status_codes": true,
+	"refresh_token_error_key": true, "refresh_token_error_values": true, "path": true, "field_path": true, "lazy_read_pointer": true,
 }

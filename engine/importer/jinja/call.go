@@ -341,7 +341,7 @@ func Default(e, other Expr) Expr {
 	}
 	if e.fill != nil {
 		filled, ok := e.filled(other)
-		if ok || other.Known && other.Const == "" {
+		if ok || other.Known && other.Const == "" || !e.Absent {
 			return filled
 		}
 		return choose(binary("!=", precCompare, Bool, e, Literal("")), e, other)

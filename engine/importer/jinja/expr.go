@@ -48,6 +48,8 @@ type Expr struct {
 	Page   bool // it reads the page before
 	Flag   bool // its value is probably a boolean, by its name
 
+	Segment bool // it is one segment of a path, without a slash
+
 	Root string   // of a path: body
 	Keys []string // of a path: its keys below the root
 
@@ -104,11 +106,12 @@ func quote(text string) string {
 // no parentheses.
 func Name(source string, kind Kind) Expr { return Expr{Source: source, Kind: kind, prec: precMember} }
 
-// Input returns the expression for an input that may be empty. If it is replaced by a constant then,
-// fill is called with that, and reports whether it is the default of the input from now on.
-func Input(source string, kind Kind, fill func(v any) bool) Expr {
+// Input returns the expression for an input without a default, or with an empty one. If a template has
+// a constant for the case that it is not set, fill is called with that, and reports whether it is the
+// default of the input from now on.
+func Input(source string, kind Kind, empty bool, fill func(v any) bool) Expr {
 	e := Name(source, kind)
-	e.Absent, e.fill = true, fill
+	e.Absent, e.fill = empty, fill
 	return e
 }
 
