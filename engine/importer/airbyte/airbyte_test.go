@@ -133,3 +133,28 @@ func doubling() string {
 	}
 	return b.String()
 }
+
+// FuzzRead requires the reader to end with a source or an error for every document, and what is written
+// of it to be a configuration.
+func FuzzRead(f *testing.F) {
+	paths, _ := filepath.Glob("testdata/*.yaml")
+	for _, path := range paths {
+		text, err := os.ReadFile(path)
+		require.NoError(f, err)
+		f.Add(string(text))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		watch := time.AfterFunc(10*time.Second, func() { panic("no end: " + text) })
+		defer watch.Stop()
+		src, err := airbyte.Read([]importer.File{{Name: "manifest.yaml", Text: []byte(text)}}, importer.Options{})
+		if err != nil {
+			return
+		}
+		r, err := importer.Write("airbyte", src)
+		require.NoError(t, err)
+		for _, c := range r.Configs {
+			_, err := engine.Load(c.Name, c.Text, engine.WithFormat(".yaml", yaml.Parse), engine.WithPlaceholders())
+			require.NoError(t, err)
+		}
+	})
+}

@@ -1,6 +1,7 @@
 package jinja
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -177,6 +178,20 @@ func (e Expr) at(prec int) string {
 // Operand returns the source as an operand of any operator.
 func (e Expr) Operand() string { return e.at(precMember) }
 
+// maxSource is the length of the longest expression. A template may repeat a part of itself so often
+// that its expression has no end.
+const maxSource = 16 << 10
+
+var errTooLong = errors.New("the expression would be too long")
+
+// bounded panics with errTooLong if an expression grows out of all bounds; [Parts] recovers.
+func (e Expr) bounded() Expr {
+	if len(e.Source) > 4*maxSource {
+		panic(errTooLong)
+	}
+	return e
+}
+
 func call(name string, kind Kind, args ...Expr) Expr {
 	out := Expr{Kind: kind, prec: precMember}
 	var texts []string
@@ -186,7 +201,7 @@ func call(name string, kind Kind, args ...Expr) Expr {
 		out.Absent = out.Absent || a.Absent
 	}
 	out.Source = name + "(" + strings.Join(texts, ", ") + ")"
-	return out
+	return out.bounded()
 }
 
 // method returns the call of a method of the value.
@@ -208,7 +223,7 @@ func binary(op string, prec int, kind Kind, a, b Expr) Expr {
 		left++
 	}
 	return Expr{Source: a.at(left) + " " + op + " " + b.at(right), Kind: kind, Page: a.Page || b.Page, prec: prec,
-		Absent: (a.Absent || b.Absent) && kind != Bool, op: op, sides: []Expr{a, b}}
+		Absent: (a.Absent || b.Absent) && kind != Bool, op: op, sides: []Expr{a, b}}.bounded()
 }
 
 // inverses are the comparisons that are true where others are false.
@@ -230,7 +245,7 @@ func choose(c, a, b Expr) Expr {
 	if a.Kind != b.Kind && b.Kind != None {
 		out.Kind = Any
 	}
-	return out
+	return out.bounded()
 }
 
 // True returns the expression for whether Python takes a value for true.

@@ -66,7 +66,14 @@ func Joined(parts []Expr) Expr {
 }
 
 // Parts translates a template to the texts and expressions that it has one after another.
-func Parts(text string, scope Scope) ([]Expr, error) {
+func Parts(text string, scope Scope) (parts []Expr, err error) {
+	defer func() {
+		if reason := recover(); reason == errTooLong {
+			parts, err = nil, fmt.Errorf("%w: %s", errTooLong, shown(text))
+		} else if reason != nil {
+			panic(reason)
+		}
+	}()
 	parsed, err := parse(strings.TrimSpace(text))
 	if err != nil {
 		return nil, fmt.Errorf("the template %s cannot be read: %w", shown(text), err)
@@ -75,9 +82,16 @@ func Parts(text string, scope Scope) ([]Expr, error) {
 	if t.scope == nil {
 		t.scope = Scope{}
 	}
-	parts, err := t.body(parsed.nodes)
+	parts, err = t.body(parsed.nodes)
 	if err != nil {
 		return nil, fmt.Errorf("%w in %s", err, shown(text))
+	}
+	length := 0
+	for _, p := range parts {
+		length += len(p.Source)
+	}
+	if length > maxSource {
+		return nil, fmt.Errorf("%w: %s", errTooLong, shown(text))
 	}
 	return parts, nil
 }
