@@ -116,6 +116,7 @@ type Variable struct {
 	Values Value // a list, or an expression for one
 
 	From, To, Step string // windows: expressions or dates, and a length such as 7d
+	Granularity    string // of windows whose end the API includes: their unit, such as 1s
 }
 
 // A Field changes a member of the items. An empty expression removes it.

@@ -201,7 +201,7 @@ func variables(list []Variable) value.Object {
 		case v.Parent != nil:
 			one = given("items", jobID(v.Parent), "when", v.When)
 		case v.From != "":
-			one = given("from", v.From, "to", v.To, "step", v.Step)
+			one = given("from", v.From, "to", v.To, "step", v.Step, "granularity", v.Granularity)
 		case v.Values.Source != "":
 			one = given("values", v.Values.Source)
 		default:

@@ -91,7 +91,11 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 	if to.Known {
 		end = fmt.Sprint(to.Const)
 	}
-	b.out.For = append(b.out.For, importer.Variable{Name: "window", From: "", To: end, Step: c.step})
+	window := importer.Variable{Name: "window", To: end, Step: c.step}
+	if c.step != "" {
+		window.Granularity = c.granule
+	}
+	b.out.For = append(b.out.For, window)
 	from := jinja.Name("window.from", jinja.Time)
 	start, err := jinja.Formatted(from, format)
 	if err != nil {
@@ -100,15 +104,6 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 	stop, err := jinja.Formatted(jinja.Name("window.to", jinja.Time), format)
 	if err != nil {
 		return err
-	}
-	if c.step != "" && c.granule != "" {
-		bound := end
-		if to.Known {
-			bound = fmt.Sprintf("date('%s')", end)
-		} else if to.Kind != jinja.Time {
-			bound = timeSource(to)
-		}
-		stop = jinja.Name(fmt.Sprintf("earlier(window.to, window.to == %s ? nil : '%s', '%s')", bound, c.granule, c.layout), stop.Kind)
 	}
 	for _, f := range []struct {
 		key, usual string
@@ -266,7 +261,11 @@ func (b *builder) finishIncrement() error {
 		return nil
 	}
 	at := slices.IndexFunc(b.out.For, func(v importer.Variable) bool { return v.Name == "window" })
-	uses := strings.Count(fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging), "window.")
+	text := fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging)
+	uses := strings.Count(text, "window.")
+	if !strings.Contains(text, "window.to") {
+		b.out.For[at].Granularity = ""
+	}
 	path, err := b.cursorPath(c)
 	if err != nil {
 		return err
