@@ -14,13 +14,14 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
 	"github.com/stopwhen/stopwhen/engine/importer/botocore"
+	"github.com/stopwhen/stopwhen/engine/importer/openapi"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // importFormats are the formats that are read.
-var importFormats = []importer.Format{airbyte.Format, botocore.Format}
+var importFormats = []importer.Format{airbyte.Format, botocore.Format, openapi.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {
