@@ -172,7 +172,7 @@ func (r *reader) elements(into *setting, f *Field) {
 	case f.Kind == Map && f.Env && each == nil:
 		into.Value = r.paramsOf(into.path(), into.object())
 	}
-	if each == nil || !r.mayHave(into, f.Kind) {
+	if each == nil || !mayHave(r.diags, into, f.Kind) {
 		return
 	}
 	var list []setting
@@ -202,8 +202,9 @@ const (
 	maxJobs     = 10_000 // and tests
 )
 
-// mayHave reports a list or an object with too many elements.
-func (r *reader) mayHave(list *setting, kind Kind) bool {
+// mayHave reports whether a list or an object has no more elements than its kind may have. Otherwise it
+// is marked as invalid.
+func mayHave(diags *diag.Collector, list *setting, kind Kind) bool {
 	most := maxElements
 	if kind == Blocks {
 		most = maxJobs
@@ -211,7 +212,7 @@ func (r *reader) mayHave(list *setting, kind Kind) bool {
 	object, _ := value.Members(list.Value)
 	elements, _ := list.Value.([]any)
 	if n := len(object) + len(elements); n > most {
-		r.diags.Errorf(diag.Value(list.path()), "want at most %d elements, got %d", most, n)
+		diags.Errorf(diag.Value(list.path()), "want at most %d elements, got %d", most, n)
 		list.Value, list.Invalid = nil, true
 		return false
 	}

@@ -42,7 +42,9 @@ const maxRules = 500_000
 
 // lowerer makes the rulesets of one configuration.
 type lowerer struct {
-	*reader
+	cfg      *Config
+	diags    *diag.Collector
+	dialect  string
 	switches Switches
 
 	positions map[string]diag.Position // the positions of config paths
@@ -51,56 +53,40 @@ type lowerer struct {
 
 func newLowerer(c *Config) *lowerer {
 	return &lowerer{
-		reader:   &reader{diags: diag.NewCollector(c.Source), dialect: c.Dialect, catalog: c.catalog, cfg: c},
+		cfg: c, diags: diag.NewCollector(c.Source), dialect: c.Dialect,
 		switches: SwitchesOf(c.Dialect), positions: make(map[string]diag.Position, len(c.Jobs)), used: map[*pagination]bool{},
 	}
 }
 
-// job makes the ruleset of a job.
+// job makes the ruleset of a job. The rules of one role are evaluated in the order in which they are
+// added here.
 func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
+	set.ItemsFrom = l.itemsFrom(job)
 	l.jobRequest(set)
-	switch format := job.Response.Format; {
-	case format == NDJSON, format == CSV:
-		set.ItemsFrom = l.origin(Author{}, job.Response.path)
-	case job.DataField != nil:
-		set.ItemsFrom = l.origin(Author{}, diag.Join(job.path, "dataField"))
-	}
 	l.jobPagination(set)
 	l.increment(set)
 	l.itemRules(set)
 	l.keepStart(set)
 	auditRules(set)
-	for _, status := range l.cfg.HTTP.IgnoreErrors {
-		set.Rules = append(set.Rules, Rule{
-			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
-			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
-			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
-		})
-	}
+	l.ignoredErrors(set)
 	return set
 }
 
-// auditRules adds the rules of the audit. Jobs without other rules share one list, because a
-// configuration may have thousands of them.
-func auditRules(set *Ruleset) {
-	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
-		set.Rules = slices.Clip(commonAudit)
-		return
+// itemsFrom returns the origin of the path of the items: the format of the responses, where each line is
+// an item, or dataField. It is zero if neither says where the items are.
+func (l *lowerer) itemsFrom(job Job) Origin {
+	switch format := job.Response.Format; {
+	case format == NDJSON, format == CSV:
+		return l.origin(Author{}, job.Response.path)
+	case job.DataField != nil:
+		return l.origin(Author{}, diag.Join(job.path, "dataField"))
 	}
-	set.Rules = slices.Grow(set.Rules, len(auditTable))
-	for _, r := range auditTable {
-		switch {
-		case r.Splits && !set.Job.splits():
-		case slices.Contains(set.IgnoredFindings, r.ID):
-			set.Unused = append(set.Unused, Unused{ID: r.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
-		default:
-			set.Rules = append(set.Rules, r)
-		}
-	}
+	return Origin{}
 }
 
+// ruleset returns a ruleset without rules.
 func (l *lowerer) ruleset() *Ruleset {
 	inputs := value.Map(l.cfg.Inputs, func(in Input) string { return in.Name })
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
@@ -186,6 +172,74 @@ func (l *lowerer) scroller(s setting) *pagination {
 	return nil
 }
 
+// increment adds the rule that keeps the value of incremental.
+func (l *lowerer) increment(set *Ruleset) {
+	i := set.Job.increment
+	if i == nil {
+		return
+	}
+	if slices.Contains(set.KeptNames, i.name) {
+		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
+			WithHint("remove it from keep, or write both as keep and params")
+		return
+	}
+	set.KeptNames = append(set.KeptNames, i.name)
+	set.Rules = append(set.Rules, Rule{
+		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
+	})
+}
+
+// itemRules adds the rules that are evaluated for each item.
+func (l *lowerer) itemRules(set *Ruleset) {
+	job := &set.Job
+	if job.Filter != "" {
+		set.Rules = append(set.Rules, Rule{
+			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,
+			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
+		})
+	}
+	for _, f := range job.Fields {
+		rule := Rule{
+			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
+			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
+		}
+		if f.Source == "" {
+			rule.Role, rule.Source, rule.Clause = Remove, "nil", "the member is removed"
+		}
+		set.Rules = append(set.Rules, rule)
+	}
+}
+
+// auditRules adds the rules of the audit. Jobs without other rules share one list, because a
+// configuration may have thousands of them.
+func auditRules(set *Ruleset) {
+	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
+		set.Rules = slices.Clip(commonAudit)
+		return
+	}
+	set.Rules = slices.Grow(set.Rules, len(auditTable))
+	for _, r := range auditTable {
+		switch {
+		case r.Splits && !set.Job.splits():
+		case slices.Contains(set.IgnoredFindings, r.ID):
+			set.Unused = append(set.Unused, Unused{ID: r.ID, Why: "audit.ignore has it", Origin: Origin{Path: "audit.ignore"}})
+		default:
+			set.Rules = append(set.Rules, r)
+		}
+	}
+}
+
+// ignoredErrors adds the rules for statuses whose responses are read as pages (api.http.ignoreErrors).
+func (l *lowerer) ignoredErrors(set *Ruleset) {
+	for _, status := range l.cfg.HTTP.IgnoreErrors {
+		set.Rules = append(set.Rules, Rule{
+			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
+			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
+			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
+		})
+	}
+}
+
 // unusedPaginations makes the rulesets of a pagination that no job uses, or of the scrollers in it. scroller is
 // its name if it is a scroller.
 func (l *lowerer) unusedPaginations(p *pagination, scroller string) []*Ruleset {
@@ -231,42 +285,4 @@ func (l *lowerer) origin(by Author, path string) Origin {
 	}
 	o.At = at
 	return o
-}
-
-// increment adds the rule that keeps the value of incremental.
-func (l *lowerer) increment(set *Ruleset) {
-	i := set.Job.increment
-	if i == nil {
-		return
-	}
-	if slices.Contains(set.KeptNames, i.name) {
-		l.diags.Errorf(diag.Value(i.cursor), "the pagination keeps a value %q already", i.name).
-			WithHint("remove it from keep, or write both as keep and params")
-		return
-	}
-	set.KeptNames = append(set.KeptNames, i.name)
-	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
-	})
-}
-
-// itemRules adds the rules that are evaluated for each item.
-func (l *lowerer) itemRules(set *Ruleset) {
-	job := &set.Job
-	if job.Filter != "" {
-		set.Rules = append(set.Rules, Rule{
-			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,
-			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
-		})
-	}
-	for _, f := range job.Fields {
-		rule := Rule{
-			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
-			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
-		}
-		if f.Source == "" {
-			rule.Role, rule.Source, rule.Clause = Remove, "nil", "the member is removed"
-		}
-		set.Rules = append(set.Rules, rule)
-	}
 }

@@ -40,7 +40,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		}
 	}
 	set := l.ruleset()
-	l.computedValues(set, "authentication.params", Param, auth.Params, false)
+	l.computedValues(set, "authentication.params", Param, auth.Params, Placement{})
 	out.Params = set.Rules
 	for _, p := range auth.Parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))

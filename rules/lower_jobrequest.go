@@ -32,11 +32,11 @@ func (l *lowerer) jobRequest(set *Ruleset) {
 	if c := l.cfg.baseSource; c.Source != "" {
 		l.addressRule(set, BaseURL, c.Source, "", c.Path)
 	}
-	l.computedValues(set, "http.params", Param, l.cfg.HTTP.Params, true)
+	l.computedValues(set, "http.params", Param, l.cfg.HTTP.Params, Placement{Common: true})
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
-	l.computedValues(set, "http.headers", Header, common, false)
-	l.computedValues(set, "params", Param, job.Params, false)
-	l.computedValues(set, "headers", Header, job.Headers, false)
+	l.computedValues(set, "http.headers", Header, common, Placement{})
+	l.computedValues(set, "params", Param, job.Params, Placement{})
+	l.computedValues(set, "headers", Header, job.Headers, Placement{})
 }
 
 // address adds the rule for an address that holds expressions in braces. Of any other it
@@ -83,18 +83,18 @@ func (l *lowerer) addressRule(set *Ruleset, role Role, source, says, path string
 	})
 }
 
-// computedValues adds the rules for the computed values of an object. Common ones are those of
-// every request.
-func (l *lowerer) computedValues(set *Ruleset, prefix string, role Role, object Object, common bool) {
+// computedValues adds the rules for the computed values of an object. They are evaluated for each
+// partition, and are placed as the placement says otherwise.
+func (l *lowerer) computedValues(set *Ruleset, prefix string, role Role, object Object, placement Placement) {
 	for _, m := range object {
 		found := computedIn(m.Value)
 		if found == nil {
 			continue
 		}
-		hidden := slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
+		placement.PerPartition, placement.Secret = true, slices.ContainsFunc(found, func(c Computed) bool { return c.Secret })
 		set.Rules = append(set.Rules, Rule{
 			ID: prefix + "." + m.Name, Role: role, Target: m.Name, Source: sourceOfValue(m.Value),
-			Placement: Placement{PerPartition: true, Common: common, Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
+			Placement: placement, Clause: "is", Origin: l.origin(Author{}, found[0].Path),
 		})
 	}
 }

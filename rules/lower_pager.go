@@ -236,7 +236,7 @@ func (p *pager) guardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.ignoredPaths()
 	}
-	for _, g := range p.catalog.guards {
+	for _, g := range p.cfg.catalog.guards {
 		g.When = inDialect(p.dialect, g.ID, g.When)
 		if p.settings.get("nextRequest.after").given() {
 			g = g.polling()
