@@ -153,67 +153,43 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	return err
 }
 
-// addressText returns an address that an expression gives.
-func addressText(v any) (string, error) {
-	text, ok := v.(string)
-	if !ok || text == "" {
-		return "", fmt.Errorf("want an address, got %s", value.KindOf(v))
+// Begin evaluates the initial state, and returns it with the first request. The
+// page is the context before the first response.
+func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[string]any, request requests.Request, err error) {
+	if state, err = evaluate(b.job.Init, m, page); err != nil {
+		return nil, requests.Request{}, err
 	}
-	return text, requests.CheckURLLength(text)
+	values, _, err := evaluateParts(b.job.FirstParts, m, page, state)
+	if err == nil {
+		request, err = b.apply(b.job.FirstParts, values, b.First)
+	}
+	return state, request, err
 }
 
-// mergeHeader sets one header. A value that is nil leaves the header out.
-func mergeHeader(to rules.Object, name string, v any) (rules.Object, error) {
-	if v == nil {
-		return to.Without(name), nil
+// Apply returns the request that consists of parts: the job's own, with the parts
+// applied to it. Relative addresses are resolved against base, the address of the
+// response before it, unless the dialect says otherwise.
+func (b *Builder) Apply(parts Parts, base string) (requests.Request, error) {
+	j := b.job
+	if len(parts) != len(j.NextParts) {
+		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
 	}
-	text, ok := value.Text(v)
-	if !ok || strings.ContainsAny(text, "\r\n") {
-		return to, fmt.Errorf("want the value of a header, got %s", value.Preview(v))
+	request := b.First
+	if !j.Ruleset.IncludeParams {
+		request.Params = nil
 	}
-	return to.With(name, text), nil
+	if j.resolvesAgainstResponse() {
+		request.Base = requests.NewBase(base)
+	}
+	return b.apply(j.NextParts, parts, request)
 }
 
-// textsIn returns the scalars in a value as text.
-func textsIn(v any) []string {
-	if text, ok := value.Text(v); ok {
-		return []string{text}
-	}
-	var texts []string
-	list, _ := v.([]any)
-	object, _ := value.Members(v)
-	for _, e := range slices.Concat(list, object.Values()) {
-		texts = append(texts, textsIn(e)...)
-	}
-	return texts
-}
-
-// hintFor says what the expressions of a variable may read.
-const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
-	`for the items of another job write {"items": "ID"}`
-
-// checkKnown reports an expression that is evaluated before the first request, and reads a value
-// that is not known by then.
-func checkKnown(e *language.Expression) error {
-	for _, r := range e.Reads {
-		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
-		switch {
-		case e.Rule.Role == rules.BaseURL && r.Root != "input":
-			return &language.Fault{
-				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
-				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
-			}
-		case e.Rule.Role == rules.Allowed && e.Rule.Common && r.Root != "input":
-			return &language.Fault{
-				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
-				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
-			}
-		case r.Root == "now" || r.Known() == rules.KnownJob:
-		case e.Rule.OfFor():
-			return &language.Fault{Message: late, Hint: hintFor}
-		default:
-			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
+// apply applies parts to a request, whose parameters override those of every request.
+func (b *Builder) apply(parts []*language.Expression, values Parts, request requests.Request) (requests.Request, error) {
+	for i, e := range parts {
+		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {
+			return request, &language.RuleError{Rule: e.Rule, Err: err}
 		}
 	}
-	return nil
+	return request.Under(b.common), nil
 }

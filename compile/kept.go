@@ -2,6 +2,7 @@ package compile
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,4 +95,86 @@ func (c *compilation) unreadKept(j *Job) {
 		c.warn(j.Keeps[0].Rule, `to send it with the first request, too, set "applyToFirst": true in nextRequest`,
 			"the first request of %s does not read %s, as later ones do: every run obtains its items again", j.ID(), names)
 	}
+}
+
+// Keep returns the values for the next run, after the last page of a list. soFar has the result of
+// [Job.KeepSoFar] for the pages before it. own reports whether the items of the context are those of the
+// last page: after an error response they are those of the page before it. A nil value leaves the value
+// of the previous run in place; lacking has the expressions of such values.
+func (j *Job) Keep(m *language.Machine, page *rules.Context, soFar map[string]any, own bool) (
+	values map[string]any, lacking []*language.Expression, err error,
+) {
+	if len(j.Keeps) == 0 {
+		return nil, nil, nil
+	}
+	values = map[string]any{}
+	for _, e := range j.Keeps {
+		name := e.Rule.Target
+		v := soFar[name]
+		if own || !KeepsItems(e) {
+			if v, err = keepValue(e, m, page, soFar); err != nil {
+				return nil, nil, err
+			}
+		}
+		if v == nil {
+			v = page.Kept[name]
+			lacking = append(lacking, e)
+		}
+		if v != nil {
+			values[name] = v
+		}
+	}
+	return values, lacking, nil
+}
+
+// KeepSoFar returns the values for the next run that are about the items of all pages, after a page
+// that is not the last. soFar has its result for the pages before.
+func (j *Job) KeepSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
+	var values map[string]any
+	for _, e := range j.Keeps {
+		if !KeepsItems(e) {
+			continue
+		}
+		v, err := keepValue(e, m, page, soFar)
+		if err != nil {
+			return nil, err
+		}
+		if v == nil {
+			continue
+		}
+		if values == nil {
+			values = map[string]any{}
+		}
+		values[e.Rule.Target] = v
+	}
+	return values, nil
+}
+
+// KeepsItems reports whether an expression under keep is about the items of all pages: it reads those
+// of the present one, and no variable, by which the configuration remembers those of the others itself.
+func KeepsItems(e *language.Expression) bool {
+	reads := func(root string) bool {
+		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
+	}
+	return reads("items") && !reads("state")
+}
+
+// keepValue evaluates an expression under keep. If it is about the items of all pages, it sees its own
+// value so far as that of the previous run, and a page on which it is nil changes nothing.
+func keepValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
+	before, known := soFar[e.Rule.Target]
+	if known {
+		kept := page.Kept
+		defer func() { page.Kept = kept }()
+		page.Kept = maps.Clone(kept)
+		if page.Kept == nil {
+			page.Kept = map[string]any{}
+		}
+		page.Kept[e.Rule.Target] = before
+	}
+	v, err := e.Value(m, page, language.MaxValueBytes)
+	if v = language.Kept(v); v == nil {
+		v = before
+	}
+	return v, err
 }

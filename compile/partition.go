@@ -205,3 +205,33 @@ func (j *Job) Splits() *ForVariable {
 	}
 	return nil
 }
+
+// hintFor says what the expressions of a variable may read.
+const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
+	`for the items of another job write {"items": "ID"}`
+
+// checkKnown reports an expression that is evaluated before the first request, and reads a value
+// that is not known by then.
+func checkKnown(e *language.Expression) error {
+	for _, r := range e.Reads {
+		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
+		switch {
+		case e.Rule.Role == rules.BaseURL && r.Root != "input":
+			return &language.Fault{
+				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
+				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
+			}
+		case e.Rule.Role == rules.Allowed && e.Rule.Common && r.Root != "input":
+			return &language.Fault{
+				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
+				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
+			}
+		case r.Root == "now" || r.Known() == rules.KnownJob:
+		case e.Rule.OfFor():
+			return &language.Fault{Message: late, Hint: hintFor}
+		default:
+			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
+		}
+	}
+	return nil
+}

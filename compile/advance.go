@@ -1,0 +1,75 @@
+package compile
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+)
+
+// MaxRestarts is the number of times that onError rules may restart a list.
+const MaxRestarts = 3
+
+// Parts are the values of the parts of a request after the first, in the order
+// of [Job.Parts]. Together with the configuration they are the request: it can
+// be made again from them, in another process too.
+type Parts []any
+
+// Advance evaluates, after a page, the new state and the parts of the next
+// request. All variables are evaluated with the old state, all parts with the new
+// one. It reports false if the rules give no address: the list has ended. The
+// page is afterwards as it was before.
+func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
+	changed, err := evaluate(j.Next, m, page)
+	if err != nil {
+		return nil, nil, false, err
+	}
+	state = make(map[string]any, len(page.State))
+	maps.Copy(state, page.State)
+	maps.Copy(state, changed)
+	parts, more, err = evaluateParts(j.NextParts, m, page, state)
+	return state, parts, more, err
+}
+
+// CheckAddress returns an error if the request that Apply returned has no valid
+// address. It names the rule that sets the address.
+func (j *Job) CheckAddress(request requests.Request) error {
+	_, err := request.URL()
+	if err == nil {
+		return nil
+	}
+	for _, part := range j.NextParts {
+		if part.Rule.Role.Addresses() {
+			return &language.RuleError{Rule: part.Rule, Err: err}
+		}
+	}
+	return err
+}
+
+// resolvesAgainstResponse reports whether the next address is resolved against
+// that of the response.
+func (j *Job) resolvesAgainstResponse() bool {
+	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.URL }
+	return !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
+}
+
+// evaluate returns the values of expressions by their targets.
+func evaluate(expressions []*language.Expression, m *language.Machine, page *rules.Context) (map[string]any, error) {
+	values := make(map[string]any, len(expressions))
+	for _, e := range expressions {
+		v, err := e.Value(m, page, language.MaxValueBytes)
+		if err != nil {
+			return nil, err
+		}
+		values[e.Rule.Target] = v
+	}
+	return values, nil
+}
+
+// The reasons of ends that no rule decides.
+const (
+	ReasonEnd         = "end"         // the job is not paged
+	ReasonNextRequest = "nextRequest" // the rules give no address for the next request
+)

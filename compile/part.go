@@ -1,0 +1,222 @@
+package compile
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// maxPartBytes limits a part of a request: its value may come from a response.
+const maxPartBytes = 1 << 20
+
+// evaluateParts returns the values of a request's parts, with a state other than that of the
+// page. After a page, an address that is empty ends the list, and the parts after it are not
+// evaluated.
+func evaluateParts(
+	parts []*language.Expression, m *language.Machine, page *rules.Context, state map[string]any,
+) (values Parts, more bool, err error) {
+	defer func(before map[string]any) { page.State = before }(page.State)
+	page.State = state
+	values = make(Parts, 0, len(parts))
+	for _, e := range parts {
+		v, err := e.Value(m, page, maxPartBytes)
+		if err != nil {
+			return nil, false, err
+		}
+		values = append(values, v)
+		if page.Page > 0 && e.Rule.Role.Addresses() && (v == nil || v == "") {
+			return values, false, nil
+		}
+	}
+	return values, true, nil
+}
+
+func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error) {
+	switch rule.Role {
+	case rules.URL, rules.Endpoint:
+		address, err := addressOf(v)
+		if err != nil || address == "" { // of the first request: the job's own
+			return err
+		}
+		to.Endpoint = address
+		if rule.Role == rules.URL && !j.Ruleset.IncludeParams {
+			to.Params = nil
+		}
+	case rules.HTTPVerb:
+		to.Method, err = verbOf(v)
+	case rules.Param:
+		to.Params, err = merge(to.Params, rule.Target, v)
+	case rules.Header:
+		to.Headers, err = mergeHeaders(to.Headers, rule.Target, v)
+	case rules.Body:
+		to.Body, err = mergeBody(to.Body, rule.Target, v)
+	case rules.After:
+		to.After, err = waitOf(v)
+	}
+	return err
+}
+
+func addressOf(v any) (string, error) {
+	switch v := v.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, requests.CheckURLLength(v)
+	}
+	return "", fmt.Errorf("want an address, got %s", language.Described(v))
+}
+
+func verbOf(v any) (string, error) {
+	text, _ := v.(string)
+	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
+		return text, nil
+	}
+	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))
+}
+
+// merge sets one name to a value or, if the name is empty, every name of an object to
+// its value. A value that is nil removes the name.
+func merge(to rules.Object, name string, v any) (rules.Object, error) {
+	if name != "" {
+		if v == nil {
+			return to.Without(name), nil
+		}
+		return to.With(name, v), nil
+	}
+	if v == nil {
+		return to, nil
+	}
+	object, ok := value.Members(v)
+	if !ok {
+		return to, fmt.Errorf("want an object, got %s", language.Described(v))
+	}
+	return mergeMembers(to, object), nil
+}
+
+// mergeMembers sets every name of an object to its value, and removes those whose
+// value is nil. The object may come from a response, so the time is linear.
+func mergeMembers(to, over rules.Object) rules.Object {
+	removed := map[string]bool{}
+	var set rules.Object
+	for _, m := range over {
+		if m.Value == nil {
+			removed[m.Name] = true
+			continue
+		}
+		set = append(set, m)
+	}
+	kept := slices.DeleteFunc(slices.Clone(to), func(m rules.Member) bool { return removed[m.Name] })
+	return kept.Merge(set)
+}
+
+// mergeHeaders is merge for headers, whose values are sent as text.
+func mergeHeaders(to rules.Object, name string, v any) (rules.Object, error) {
+	merged, err := merge(to, name, v)
+	if err != nil {
+		return to, err
+	}
+	merged = slices.Clone(merged) // it may be the job's own
+	for i, m := range merged {
+		text, ok := value.Text(m.Value)
+		if !ok || strings.ContainsAny(text, "\r\n") {
+			return to, fmt.Errorf("want a header value for %s, got %s", m.Name, value.Preview(m.Value))
+		}
+		merged[i].Value = text
+	}
+	return merged, nil
+}
+
+// mergeBody is merge for a body, in which the name is a path. A value that is nil
+// changes nothing.
+func mergeBody(to any, path string, v any) (any, error) {
+	if v == nil {
+		return to, nil
+	}
+	object, _ := to.(rules.Object)
+	if path == "" {
+		return merge(object, "", v)
+	}
+	return object.WithPath(rules.SplitPath(path), v), nil
+}
+
+// maxWait is the longest wait before a request. A longer one is probably a number of
+// another unit.
+const maxWait = 24 * time.Hour
+
+// waitOf reads how long to wait before a request: a duration, or a number of seconds.
+// Either may be text, as headers have it. Nil means no wait.
+func waitOf(v any) (time.Duration, error) {
+	if v == nil {
+		return 0, nil
+	}
+	seconds, ok := secondsOf(v)
+	switch {
+	case !ok:
+		return 0, fmt.Errorf("want a duration, or a number of seconds, got %s", language.Described(v))
+	case seconds < 0:
+		return 0, fmt.Errorf("want a wait of 0 or more, got %s", value.Preview(v))
+	case seconds > maxWait.Seconds():
+		return 0, fmt.Errorf("want a wait of at most %s, got %s", maxWait, value.Preview(v))
+	}
+	return time.Duration(seconds * float64(time.Second)), nil
+}
+
+// secondsOf returns a duration in seconds. It reports false for any other value.
+func secondsOf(v any) (seconds float64, ok bool) {
+	if d, isDuration := v.(time.Duration); isDuration {
+		return d.Seconds(), true
+	}
+	text, ok := value.Text(v)
+	if _, isFlag := v.(bool); !ok || isFlag {
+		return 0, false
+	}
+	text = strings.TrimSpace(text)
+	if d, err := time.ParseDuration(text); err == nil {
+		return d.Seconds(), true
+	}
+	seconds, err := strconv.ParseFloat(text, 64)
+	return seconds, err == nil && !math.IsNaN(seconds)
+}
+
+// addressText returns an address that an expression gives.
+func addressText(v any) (string, error) {
+	text, ok := v.(string)
+	if !ok || text == "" {
+		return "", fmt.Errorf("want an address, got %s", value.KindOf(v))
+	}
+	return text, requests.CheckURLLength(text)
+}
+
+// mergeHeader sets one header. A value that is nil leaves the header out.
+func mergeHeader(to rules.Object, name string, v any) (rules.Object, error) {
+	if v == nil {
+		return to.Without(name), nil
+	}
+	text, ok := value.Text(v)
+	if !ok || strings.ContainsAny(text, "\r\n") {
+		return to, fmt.Errorf("want the value of a header, got %s", value.Preview(v))
+	}
+	return to.With(name, text), nil
+}
+
+// textsIn returns the scalars in a value as text.
+func textsIn(v any) []string {
+	if text, ok := value.Text(v); ok {
+		return []string{text}
+	}
+	var texts []string
+	list, _ := v.([]any)
+	object, _ := value.Members(v)
+	for _, e := range slices.Concat(list, object.Values()) {
+		texts = append(texts, textsIn(e)...)
+	}
+	return texts
+}
