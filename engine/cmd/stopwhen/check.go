@@ -11,10 +11,10 @@ import (
 )
 
 // A checkCommand is stopwhen check.
-type checkCommand struct{ source }
+type checkCommand struct{ loader }
 
 func newCheck(a *app) *cobra.Command {
-	c := &checkCommand{source{app: a}}
+	c := &checkCommand{loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "check CONFIG",
 		Short: "Find mistakes in a configuration without making requests",
@@ -60,7 +60,7 @@ func (c *checkCommand) Run(_ *cobra.Command, args []string) error {
 
 // missingVariables returns the names of the environment variables that a run of the
 // configuration needs, and that are not set or not passed to it.
-func (s *source) missingVariables(l *loaded) ([]string, error) {
+func (s *loader) missingVariables(l *loaded) ([]string, error) {
 	env, err := s.environment(l.server)
 	if err != nil {
 		return nil, err

@@ -23,7 +23,7 @@ type collectCommand struct {
 }
 
 func newCollect(a *app) *cobra.Command {
-	c := &collectCommand{extraction: extraction{source: source{app: a}}, natsClient: natsClient{app: a}}
+	c := &collectCommand{extraction: extraction{loader: loader{app: a}}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "collect RUN",
 		Short: "Write the items of a run on many machines",

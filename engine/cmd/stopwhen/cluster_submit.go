@@ -24,7 +24,7 @@ import (
 // A submitCommand is stopwhen submit.
 type submitCommand struct {
 	*app
-	source
+	loader
 	natsClient
 	kept     string
 	run      string
@@ -36,7 +36,7 @@ type submitCommand struct {
 }
 
 func newSubmit(a *app) *cobra.Command {
-	c := &submitCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}}
+	c := &submitCommand{app: a, loader: loader{app: a}, natsClient: natsClient{app: a}}
 	cmd := &cobra.Command{
 		Use:   "submit CONFIG",
 		Short: "Submit a run to many machines",

@@ -20,7 +20,7 @@ import (
 // A workerCommand is stopwhen worker.
 type workerCommand struct {
 	*app
-	source
+	loader
 	natsClient
 	monitored
 	prefetch, tokens string
@@ -30,7 +30,7 @@ type workerCommand struct {
 }
 
 func newWorker(a *app) *cobra.Command {
-	c := &workerCommand{app: a, source: source{app: a}, natsClient: natsClient{app: a}, monitored: monitored{app: a}}
+	c := &workerCommand{app: a, loader: loader{app: a}, natsClient: natsClient{app: a}, monitored: monitored{app: a}}
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Work on the runs on many machines",

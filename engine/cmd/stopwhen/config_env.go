@@ -24,7 +24,7 @@ type environment struct {
 }
 
 // envFlags adds the flags for environment variables.
-func (s *source) envFlags(cmd *cobra.Command) {
+func (s *loader) envFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringSliceVar(&s.env, "env", nil, "`NAMES` of environment variables that the configuration may read")
 	f.StringVar(&s.envFile, "env-file", "",
@@ -32,7 +32,7 @@ func (s *source) envFlags(cmd *cobra.Command) {
 }
 
 // environment returns the variables that the flags allow.
-func (s *source) environment(server *fixtures.Server) (*environment, error) {
+func (s *loader) environment(server *fixtures.Server) (*environment, error) {
 	if s.envFile != "" && s.variables == nil {
 		text, err := s.readText(s.envFile)
 		if err != nil {

@@ -17,7 +17,7 @@ import (
 
 // inputs returns the values of --set-file and --set, by name. A value of --set overrides that of
 // the file.
-func (s *source) inputs() (map[string]any, error) {
+func (s *loader) inputs() (map[string]any, error) {
 	if s.setFile == "" && len(s.set) == 0 {
 		return nil, nil
 	}
@@ -78,7 +78,7 @@ func withoutText(err error) error {
 
 // checkGiven reports mistakes in the inputs and the jobs that the flags name. Inputs
 // that are missing are reported when the engine runs.
-func (s *source) checkGiven(e *engine.Engine, inputs map[string]any) error {
+func (s *loader) checkGiven(e *engine.Engine, inputs map[string]any) error {
 	paths := map[string]bool{"WithJobs": true}
 	for name := range inputs {
 		paths[rules.InputPath(name)] = true

@@ -31,8 +31,8 @@ type loaded struct {
 // A pageSource passes pages to a sink, like [engine.Engine.Run].
 type pageSource func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error)
 
-// source returns the source of the pages.
-func (l *loaded) source() pageSource {
+// pageSource returns the source of the pages: the engine, or a run on many machines.
+func (l *loaded) pageSource() pageSource {
 	if l.from != nil {
 		return l.from.pages
 	}

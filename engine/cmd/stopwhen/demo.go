@@ -19,7 +19,7 @@ const demoCase = "demo/orders"
 type demoCommand struct{ extraction }
 
 func newDemo(a *app) *cobra.Command {
-	c := &demoCommand{extraction{source: source{app: a}}}
+	c := &demoCommand{extraction{loader: loader{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "demo",
 		Short: "Watch a real extraction over HTTP, from a built-in API",

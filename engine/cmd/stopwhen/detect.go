@@ -28,7 +28,7 @@ const formatYAML = "yaml"
 
 // A detectCommand is stopwhen detect.
 type detectCommand struct {
-	source
+	loader
 	out     string
 	headers []string
 	method  string
@@ -38,7 +38,7 @@ type detectCommand struct {
 }
 
 func newDetect(a *app) *cobra.Command {
-	d := &detectCommand{source: source{app: a}}
+	d := &detectCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "detect URL",
 		Short: "Write a configuration, given the address of a list",

@@ -21,14 +21,14 @@ import (
 
 // An evalCommand is stopwhen eval.
 type evalCommand struct {
-	source
+	loader
 	reporting
 	from string
 	at   trace.Place
 }
 
 func newEval(a *app) *cobra.Command {
-	c := &evalCommand{source: source{app: a}}
+	c := &evalCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "eval EXPR [CONFIG]",
 		Short: "Evaluate an expression on a page",

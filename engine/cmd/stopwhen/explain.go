@@ -20,7 +20,7 @@ import (
 
 // An explainCommand is stopwhen explain.
 type explainCommand struct {
-	source
+	loader
 	reporting
 	diff, annotate, full bool
 	simulate             string // spec for package stress
@@ -28,7 +28,7 @@ type explainCommand struct {
 }
 
 func newExplain(a *app) *cobra.Command {
-	c := &explainCommand{source: source{app: a}}
+	c := &explainCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "explain CONFIG [CONFIG]",
 		Short: "Print the compiled rules of every job without making requests",
@@ -131,7 +131,7 @@ func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 }
 
 // explain prints the rules, given the file of kept values, in the format of a report.
-func (s *source) explain(l *loaded, kept string, r reporting, full bool) error {
+func (s *loader) explain(l *loaded, kept string, r reporting, full bool) error {
 	if err := l.readKept(kept); err != nil {
 		return err
 	}

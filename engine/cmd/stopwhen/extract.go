@@ -23,7 +23,7 @@ import (
 
 // extraction describes how a command extracts and where it writes.
 type extraction struct {
-	source
+	loader
 	items              output.Options // how items are written
 	itemFormat         string
 	csvNested, catalog string
@@ -226,7 +226,7 @@ func (x *extraction) runJobs(l *loaded, out *output.Publisher, tape *tape, logge
 	}
 	start := time.Now()
 	logger.Debug("starting "+value.Counted(len(l.Jobs()), "job"), "event", "run_start", "config", l.name, "jobs", l.Jobs())
-	result, err := x.runUntilSignal(ctx, l.source(), l.Engine, func(ctx context.Context, page *engine.Page) error {
+	result, err := x.runUntilSignal(ctx, l.pageSource(), l.Engine, func(ctx context.Context, page *engine.Page) error {
 		if page.Bytes >= ahead.LargePage {
 			x.threads.useAll()
 		}

@@ -25,7 +25,7 @@ var importFormats = []importer.Format{airbyte.Format, botocore.Format, openapi.F
 
 // An importCommand is stopwhen import.
 type importCommand struct {
-	source
+	loader
 	streams []string
 	out     string
 	report  string
@@ -33,7 +33,7 @@ type importCommand struct {
 }
 
 func newImport(a *app) *cobra.Command {
-	c := &importCommand{source: source{app: a}}
+	c := &importCommand{loader: loader{app: a}}
 	var formats strings.Builder
 	for _, f := range importFormats {
 		fmt.Fprintf(&formats, "  %-10s %s\n", f.Name, f.Doc)

@@ -22,14 +22,14 @@ import (
 
 // A peekCommand is stopwhen peek.
 type peekCommand struct {
-	source
+	loader
 	reporting
 	from string
 	page int
 }
 
 func newPeek(a *app) *cobra.Command {
-	c := &peekCommand{source: source{app: a}}
+	c := &peekCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "peek CONFIG",
 		Short: "Make one request and show the shape of the response",

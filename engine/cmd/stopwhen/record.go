@@ -20,7 +20,7 @@ import (
 type recordCommand struct{ extraction }
 
 func newRecord(a *app) *cobra.Command {
-	c := &recordCommand{extraction{source: source{app: a}}}
+	c := &recordCommand{extraction{loader: loader{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "record CONFIG FILE",
 		Short: "Run a configuration and record its requests and responses",

@@ -22,13 +22,13 @@ import (
 
 // A replayCommand is stopwhen replay.
 type replayCommand struct {
-	source
+	loader
 	reporting
 	against, kept string
 }
 
 func newReplay(a *app) *cobra.Command {
-	c := &replayCommand{source: source{app: a}}
+	c := &replayCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "replay CONFIG FILE",
 		Short: "Show where a configuration would stop, from a recording",

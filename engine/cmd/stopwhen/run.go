@@ -11,7 +11,7 @@ type runCommand struct {
 }
 
 func newRun(a *app) *cobra.Command {
-	c := &runCommand{extraction: extraction{source: source{app: a}}}
+	c := &runCommand{extraction: extraction{loader: loader{app: a}}}
 	cmd := &cobra.Command{
 		Use:   "run CONFIG",
 		Short: "Extract what a configuration describes",

@@ -18,7 +18,7 @@ import (
 
 // A stressCommand is stopwhen stress.
 type stressCommand struct {
-	source
+	loader
 	reporting
 	options stress.Options
 	all     bool
@@ -29,7 +29,7 @@ type stressCommand struct {
 }
 
 func newStress(a *app) *cobra.Command {
-	c := &stressCommand{source: source{app: a}}
+	c := &stressCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "stress CONFIG",
 		Short: "Find what an API may do that loses items, without making requests",

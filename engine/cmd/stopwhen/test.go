@@ -15,13 +15,13 @@ import (
 
 // A testCommand is stopwhen test.
 type testCommand struct {
-	source
+	loader
 	reporting
 	failUncovered bool
 }
 
 func newTest(a *app) *cobra.Command {
-	c := &testCommand{source: source{app: a}}
+	c := &testCommand{loader: loader{app: a}}
 	cmd := &cobra.Command{
 		Use:   "test CONFIG",
 		Short: "Run the tests in a configuration without making requests",

@@ -19,8 +19,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// source holds the flags for a configuration: its file, and the values with which it is read.
-type source struct {
+// A loader holds the flags for a configuration, its inputs and its jobs, and loads it.
+type loader struct {
 	*app
 	baseURL, dialect, fixture string
 	env, set                  []string
@@ -34,27 +34,27 @@ type source struct {
 
 // configFlags adds the flags of commands that read a configuration or a built-in
 // case.
-func (s *source) configFlags(cmd *cobra.Command) {
+func (s *loader) configFlags(cmd *cobra.Command) {
 	s.fileFlags(cmd)
 	cmd.Flags().StringVar(&s.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
 	complete(cmd, "fixture", fixtures.Names)
 }
 
 // fileFlags adds the flags of commands that read a configuration from a file.
-func (s *source) fileFlags(cmd *cobra.Command) {
+func (s *loader) fileFlags(cmd *cobra.Command) {
 	s.envFlags(cmd)
 	s.textFlags(cmd)
 }
 
 // setFlags adds the flags for inputs.
-func (s *source) setFlags(cmd *cobra.Command, inputs string) {
+func (s *loader) setFlags(cmd *cobra.Command, inputs string) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
 	f.StringVar(&s.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
 }
 
 // textFlags adds the flags of commands that read the text of a configuration from a file.
-func (s *source) textFlags(cmd *cobra.Command) {
+func (s *loader) textFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
 	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+value.OrList(rules.Dialects()))
@@ -73,7 +73,7 @@ func (s *source) textFlags(cmd *cobra.Command) {
 }
 
 // jobFlags adds the flags that say how far the jobs go.
-func (s *source) jobFlags(cmd *cobra.Command) {
+func (s *loader) jobFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	maxPagesFlag(cmd, &s.maxPages)
 	f.BoolVar(&s.keepGoing, "keep-going", false,
@@ -81,7 +81,7 @@ func (s *source) jobFlags(cmd *cobra.Command) {
 }
 
 // oneConfig accepts one configuration. With --fixture, it may be left out.
-func (s *source) oneConfig(_ *cobra.Command, args []string) error {
+func (s *loader) oneConfig(_ *cobra.Command, args []string) error {
 	return refuse([]misuse{
 		{len(args) > 1, fmt.Sprintf("want one configuration, got %d arguments", len(args))},
 		{len(args) == 0 && s.fixture == "", "want a configuration: a JSON or YAML file, - for standard input, or --fixture CASE"},
@@ -90,7 +90,7 @@ func (s *source) oneConfig(_ *cobra.Command, args []string) error {
 
 // firstJob returns the job that a command about a single one is for: the first of --job, or the first of
 // the configuration.
-func (s *source) firstJob(l *loaded) string {
+func (s *loader) firstJob(l *loaded) string {
 	if len(s.jobs) > 0 {
 		return s.jobs[0]
 	}
@@ -98,7 +98,7 @@ func (s *source) firstJob(l *loaded) string {
 }
 
 // load compiles the configuration that the arguments name, or that of --fixture.
-func (s *source) load(args []string) (*loaded, error) {
+func (s *loader) load(args []string) (*loaded, error) {
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}, streamUse{"--env-file", s.envFile}); err != nil {
 		return nil, err
 	}
@@ -111,7 +111,7 @@ func (s *source) load(args []string) (*loaded, error) {
 	return l, nil
 }
 
-func (s *source) loadInto(l *loaded, args []string) error {
+func (s *loader) loadInto(l *loaded, args []string) error {
 	if s.fixture != "" {
 		if err := s.serveCase(l); err != nil {
 			return err
@@ -127,7 +127,7 @@ func (s *source) loadInto(l *loaded, args []string) error {
 
 // serveCase starts the API of a case. The configuration of the case is used unless an argument
 // names another configuration.
-func (s *source) serveCase(l *loaded) error {
+func (s *loader) serveCase(l *loaded) error {
 	find := fixtures.Find
 	if strings.HasSuffix(s.fixture, ".txtar") {
 		if _, err := os.Stat(s.fixture); err == nil {
@@ -155,7 +155,7 @@ func (s *source) serveCase(l *loaded) error {
 
 // readConfig reads a configuration from a file, or from standard input if path
 // is "-".
-func (s *source) readConfig(l *loaded, path string) (err error) {
+func (s *loader) readConfig(l *loaded, path string) (err error) {
 	l.name = path
 	if path == "-" {
 		l.name = stdinName
@@ -173,7 +173,7 @@ func (s *source) readConfig(l *loaded, path string) (err error) {
 }
 
 // compile compiles a configuration for a run with the inputs and the jobs of the flags.
-func (s *source) compile(l *loaded) error {
+func (s *loader) compile(l *loaded) error {
 	inputs, err := s.inputs()
 	if err != nil {
 		return err
@@ -185,7 +185,7 @@ func (s *source) compile(l *loaded) error {
 }
 
 // build compiles a configuration with the options of the flags, and others.
-func (s *source) build(l *loaded, others ...engine.Option) error {
+func (s *loader) build(l *loaded, others ...engine.Option) error {
 	env, err := s.environment(l.server)
 	if err != nil {
 		return err
