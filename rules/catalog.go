@@ -33,6 +33,32 @@ func (c *Catalog) Methods(dialect string) []Method {
 	})
 }
 
+// method returns the method of a name as a dialect has it.
+func (c *Catalog) method(name, dialect string) (m Method, known bool) {
+	if i := slices.IndexFunc(c.methods, func(m Method) bool { return m.Name == name }); i >= 0 {
+		m, known = c.methods[i], true
+	}
+	i := slices.IndexFunc(keboolaMethods, func(k keboolaMethod) bool { return k.name == name })
+	if i >= 0 && dialect == Keboola {
+		return keboolaMethods[i].apply(m), true
+	}
+	return m, known
+}
+
+// methodNames returns the names of the methods of a dialect, in the order of the reference.
+func (c *Catalog) methodNames(dialect string) []string {
+	names := value.Map(c.methods, func(m Method) string { return m.Name })
+	if dialect != Keboola {
+		return names
+	}
+	for i, k := range keboolaMethods {
+		if k.only != nil {
+			names = slices.Insert(names, slices.Index(names, keboolaMethods[i-1].name)+1, k.name)
+		}
+	}
+	return names
+}
+
 // Guards returns the guards, in the order in which they give the reason.
 func (c *Catalog) Guards() []Guard {
 	return value.Map(c.guards, Guard.clone)

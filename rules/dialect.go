@@ -6,9 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
-// A dialect is data: the tables give a second source where the reference
-// implementation differs from the specification, and everything else that
-// differs is a switch.
+// A dialect is data: the tables of keboola_methods.go have the expressions and the kinds of settings where
+// the reference implementation differs from the specification, and everything else that differs is
+// a switch.
 
 // The dialects.
 const (

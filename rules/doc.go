@@ -1,6 +1,6 @@
-// Package rules models configurations: the tables of methods, guards and stopping
-// rules, and the vocabulary of the expressions that they are written in. The package
-// holds data; it evaluates no expression.
+// Package rules models configurations: it has the tables of methods, guards and stopping
+// rules and the names that their expressions can read, decodes a configuration ([Decode]), and
+// turns it into rules ([Config.Lower]). It evaluates no expression.
 //
 // To see how an API is paged, read the table of methods (method.go), then the tables of
 // the guards (guard.go) and of the stopping rules that all methods share (stop.go). What
@@ -17,7 +17,8 @@
 //	field*.go    read one object by its table of fields (field.go), whose kinds are the table of
 //	             field_kind.go; field_settings.go holds the result. field_schema.go and
 //	             field_keys.go describe the tables, for editors and for comments
-//	keboola*.go  translate the parts of a configuration that only dialect keboola has
+//	keboola*.go  keboola_methods.go has the methods as dialect keboola has them; the others translate
+//	             the parts of a configuration that only this dialect has
 //	lower*.go    make one list of [Rule] (rule.go) for each job ([Config.Lower]): lower_pager.go
 //	             the rules that page a job, from the tables; lower_request.go the parts of the next
 //	             request; lower_jobrequest.go the computed values of the first; lower_for.go the
@@ -45,8 +46,8 @@
 // name. What explain prints are these sources: a test pastes them into a configuration and
 // compares the requests.
 //
-// A dialect is data, too: a second source next to the first in the tables, and the switches of
-// dialect.go.
+// A dialect is data, too: the rows of keboola_methods.go, which replace expressions of the tables, and
+// the switches of dialect.go.
 //
 // Settings become literals in the sources when a configuration is lowered. So a source is
 // complete as it is printed, and a configuration cannot inject syntax.

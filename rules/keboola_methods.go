@@ -2,8 +2,6 @@ package rules
 
 import (
 	"slices"
-
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A keboolaMethod is a method in dialect keboola: how it differs from the row of its name in
@@ -94,9 +92,9 @@ func inDialect(dialect, id, source string) string {
 	return source
 }
 
-// method returns the method in dialect keboola. The argument is that of the specification, if it has
+// apply returns the method in dialect keboola. The argument is that of the specification, if it has
 // the method.
-func (k keboolaMethod) method(m Method) Method {
+func (k keboolaMethod) apply(m Method) Method {
 	if k.only != nil {
 		m = *k.only
 		m.Name = k.name
@@ -125,34 +123,9 @@ func (k keboolaMethod) method(m Method) Method {
 	return m
 }
 
+// replace replaces the expression of a variable or a part, if it differs.
 func (k keboolaMethod) replace(source *string) {
 	if other, differs := k.values[*source]; differs {
 		*source = other
 	}
-}
-
-// method returns the method of a name as a dialect has it.
-func (c *Catalog) method(name, dialect string) (m Method, known bool) {
-	if i := slices.IndexFunc(c.methods, func(m Method) bool { return m.Name == name }); i >= 0 {
-		m, known = c.methods[i], true
-	}
-	i := slices.IndexFunc(keboolaMethods, func(k keboolaMethod) bool { return k.name == name })
-	if i >= 0 && dialect == Keboola {
-		return keboolaMethods[i].method(m), true
-	}
-	return m, known
-}
-
-// methodNames returns the names of the methods of a dialect, in the order of the reference.
-func (c *Catalog) methodNames(dialect string) []string {
-	names := value.Map(c.methods, func(m Method) string { return m.Name })
-	if dialect != Keboola {
-		return names
-	}
-	for i, k := range keboolaMethods {
-		if k.only != nil {
-			names = slices.Insert(names, slices.Index(names, keboolaMethods[i-1].name)+1, k.name)
-		}
-	}
-	return names
 }

@@ -33,16 +33,16 @@ func (s *loader) envFlags(cmd *cobra.Command) {
 
 // environment returns the variables that the flags allow.
 func (s *loader) environment(server *fixtures.Server) (*environment, error) {
-	if s.envFile != "" && s.variables == nil {
+	if s.envFile != "" && s.fileEnv == nil {
 		text, err := s.readText(s.envFile)
 		if err != nil {
 			return nil, &usageError{fmt.Sprintf("--env-file: %v", err)}
 		}
-		if s.variables, err = parseEnv(string(text)); err != nil {
+		if s.fileEnv, err = parseEnv(string(text)); err != nil {
 			return nil, &usageError{fmt.Sprintf("--env-file: %s, %v", s.envFile, err)}
 		}
 	}
-	return &environment{names: s.env, file: s.variables, server: server}, nil
+	return &environment{names: s.env, file: s.fileEnv, server: server}, nil
 }
 
 // options returns the options with which every command loads configurations.

@@ -25,7 +25,7 @@ type loader struct {
 	baseURL, dialect, fixture string
 	env, set                  []string
 	setFile, envFile          string
-	variables                 map[string]string // those of --env-file; nil until it is read
+	fileEnv                   map[string]string // variables of --env-file; nil until it is read
 	jobs                      []string          // ids of the jobs that run; all jobs if it is empty
 	maxPages                  int               // 0 means no limit
 	keepGoing                 bool
