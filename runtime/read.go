@@ -30,7 +30,21 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	}
 	reading.Lines, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
-	record := r.record(request, f)
+	record, c := r.record(request, f), r.context()
+	r.describePage(reading, f)
+	c.Sent = r.sender.sentFacts(request, record.Request)
+	sent := digestOf(record.Request)
+	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
+	record.Repeats = r.compare(reading, sent)
+	r.watcher.Notice(reading, sent, r.state.Request, record.Request)
+	r.remember(sent)
+	r.watcher.WarnOfRules(&r.pooled.machine)
+	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
+	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
+}
+
+// describePage sets the part of the context that describes a page and the list up to it.
+func (r *listRun) describePage(reading document.Reading, f fetched) {
 	c := r.context()
 	c.Page++
 	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
@@ -45,12 +59,12 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	c.Total.Items += c.Count
 	c.Total.Bytes += c.Bytes
 	c.Total.Seconds = r.elapsed()
-	c.Sent = r.sender.sentFacts(request, record.Request)
 	c.Prev = r.state.Last.Value
-	sent := digestOf(record.Request)
-	c.Polled = request.After > 0 && c.Prev != nil && sent == r.state.Request
-	repeats := r.compare(reading, sent)
-	r.watcher.Notice(reading, sent, r.state.Request, record.Request)
+}
+
+// remember adds the page and the digest of its request to the state, for the rules on later pages.
+func (r *listRun) remember(sent document.Digest) {
+	c := r.context()
 	r.state.Request = sent
 	r.state.Last.Value = r.past("prev")
 	if c.First == nil && r.job.Reads("first") == r.job.Reads("prev") {
@@ -61,9 +75,6 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	r.state.LargestPage = max(r.state.LargestPage, c.Count)
 	r.state.Result.Pages++
 	r.state.Result.Bytes += c.Bytes
-	r.watcher.WarnOfRules(&r.pooled.machine)
-	record.Page, record.Count, record.Bytes, record.Repeats = c.Page, c.Count, c.Bytes, repeats
-	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
 }
 
 // typed sets the type of the items of each list.

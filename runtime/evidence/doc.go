@@ -5,9 +5,39 @@
 // the configuration read its facts when the list ends. [Seen] and [Presence] collect signs that
 // appear only across all partitions of a job.
 //
+// # An example
+//
+// While a list of five orders is read by offsets, with a limit of 2, an order is inserted at its
+// start. The second page therefore begins with the last order of the first one, and the third page
+// is empty:
+//
+//	{"total": 5, "items": [{"id": 1}, {"id": 2}]}
+//	{"total": 5, "items": [{"id": 2}, {"id": 3}]}
+//	{"total": 5, "items": []}
+//
+// The loop (package runtime) calls the watcher of the list in this order:
+//
+//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in Noticed.Identities,
+//     and noticeTotal (hints.go) the total of 5 in Noticed.FirstTotal. Noticed is part of the state of
+//     the list, so that it survives a resume.
+//   - Notice, page 2: noticeItems finds the identifier 2 again, with the same content. It counts one of
+//     Facts.Duplicates, and sets Facts.ShiftPage to 2.
+//   - Notice, page 3: the page has no items. The rule offset.empty ends the list; its outcome is
+//     complete.
+//   - Audit (audit.go): Hints (hints.go) takes the total from the last response, as hints.total, and
+//     facts completes the facts, which rules read as list. Of the audit rules (package rules,
+//     audit.go), two are met: audit.shift, whose source is "list.duplicates > 0 or …", and audit.total,
+//     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
+//     "body.total is 5, but the number of items read is 4".
+//
+// The other files each notice one kind of sign: moved.go a list at another path and bodies that report
+// errors, absence.go paths that no response has, nested.go lists within items, key.go keys that occur
+// twice, presence.go paths of a parent's items that no item has. signs.go returns the values of a page
+// that say something about its list, for the user.
+//
 // # Decisions
 //
-// A bounded number of hashes is kept from page to page, also in checkpoints. Only items where pages
-// meet are compared, which costs less than one percent of the CPU time of a page. At the end, only
-// audit rules with evidence are evaluated: three of twenty in a typical list.
+// A limited number of hashes is kept from page to page, also in checkpoints (recall.go). Only items
+// where pages meet are compared, which costs less than one percent of the CPU time of a page. At the
+// end, only audit rules with evidence are evaluated: three of twenty in a typical list.
 package evidence

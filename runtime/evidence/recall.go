@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A Recall maps the latest keys, which are digests, to numbers. Its memory is bounded: a new key
+// A Recall maps the latest keys, which are digests, to numbers. Its memory is limited: a new key
 // replaces the oldest.
 type Recall struct {
 	pairs  []pair         // oldest first; from next on, once there are maxRecall

@@ -1,0 +1,257 @@
+package evidence
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/requests"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// An audited is the list as the audit sees it.
+type audited struct {
+	facts rules.ListFacts
+	hints rules.Hints
+}
+
+// Hints returns the values of the last response that APIs commonly use to describe a list. A token
+// read by a rule that ended the job is not a hint, because the configuration knows its meaning. The
+// result is valid until the next call.
+func (w *Watcher) Hints() *rules.Hints {
+	c := w.Context
+	if w.page.Lookup == nil && w.Resumed != nil { // the last page came before the resume
+		w.audited.hints = *w.Resumed
+		w.audited.hints.LargestPage = *w.Largest
+		return &w.audited.hints
+	}
+	if w.hinted == nil {
+		w.hinted = w.hintsOf(c)
+	}
+	w.audited.hints = rules.Hints{LargestPage: *w.Largest}
+	hints, hasTotal := &w.audited.hints, false
+	for _, hint := range w.hinted {
+		hints.TotalIsRough = hints.TotalIsRough || hint.kind == apinames.HintRough && hint.value == true
+		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
+			w.note(hints, hint)
+			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody
+		}
+	}
+	w.compareTotals(hints, c, hasTotal)
+	return hints
+}
+
+// A hinted is a value of a response that may describe its list.
+type hinted struct {
+	path   []string // path of a value in the body
+	rank   int      // rank of its name; see [apinames.Hint]
+	kind   apinames.HintKind
+	at     string // place of the value, for messages
+	value  any
+	inBody bool
+	by     func(language.Read) bool // reports whether a rule with this read knows the value; may be nil
+}
+
+// name returns the key of the value, or the name of its header.
+func (h hinted) name() string {
+	if n := len(h.path); n > 0 {
+		return h.path[n-1]
+	}
+	return h.at
+}
+
+// hintsOf returns the hints of the last response, beginning with its body. The list is not nil.
+func (w *Watcher) hintsOf(c *rules.Context) []hinted {
+	found := w.hintsInBody()
+	for _, hint := range apinames.HintHeaders() {
+		if v := hint.ValueOf(c.Header(hint.Name)); v != nil {
+			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v, by: readsHeader(hint.Name)})
+		}
+	}
+	if next := c.Link("next"); next != nil {
+		found = append(found, hinted{kind: apinames.HintNext, at: "the Link header", value: next, by: readsLink})
+	}
+	return found
+}
+
+// hintsInBody returns the hints in the body of the last response, nearest to the root first.
+// The list is not nil.
+func (w *Watcher) hintsInBody() []hinted {
+	found := []hinted{}
+	if w.page.Visit == nil {
+		return found
+	}
+	want := func(path []string) (value, members bool) {
+		members = w.holdsHints(path)
+		return !members && len(apinames.HintsOf(path[len(path)-1])) > 0, members
+	}
+	err := w.page.Visit(want, func(path []string, v any) {
+		for _, hint := range apinames.HintsOf(path[len(path)-1]) {
+			at := language.Read{Root: "body", Path: path}
+			found = append(found, hinted{path, hint.Rank, hint.Kind, at.String(), v, true, readsTo(path)})
+		}
+	})
+	if err != nil {
+		return found[:0]
+	}
+	slices.SortStableFunc(found, func(a, b hinted) int {
+		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
+	})
+	return found
+}
+
+// maxHintDepth is the largest number of objects with hints within each other, not counting the
+// objects that hold the items.
+const maxHintDepth = 2
+
+// holdsHints reports whether the object at a path may describe the list: it holds the items, or it
+// has the name of an object with hints, in the root or in such an object.
+func (w *Watcher) holdsHints(path []string) bool {
+	holds := 0 // number of keys that lead to the items
+	if field := w.Subject.job.Spec().DataField; field != nil {
+		for holds < len(path) && holds < len(field.Keys)-1 && path[holds] == field.Keys[holds] {
+			holds++
+		}
+	}
+	return len(path)-holds <= maxHintDepth &&
+		!slices.ContainsFunc(path[holds:], func(key string) bool { return !apinames.HoldsHints(key) })
+}
+
+// compareTotals corrects the total of the last page by the total of the first. A total that equals
+// the number of items on both pages counts the items of a page and not of the list. If the last
+// page has no total, the API may have failed on it: then the total of the first page is used,
+// unless the list has outgrown it.
+func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
+	first := w.FirstTotal
+	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
+		w.Facts.Shrunk = max(0, first.Total-last)
+	}
+	switch {
+	case first == nil || c.Page == 1:
+	case hints.Total == nil && !hasTotal && first.Total >= c.Total.Items:
+		hints.Total, hints.TotalAt, hints.TotalRead = first.Total, first.At+" of page 1", first.Read
+		hints.TotalIsRough = first.Rough
+	case hints.TotalAt == first.At && hints.Total == c.Count && first.Total == first.Count:
+		hints.Total, hints.TotalAt, hints.TotalRead = nil, "", false
+	}
+}
+
+// byPosition reports whether the requests name positions in the list: they differ, and read nothing
+// of the responses.
+func (w *Watcher) byPosition() bool {
+	return len(w.Subject.job.Next) > 0 && !slices.ContainsFunc([]string{"body", "items", "header", "link"}, w.Subject.job.NextReads)
+}
+
+// noticeTotal records the total of the first page.
+func (w *Watcher) noticeTotal() {
+	c := w.Context
+	if c.Page != 1 || w.page.Lookup == nil {
+		return
+	}
+	if hints := w.Hints(); hints.Total != nil {
+		total, _, _ := apinames.TotalOf(hints.Total)
+		w.FirstTotal = &firstTotal{Total: total, Count: c.Count, At: hints.TotalAt, Read: hints.TotalRead, Rough: hints.TotalIsRough}
+	}
+}
+
+// readsTo returns a function that reports whether a rule reads the value at a path of the body, or
+// a value that contains it.
+func readsTo(keys []string) func(language.Read) bool {
+	return func(read language.Read) bool {
+		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
+	}
+}
+
+// readsHeader returns a function that reports whether a rule reads a header.
+func readsHeader(name string) func(language.Read) bool {
+	return func(read language.Read) bool {
+		return read.Root == "header" && len(read.Path) > 0 && strings.EqualFold(read.Path[0], name)
+	}
+}
+
+// readsLink reports whether a rule reads the Link header.
+func readsLink(read language.Read) bool { return read.Root == "link" }
+
+// endedBy reports whether a rule that ended the job has such a read.
+func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
+	return slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
+		return slices.Contains(w.end.StoppedBy, stop.Rule.ID) && slices.ContainsFunc(stop.Reads, reads)
+	})
+}
+
+// note records a value if it is the first hint of its kind.
+func (w *Watcher) note(hints *rules.Hints, hint hinted) {
+	c, at, v := w.Context, hint.at, hint.value
+	read := hint.by != nil && slices.ContainsFunc(w.Subject.decisives, hint.by)
+	switch hint.kind {
+	case apinames.HintTotal:
+		n, least, ok := apinames.TotalOf(v)
+		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
+			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, at, read, least
+			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
+		}
+	case apinames.HintPages:
+		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
+			hints.Pages, hints.PagesAt = n, at
+		}
+	case apinames.HintNext:
+		if hints.Next == nil && isNext(v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
+			hints.Next, hints.NextAt, hints.NextRead = v, at, read
+		}
+	case apinames.HintMore, apinames.HintLast:
+		if flag, ok := apinames.Flag(v, apinames.CountsToo(hint.name())); ok && hints.More == nil {
+			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), at, read
+		}
+	}
+}
+
+// isNext reports whether a value points to another page: text or a number that is not part of the
+// request for this page.
+func isNext(v any, c *rules.Context) bool {
+	if object, ok := value.Members(v); ok { // {"next": {"href": …}}
+		v, _ = object.Get("href")
+	}
+	text, ok := value.Text(v)
+	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
+		return false
+	}
+	if address, err := requests.Resolve(c.Sent.URL, text); err == nil && address == c.Sent.URL {
+		return false
+	}
+	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
+}
+
+// isPast reports whether the page with a number that an API names as the next was already read: on
+// the last page, or on a page after it, some APIs name the last page.
+func isPast(v any, c *rules.Context) bool {
+	text, _ := value.Text(v)
+	next, err := strconv.Atoi(text)
+	if err != nil {
+		return false
+	}
+	params, _ := value.Members(c.Sent.Params)
+	for _, m := range params {
+		text, _ := value.Text(m.Value)
+		if page, err := strconv.Atoi(text); err == nil && apinames.AlikeAny(m.Name, apinames.PageNumbers()) {
+			return next <= page
+		}
+	}
+	return next <= c.Total.Pages
+}
+
+// noNext are texts by which APIs say that there is no next page, in lower case.
+var noNext = []string{"0", "-1", "null", "nil", "none", "undefined", "end", "-", "javascript:void(0)"}
+
+// contains reports whether text occurs as a value in the request.
+func contains(sent any, text string) bool {
+	if object, ok := value.Members(sent); ok {
+		return slices.ContainsFunc(object, func(m rules.Member) bool { return contains(m.Value, text) })
+	}
+	t, ok := value.Text(sent)
+	return ok && t == text
+}
