@@ -93,7 +93,7 @@ func (r *Run) summary(
 		counted[key] = counts
 	}
 	out = survey.Summary(&r.record, info)
-	out.Total, out.Phase, out.Growing = counts.Total, counts.Phase, counts.Growing
+	out.Total, out.Phase, out.Growing, out.FailedSearches = counts.Total, counts.Phase, counts.Growing, counts.FailedSearches
 	return out, nil
 }
 

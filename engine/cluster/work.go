@@ -285,6 +285,8 @@ func (w *workerRun) report(ctx context.Context) {
 	rec := record.Worker{Host: host, Started: time.Now().UTC(), Slots: w.Slots}
 	tick := time.NewTicker(w.cluster.timing.report)
 	defer tick.Stop()
+	reconnects, stop := w.cluster.store.Reconnects()
+	defer stop()
 	told, before := time.Now(), 0
 	for {
 		rec.Problems, rec.Full = w.cluster.problems.current()
@@ -309,6 +311,10 @@ func (w *workerRun) report(ctx context.Context) {
 			return
 		case <-tick.C:
 		case <-w.news:
+		case _, open := <-reconnects: // a server that was restarted knows no worker
+			if !open { // the connection is closed
+				reconnects = nil
+			}
 		}
 	}
 }

@@ -59,6 +59,8 @@ type Summary struct {
 	Total   Counts     `json:"total" doc:"of all jobs"`
 	Growing bool       `json:"growing" doc:"more partitions may be found"`
 	Stored  Stored     `json:"stored" doc:"what the run takes on the server"`
+
+	FailedSearches int `json:"failedSearches,omitempty" doc:"searches for the values of a variable that have failed; they are no partitions"`
 }
 
 // A Run describes how far a run is. The lengths of its lists are limited, regardless of the number

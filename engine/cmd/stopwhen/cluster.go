@@ -56,7 +56,10 @@ func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *wait
 	if err != nil {
 		return err
 	}
-	defer conn.Close()
+	defer func() {
+		n.ends.Store(true)
+		conn.Close()
+	}()
 	if n.connected != nil {
 		n.connected(conn.Conn)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,6 +168,20 @@ func TestHealthSaysWhyAProgramDoesNotWork(t *testing.T) {
 	awaitHealth(`^503 run token: this worker cannot run it: .*TOKEN_OF_NOBODY.*--env.*\n$`)
 	require.NoError(t, hub.Process.Kill())
 	awaitHealth(`^503 the connection to NATS is lost\n$`)
+}
+
+// A worker that is told to stop while the server is away ends as it should, and does not complain.
+func TestAWorkerEndsQuietlyWithoutItsServer(t *testing.T) {
+	fixtures.SkipUnderRace(t, "its work is done by other processes")
+	t.Parallel()
+	hub, findHub := startLogged(t, "hub", "--listen", "127.0.0.1:0", "--dir", t.TempDir()+"/hub")
+	worker, find := startLogged(t, "worker", "--nats", findHub(`"hub_url":"(nats://[^"]+)"`))
+	find(`"event":"(worker_start)"`)
+	require.NoError(t, hub.Process.Kill())
+	find(`"event":"(nats_disconnected)"`)
+	require.NoError(t, worker.Process.Signal(syscall.SIGTERM))
+	require.NoError(t, worker.Wait())
+	require.NotContains(t, find(`(?s)(.*)`), "nats_closed")
 }
 
 func TestMistakesInTheAddressOfMetrics(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -35,6 +36,7 @@ type natsClient struct {
 	nats natsFlags
 
 	connected func(*nats.Conn) // is called after the connection is made; may be nil
+	ends      atomic.Bool      // set before the command closes its connection; then nothing is wrong
 }
 
 // natsFlags adds the flags of commands that connect to NATS.
@@ -85,7 +87,7 @@ func (n *natsClient) connect(ctx context.Context, name string, wait bool, log *s
 	}
 	target.options = append(target.options,
 		nats.Name(name), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.Timeout(natsTimeout), n.inspect(target))
-	target.options = append(target.options, logConnection(log)...)
+	target.options = append(target.options, n.logConnection(log)...)
 	for next := time.Now(); ; {
 		conn, err := target.dialUntil(ctx)
 		if err == nil {
@@ -294,7 +296,7 @@ func (n *natsClient) inspect(t *natsTarget) nats.Option {
 }
 
 // logConnection returns the options that log when a connection is lost and restored.
-func logConnection(log *slog.Logger) []nats.Option {
+func (n *natsClient) logConnection(log *slog.Logger) []nats.Option {
 	return []nats.Option{
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
@@ -308,7 +310,7 @@ func logConnection(log *slog.Logger) []nats.Option {
 			log.Warn("NATS: "+plain(err), "event", "nats_error")
 		}),
 		nats.ClosedHandler(func(c *nats.Conn) {
-			if err := c.LastError(); err != nil && !errors.Is(err, nats.ErrPermissionViolation) { // which closes nothing
+			if err := c.LastError(); err != nil && !n.ends.Load() && !errors.Is(err, nats.ErrPermissionViolation) { // which closes nothing
 				log.Error("NATS has closed the connection: "+err.Error(), "event", "nats_closed")
 			}
 		}),

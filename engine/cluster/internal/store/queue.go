@@ -119,7 +119,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
 	note{Again: true, RetryOf: w.RetryOf, Lost: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
-	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && codeOf(err) != codeWrongLast {
+	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
 	return w.msg.Ack()

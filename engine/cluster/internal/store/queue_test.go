@@ -83,6 +83,12 @@ func TestATaskThatIsQueuedTwiceIsHandedBackOnce(t *testing.T) {
 	again := fetched(t, s)
 	require.Equal(t, "7 1 false", fmt.Sprint(again.RetryOf, " ", again.Deliveries, " ", again.New))
 	requireNone(t, s, queue)
+
+	// A retry is never dropped for a message that is none.
+	_, err := s.js.Publish(t.Context(), workOf("api", item.Key), nil)
+	require.NoError(t, err)
+	require.Error(t, again.HandBack(t.Context(), Trouble{}))
+	require.ElementsMatch(t, []uint64{0, 7}, []uint64{fetched(t, s).RetryOf, fetched(t, s).RetryOf})
 }
 
 // limited lets n tasks of the origin run at the same time.

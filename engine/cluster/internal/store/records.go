@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -111,6 +112,13 @@ func (s *Store) PutWorker(ctx context.Context, name string, value []byte) error 
 		_, err := kv.Put(ctx, escape(name), value)
 		return err
 	})
+}
+
+// Reconnects returns a channel that receives a value when the connection was lost and made again, until
+// stop is called.
+func (s *Store) Reconnects() (again <-chan nats.Status, stop func()) {
+	listener := s.nc.StatusChanged(nats.CONNECTED)
+	return listener, func() { s.nc.RemoveStatusListener(listener) }
 }
 
 // DeleteWorker deletes the record of an ending worker.

@@ -86,7 +86,7 @@ func (r Reader) Failures(ctx context.Context, run *record.Run) (int, error) {
 
 // addJobs adds the counted jobs. If one task has run all jobs, the counts come from its results.
 func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
-	out.Jobs, out.Phase = s.list(), s.phase()
+	out.Jobs, out.Phase, out.FailedSearches = s.list(), s.phase(), s.failedSearches
 	if s.all != nil {
 		e, err := s.last(ctx, s.all.Key)
 		if err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // addWarnings adds problems that a user should act on.
@@ -29,10 +30,13 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 			100*out.Stored.Bytes/limit)
 	}
 	retry := fmt.Sprintf("fix the cause, then: Run.Retry(%s)", s.run.Run)
+	if onlyMistakes(out) {
+		retry = "a run keeps its configuration: correct it, and submit it as a new run"
+	}
 	if n := out.Total.Failed; n > 0 {
 		add("failed", retry, "%s failed", value.Counted(n, "partition"))
 	}
-	if n := s.failedSearches; n > 0 {
+	if n := out.FailedSearches; n > 0 {
 		add("search", retry, "the values of %s could not be found", value.Counted(n, "variable"))
 	}
 	if out.Phase != status.Running || s.open() == 0 {
@@ -59,6 +63,16 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 		}
 	}
 	return nil
+}
+
+// onlyMistakes reports whether all failures are mistakes in the configuration, which a retry repeats.
+func onlyMistakes(out *status.Run) bool {
+	for _, p := range out.Failed {
+		if p.Error == nil || p.Error.Class != string(failure.Config) {
+			return false
+		}
+	}
+	return len(out.Failed) > 0 && len(out.Failed) == out.Total.Failed+out.FailedSearches
 }
 
 // makeRoom returns a remedy for a run without room on the server. A collection can release all
