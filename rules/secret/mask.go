@@ -3,6 +3,7 @@ package secret
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -183,19 +184,27 @@ func (m *masker) value(line int) {
 			length = len(untilAny(m.text[begin:begin+length], ",}]"))
 		}
 		m.at += length
-		m.hide(m.at-len(strings.TrimLeft(m.text[begin:m.at], " \t")), m.at)
+		if word := strings.TrimSpace(m.text[begin:m.at]); !isConstant(word) {
+			m.hide(m.at-len(strings.TrimLeft(m.text[begin:m.at], " \t")), m.at)
+		}
 	}
 	if m.depth == 0 {
 		m.below(line)
 	}
 }
 
-// brackets masks the values in a list or an object that has just begun, except a reference to
-// the environment.
+// publicKeys are the keys of objects that may stand for a secret, or declare one: a reference to the
+// environment, an expression, and an input whose name is that of a secret. Only the value of default may be one.
+var publicKeys = []string{"env", "expr", "doc", "pattern", "secret"}
+
+const defaultKey = "default"
+
+// brackets masks the values in a list or an object that has just begun, except those of public keys.
 func (m *masker) brackets() {
-	env := false
+	public := false // the next value is
 	for depth := 1; depth > 0; {
-		switch t := m.next(); t.kind {
+		t := m.next()
+		switch t.kind {
 		case endOfText:
 			return
 		case '{', '[':
@@ -203,19 +212,28 @@ func (m *masker) brackets() {
 		case '}', ']':
 			depth--
 		case plainWord, '"', '\'':
-			if !env {
-				if env = m.text[t.start:t.end] == "env" && strings.HasPrefix(strings.TrimLeft(m.text[m.at:], " \t"), ":"); !env {
-					m.hide(t.start, t.end)
-				}
+			word, isKey := m.text[t.start:t.end], strings.HasPrefix(strings.TrimLeft(m.text[m.at:], " \t"), ":")
+			switch {
+			case isKey && slices.Contains(publicKeys, word):
+				public = true
 				continue
+			case public, isKey && word == defaultKey, t.kind == plainWord && isConstant(word):
+			default:
+				m.hide(t.start, t.end)
 			}
-			env = false
+		case ':':
+			continue
 		}
+		public = false
 	}
 }
 
-// below masks the lines that follow and are indented more than that of a key, except a
-// reference to the environment.
+// isConstant reports whether a word without quotes is a value that no credential has.
+func isConstant(word string) bool {
+	return slices.Contains([]string{"true", "false", "null", "~"}, word)
+}
+
+// below masks the lines that follow and are indented more than that of a key, except those of public keys.
 func (m *masker) below(line int) {
 	rest := m.text[m.at:m.endOfLine()]
 	if rest = strings.TrimLeft(rest, " \t\r"); rest != "" && rest[0] != '#' {
@@ -230,7 +248,11 @@ func (m *masker) below(line int) {
 			return // before the end of the line is searched for: there may be many secrets above it
 		}
 		body := m.text[next : next+lineLength(m.text[next:])]
-		if !strings.HasPrefix(content, "env:") {
+		switch key, written, isKey := strings.Cut(body[min(following, len(body)):], ":"); {
+		case isKey && slices.Contains(publicKeys, key):
+		case isKey && key == defaultKey:
+			m.hide(next+len(body)-len(strings.TrimLeft(written, " ")), next+len(body))
+		default:
 			m.hide(next+following, next+len(body))
 		}
 		next += len(body) + 1

@@ -68,6 +68,12 @@ func TestSecretsInTheTextOfAConfigurationAreMasked(t *testing.T) {
 		{"authentication in YAML", "authentication:\n  type: header\n  name: X\n  value: S\n"},
 		{"a comment that begins with a colon", "#: rule page: \"token\"\n#:   and: more\n\"#token\": S\n"},
 		{"an object of that name", `{"scrollers": {"token": {"method": "cursor"}}, "password": {"S": "S"}}`},
+		{"an expression", `{"#token": {"expr": "'a' + input.b"}, "a": {"b": "c"}}`},
+		{"an expression and a secret", `{"#a": {"expr": "input.b"}, "#b": ["S", {"expr": "input.c"}, "S"]}`},
+		{"an input that is secret", `{"inputs": {"k": {"secret": true, "doc": "all of it"}, "l": {"secret":false}}}`},
+		{"an input whose name is that of a secret", `{"inputs": {"client_secret": {"doc": "the secret", "default": "S", "pattern": "[a-z]+", "secret": true}}}`},
+		{"an input that is secret in YAML", "inputs:\n  client_secret:\n    doc: the secret\n    default: S\n    secret: true\n  other: {secret: true}\n"},
+		{"an expression in YAML", "\"#token\":\n  expr: input.token\nother: x\n'#b': {expr: input.b}\n'#c': S\n"},
 		{"a string over two lines", "\"#token\": \"S\n   S\"\nother: x"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
