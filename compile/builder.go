@@ -147,6 +147,9 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 			}
 		}
 		r.Params, err = merge(r.Params, rule.Target, v)
+	case rules.Body:
+		body, _ := r.Body.(rules.Object)
+		r.Body, err = merge(body, rule.Target, v)
 	case rules.Header:
 		r.Headers, err = mergeHeader(r.Headers, rule.Target, v)
 	}

@@ -177,6 +177,9 @@ func (c *Config) FirstRequest(job Job) requests.Request {
 		Method: job.Method, Base: c.base, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers,
 		Encoding: SwitchesOf(c.Dialect).Encoding,
 	}
+	if job.Body != nil {
+		r.Body, r.OwnBody = job.Body, true
+	}
 	if len(job.Headers) > 0 {
 		r.Headers = r.Headers.Merge(job.Headers)
 	}

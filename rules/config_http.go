@@ -198,6 +198,15 @@ func (r *reader) paramsOf(path string, object Object) Object {
 	return value.Map(object, func(m Member) Member { return r.param(diag.Join(path, m.Name), m) })
 }
 
+// isFunction reports whether an object is certainly a user function of the reference, and no value of an API.
+func isFunction(object Object) bool {
+	name, _ := object.Get("function")
+	args, _ := object.Get("args")
+	_, named := name.(string)
+	_, listed := args.([]any)
+	return named && listed && len(object) == 2
+}
+
 // functionKeys begin a user function of the reference, which it accepts instead
 // of the value of a parameter.
 var functionKeys = []string{"function", "attr", "time", "date"}
@@ -233,7 +242,7 @@ func (r *reader) paramValue(path string, v any) any {
 		return out
 	}
 	if object, ok := value.Members(v); ok {
-		if len(object) > 0 && slices.Contains(functionKeys, object[0].Name) {
+		if r.dialect == Keboola && len(object) > 0 && slices.Contains(functionKeys, object[0].Name) || isFunction(object) {
 			r.diags.Errorf(diag.Value(path), "functions and references have no effect here").
 				WithHint(`write {"expr": "…"}, or in dialect keboola put the parameter under params of the jobs`)
 		}

@@ -131,7 +131,7 @@ func (d *decoder) send(given settings, j *Job, source string) {
 		twice("header", "headers")
 	case kind == "header":
 		j.Headers = append(slices.Clip(j.Headers), Member{Name: name, Value: computed})
-	case kind == "body" && j.Method != "POST":
+	case kind == "body" && j.Method != "POST" && j.Body == nil:
 		d.diags.Errorf(at, "a request with method %s has no JSON body", j.Method).
 			WithHint(`set "method": "POST", or write the name of the parameter alone: ` + SplitPath(name)[0])
 	case kind == "body":
@@ -147,12 +147,16 @@ func (d *decoder) send(given settings, j *Job, source string) {
 
 // sendInBody adds a computed value at a path of the body. While it is nil, the body is without it.
 func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, twice func()) {
-	if _, exists := value.At(j.Params, keys); exists {
+	body := &j.Params
+	if j.Body != nil {
+		body = &j.Body
+	}
+	if _, exists := value.At(*body, keys); exists {
 		twice()
 		return
 	}
 	if len(keys) > 1 {
-		outer, _ := j.Params.Get(keys[0])
+		outer, _ := body.Get(keys[0])
 		if _, isObject := value.Members(outer); outer != nil && !isObject {
 			twice()
 			return
@@ -166,7 +170,7 @@ func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, twice fun
 		computed.ofCompleteList = outer
 		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, with)
 	}
-	j.Params = slices.Clone(j.Params).With(keys[0], computed)
+	*body = slices.Clone(*body).With(keys[0], computed)
 }
 
 // checkTimeForm returns an error for a text that is no form of times.

@@ -15,6 +15,7 @@ type Job struct {
 	Endpoint       string
 	Method         string // one of [HTTPMethods]
 	Params         Object
+	Body           Object // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil without one
 	Headers        Object
 	SecretHeaders  []string
 	DataField      *DataField // nil to find the list automatically
@@ -65,6 +66,8 @@ var jobFields = []Field{
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
+	{Name: "body", Kind: Map, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. With it, `params` are in the query; " +
+		`{"expr": "…"}` + " computes a value"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
 	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Each: &Field{Kind: Any, Fields: dataFieldFields},
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
@@ -118,6 +121,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	j.Body = d.params(s.get("body"))
 	j.AllowedOrigins = s.get("allowedOrigins").texts()
 	j.Key, _ = s.get("key").Value.([]string)
 	d.incremental(s, &j)

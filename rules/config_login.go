@@ -18,7 +18,7 @@ type AuthPart struct {
 
 // loginFields are the keys of a login's request: the keys of a job that describe its request.
 var loginFields = slices.DeleteFunc(cloneFields(jobFields), func(f Field) bool {
-	return !slices.Contains([]string{"endpoint", "method", "params", "headers"}, f.Name)
+	return !slices.Contains([]string{"endpoint", "method", "params", "body", "headers"}, f.Name)
 })
 
 var apiRequestFields = []Field{

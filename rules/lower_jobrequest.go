@@ -36,6 +36,7 @@ func (l *lowerer) jobRequest(set *Ruleset) {
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
 	l.computedValues(set, "http.headers", Header, common, Placement{})
 	l.computedValues(set, "params", Param, job.Params, Placement{})
+	l.computedValues(set, "body", Body, job.Body, Placement{})
 	l.computedValues(set, "headers", Header, job.Headers, Placement{})
 }
 

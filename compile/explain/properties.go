@@ -178,6 +178,7 @@ func (j explainer) properties(x *JobExplanation) []property {
 	f.add("endpoint", "", job.Endpoint, job.Endpoint)
 	f.add("HTTP method", "", job.Method, job.Method)
 	f.members("parameters", job.Params)
+	f.members("body", job.Body)
 	f.members("headers", job.Headers)
 	f.items(j.Job, x)
 	if x.Limit != nil {

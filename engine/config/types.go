@@ -58,6 +58,9 @@ type Job struct {
 	// Query parameters of GET, body fields of POST and FORM, sent in the order of their names;
 	// {"expr": "…"} computes a value, once for each partition.
 	Params map[string]any `config:"params"`
+	// The body of the requests of any method: JSON, or urlencoded with `FORM`. With it, `params` are
+	// in the query; {"expr": "…"} computes a value.
+	Body map[string]any `config:"body"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
 	// Path of the list of items (`.` is the whole response), or `{"path", "delimiter", "dataType"}`,
@@ -656,6 +659,9 @@ type LoginRequest struct {
 	// Query parameters of GET, body fields of POST and FORM, sent in the order of their names;
 	// {"expr": "…"} computes a value, once for each partition.
 	Params map[string]any `config:"params"`
+	// The body of the requests of any method: JSON, or urlencoded with `FORM`. With it, `params` are
+	// in the query; {"expr": "…"} computes a value.
+	Body map[string]any `config:"body"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
 }

@@ -18,9 +18,10 @@ type Request struct {
 	Method   string       // GET, POST or FORM
 	Base     Base         // Endpoint is resolved against it
 	Endpoint string       // relative to Base, or an absolute address
-	Params   value.Object // query of GET, body of POST and FORM
+	Params   value.Object // query of GET, body of POST and FORM unless OwnBody is set
 	Headers  value.Object
 	Body     any           // JSON body in addition to the params of POST: a [value.Object], or nil
+	OwnBody  bool          // Body is all of the body, and Params are in the query, whatever the method is
 	After    time.Duration // the wait before it is sent
 	Encoding Encoding
 }
@@ -43,12 +44,12 @@ func (r Request) Verb() string {
 }
 
 // URL returns the address that is sent: Endpoint resolved against Base (RFC 3986).
-// For GET the params are merged into its query: one of the same name is replaced in
+// For GET, and with OwnBody, the params are merged into its query: one of the same name is replaced in
 // its place, the others follow in their order. An address that is longer than
 // [MaxURLBytes] is a [*LengthError].
 func (r Request) URL() (string, error) {
 	endpoint := r.Endpoint
-	if r.Verb() == "GET" && len(r.Params) > 0 {
+	if (r.Verb() == "GET" || r.OwnBody) && len(r.Params) > 0 {
 		if value.Exceeds(r.Params, MaxURLBytes) { // before it is encoded
 			return "", &LengthError{What: "the URL", Limit: MaxURLBytes}
 		}
@@ -63,11 +64,13 @@ func (r Request) URL() (string, error) {
 func (r Request) Payload() ([]byte, string, error) {
 	body, _ := value.Members(r.Body)
 	switch {
+	case r.Method == "FORM" && r.OwnBody:
+		return []byte(r.Encoding.query(body)), "application/x-www-form-urlencoded", nil
 	case r.Method == "FORM":
 		return []byte(r.Encoding.query(r.Params)), "application/x-www-form-urlencoded", nil
 	case r.Method == "GET" && r.Body == nil:
 		return nil, "", nil
-	case r.Method == "GET":
+	case r.Method == "GET" || r.OwnBody:
 		text, err := r.Encoding.json(body)
 		return text, "application/json", err
 	}
