@@ -96,8 +96,9 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 
 // BaseReads reports whether the base address depends on an input.
 func (j *Job) BaseReads(input string) bool {
+	reads := func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input }
 	return slices.ContainsFunc(j.Computed, func(e *language.Expression) bool {
-		return e.Rule.Role == rules.BaseURL && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input })
+		return e.Rule.Role == rules.BaseURL && slices.ContainsFunc(e.Reads, reads)
 	})
 }
 

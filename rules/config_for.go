@@ -125,8 +125,10 @@ func (d *decoder) window(v *ForVariable) {
 	if to := v.given.get("to"); !to.given() {
 		d.diags.Errorf(diag.Value(v.path), "to is missing: the end of the last window")
 	}
-	w := &Window{Splits: v.given.get("splitWhen").given()}
-	w.Step, w.Overlap, w.Smallest = spanOf(v.given.get("step").Value), spanOf(v.given.get("overlap").Value), spanOf(v.given.get("smallest").Value)
+	w := &Window{
+		Step: spanOf(v.given.get("step").Value), Overlap: spanOf(v.given.get("overlap").Value),
+		Smallest: spanOf(v.given.get("smallest").Value), Splits: v.given.get("splitWhen").given(),
+	}
 	if w.Overlap != (Span{}) && w.Step == (Span{}) {
 		d.diags.Errorf(diag.Value(v.given.get("overlap").path()), "overlap needs step: there is only one window")
 	}
