@@ -32,6 +32,7 @@ type cdk struct {
 	settings map[string]any
 	api      http.RoundTripper
 	requests []string
+	state    map[string]time.Time // by stream, the greatest cursor of the run before
 }
 
 type object = map[string]any
@@ -239,7 +240,7 @@ func (c *cdk) slices(s object) []object {
 	}
 	var out []object
 	for _, one := range slices {
-		for _, w := range c.windows(cursor) {
+		for _, w := range c.windows(str(get(s, "name")), cursor) {
 			both := object{}
 			for k, v := range one {
 				both[k] = v
@@ -255,8 +256,29 @@ func (c *cdk) slices(s object) []object {
 
 var isoDays = regexp.MustCompile(`^P(\d+)([DM])$`)
 
-// windows returns the slices of a DatetimeBasedCursor in a first run.
-func (c *cdk) windows(cursor object) []object {
+// remember sets the state of a stream to the greatest cursor of its records.
+func (c *cdk) remember(s object, records []object) {
+	field := str(get(component(s, "incremental_sync"), "cursor_field"))
+	var greatest time.Time
+	for _, r := range records {
+		var at time.Time
+		switch v := r[field].(type) {
+		case int:
+			at = time.Unix(int64(v), 0)
+		case string:
+			at, _ = time.Parse(time.RFC3339, v)
+		}
+		if at.After(greatest) {
+			greatest = at
+		}
+	}
+	if !greatest.IsZero() {
+		c.state = map[string]time.Time{str(get(s, "name")): greatest}
+	}
+}
+
+// windows returns the slices of a DatetimeBasedCursor.
+func (c *cdk) windows(stream string, cursor object) []object {
 	bound := func(v any) time.Time {
 		format := str(get(cursor, "datetime_format"))
 		if o, isObject := v.(object); isObject {
@@ -276,6 +298,9 @@ func (c *cdk) windows(cursor object) []object {
 		return at
 	}
 	start, end := bound(cursor["start_datetime"]), time.Now().UTC()
+	if state, has := c.state[stream]; has && state.After(start) {
+		start = state
+	}
 	if text := fmt.Sprint(cursor["end_datetime"]); strings.Contains(text, "today") {
 		end = end.Truncate(24 * time.Hour)
 	}
@@ -317,7 +342,8 @@ func (c *cdk) windows(cursor object) []object {
 type call struct {
 	method, path string
 	params       url.Values
-	headers      object
+	headers      http.Header
+	form         bool
 	body         object
 }
 
@@ -326,8 +352,10 @@ func (q *call) inject(o object, v any) {
 	switch str(o["inject_into"]) {
 	case "request_parameter":
 		q.params.Set(name, str(v))
-	case "body_json":
+	case "body_json", "body_data":
 		q.body[name] = v
+	case "header":
+		q.headers.Set(name, str(v))
 	}
 }
 
@@ -393,7 +421,7 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 	names := object{"stream_slice": slice, "stream_partition": slice, "stream_interval": slice, "next_page_token": page,
 		"parameters": requester["$parameters"]}
 	base := strings.TrimRight(str(c.render(get(requester, "url_base"), names)), "/") + "/"
-	q := &call{method: strings.ToUpper(str(get(requester, "http_method"))), params: url.Values{}, body: object{}}
+	q := &call{method: strings.ToUpper(str(get(requester, "http_method"))), params: url.Values{}, body: object{}, headers: http.Header{}}
 	if q.method == "" {
 		q.method = http.MethodGet
 	}
@@ -420,6 +448,12 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 	for k, v := range body {
 		if rendered := c.nested(v, names); rendered != nil {
 			q.body[k] = rendered
+		}
+	}
+	if form, isForm := get(requester, "request_body_data").(object); isForm {
+		q.form = true
+		for k, v := range form {
+			q.body[k] = c.render(v, names)
 		}
 	}
 	options, _ := slice["#options"].([]any)
@@ -467,6 +501,13 @@ func (c *cdk) exchange(q *call) (int, object, any, string) {
 	var reader io.Reader
 	if q.method == http.MethodPost {
 		text, _ := json.Marshal(q.body)
+		if q.form {
+			form := url.Values{}
+			for k, v := range q.body {
+				form.Set(k, str(v))
+			}
+			text = []byte(form.Encode())
+		}
 		reader = strings.NewReader(string(text))
 	}
 	address := q.path
@@ -479,6 +520,7 @@ func (c *cdk) exchange(q *call) (int, object, any, string) {
 	}
 	r, err := http.NewRequest(q.method, address, reader)
 	require.NoError(c.t, err)
+	r.Header = q.headers
 	c.requests = append(c.requests, requestText(r))
 	response, err := c.api.RoundTrip(r)
 	require.NoError(c.t, err)
@@ -524,12 +566,18 @@ func requestText(r *http.Request) string {
 		}
 	}
 	sort.Strings(pairs)
+	if next := r.Header.Get("X-Next"); next != "" {
+		pairs = append(pairs, "X-Next="+next)
+	}
 	line := r.Method + " " + r.URL.Host + r.URL.Path + "?" + strings.Join(pairs, "&")
 	if r.Body != nil && r.Method == http.MethodPost {
 		text, _ := io.ReadAll(r.Body)
 		var body any
-		_ = json.Unmarshal(text, &body)
-		text, _ = json.Marshal(body)
+		if json.Unmarshal(text, &body) == nil {
+			text, _ = json.Marshal(body)
+		} else if form, err := url.ParseQuery(string(text)); err == nil {
+			text = []byte(form.Encode())
+		}
 		r.Body = io.NopCloser(strings.NewReader(string(text)))
 		line += " " + string(text)
 	}
