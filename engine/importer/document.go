@@ -145,7 +145,8 @@ var (
 
 // scalar returns the value of a scalar. A text in quotes is a text.
 func scalar(n *yaml.Node) any {
-	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Tag == "!!str" && n.Style&yaml.TaggedStyle != 0 {
+	if n.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle|yaml.LiteralStyle|yaml.FoldedStyle) != 0 || n.Tag == "!!str" &&
+		n.Style&yaml.TaggedStyle != 0 {
 		return n.Value
 	}
 	switch strings.ToLower(n.Value) {

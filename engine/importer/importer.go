@@ -21,14 +21,19 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// The types and the grades of the report.
-type (
-	Grade        = grade.Grade
-	Note         = grade.Note
-	Report       = grade.Report
-	StreamReport = grade.StreamReport
-)
+// Grade says how well a stream, or a part of it, was translated.
+type Grade = grade.Grade
 
+// Note says what became of a part of the source.
+type Note = grade.Note
+
+// Report says what became of all streams.
+type Report = grade.Report
+
+// StreamReport is what became of a stream.
+type StreamReport = grade.StreamReport
+
+// The grades of streams and notes, as package grade describes them.
 const (
 	Exact       = grade.Exact
 	Approximate = grade.Approximate

@@ -78,7 +78,7 @@ func (w *writer) root(g *group) value.Object {
 		jobs = append(jobs, w.job(g, s, pager))
 	}
 	api := given(
-		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", object(g.first.Common), "pagination", shared)
+		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", g.http(), "pagination", shared)
 	return given("inputs", w.inputs(api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
 }
 

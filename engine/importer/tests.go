@@ -205,7 +205,8 @@ func cases(s *Stream) []testCase {
 		case p.Short && (!known || size > fewest):
 			return []testCase{{name: "a short page is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
 		case p.Short:
-			return []testCase{{name: "pages follow each other until a short one", pages: []any{p.more(body(s, size)), p.last(body(s, 1))}, items: size + 1}}
+			return []testCase{{name: "pages follow each other until a short one", pages: []any{p.more(body(s, size)), p.last(body(s, 1))},
+				items: size + 1}}
 		}
 		return []testCase{{name: "pages follow each other until an empty one", pages: []any{p.more(body(s, 2)), p.last(body(s, 0))}, items: 2}}
 	case LastItem:
@@ -236,7 +237,8 @@ func tokenCases(s *Stream, p *Paging) []testCase {
 	switch {
 	case p.Header != "":
 		first := value.ObjectOf("headers", value.ObjectOf(p.Header, "t2"), "body", p.more(body(s, 2)))
-		return []testCase{{name: "the token leads to the next page", pages: []any{first, p.last(body(s, 1))}, items: 3, requests: s.requests("t2")}}
+		return []testCase{{name: "the token leads to the next page", pages: []any{first, p.last(body(s, 1))}, items: 3,
+			requests: s.requests("t2")}}
 	case p.Path != "":
 		return []testCase{{name: "the token leads to the next page", pages: []any{p.more(at(body(s, 2), p.Path, "t2")), p.last(body(s, 1))},
 			items: 3, requests: s.requests("t2")}}

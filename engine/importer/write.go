@@ -95,7 +95,7 @@ func (w *writer) groups() []*group {
 		if s.Refused != "" || s.Hidden {
 			continue
 		}
-		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(s.Common)})
+		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(apart(s.Common))})
 		g := by[string(common)]
 		if g == nil {
 			g = &group{first: s, emitted: map[*Stream]bool{}}
@@ -107,6 +107,36 @@ func (w *writer) groups() []*group {
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.emitted), len(a.emitted)) })
 	return groups
+}
+
+// inCommon are the keys of api.http that one stream of a configuration sets for all.
+var inCommon = []string{"maxRetries", "retryHeader"}
+
+// apart returns the common settings that streams of one configuration must have in common.
+func apart(common []Member) []Member {
+	return slices.DeleteFunc(slices.Clone(common), func(m Member) bool { return slices.Contains(inCommon, m.Name) })
+}
+
+// http returns api.http: of retries, what the first stream says that says anything.
+func (g *group) http() value.Object {
+	out := object(apart(g.first.Common))
+	for _, s := range g.streams {
+		for _, m := range s.Common {
+			v, set := out.Get(m.Name)
+			switch {
+			case !slices.Contains(inCommon, m.Name): // it is there already
+			case !set:
+				out = out.With(m.Name, configured(m.Value))
+			case text(v) != text(configured(m.Value)):
+				note := Note{Grade: Check, Source: s.Place, Target: "api.http." + m.Name,
+					Text: fmt.Sprintf("%s is %v for all jobs; the source says %v for this stream", m.Name, v, configured(m.Value))}
+				if !slices.Contains(s.Notes, note) {
+					s.Note(note)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // add adds a stream after its parents.
@@ -191,7 +221,8 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 			w.at[s] = place{c.Name, jobID(s), i}
 		}
 	}
-	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination", "onError"}, Comments: w.comments()}
+	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination",
+		"onError"}, Comments: w.comments()}
 	plain, err := normal(root)
 	if err != nil {
 		return nil, err

@@ -76,7 +76,8 @@ func joinAddress(base, path []jinja.Expr) []jinja.Expr {
 }
 
 // idName matches the end of expressions for values that are one segment of a path.
-var idName = regexp.MustCompile(`(?i)(id|key|uuid|gid|number|code|token|tenant|subdomain|domain|account|workspace|region|version|org|organization|instance|shop|store|site)$`)
+var idName = regexp.MustCompile(`(?i)(id|key|uuid|gid|number|code|token|tenant|subdomain|domain|account|workspace|region|version|` +
+	`org|organization|instance|shop|store|site)$`)
 
 // addressText returns the parts of an address with expressions in braces.
 func (b *builder) addressText(parts []jinja.Expr) string {

@@ -25,7 +25,7 @@ func (b *builder) async(chosen []router, n node) error {
 	if err := b.partitions(chosen); err != nil {
 		return err
 	}
-	if err := b.increment(b.cursorNode(), n.get("creation_requester")); err != nil {
+	if err := b.increment(b.cursorNode()); err != nil {
 		return err
 	}
 	create, err := b.creation(n)
@@ -36,7 +36,7 @@ func (b *builder) async(chosen []router, n node) error {
 	if err != nil {
 		return err
 	}
-	return b.download(n, create, poll)
+	return b.download(n, poll)
 }
 
 // part returns the builder of a hidden job that is a part of the stream.
@@ -125,7 +125,8 @@ func (b *builder) polling(n node, create *builder) (*builder, error) {
 	if !isInt {
 		minutes = 15
 	}
-	p.out.Paging.Stops = append(p.out.Paging.Stops, importer.Stop{Name: "late", When: fmt.Sprintf("total.seconds > %d", 60*minutes), Failed: true,
+	p.out.Paging.Stops = append(p.out.Paging.Stops, importer.Stop{Name: "late", When: fmt.Sprintf("total.seconds > %d", 60*minutes),
+		Failed:  true,
 		Message: fmt.Sprintf("the report is not ready after %d minutes", minutes)})
 	b.note(importer.Approximate, n, "", "a report that failed is not created again, and is asked for every 30 seconds")
 	p.out.Filter = ""
@@ -161,7 +162,7 @@ func (b *builder) statusPath(n node) ([]string, error) {
 }
 
 // download reads the job that downloads the report.
-func (b *builder) download(n node, create, poll *builder) error {
+func (b *builder) download(n node, poll *builder) error {
 	name := b.variable("ready")
 	b.out.For = []importer.Variable{{Name: name, Parent: poll.out, When: strings.Replace(b.ready, "ready", name, 1)}}
 	ready := jinja.Path(name)

@@ -22,9 +22,9 @@ func (b *builder) authenticator(n node) error {
 	case "ApiKeyAuthenticator":
 		err = b.apiKey(n)
 	case "BearerAuthenticator":
-		err = b.credentials(n, "bearer", secretOf{"#token", n.get("api_token")})
+		err = b.credentials("bearer", secretOf{"#token", n.get("api_token")})
 	case "BasicHttpAuthenticator":
-		err = b.credentials(n, "basic", secretOf{"username", n.get("username")}, secretOf{"#password", n.get("password")})
+		err = b.credentials("basic", secretOf{"username", n.get("username")}, secretOf{"#password", n.get("password")})
 	case "OAuthAuthenticator":
 		err = b.oauth(n)
 	case "SessionTokenAuthenticator":
@@ -34,7 +34,8 @@ func (b *builder) authenticator(n node) error {
 	case "SelectiveAuthenticator":
 		return b.selective(n)
 	case "Custom":
-		b.noCredentials(n, "the authenticator (%s) is Python; write api.authentication by hand: its types login, oauth2 and sign cover most of them", n.class())
+		b.noCredentials(n,
+			"the authenticator (%s) is Python; write api.authentication by hand: its types login, oauth2 and sign cover most of them", n.class())
 	default:
 		b.noCredentials(n, "the authenticator %s is not translated; write api.authentication by hand", kind)
 	}
@@ -60,7 +61,7 @@ type secretOf struct {
 }
 
 // credentials writes credentials of a type.
-func (b *builder) credentials(n node, kind string, keys ...secretOf) error {
+func (b *builder) credentials(kind string, keys ...secretOf) error {
 	auth := []importer.Member{{Name: "type", Value: importer.Constant(kind)}}
 	for _, k := range keys {
 		v, err := b.credential(k.node)
@@ -159,7 +160,8 @@ func (b *builder) selective(n node) error {
 		return fmt.Errorf("%s: %s is one of %s, not %s", n.path, setting, strings.Join(names, ", "), wanted)
 	}
 	if !named && len(choices) > 1 {
-		b.note(importer.Check, n, "api.authentication", "the credentials are those of %s; to choose others, import with a value for the setting %s: %s",
+		b.note(importer.Check, n, "api.authentication",
+			"the credentials are those of %s; to choose others, import with a value for the setting %s: %s",
 			chosen.name, setting, strings.Join(names, ", "))
 	}
 	chosen.params = withParameters(n.params, chosen.v)
@@ -169,13 +171,14 @@ func (b *builder) selective(n node) error {
 // oauth reads an OAuthAuthenticator.
 func (b *builder) oauth(n node) error {
 	n.mark("token_expiry_date", "token_expiry_date_format", "expires_in_name", "refresh_token_updater", "access_token_value", "grant_type",
-		"token_expiry_is_time_of_expiration", "profile_assertion", "client_id_name", "client_secret_name", "refresh_token_name", "grant_type_name")
+		"token_expiry_is_time_of_expiration", "profile_assertion", "client_id_name", "client_secret_name", "refresh_token_name",
+		"grant_type_name")
 	if n.get("use_profile_assertion").flag() {
 		return fmt.Errorf("a profile assertion is not translated")
 	}
 	endpoint := n.get("token_refresh_endpoint")
 	if !endpoint.given() {
-		return b.credentials(n, "bearer", secretOf{"#token", n.get("access_token_value")})
+		return b.credentials("bearer", secretOf{"#token", n.get("access_token_value")})
 	}
 	for _, key := range []string{"access_token_name", "client_id_name", "client_secret_name", "refresh_token_name", "grant_type_name"} {
 		usual := strings.TrimSuffix(key, "_name")
@@ -194,7 +197,8 @@ func (b *builder) oauth(n node) error {
 	if grant != "refresh_token" && grant != "client_credentials" && grant != "password" {
 		return fmt.Errorf("the grant %s is not translated", grant)
 	}
-	auth := []importer.Member{{Name: "type", Value: importer.Constant("oauth2")}, {Name: "tokenUrl", Value: importer.Constant(b.addressText(parts))}}
+	auth := []importer.Member{{Name: "type", Value: importer.Constant("oauth2")}, {Name: "tokenUrl",
+		Value: importer.Constant(b.addressText(parts))}}
 	add := func(key string, n node) {
 		var v importer.Value
 		if v, err = b.credential(n); err == nil && (v.Source != "" || v.Const != "") {
@@ -230,7 +234,8 @@ func (b *builder) oauth(n node) error {
 		auth = append(auth, importer.Member{Name: "params", Value: importer.Value{Object: params}})
 	}
 	if n.get("refresh_token_updater").given() {
-		b.note(importer.Check, n.get("refresh_token_updater"), "api.authentication", "the API replaces the refresh token: keep it in a file for tokens (docs/guide/credentials.md)")
+		b.note(importer.Check, n.get("refresh_token_updater"), "api.authentication",
+			"the API replaces the refresh token: keep it in a file for tokens (docs/guide/credentials.md)")
 	}
 	b.out.Auth = auth
 	return nil
@@ -246,7 +251,11 @@ func (b *builder) tokenParams(n node) (params []importer.Member, scopes *importe
 				return nil, nil, err
 			}
 			if !e.Known {
-				return nil, nil, fmt.Errorf("computed scopes are not translated")
+				if len(s.list()) > 1 {
+					return nil, nil, fmt.Errorf("a list of computed scopes is not translated")
+				}
+				v := importer.Computed(e.Source)
+				return params, &v, nil
 			}
 			texts = append(texts, fmt.Sprint(e.Const))
 		}
@@ -310,11 +319,13 @@ func (b *builder) session(n node) error {
 	if err != nil {
 		return err
 	}
-	auth := []importer.Member{{Name: "type", Value: importer.Constant("login")}, {Name: "loginRequest", Value: importer.Value{Object: request}},
+	auth := []importer.Member{{Name: "type", Value: importer.Constant("login")}, {Name: "loginRequest",
+		Value: importer.Value{Object: request}},
 		{Name: "apiRequest", Value: importer.Value{Object: api}}}
 	if length, ok := jinja.Length(n.get("expiration_duration").text()); ok && n.get("expiration_duration").given() {
 		if span, err := rules.ParseSpan(length); err == nil && span.OfTime() && span.Months == 0 {
-			auth = append(auth, importer.Member{Name: "expires", Value: importer.Constant(fmt.Sprint(span.Days*24*3600 + int(span.Duration.Seconds())))})
+			auth = append(auth, importer.Member{Name: "expires",
+				Value: importer.Constant(fmt.Sprint(span.Days*24*3600 + int(span.Duration.Seconds())))})
 		}
 	}
 	b.out.Auth = auth
@@ -455,10 +466,12 @@ func (b *builder) jwt(n node) error {
 	if prefix != "" {
 		prefix += " "
 	}
-	source := fmt.Sprintf("let t = %s + '.' + %s; %s + t + '.' + replace(replace(replace(base64(hmac('%s', %s, t)), '+', '-'), '/', '_'), '=', '')",
+	source := fmt.Sprintf("let t = %s + '.' + %s; %s + t + '.' + "+
+		"replace(replace(replace(base64(hmac('%s', %s, t)), '+', '-'), '/', '_'), '=', '')",
 		object(header, headerNames), object(payload, payloadNames), jinja.Literal(prefix).Source, hash, secret.Source)
 	n.mark("token_duration", "jwt_headers", "jwt_payload", "passphrase")
-	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers", Value: importer.Value{Object: []importer.Member{
-		{Name: name, Value: importer.Constant(source)}}}}}
+	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers",
+		Value: importer.Value{Object: []importer.Member{
+			{Name: name, Value: importer.Constant(source)}}}}}
 	return nil
 }

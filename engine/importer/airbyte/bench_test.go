@@ -20,18 +20,23 @@ func fiftyStreams() importer.File {
 		fmt.Fprintf(&b, `- type: DeclarativeStream
   name: stream_%[1]d
   primary_key: id
-  incremental_sync: {type: DatetimeBasedCursor, cursor_field: updated_at, datetime_format: "%%Y-%%m-%%dT%%H:%%M:%%SZ", start_datetime: "{{ config['start'] }}",
+  incremental_sync: {type: DatetimeBasedCursor, cursor_field: updated_at, datetime_format: "%%Y-%%m-%%dT%%H:%%M:%%SZ",
+	start_datetime: "{{ config['start'] }}",
     start_time_option: {type: RequestOption, inject_into: request_parameter, field_name: since}}
   transformations: [{type: AddFields, fields: [{path: [a], value: "{{ record['x'] | default('none') | upper }}"}]}]
   retriever: &retriever_%[1]d
     type: SimpleRetriever
-    requester: {type: HttpRequester, url_base: "https://api.example.com/v1", path: "things/%[1]d", authenticator: {type: BearerAuthenticator, api_token: "{{ config['token'] }}"}}
-    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}, record_filter: {condition: "{{ record.state != 'gone' }}"}}
+    requester: {type: HttpRequester, url_base: "https://api.example.com/v1", path: "things/%[1]d",
+	authenticator: {type: BearerAuthenticator, api_token: "{{ config['token'] }}"}}
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]},
+	record_filter: {condition: "{{ record.state != 'gone' }}"}}
     paginator: {type: DefaultPaginator, page_token_option: {type: RequestOption, inject_into: request_parameter, field_name: cursor},
-      pagination_strategy: {type: CursorPagination, cursor_value: "{{ response.meta.next }}", stop_condition: "{{ not response.meta.has_more }}"}}
+      pagination_strategy: {type: CursorPagination, cursor_value: "{{ response.meta.next }}",
+	stop_condition: "{{ not response.meta.has_more }}"}}
 `, i)
 		if i >= 25 {
-			fmt.Fprintf(&b, `    partition_router: {type: SubstreamPartitionRouter, parent_stream_configs: [{type: ParentStreamConfig, parent_key: id, partition_field: p,
+			fmt.Fprintf(&b,
+				`    partition_router: {type: SubstreamPartitionRouter, parent_stream_configs: [{type: ParentStreamConfig, parent_key: id, partition_field: p,
       stream: {type: DeclarativeStream, name: stream_%[1]d, retriever: *retriever_%[1]d}}]}
 `, i-25)
 		}

@@ -139,7 +139,8 @@ func (a *drawnAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *drawnAPI) item(draw, page, i int) map[string]any {
 	day := fmt.Sprintf("1999-12-%02dT10:00:00Z", (draw+i)%28+1)
 	out := map[string]any{"id": fmt.Sprintf("%di%dx%d", draw, page, i), "key": fmt.Sprintf("K-%d", i), "full_name": fmt.Sprintf("org/r%d", i),
-		"name": fmt.Sprintf("Name %d", i), "stage": "build", "updated_at": day, "created": 946684000 + draw + i, "type": []string{"BOT", "OPEN"}[(draw+i)%2],
+		"name": fmt.Sprintf("Name %d", i), "stage": "build", "updated_at": day, "created": 946684000 + draw + i, "type": []string{"BOT",
+			"OPEN"}[(draw+i)%2],
 		"attributes": map[string]any{"updated": day, "last_visit_date": day[:10]}, "fields": map[string]any{"summary": "s", "updated": day}}
 	if (draw+i)%3 > 0 {
 		out["user"] = map[string]any{"id": i}
@@ -153,8 +154,9 @@ func (a *drawnAPI) item(draw, page, i int) map[string]any {
 // TestImportedStreamsMakeTheRequestsOfTheCDK compares the requests and the records of imported
 // configurations with those of the CDK's semantics, over drawn responses.
 func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
-	settings := map[string]any{"org": "acme", "access_token": "t", "start_date": "1999-11-20T00:00:00Z", "api_token": "t", "client_secret": "s",
-		"account_id": "a", "api_key": "k", "subdomain": "acme", "email": "a@example.com", "domain": "acme.example.com",
+	settings := map[string]any{"org": "acme", "access_token": "t", "start_date": "1999-11-20T00:00:00Z", "api_token": "t",
+		"client_secret": "s",
+		"account_id":    "a", "api_key": "k", "subdomain": "acme", "email": "a@example.com", "domain": "acme.example.com",
 		"credentials": map[string]any{"access_token": "t"}, "tenant": "acme", "membership": true, "lookback_window_days": 0, "slice_range": 10}
 	for _, c := range []struct {
 		manifest, stream string
@@ -169,7 +171,8 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"gitlab", "jobs", nil, nil, true},
 		{"leadfeeder", "accounts", map[string]string{"accounts": "data", "leads": "data"}, []string{"api_token", "start_date"}, false},
 		{"leadfeeder", "leads", map[string]string{"accounts": "data", "leads": "data"}, []string{"api_token", "start_date"}, false},
-		{"stripe", "payment_methods", map[string]string{"customers": "data", "payment_methods": "data"}, []string{"client_secret", "account_id", "start_date"}, true},
+		{"stripe", "payment_methods", map[string]string{"customers": "data", "payment_methods": "data"}, []string{"client_secret",
+			"account_id", "start_date"}, true},
 		{"klaviyo", "profiles", map[string]string{"profiles": "data"}, []string{"api_key", "start_date"}, false},
 		{"klaviyo", "campaigns", map[string]string{"campaigns": "data"}, []string{"api_key", "start_date"}, false},
 		{"zendesk", "brands", map[string]string{"brands": "brands"}, []string{"subdomain", "start_date"}, false},
@@ -258,7 +261,8 @@ func records(t *testing.T, file importer.File, stream string, api http.RoundTrip
 			used[name] = v
 		}
 	}
-	e, err := engine.Load(r.Configs[0].Name, text, engine.WithFormat(".yaml", yaml.Parse), engine.WithTransport(api), engine.WithInputs(used), engine.WithKept(kept),
+	e, err := engine.Load(r.Configs[0].Name, text, engine.WithFormat(".yaml", yaml.Parse), engine.WithTransport(api),
+		engine.WithInputs(used), engine.WithKept(kept),
 		engine.WithAccept(func(engine.JobResult) bool { return true })) // the drawn lists say more than the connectors read
 	require.NoError(t, err, string(text))
 	var out []object

@@ -23,7 +23,8 @@ func (b *builder) errorHandler(n node) error {
 		return b.defaultHandler(n)
 	case "CompositeErrorHandler":
 	case "Custom":
-		b.note(importer.Approximate, n, "", "a custom error handler (%s) is Python and is left out: transient errors are retried, and others end the run", n.class())
+		b.note(importer.Approximate, n, "",
+			"a custom error handler (%s) is Python and is left out: transient errors are retried, and others end the run", n.class())
 		for _, m := range n.members() {
 			n.mark(m.name)
 		}
@@ -128,12 +129,12 @@ func (b *builder) responseFilter(n node) error {
 		return fmt.Errorf("%s: the action %s is not known", n.path, action)
 	}
 	b.okBody(n, do, body, codes, message)
-	b.errorRule(n, do, body, codes, message)
+	b.errorRule(do, body, codes, message)
 	return nil
 }
 
 // errorRule adds the rule for responses of other statuses than 200.
-func (b *builder) errorRule(n node, do, body string, codes []int, message string) {
+func (b *builder) errorRule(do, body string, codes []int, message string) {
 	errors := slices.DeleteFunc(slices.Clone(codes), func(c int) bool { return c < 300 })
 	if len(codes) > 0 && len(errors) == 0 {
 		return

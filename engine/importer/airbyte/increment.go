@@ -16,23 +16,21 @@ import (
 // A cursor is the incremental_sync of a stream.
 type cursor struct {
 	node
-	field     string // path in the items
-	kept      string // the name of the kept value
-	computed  string // the expression over item that gives it, if it is no member of the items
-	layout    string // of the times that are sent
-	items     string // of the times in the items
-	lag       string
-	step      string
-	granule   string
-	from      jinja.Expr // as text, a constant or a time
-	start     importer.Target
-	started   bool // a request option sends the start
-	ended     bool
-	filtering bool
+	field    string // path in the items
+	kept     string // the name of the kept value
+	computed string // the expression over item that gives it, if it is no member of the items
+	layout   string // of the times that are sent
+	items    string // of the times in the items
+	lag      string
+	step     string
+	granule  string
+	from     jinja.Expr // as text, a constant or a time
+	started  bool       // a request option sends the start
+	ended    bool
 }
 
 // increment reads the incremental_sync.
-func (b *builder) increment(n, requester node) error {
+func (b *builder) increment(n node) error {
 	switch kind := n.kind(); {
 	case !n.given():
 		return nil
@@ -67,7 +65,8 @@ func (b *builder) increment(n, requester node) error {
 	if clamping := n.get("clamping"); clamping.given() {
 		b.note(importer.Approximate, clamping, "", "the bounds of the interval are not moved to whole days, weeks or months")
 	}
-	n.mark("is_data_feed", "is_client_side_incremental", "global_substream_cursor", "cursor_datetime_formats", "partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
+	n.mark("is_data_feed", "is_client_side_incremental", "global_substream_cursor", "cursor_datetime_formats",
+		"partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
 	for key, into := range map[string]*string{"lookback_window": &c.lag, "step": &c.step, "cursor_granularity": &c.granule} {
 		if *into, err = b.length(n.get(key)); err != nil {
 			return err
@@ -266,10 +265,7 @@ func (b *builder) finishIncrement() error {
 	if !strings.Contains(text, "window.to") {
 		b.out.For[at].Granularity = ""
 	}
-	path, err := b.cursorPath(c)
-	if err != nil {
-		return err
-	}
+	path := b.cursorPath(c)
 	c.kept = keptName(path)
 	if uses == 0 { // no request depends on the interval
 		b.out.For = slices.Delete(b.out.For, at, at+1)
@@ -285,17 +281,17 @@ func (b *builder) finishIncrement() error {
 }
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
-func (b *builder) cursorPath(c *cursor) (string, error) {
+func (b *builder) cursorPath(c *cursor) string {
 	path := rules.PathOf(append(slices.Clone(b.itemPath), strings.Split(c.field, ".")...)...)
 	source, changed := b.overlay[rules.PathOf(c.field)]
 	if !changed {
-		return path, nil
+		return path
 	}
 	if m := regexp.MustCompile(`^item((?:\.[A-Za-z_]\w*)+)$`).FindStringSubmatch(source); m != nil {
-		return m[1][1:], nil
+		return m[1][1:]
 	}
 	c.computed = source
-	return rules.PathOf(c.field), nil
+	return rules.PathOf(c.field)
 }
 
 func keptName(path string) string {
@@ -388,7 +384,8 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 
 func (b *builder) keptNotes(c *cursor, target string) {
 	b.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
-	if slices.ContainsFunc(b.out.For, func(v importer.Variable) bool { return v.Name != "window" }) && !c.get("global_substream_cursor").flag() {
+	if slices.ContainsFunc(b.out.For, func(v importer.Variable) bool { return v.Name != "window" }) &&
+		!c.get("global_substream_cursor").flag() {
 		b.note(importer.Approximate, c.node, target, "one time is kept for all partitions; there, each has its own")
 	}
 }
@@ -404,7 +401,8 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 		}
 		return nil
 	}
-	since, latest := kept, c.latest(path)
+	var since string
+	latest := c.latest(path)
 	switch {
 	case c.items == rules.UnixSeconds || c.items == rules.UnixMillis:
 		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]

@@ -30,7 +30,8 @@ var contexts = map[string]string{
  start_time_option: {type: RequestOption, inject_into: request_parameter, field_name: since}}`,
 	"streams[0].transformations": `[{type: AddFields, fields: [{path: [a], value: b}]}]`,
 	"streams[0].retriever.partition_router": `{type: SubstreamPartitionRouter, parent_stream_configs: [{type: ParentStreamConfig, parent_key: id, partition_field: p,
- stream: {type: DeclarativeStream, name: parents, retriever: {type: SimpleRetriever, requester: {type: HttpRequester, url_base: "https://x.example.com/", path: parents}}}}]}`,
+ stream: {type: DeclarativeStream, name: parents, retriever: {type: SimpleRetriever, requester: {type: HttpRequester,
+	url_base: "https://x.example.com/", path: parents}}}}]}`,
 	"streams[0].retriever.requester.error_handler": `{type: DefaultErrorHandler, response_filters: [{http_codes: [404], action: IGNORE}], backoff_strategies: [{type: ExponentialBackoffStrategy}]}`,
 }
 

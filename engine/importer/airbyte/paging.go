@@ -2,6 +2,7 @@ package airbyte
 
 import (
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -11,7 +12,7 @@ import (
 )
 
 // paging reads the paginator.
-func (b *builder) paging(retriever, requester node) error {
+func (b *builder) paging(retriever node) error {
 	if retriever.get("pagination_reset").given() {
 		b.note(importer.Approximate, retriever.get("pagination_reset"), "", "there is no reset of the pagination; the list is read on")
 	}
@@ -187,6 +188,9 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 	b.chooseToken(p, token)
 	condition := n.get("stop_condition")
 	if !condition.given() {
+		if numbered.MatchString(p.Path) && p.Kind == importer.Token { // 0 ends the list
+			p.Stops = append(p.Stops, importer.Stop{When: "not truthy(" + token.Source + ")"})
+		}
 		return nil
 	}
 	stop, err := jinja.Translate(condition.text(), b.pageScope(condition))
@@ -202,6 +206,9 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 	b.stop(p, token, stop)
 	return nil
 }
+
+// numbered matches the paths of tokens that are probably numbers.
+var numbered = regexp.MustCompile(`(?i)(page|offset|skip|start|index|number)$`)
 
 // fromText reports whether the CDK takes a constant for true.
 func fromText(v any) bool {
@@ -268,7 +275,8 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	switch {
 	case same(source):
 		return
-	case p.More == "" && strings.HasPrefix(source, "not truthy(body.") && strings.Count(source, "(") == 1 && !strings.Contains(source, " or ") && !strings.Contains(source, "["):
+	case p.More == "" && strings.HasPrefix(source, "not truthy(body.") && strings.Count(source, "(") == 1 && !strings.Contains(source,
+		" or ") && !strings.Contains(source, "["):
 		p.More = strings.TrimSuffix(strings.TrimPrefix(source, "not truthy(body."), ")")
 		return
 	}

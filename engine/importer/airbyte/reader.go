@@ -163,7 +163,8 @@ func (r *reader) dynamic(out *importer.Source) {
 // withoutNotes returns the definition of a stream without the parts that have no effect on requests.
 func withoutNotes(v any) any {
 	object, _ := value.Members(v)
-	for _, key := range []string{"schema_loader", "$parameters", "name", "primary_key", "incremental_sync", "transformations", "state_migrations"} {
+	for _, key := range []string{"schema_loader", "$parameters", "name", "primary_key", "incremental_sync", "transformations",
+		"state_migrations"} {
 		object = object.Without(key)
 	}
 	return object

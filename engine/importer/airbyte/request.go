@@ -21,9 +21,6 @@ type injected struct {
 	place string
 }
 
-// query is the place of parameters that must stand in the address, since the request has a body.
-const query = importer.Place(-1)
-
 // option returns where a request option puts a value. It is not sent at all if there is no option.
 func (b *builder) option(n node) (importer.Target, bool, error) {
 	if !n.given() {
@@ -135,7 +132,7 @@ func (b *builder) place(n node, params, body []importer.Member) error {
 		return b.queryLists(n, params)
 	}
 	b.out.Params = body
-	if b.form {
+	if b.form || len(body) == 0 && !b.bodyPaged() { // POST would send an empty object
 		b.out.Method = "FORM"
 	}
 	p := b.out.Paging
@@ -289,7 +286,8 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 	if first.Known && (first.Const == nil || first.Const == "") && later.Known {
 		return nil, nil
 	}
-	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") && !strings.HasPrefix(trimmed, "{%") {
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") &&
+		!strings.HasPrefix(trimmed, "{%") {
 		return b.bodyText(n, trimmed, place)
 	}
 	if place == importer.InHeader || !first.Known || !later.Known {
@@ -525,8 +523,9 @@ func literalOf(text string) any {
 
 // pythonList reads the text of a list of Python with texts and numbers.
 func pythonList(text string) []any {
-	inner, ok := strings.CutPrefix(strings.TrimSpace(text), "[")
-	if inner, ok = strings.CutSuffix(inner, "]"); !ok {
+	inner, begins := strings.CutPrefix(strings.TrimSpace(text), "[")
+	inner, ends := strings.CutSuffix(inner, "]")
+	if !begins || !ends {
 		return []any{text}
 	}
 	out := []any{}

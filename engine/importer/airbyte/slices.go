@@ -187,7 +187,8 @@ func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, er
 	again.Hidden, again.For, again.Incremental, again.Keep = true, b.out.For, nil, nil
 	b.builders[&again] = b.builders[parent]
 	b.out.For = nil
-	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name, again.For[0].Name)
+	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name,
+		again.For[0].Name)
 	return &again, nil
 }
 

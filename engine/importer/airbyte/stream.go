@@ -90,10 +90,10 @@ func (b *builder) build(chosen []router) error {
 	b.out.Key = b.primaryKey(s.get("primary_key"))
 	for _, step := range []func() error{
 		func() error { return b.partitions(chosen) },
-		func() error { return b.increment(b.cursorNode(), requester) },
+		func() error { return b.increment(b.cursorNode()) },
 		func() error { return b.response(retriever) },
 		func() error { return b.transformations(s, retriever) },
-		func() error { return b.paging(retriever, requester) },
+		func() error { return b.paging(retriever) },
 		func() error { return b.request(requester) },
 		func() error { return b.authenticator(requester.get("authenticator")) },
 		func() error { return b.errorHandler(requester.get("error_handler")) },
@@ -282,7 +282,8 @@ func (b *builder) unread() {
 var silent = map[string]bool{
 	"type": true, "class_name": true, "description": true, "schema_loader": true, "state_migrations": true, "name": true, "primary_key": true,
 	"title": true, "$comment": true, "stream_cursor_field": true, "schema_normalization": true, "use_cache": true, "retriever": true,
-	"incremental_sync": true, "failure_type": true, "error_message": true, "display_type": true, "spec": true, "$ref": true, "transformations": true,
+	"incremental_sync": true, "failure_type": true, "error_message": true, "display_type": true, "spec": true, "$ref": true,
+	"transformations":     true,
 	"checkpoint_interval": true, "allow_catalog_defined_cursor_field": true, "refresh_token_error_status_codes": true,
 	"refresh_token_error_key": true, "refresh_token_error_values": true, "path": true, "field_path": true, "lazy_read_pointer": true,
 }

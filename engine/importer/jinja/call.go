@@ -156,6 +156,11 @@ func Length(text string) (string, bool) {
 // durationOf returns the duration of a constant text. Its constant is a length.
 func durationOf(e Expr) (Expr, error) {
 	text, known := e.Const.(string)
+	if parts := e.summands(); !known && len(parts) == 3 && parts[0].Const == "P" && parts[2].Const == "D" {
+		days := parts[1].at(precMember)
+		days = strings.TrimSuffix(strings.TrimPrefix(days, "text("), ")")
+		return Name("duration(text("+days+" * 24) + 'h')", Duration), nil
+	}
 	if !known {
 		return Expr{}, errors.New("a computed duration has no counterpart")
 	}
@@ -319,6 +324,10 @@ func method(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 	case "replace":
 		if len(args) == 2 && args[0].Known && args[1].Known {
 			return call("replace", Text, e, args[0], args[1]), nil
+		}
+	case "join":
+		if len(args) == 1 {
+			return join(args[0], []Expr{e})
 		}
 	case "items", "keys", "values":
 		if name != "items" {

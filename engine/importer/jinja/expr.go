@@ -343,6 +343,14 @@ func concat(a, b Expr) Expr {
 	return out
 }
 
+// summands returns the parts of a sum.
+func (e Expr) summands() []Expr {
+	if e.op != "+" {
+		return []Expr{e}
+	}
+	return append(e.sides[0].summands(), e.sides[1].summands()...)
+}
+
 // orEmpty returns "" in the place of a value of a page that is absent.
 func (e Expr) orEmpty() Expr {
 	if e.Absent && !e.Known && !strings.HasPrefix(e.Source, "input.") {

@@ -36,7 +36,8 @@ var same = map[string]struct {
 	kind Kind
 	args int
 }{
-	"lower": {"lower", Text, 0}, "upper": {"upper", Text, 0}, "trim": {"trim", Text, 0}, "abs": {"abs", Number, 0}, "round": {"round", Number, 0},
+	"lower": {"lower", Text, 0}, "upper": {"upper", Text, 0}, "trim": {"trim", Text, 0}, "abs": {"abs", Number, 0}, "round": {"round",
+		Number, 0},
 	"sum": {"sum", Number, 0}, "sort": {"sort", List, 0}, "unique": {"uniq", List, 0}, "reverse": {"reverse", List, 0},
 	"min": {"min", Any, 0}, "max": {"max", Any, 0}, "first": {"first", Any, 0}, "last": {"last", Any, 0},
 	"startswith": {"hasPrefix", Bool, 1}, "endswith": {"hasSuffix", Bool, 1}, "split": {"split", List, 1},
@@ -172,6 +173,13 @@ func join(e Expr, args []Expr) (Expr, error) {
 		}
 		return out, nil
 	}
+	if inner, ok := strings.CutPrefix(e.Source, "split("); ok && glue.Const == "," {
+		if text, ok := strings.CutSuffix(inner, ", ',')"); ok {
+			out := Name(text, Text)
+			out.Absent = e.Absent
+			return out, nil
+		}
+	}
 	return call("join", Text, e, glue), nil
 }
 
@@ -210,7 +218,8 @@ func hmac(e Expr, args []Expr, named map[string]Expr) (Expr, error) {
 
 // parameterPattern matches regular expressions that take a parameter out of an address.
 var parameterPattern = regexp.MustCompile(
-	`^(?:\(\?<=)?(?:\.\*\??)?(?:\[\?&\]|\[&\?\]|\(\?:\\\?\|&\)|\\\?|\?|&)?([A-Za-z_\[\]\\]+)=\)?\(?(?:\[\^&(?:#|\\s|>|")*\]\+|\[\^&\]\*|\\d\+|\[0-9\]\+|\[\\w-\]\+|\\w\+|\.\*\??|\.\+)\)?(?:&.*)?\$?$`)
+	`^(?:\(\?<=)?(?:\.\*\??)?(?:\[\?&\]|\[&\?\]|\(\?:\\\?\|&\)|\\\?|\?|&)?` + // what is before the name
+		`([A-Za-z_\[\]\\]+)=\)?\(?(?:\[\^&(?:#|\\s|>|")*\]\+|\[\^&\]\*|\\d\+|\[0-9\]\+|\[\\w-\]\+|\\w\+|\.\*\??|\.\+)\)?(?:&.*)?\$?$`)
 
 // regexSearch translates the search for a parameter of an address.
 func regexSearch(e Expr, args []Expr) (Expr, error) {

@@ -207,16 +207,16 @@ func chosen(list []*tokens.Token) []*tokens.Token {
 	if other >= 0 {
 		condition, rest = list[at+1:other], chosen(list[other+1:])
 	}
-	make := func(kind tokens.Type, text string) *tokens.Token {
+	token := func(kind tokens.Type, text string) *tokens.Token {
 		return &tokens.Token{Type: kind, Val: text, Pos: list[at].Pos, Line: list[at].Line, Col: list[at].Col}
 	}
-	out := []*tokens.Token{make(tokens.Name, conditional), make(tokens.LeftParenthesis, "(")}
-	out = append(append(out, condition...), make(tokens.Comma, ","))
+	out := []*tokens.Token{token(tokens.Name, conditional), token(tokens.LeftParenthesis, "(")}
+	out = append(append(out, condition...), token(tokens.Comma, ","))
 	out = append(out, list[:at]...)
 	if rest != nil {
-		out = append(append(out, make(tokens.Comma, ",")), rest...)
+		out = append(append(out, token(tokens.Comma, ",")), rest...)
 	}
-	return append(out, make(tokens.RightParenthesis, ")"))
+	return append(out, token(tokens.RightParenthesis, ")"))
 }
 
 // structures are the statements that are translated: if and set.

@@ -68,7 +68,7 @@ func Joined(parts []Expr) Expr {
 // Parts translates a template to the texts and expressions that it has one after another.
 func Parts(text string, scope Scope) (parts []Expr, err error) {
 	defer func() {
-		if reason := recover(); reason == errTooLong {
+		if reason := recover(); isTooLong(reason) {
 			parts, err = nil, fmt.Errorf("%w: %s", errTooLong, shown(text))
 		} else if reason != nil {
 			panic(reason)
@@ -94,6 +94,12 @@ func Parts(text string, scope Scope) (parts []Expr, err error) {
 		return nil, fmt.Errorf("%w: %s", errTooLong, shown(text))
 	}
 	return parts, nil
+}
+
+// isTooLong reports whether a panic is that of an expression without end.
+func isTooLong(reason any) bool {
+	err, isError := reason.(error)
+	return isError && errors.Is(err, errTooLong)
 }
 
 func shown(text string) string {

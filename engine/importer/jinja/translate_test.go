@@ -75,7 +75,8 @@ func TestTemplatesThatRepeatThemselvesAreRefused(t *testing.T) {
 	template := "{{ response.a" + strings.Repeat(" or response.a", 200) + " }}"
 	_, err := jinja.Translate(template, scope())
 	require.ErrorContains(t, err, "too long")
-	for _, template := range []string{"{{ " + strings.Repeat("(", 5000), "{{ " + strings.Repeat("not ", 3000) + "a }}", strings.Repeat("{{ 'a' if b else ", 300)} {
+	for _, template := range []string{"{{ " + strings.Repeat("(", 5000), "{{ " + strings.Repeat("not ", 3000) + "a }}",
+		strings.Repeat("{{ 'a' if b else ", 300)} {
 		_, err := jinja.Translate(template, scope())
 		require.Error(t, err)
 	}
