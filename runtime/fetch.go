@@ -72,21 +72,9 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 		out.action = r.onError(request, out.sent, response)
 		return transport.ErrorDecision{Action: transportActions[out.action.Do], Message: out.action.text}
 	}
-	bodies := &r.pooled.bodies
-	if f := r.queue.Take(call, bodies[1]); f != nil {
-		bodies[0], bodies[1] = f.Call.Into, bodies[0]
-		out.sent, call = f.Began, f.Call
-		call.Turn = 0 // a retry is another request
-		out.Response, err = r.Client.Complete(ctx, call, f.Response, f.Err, decide)
-		if out.Response == f.Response { // no other request was made
-			out.scan = f.Scan
-		}
-	} else {
-		bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
-		call.Into = bodies[0]
-		out.Response, err = r.Client.Do(ctx, call, decide)
-	}
-	out.call, out.waits = call, *call.Waits
+	err = r.exchange(ctx, &out, call, decide)
+	call = out.call
+	out.waits = *call.Waits
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		e.Job, e.Page = call.Job, call.Page
 	}
@@ -102,6 +90,30 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 	}
 	r.state.Base = out.URL
 	return out, nil
+}
+
+// exchange makes a call, or completes the exchange that was made ahead of its turn. It sets the call
+// and the response of out, and the time of an exchange that was made ahead.
+func (r *listRun) exchange(
+	ctx context.Context, out *fetched, call transport.Call, decide func(*transport.Response) transport.ErrorDecision,
+) (err error) {
+	bodies := &r.pooled.bodies
+	f := r.queue.Take(call, bodies[1])
+	if f == nil {
+		bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
+		call.Into = bodies[0]
+		out.call = call
+		out.Response, err = r.Client.Do(ctx, call, decide)
+		return err
+	}
+	bodies[0], bodies[1] = f.Call.Into, bodies[0]
+	out.sent, out.call = f.Began, f.Call
+	out.call.Turn = 0 // a retry is another request
+	out.Response, err = r.Client.Complete(ctx, out.call, f.Response, f.Err, decide)
+	if out.Response == f.Response { // no other request was made
+		out.scan = f.Scan
+	}
+	return err
 }
 
 // onError evaluates the onError rules on a response: those for errors, or those for pages. The first rule that

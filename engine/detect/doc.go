@@ -6,8 +6,8 @@
 // items. So the engine has used every setting of the configuration on a response of the API. An
 // assumption that no response has confirmed is reported as a doubt.
 //
-// Read detect.go first, then page.go (the first page), hypotheses.go and signs.go (the candidates),
-// search.go and trial.go (running them), end.go and refine.go (the end of the list, and doubts), and
+// Read detect.go first, then page.go (the first page), hypotheses.go, candidate.go, signs.go and
+// counter.go (the candidates), search.go and trial.go (running them), end.go and refine.go (the end of the list, and doubts), and
 // write.go. session.go makes each request only once.
 //
 // # Decisions

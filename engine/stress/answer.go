@@ -69,6 +69,28 @@ func (a *api) body(r *reply) ([]byte, error) {
 	if r.text != "" || r.status == http.StatusNoContent {
 		return []byte(r.text), nil
 	}
+	root := a.withList(r, a.items(r))
+	for _, p := range a.signals {
+		if len(p.Path) == 0 {
+			continue
+		}
+		v := a.value(p, r)
+		if v == (gone{}) {
+			continue
+		}
+		if _, isList := root.([]any); isList {
+			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.Place)
+		}
+		root = place(root, p.Path, v)
+	}
+	for _, m := range r.extra {
+		root = place(root, []string{m.Name}, m.Value)
+	}
+	return value.Marshal(root)
+}
+
+// items writes the rows of a page as items.
+func (a *api) items(r *reply) []any {
 	items := make([]any, len(r.rows))
 	for i, row := range r.rows {
 		items[i] = a.item(row)
@@ -81,6 +103,12 @@ func (a *api) body(r *reply) ([]byte, error) {
 			items[i] = object.With("id", text)
 		}
 	}
+	return items
+}
+
+// withList returns the root of a page with its list of items. If the response has several lists, the
+// others are empty.
+func (a *api) withList(r *reply, items []any) any {
 	var root any = a.recording.root
 	switch {
 	case a.single && len(items) > 0:
@@ -100,23 +128,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			}
 		}
 	}
-	for _, p := range a.signals {
-		if len(p.Path) == 0 {
-			continue
-		}
-		v := a.value(p, r)
-		if v == (gone{}) {
-			continue
-		}
-		if _, isList := root.([]any); isList {
-			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.Place)
-		}
-		root = place(root, p.Path, v)
-	}
-	for _, m := range r.extra {
-		root = place(root, []string{m.Name}, m.Value)
-	}
-	return value.Marshal(root)
+	return root
 }
 
 // wrap puts items where the stars of a path of dataField find them.

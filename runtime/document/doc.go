@@ -2,9 +2,10 @@
 // whitespace, and finds the items and the values that rules read. The result is a valid document
 // within the limits, or an error with its offset. Items keep all other bytes.
 //
-// Package scan makes that pass. In this package, read reader.go first, then document.go. paths.go,
-// values.go and decode.go decode values, items.go passes items on, gather.go collects the items of
-// several lists, edit.go changes items, and digest.go compares pages.
+// Package scan makes that pass. In this package, read reader.go first, then locate.go, which finds the
+// items, and document.go. paths.go, values.go and decode.go decode values, items.go passes items on,
+// gather.go collects the items of several lists, edit.go changes items, digest.go compares pages, and
+// suggest.go names the nearest path to one that is missing.
 //
 // # Decisions
 //

@@ -1,21 +1,15 @@
 package document
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"reflect"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
-	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/php"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -296,12 +290,6 @@ func (r *Reader) gatherItems(out *Reading) error {
 	return nil
 }
 
-// names implements [Reading.Names].
-func (r *Reader) names(path []string) (names []string) {
-	r.doc.restored(func() { names = r.doc.names(path) })
-	return names
-}
-
 // lookup implements [Reading.Lookup].
 func (r *Reader) lookup(paths *Paths) (body any, err error) {
 	r.doc.restored(func() {
@@ -324,180 +312,4 @@ func (r *Reader) visit(want func(path []string) (value, members bool), f func(pa
 		})
 	}
 	return err
-}
-
-// parse reads the body. An error response that counts as a page need not be JSON.
-func (r *Reader) parse(response Response) error {
-	if s := response.Scan; s != nil {
-		err := s.err
-		r.doc, s.doc, s.err = s.doc, r.doc, nil
-		s.doc.forget()
-		r.scans.Put(s)
-		return err
-	}
-	if response.Status < http.StatusBadRequest {
-		r.doc.window = response.Window
-		return r.doc.parse(response.Body)
-	}
-	if err := checkErrorSize(response.Body); err != nil {
-		return err
-	}
-	r.doc.window = nil
-	if r.doc.parse(bytes.Clone(response.Body)) == nil {
-		return nil
-	}
-	text, _ := json.Marshal(string(response.Body)) // a string always has an encoding
-	return r.doc.parse([]byte(`{"errorData":` + string(text) + `}`))
-}
-
-// ignored returns the locations of the values at the ignored paths, in order.
-func (r *Reader) ignored() []scan.Span {
-	var spans []scan.Span
-	for _, path := range r.options.Ignore {
-		if at := r.doc.find(path); at.Present() {
-			spans = append(spans, at)
-		}
-	}
-	slices.SortFunc(spans, func(a, b scan.Span) int { return a.Start - b.Start })
-	return spans
-}
-
-// locateItems finds the items: a list, a value that counts as one item, or neither.
-func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single []byte, err error) {
-	field, doc := r.field, &r.doc
-	if field == nil {
-		list, out.Place, err = r.detect(status)
-		return list, nil, err
-	}
-	at := doc.find(field.Keys)
-	if !at.Present() {
-		if root := doc.rootKind(); root != scan.Object && root != scan.List && !r.options.Switches.EmptyIsAbsent {
-			return scan.Span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
-		}
-		r.options.Warn("data_missing",
-			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, SuggestField(doc.names, field.Keys)))
-		return scan.Span{}, nil, nil
-	}
-	raw := at.Of(doc.raw)
-	switch kind := scan.KindOf(raw); {
-	case kind == scan.Null:
-		r.options.Warn("data_null", fmt.Sprintf("%s (dataField) is null, so the page is empty", field.Text))
-		return scan.Span{}, nil, nil
-	case kind == scan.List:
-		return at, nil, nil
-	case kind == scan.Object:
-		if len(field.Keys) > 0 { // a user who asks for the whole response knows that it is an object
-			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
-		}
-		return scan.Span{}, raw, nil
-	case !r.options.Switches.EmptyIsAbsent:
-		return scan.Span{}, nil, fmt.Errorf("%s (dataField) is %s, want a list or an object", field.Text, kind)
-	}
-	v, err := Decode(raw)
-	if err != nil || php.Empty(v) {
-		r.options.Warn("data_empty", fmt.Sprintf("%s (dataField) contains no data, so the page is empty", field.Text))
-		return scan.Span{}, nil, err
-	}
-	return scan.Span{}, raw, nil
-}
-
-// detect finds the items if no dataField is configured: the root list, or the only list in the root
-// object. It returns the place of the list for messages.
-func (r *Reader) detect(status int) (list scan.Span, place string, err error) {
-	switch r.doc.rootKind() {
-	case scan.List:
-		return r.doc.scanner.Root, "body", nil
-	case scan.Object:
-	default:
-		return scan.Span{}, "", fmt.Errorf("the response is %s, want a list or an object", r.doc.rootKind())
-	}
-	lists := r.doc.rootLists()
-	switch {
-	case len(lists) == 1:
-		return lists[0].at, rules.FormatPath("body", []string{lists[0].name}), nil
-	case len(lists) > 1:
-		return scan.Span{}, "", fmt.Errorf(
-			"the response has several lists in its root (%s); set dataField to the one with the items", namesOf(lists))
-	case status < http.StatusBadRequest:
-		r.options.Warn("no_list", "the response has no list in its root, so the page is empty; set dataField to the path of the items")
-	}
-	return scan.Span{}, "", nil
-}
-
-// A rootList is a member of the root object that is a list.
-type rootList struct {
-	name string
-	at   scan.Span
-}
-
-// maxLists is the largest number of lists that are remembered. Two are already an error.
-const maxLists = 100
-
-// rootLists returns the members of the root object that are lists. The last of duplicate names
-// counts.
-func (d *document) rootLists() (lists []rootList) {
-	known := scan.Span{}
-	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted the end of the last list
-		known = scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
-	}
-	for key, at := range d.newWalk(known).Members(d.scanner.Root.Start) {
-		name := scan.Unquote(key.Of(d.raw))
-		if same := func(l rootList) bool { return l.name == string(name) }; slices.ContainsFunc(lists, same) {
-			lists = slices.DeleteFunc(lists, same)
-			d.duplicate = cmp.Or(d.duplicate, rules.FormatPath("body", []string{string(name)}))
-		}
-		if d.raw[at.Start] == '[' && len(lists) < maxLists {
-			lists = append(lists, rootList{string(name), at})
-		}
-	}
-	return lists
-}
-
-// namesOf returns the names of the first lists, for a message.
-func namesOf(lists []rootList) string {
-	const most, width = 10, 60
-	var names []string
-	for _, l := range lists[:min(len(lists), most)] {
-		names = append(names, value.Clip(l.name, width))
-	}
-	if len(lists) > most {
-		names = append(names, "…")
-	}
-	return strings.Join(names, ", ")
-}
-
-// Suggest returns a suggestion for a missing path of the body, as the end of a sentence: "; did you mean
-// body.meta.next?". It returns "" if no path is near. names returns the keys of the object at a
-// path, as [Reading.Names] does.
-func Suggest(names func(path []string) []string, path []string) string {
-	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + rules.FormatPath("body", near) + "?"
-	}
-	return ""
-}
-
-// SuggestField is [Suggest] for the path of a list, as dataField has it: "; did you mean data.users?".
-func SuggestField(names func(path []string) []string, path []string) string {
-	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + rules.PathOf(near...) + "?"
-	}
-	return ""
-}
-
-// Nearest returns the existing path that is nearest to a missing one, or nil if no path is near.
-func Nearest(names func(path []string) []string, path []string) []string {
-	if names == nil {
-		return nil
-	}
-	for i := range path {
-		known := names(path[:i])
-		if slices.Contains(known, path[i]) {
-			continue
-		}
-		if name := diag.Nearest(path[i], known); name != "" {
-			return append(append(slices.Clone(path[:i]), name), path[i+1:]...)
-		}
-		return nil
-	}
-	return nil
 }

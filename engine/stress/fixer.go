@@ -1,0 +1,134 @@
+package stress
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A fixer tries remedies for one job. It retains the changed configurations, because several
+// behaviours may need the same one.
+type fixer struct {
+	*stressed
+	ctx      context.Context
+	original *compile.Job           // the job of the configuration, from which that of the model was made
+	before   map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
+	known    map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
+}
+
+// A changedJob is a job after changes of the configuration, with which it obtains the ordinary list.
+type changedJob struct {
+	*stressed
+	verdicts func() map[string]Verdict // verdicts of all behaviours
+}
+
+// fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
+func (f *fixer) fix(all combination, r *run) *Fix {
+	stands, _ := value.Members(at(f.suite.Config, keysOf(f.original.Ruleset.Path)))
+	l := &loss{
+		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands, methods: f.suite.Methods, shared: f.shares(),
+	}
+	var advice *Fix
+	for _, r := range remedies {
+		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
+			continue
+		}
+		if r.changes == nil {
+			if advice == nil {
+				advice = &Fix{Says: l.says(r.says)}
+			}
+			continue
+		}
+		changes := r.changes(l)
+		changed := f.try(changes)
+		if changed == nil {
+			continue
+		}
+		v := f.verdict(changed, all)
+		if v != Complete && v != Reported {
+			continue
+		}
+		if improves, costs, silenced := f.compare(changed, all); silenced == nil {
+			return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Improves: improves, Costs: costs}
+		}
+	}
+	if advice == nil {
+		advice = &Fix{Says: "No setting finds this. Compare the number of items with another source."}
+	}
+	return advice
+}
+
+// compare names the behaviours that have a better and a worse verdict with changes, besides the ones
+// that the changes are for. Behaviours that become SILENT are named apart: they make the changes unsafe.
+func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, silenced []string) {
+	after := changed.verdicts()
+	for _, b := range behaviours {
+		name := b.Name
+		v, tried := after[name]
+		if !tried || slices.ContainsFunc(but, func(b *Behaviour) bool { return b.Name == name }) {
+			continue
+		}
+		switch change := slices.Index(verdicts, v) - slices.Index(verdicts, f.before[name]); {
+		case change > 0:
+			improves = append(improves, name)
+		case change < 0 && v == Silent:
+			silenced = append(silenced, name)
+		case change < 0:
+			costs = append(costs, name)
+		}
+	}
+	return improves, costs, silenced
+}
+
+// verdict puts a changed job under stress.
+func (f *fixer) verdict(changed *changedJob, all combination) Verdict {
+	row, _ := changed.row(f.ctx, all)
+	return row.Verdict
+}
+
+// try returns the configuration with changes, or nil if there are none, if it is invalid, or if
+// its job does not obtain the ordinary list.
+func (f *fixer) try(changes []Change) *changedJob {
+	key := fmt.Sprint(changes)
+	if changed, known := f.known[key]; known || changes == nil {
+		return changed
+	}
+	f.known[key] = nil
+	suite, err := f.suite.changed(changes)
+	if err != nil {
+		return nil
+	}
+	job := f.in(suite)
+	if job == nil {
+		return nil
+	}
+	changed := &changedJob{stressed: job}
+	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
+		all := map[string]Verdict{}
+		for name := range f.before {
+			if b, err := find(name); err == nil {
+				all[name] = f.verdict(changed, combination{b})
+			}
+		}
+		return all
+	})
+	if f.verdict(changed, combination{ordinary}) == Complete {
+		f.known[key] = changed
+	}
+	return f.known[key]
+}
+
+// shares reports whether another job has its list elsewhere, and the same pagination.
+func (f *fixer) shares() bool {
+	job := f.original
+	list, _, _ := itemsOf(job, job.Surface())
+	return slices.ContainsFunc(f.suite.Jobs, func(j *compile.Job) bool {
+		other, _, _ := itemsOf(j, j.Surface())
+		unnamed := j.Spec().DataField == nil || job.Spec().DataField == nil
+		return j.ID() != job.ID() && j.Ruleset.Path == job.Ruleset.Path && (unnamed || !slices.Equal(other, list))
+	})
+}

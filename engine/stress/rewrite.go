@@ -1,0 +1,178 @@
+package stress
+
+import (
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// An advance says how the variables of the state advance in method expression.
+type advance int
+
+const (
+	asBefore advance = iota
+	byItems          // by the number of items instead of the limit
+)
+
+// expression returns the changes that replace the rules that ended the run by another stopping rule,
+// or nil if that is impossible. If one of them belongs to the method, the method is replaced by
+// method expression, with the rules that the job was compiled to. All other settings stay.
+func (l *loss) expression(advance advance, stop string) []Change {
+	if len(l.job.Parts) == 0 || l.job.Ruleset.Scroller != "" {
+		return nil
+	}
+	p, ofMethod := l.withoutStops()
+	if ofMethod || advance == byItems {
+		if p = l.asExpression(p, advance); p == nil {
+			return nil
+		}
+	}
+	had, _ := p.Get("stopRules")
+	rules, _ := had.([]any)
+	rule := value.ObjectOf("name", "empty", "when", stop)
+	p = p.With("stopRules", append(slices.Clone(rules), rule))
+	return differences(keysOf(l.job.Ruleset.Path), l.stands, p)
+}
+
+// withoutStops returns the pagination without the rules that ended the run, and whether the
+// method has one of them, too.
+func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
+	p = l.stands
+	had, _ := p.Get("stopRules")
+	kept, _ := had.([]any)
+	kept = slices.Clone(kept)
+	for _, e := range slices.Backward(l.job.Stops) {
+		if !slices.Contains(l.stopped, e.Rule.ID) {
+			continue
+		}
+		path := keysOf(strings.TrimPrefix(e.Rule.Origin.Path, l.job.Ruleset.Path))
+		switch i := slices.Index(path, "stopRules"); {
+		case len(path) < 2 || path[1] == "method" || at(p, path[1:2]) == nil:
+			ofMethod = true
+		case i < 0:
+			p = p.Without(path[1])
+		default:
+			if n, err := strconv.Atoi(path[i+1]); err == nil && n < len(kept) {
+				kept = slices.Delete(kept, n, n+1)
+			}
+		}
+	}
+	if len(kept) > 0 {
+		return p.With("stopRules", kept), ofMethod
+	}
+	return p.Without("stopRules"), ofMethod
+}
+
+// asExpression returns a pagination of method expression that is equivalent to the method of the job.
+// It returns nil if there is no such pagination, or if no variable advances by the limit, although it
+// should advance by the number of items instead.
+func (l *loss) asExpression(p value.Object, advance advance) value.Object {
+	var state, request value.Object
+	advanced := advance == asBefore
+	for _, e := range l.job.Init {
+		state = state.WithPath([]string{e.Rule.Target, "init"}, e.Rule.Source)
+	}
+	for _, e := range l.job.Next {
+		source := e.Rule.Source
+		if advance == byItems && slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Root == "limit" }) {
+			source, advanced = rules.FormatPath("state", []string{e.Rule.Target})+" + count", true
+		}
+		state = state.WithPath([]string{e.Rule.Target, "next"}, source)
+	}
+	for _, e := range l.job.Parts {
+		r := e.Rule
+		if r.First != l.job.Parts[0].Rule.First {
+			return nil
+		}
+		path := []string{string(r.Role)}
+		if r.Target != "" {
+			path = append(path, r.Target)
+		}
+		request = request.WithPath(path, r.Source)
+	}
+	if !advanced {
+		return nil
+	}
+	request = request.With("includeParams", l.job.Ruleset.IncludeParams)
+	if l.job.Parts[0].Rule.First {
+		request = request.With("applyToFirst", true)
+	}
+	return l.withSettings(p, state, request)
+}
+
+// withSettings returns a pagination of method expression with a state and a request, and with the
+// settings of another pagination that do not belong to its method.
+func (l *loss) withSettings(p, state, request value.Object) value.Object {
+	out := value.ObjectOf("method", "expression")
+	if l.job.Ruleset.Limit != nil {
+		out = out.With("limit", l.job.Ruleset.Limit)
+	}
+	if len(state) > 0 {
+		out = out.With("state", state)
+	}
+	out = out.With("nextRequest", request)
+	replaced := []string{"limitParam"} // it is a parameter of nextRequest
+	for _, m := range l.methods {
+		if m.Name == l.job.Ruleset.Method {
+			for _, f := range m.Fields {
+				replaced = append(replaced, f.Name)
+			}
+		}
+	}
+	for _, m := range p {
+		if at(out, []string{m.Name}) == nil && !slices.Contains(replaced, m.Name) {
+			out = out.With(m.Name, m.Value)
+		}
+	}
+	return out
+}
+
+// differences returns the changes that make one value another one. Members and elements that both
+// have stay as they are.
+func differences(path []string, from, to any) (changes []Change) {
+	at := func(key string) []string { return append(slices.Clone(path), key) }
+	had, isObject := value.Members(from)
+	want, alsoObject := value.Members(to)
+	old, isList := from.([]any)
+	list, alsoList := to.([]any)
+	switch {
+	case isObject && alsoObject:
+		for _, m := range had {
+			if _, stays := want.Get(m.Name); !stays {
+				changes = append(changes, Change{Path: at(m.Name), Remove: true})
+			}
+		}
+		for _, m := range want {
+			if before, stays := had.Get(m.Name); stays {
+				changes = append(changes, differences(at(m.Name), before, m.Value)...)
+			} else {
+				changes = append(changes, Change{Path: at(m.Name), Value: m.Value})
+			}
+		}
+	case isList && alsoList:
+		for i, e := range old {
+			if len(list) > 0 && reflect.DeepEqual(e, list[0]) {
+				list = list[1:]
+			} else {
+				changes = slices.Insert(changes, 0, Change{Path: at(strconv.Itoa(i)), Remove: true})
+			}
+		}
+		for _, e := range list {
+			changes = append(changes, Change{Path: path, Value: e, Append: true})
+		}
+	case !reflect.DeepEqual(from, to):
+		changes = []Change{{Path: path, Value: to}}
+	}
+	return changes
+}
+
+// keysOf returns the keys of a config path, including the indexes of lists.
+func keysOf(path string) []string {
+	path = strings.TrimPrefix(path, "parameters.")
+	return strings.Split(strings.NewReplacer("[", ".", "]", "").Replace(path), ".")
+}
