@@ -150,7 +150,7 @@ func TestConsoleBlocksShowWhatIsPrinted(t *testing.T) {
 }
 
 // serveUsers returns the address of an HTTP proxy that is also an API: whatever
-// the host, it has 250 users and refuses the first request for the last of them.
+// the host, it has 240 users and refuses the first request for the last of them.
 func serveUsers(t *testing.T) string {
 	t.Helper()
 	refused := false
@@ -162,7 +162,7 @@ func serveUsers(t *testing.T) string {
 			return
 		}
 		var users []string
-		for id := from + 1; id <= min(from+100, 250); id++ {
+		for id := from + 1; id <= min(from+100, 240); id++ {
 			users = append(users, fmt.Sprintf(`{"id": %d}`, id))
 		}
 		fmt.Fprintf(w, `{"data": [%s]}`, strings.Join(users, ","))

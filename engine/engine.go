@@ -258,6 +258,14 @@ func (e *Engine) namedSecrets() map[string]string {
 	return named
 }
 
+// namedCredentials returns the named secrets without the values of the environment that say which list is
+// requested.
+func (e *Engine) namedCredentials() map[string]string {
+	named := e.namedSecrets()
+	maps.DeleteFunc(named, func(_, secret string) bool { return slices.Contains(e.cfg.Identities, secret) })
+	return named
+}
+
 // Check returns the error that would end a run before its first request. Missing, unknown or
 // invalid inputs and invalid job IDs are reported as [Diagnostics], and checkpoints of another
 // version as an [*Error] of class "state". [Engine.Run] calls Check.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
@@ -17,12 +19,15 @@ import (
 // "transport" (addresses, headers), "requests" (endpoints, parameters, the next request,
 // the variables of partitions), "rules" (the stopping rules and the saved values) and
 // "items" (the paths and types of the items), and for every input "input " and its name. Of
-// secrets it includes only the names, so another token changes nothing, and neither do
-// retries and logs. For every job with `keep` that runs, there is a part "keep of " and its id: the
-// saved values and the list that they are about, without the rules of its end and the inputs that
-// are only the end of an increment.
+// credentials it includes only the names, so another token changes nothing, and neither do
+// retries and logs. Other values of the environment, such as the name of a tenant, count. For every
+// job with `keep` that runs, there is a part "keep of " and its id: the saved values and the list that
+// they are about, without the rules of its end and the inputs that are only the end of an increment.
 func (e *Engine) Fingerprint() map[string]string {
-	f := &fingerprint{engine: e, parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}}}
+	f := &fingerprint{
+		engine: e, redactor: redact.NewNamed(e.namedCredentials()),
+		parts: map[string]*strings.Builder{"transport": {}, "requests": {}, "rules": {}, "items": {}},
+	}
 	cfg := e.cfg
 	f.note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
 	inputs, _ := cfg.BindInputs(e.settings.run.Inputs)
@@ -45,11 +50,12 @@ func (e *Engine) Fingerprint() map[string]string {
 
 // A fingerprint collects the texts that [Engine.Fingerprint] hashes, by part.
 type fingerprint struct {
-	engine *Engine
-	parts  map[string]*strings.Builder
+	engine   *Engine
+	redactor *redact.Redactor // hides credentials
+	parts    map[string]*strings.Builder
 }
 
-// note adds values to a part. Secrets in them are redacted.
+// note adds values to a part. Credentials in them are redacted.
 func (f *fingerprint) note(part string, values ...any) {
 	if f.parts[part] == nil {
 		f.parts[part] = &strings.Builder{}
@@ -58,7 +64,7 @@ func (f *fingerprint) note(part string, values ...any) {
 	if err != nil {
 		text = fmt.Append(nil, values...)
 	}
-	fmt.Fprintf(f.parts[part], "%s\n", f.engine.Redactor().String(string(text)))
+	fmt.Fprintf(f.parts[part], "%s\n", f.redactor.String(string(text)))
 }
 
 // job adds the settings of a job.
@@ -100,6 +106,32 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
 		for _, s := range j.For { // a new value has items that no run has read
 			f.note(part, s.Name, s.Items, s.Constants)
+		}
+		f.identify(part, job)
+	}
+}
+
+// identify adds the values of the environment that say which list a job requests. A job depends on the
+// requests of its parent.
+func (f *fingerprint) identify(part string, job *compile.Job) {
+	cfg := f.engine.cfg
+	requests := []any{cfg.HTTP.Headers, cfg.HTTP.Params}
+	for ; job != nil; job = job.Parent {
+		j := job.Spec()
+		requests = append(requests, j.Endpoint, j.Params, j.Headers)
+		for _, r := range job.Ruleset.Rules {
+			if r.Role == rules.Next || r.Role.Builds() {
+				requests = append(requests, r.Source)
+			}
+		}
+	}
+	text, err := value.Marshal(requests)
+	if err != nil {
+		text = fmt.Append(nil, requests...)
+	}
+	for _, identity := range cfg.Identities {
+		if quoted, err := value.Marshal(identity); err == nil && bytes.Contains(text, bytes.Trim(quoted, `"`)) {
+			f.note(part, identity)
 		}
 	}
 }

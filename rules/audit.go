@@ -50,6 +50,9 @@ type ListFacts struct {
 	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
+	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty; empty: no"`
+	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0: none"`
+
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
 	TwiceID   string `expr:"twiceID" doc:"the identifier of the first such item"`
 	TwicePage int    `expr:"twicePage" doc:"its page; 0: none"`
@@ -75,8 +78,9 @@ type ListFacts struct {
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
 	MovedRead  bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
-	Shrunk     int    `expr:"shrunk" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
+	Decreased  int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
+	BarePage   int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	ErrorMild  bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
@@ -154,6 +158,12 @@ var auditTable = audits([]Rule{
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
+	{ID: "audit.lowered", Auditing: Auditing{Needs: OfLimit},
+		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
+			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
+		Clause: "the last page is a whole part of the limit, and nothing says that the list ends there",
+		Message: "page {page} has {count} of {limit} items, which ends the list; if the API has lowered its page size to {count}, " +
+			"there are more: set limit to {count}, and compare"},
 	{ID: "audit.overfull", Auditing: Auditing{Needs: OfLimit},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
@@ -213,6 +223,12 @@ var auditTable = audits([]Rule{
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
+	{ID: "audit.cursor", Auditing: Auditing{Needs: OfList},
+		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts + ` or hints.more == true or hints.total > total.items)`,
+		Clause: "the requests continue from the wrong end of the pages",
+		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
+			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty"}; ` +
+			"if the list begins with the newest or greatest items, continue from the last one (reverse)"},
 	{ID: "audit.twice", Auditing: Auditing{Needs: OfList, Also: always},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
@@ -238,10 +254,10 @@ var auditTable = audits([]Rule{
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.shrunk", Auditing: Auditing{Needs: OfList},
-		Source: `list.shrunk > 0`,
+	{ID: "audit.totalDecreased", Auditing: Auditing{Needs: OfList},
+		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
-		Message: "{hints.totalAt} has decreased by {list.shrunk} since page 1: where items were deleted, others moved up and may have been " +
+		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Needs: OfList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "unless nothing else shows that there are more items"},
@@ -258,6 +274,11 @@ var auditTable = audits([]Rule{
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
+	{ID: "audit.bareEnd", Auditing: Auditing{Needs: OfList},
+		Source: `list.barePage > 0 and list.barePage == page and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
+		Clause: "the last page has no list of items, although pages before it have items",
+		Message: "page {page}, with which the list ended, has no list of items, not even an empty one: " +
+			"if that is how the API fails, items are missing"},
 	{ID: "audit.noPages", Auditing: Auditing{Needs: OfPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",

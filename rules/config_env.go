@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -92,7 +93,7 @@ func (r *reader) envValue(name, path string, f *Field) any {
 	case f.Kind == Flag && (text == "true" || text == "false"):
 		return text == "true"
 	case f.Env:
-		r.hideAddress(text)
+		r.hideAddress(name, text)
 	}
 	return text
 }
@@ -112,13 +113,33 @@ func (f *Field) placeholder(name string) any {
 // secret. Shorter ones, such as v1, are words that occur elsewhere.
 const shortestPart = 8
 
-// hideAddress makes a value a secret: of an address the long parts of its path and the values
-// of its parameters, since the network knows the origin.
-func (r *reader) hideAddress(text string) {
-	secrets := []string{text}
-	if address, err := url.Parse(text); err == nil && address.Host != "" {
-		secrets = slices.DeleteFunc(strings.Split(address.Path, "/"), func(part string) bool { return len(part) < shortestPart })
-		secrets = append(secrets, "?"+address.RawQuery)
+// hideAddress makes the value of a variable a secret: of an address the long parts of its path and
+// the values of its parameters, since the network knows the origin.
+func (r *reader) hideAddress(variable, text string) {
+	address, err := url.Parse(text)
+	if err != nil || address.Host == "" {
+		r.hideEnv("", variable, text)
+		return
 	}
-	r.hide(secrets...)
+	for _, part := range strings.Split(address.Path, "/") {
+		switch {
+		case len(part) < shortestPart:
+		case secret.Random(part): // a key, as in the address of a webhook
+			r.hide(part)
+		default:
+			r.hideEnv("", variable, part)
+		}
+	}
+	r.hide("?" + address.RawQuery)
+}
+
+// hideEnv makes the value of a variable a secret. Unless it is a credential, it also says which list
+// is requested: see [Config.Identities]. It is a credential if its key, which may be empty, or the
+// variable has the name of one, or if it has the form of a token.
+func (r *reader) hideEnv(key, variable, text string) {
+	known := slices.Contains(r.cfg.Secrets, text) && !slices.Contains(r.cfg.Identities, text)
+	r.hide(text)
+	if !known && !secret.Header(key, text) && !secret.Header(strings.ReplaceAll(variable, "_", "-"), text) {
+		r.cfg.Identities = append(r.cfg.Identities, text)
+	}
 }

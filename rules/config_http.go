@@ -228,7 +228,7 @@ func (r *reader) param(path string, m Member) Member {
 // paramValue reads the value of a parameter, or a value in it.
 func (r *reader) paramValue(path string, v any) any {
 	if _, isReference := envReference(v); isReference {
-		text, _ := r.secret(path, v, true)
+		text, _ := r.secret(path, v, false)
 		return text
 	}
 	if c, ok := computed(path, v); ok {
@@ -264,7 +264,10 @@ func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 		if text, ok = r.envText(variable, path); !ok {
 			return "", false
 		}
-		hidden = true
+		if !hidden {
+			r.hideEnv(path[len(diag.Parent(path)):], variable, text)
+			return text, true
+		}
 	} else if _, isObject := value.Members(v); isObject {
 		r.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
 		return "", false

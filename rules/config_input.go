@@ -50,7 +50,7 @@ func (d *decoder) input(s setting) Input {
 		}
 	}
 	if text, ok := value.Text(in.Default); ok && in.Secret && text != "" {
-		d.cfg.Secrets = append(d.cfg.Secrets, text)
+		d.hide(text)
 	}
 	return in
 }

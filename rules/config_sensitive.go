@@ -18,6 +18,7 @@ func (r *reader) hide(secrets ...string) {
 	for _, text := range secrets {
 		if text != "" {
 			r.cfg.Secrets = append(r.cfg.Secrets, text)
+			r.cfg.Identities = slices.DeleteFunc(r.cfg.Identities, func(other string) bool { return other == text })
 		}
 		r.cfg.Secrets = append(r.cfg.Secrets, CredentialsIn(text)...)
 	}

@@ -23,6 +23,11 @@ type Commitment struct {
 	KeptFor  map[string]string
 }
 
+// AnotherList describes, for messages, the list that kept values are about if it is not the list that
+// a run requests.
+const AnotherList = "a list that was requested in another way: at another address, or with other parameters, inputs, " +
+	"values of the environment or settings of keep"
+
 // KeptForMember is the name, in a file of kept values, of the fingerprint of the list for which a
 // job kept its values. It is not the name of a value.
 const KeptForMember = "$for"

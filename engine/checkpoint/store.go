@@ -228,7 +228,9 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
 		before := s.state.Fingerprint[saved.KeepPart+job]
 		if now, keeps := fingerprint[saved.KeepPart+job]; keeps && before != "" && now != before {
-			return s.refuse("it holds values that job %s kept for a list that was requested in another way", job)
+			err := s.refuse("it holds values that job %s kept for %s", job, AnotherList)
+			err.Hint = "name another file for the state and another directory, or use checkpoint.Restart to start over and replace the output"
+			return err
 		}
 		if before != "" {
 			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job

@@ -45,9 +45,8 @@ func ReadKept(path string, fingerprint map[string]string) (map[string]map[string
 		if now := fingerprint[saved.KeepPart+job]; now != "" && now != keptFor[job] {
 			return nil, &engine.Error{
 				Class: failure.State, Op: "kept",
-				Message: fmt.Sprintf("PublisherOptions.KeptFile: %s holds values that job %s kept for a list that was requested in another way: "+
-					"at another address, or with other parameters, inputs or settings of keep", path, job),
-				Hint: "name another file with PublisherOptions.KeptFile, or remove " + path + " to start over",
+				Message: fmt.Sprintf("PublisherOptions.KeptFile: %s holds values that job %s kept for %s", path, job, checkpoint.AnotherList),
+				Hint:    "name another file with PublisherOptions.KeptFile, or remove " + path + " to start over",
 			}
 		}
 	}

@@ -80,7 +80,7 @@ func (p *plan) usual() int {
 	case !p.paged:
 		return max(2, p.pageSize/2)
 	}
-	return 2*p.pageSize + max(1, p.pageSize/2)
+	return 2*p.pageSize + shortPage(p.pageSize)
 }
 
 // api returns a model with a list of n rows.

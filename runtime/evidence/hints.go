@@ -129,7 +129,7 @@ func (w *Watcher) holdsHints(path []string) bool {
 func (w *Watcher) compareTotals(hints *rules.Hints, c *rules.Context, hasTotal bool) {
 	first := w.FirstTotal
 	if last, ok := hints.Total.(int); ok && first != nil && first.Total != first.Count && hints.TotalAt == first.At && w.byPosition() {
-		w.Facts.Shrunk = max(0, first.Total-last)
+		w.Facts.Decreased = max(0, first.Total-last)
 	}
 	switch {
 	case first == nil || c.Page == 1:

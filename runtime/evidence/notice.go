@@ -37,6 +37,9 @@ type Noticed struct {
 	Had       []string `json:"had,omitempty"`       // watched paths that a response had
 	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
 
+	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
+	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
+
 	Sizes [2]int `json:"sizes,omitzero"`  // number of items on the first two pages
 	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
 	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
@@ -69,6 +72,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 		if !repeats {
 			known, same = w.noticeItems()
 		}
+		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !known)
 		w.countRepeated(same)
 		w.noticeCycle(request, before, sent, known)
 	}
@@ -77,6 +81,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	w.noticeNested()
 	w.noticeMoved()
 	w.noticePaths()
+	w.noticeBareEnd()
 	w.noticeError()
 }
 

@@ -431,7 +431,7 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 	} {
 		require.NoError(t, os.WriteFile(g.config, []byte(strings.Replace(original, change.from, change.to, 1)), 0o600))
 		require.Contains(t, g.run(t, 8, "--kept", kept), "kept.json holds values that job items kept for a list that was requested in another way: "+
-			"at another address, or with other parameters, inputs or settings of keep (name another file with --kept, or remove "+kept+" to start over)")
+			"at another address, or with other parameters, inputs, values of the environment or settings of keep (name another file with --kept, or remove "+kept+" to start over)")
 		g.require(t, 5)
 		require.Equal(t, saved, readText(t, kept))
 	}
@@ -442,6 +442,63 @@ func TestAFileOfKeptValuesBelongsToItsList(t *testing.T) {
 	g.require(t, 7)
 	g.run(t, 0, "--kept", kept)
 	require.Contains(t, readText(t, kept), `"$for": "`)
+}
+
+// TestKeptValuesKnowTenantsOfTheEnvironment: the values that one tenant kept are refused for another one,
+// wherever the configuration reads the tenant from the environment. A credential that was
+// replaced changes nothing.
+func TestKeptValuesKnowTenantsOfTheEnvironment(t *testing.T) {
+	const refused = 8
+	for name, c := range map[string]struct {
+		from, to string // change of the configuration
+		status   int    // of a run with another value
+	}{
+		"a parameter":              {`"endpoint": "items"`, `"endpoint": "items", "params": {"tenant": {"env": "MINE"}}`, refused},
+		"a parameter of a list":    {`"endpoint": "items"`, `"endpoint": "items", "params": {"tenant": [{"env": "MINE"}]}`, refused},
+		"the endpoint":             {`"endpoint": "items"`, `"id": "items", "endpoint": {"env": "MINE"}`, refused},
+		"a header":                 {`"endpoint": "items"`, `"endpoint": "items", "headers": {"X-Tenant": {"env": "MINE"}}`, refused},
+		"a header of all requests": {`"api": {`, `"api": {"http": {"headers": {"X-Tenant": {"env": "MINE"}}}, `, refused},
+		"a parameter of all requests": {`"api": {`,
+			`"api": {"http": {"defaultOptions": {"params": {"tenant": {"env": "MINE"}}}}, `, refused},
+		"a parameter of the next request": {`{"params": {"since": "kept.size"}`,
+			`{"params": {"since": "kept.size", "tenant": "input.tenant"}`, refused},
+		"a secret header":     {`"endpoint": "items"`, `"endpoint": "items", "headers": {"#X-Tenant": {"env": "MINE"}}`, 0},
+		"a key":               {`"endpoint": "items"`, `"endpoint": "items", "params": {"api_key": {"env": "MINE"}}`, 0},
+		"a token of a header": {`"endpoint": "items"`, `"endpoint": "items", "headers": {"Authorization": {"env": "MINE"}}`, 0},
+		"authentication": {`"api": {`,
+			`"api": {"authentication": {"type": "basic", "username": {"env": "MINE"}, "#password": {"env": "MINE"}}, `, 0},
+		"a limit": {`{"method": "pagenum",`, `{"method": "pagenum", "limit": {"env": "LIMIT"},`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newGrowing(t)
+			g.size.Store(5)
+			config := strings.Replace(readText(t, g.config), c.from, c.to, 1)
+			require.NotEqual(t, readText(t, g.config), config)
+			if strings.Contains(config, "input.tenant") {
+				config = strings.Replace(config, `{`, `{"inputs": {"tenant": {"default": {"env": "MINE"}}}, `, 1)
+			}
+			require.NoError(t, os.WriteFile(g.config, []byte(config), 0o600))
+			for _, flag := range []string{"--kept", "--state"} {
+				require.NoError(t, os.RemoveAll(g.path("out")))
+				file := g.path(flag)
+				run := func(status int, mine, limit string) string {
+					t.Setenv("MINE", mine)
+					t.Setenv("LIMIT", limit)
+					return g.run(t, status, flag, file, "--env", "MINE,LIMIT")
+				}
+				g.size.Store(5)
+				run(0, "acme-4711", "2")
+				g.size.Store(7)
+				stderr := run(c.status, "umbrella-815", "3")
+				require.NotContains(t, stderr+readText(t, file), "umbrella-815")
+				if c.status == refused {
+					require.Contains(t, stderr, "values of the environment")
+					run(0, "acme-4711", "3")
+				}
+				g.require(t, 7)
+			}
+		})
+	}
 }
 
 // TestAnIncrementMayEndWhereAnInputSays: the end of the windows of an increment is an input. It may

@@ -1,0 +1,48 @@
+package evidence
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// noticeCursor notices that the next request, which reads items, continues from the wrong end of a
+// page: after page 1 from its first item, and nothing follows; or it is the same request again,
+// although the page was full and had new items. fresh says whether this page has new items.
+func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
+	c, n := w.Context, w.Noticed
+	if !w.Subject.readsItems || c.Polled {
+		return
+	}
+	switch {
+	case c.Page == 1:
+		n.FirstItem = w.firstOfMany()
+	case c.Page == 2 && c.Count == 0 && n.FirstItem != "" && sends(sent, n.FirstItem) && !sends(n.First, n.FirstItem):
+		n.Facts.CursorFirst = n.FirstItem
+	case c.SamePage && request == before && n.Fresh && c.Count >= *w.Largest && n.Facts.CursorPage == 0:
+		n.Facts.CursorPage = c.Page - 1
+	}
+	n.Fresh = fresh
+}
+
+// firstOfMany returns the identifier of the first item of a page, or "" if it has none or is the only
+// item.
+func (w *Watcher) firstOfMany() string {
+	ends := w.page.Ends
+	if len(ends) < 2 {
+		return ""
+	}
+	var id any
+	if raw := document.Identity(ends[0]); raw == nil || value.Unmarshal(raw, &id) != nil {
+		return ""
+	}
+	text, _ := value.Text(id)
+	return text
+}
+
+// sends reports whether a parameter of a request has a value.
+func sends(sent trace.Sent, text string) bool {
+	return slices.ContainsFunc(parametersOf(sent), func(m value.Member) bool { v, ok := value.Text(m.Value); return ok && v == text })
+}
