@@ -2,6 +2,7 @@ package output
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
@@ -231,7 +233,11 @@ func (p *Publisher) publish(g *group) error {
 	if len(c.Parts) == 0 && (files || len(kept) == 0 || !p.carries()) {
 		return nil
 	}
-	if err := p.store.Publish(c); err != nil {
+	switch err := p.store.Publish(c); {
+	case errors.Is(err, failure.ErrResponse): // rows without a key cannot be merged; other files can be published
+		p.unmerged, p.failed = append(p.unmerged, g.jobs...), errors.Join(p.failed, err)
+		return nil
+	case err != nil:
 		return err
 	}
 	for job := range kept {

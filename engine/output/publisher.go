@@ -50,8 +50,12 @@ type Publisher struct {
 	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
 	found   []engine.JobResult         // jobs with findings about their files, with all of their findings
 	told    int                        // number of them that refusal has returned
-	trace   trace
-	close   []func() error
+
+	unmerged []string // jobs with rows that cannot be merged
+	failed   error    // why they cannot
+
+	trace trace
+	close []func() error
 
 	contract *comparison // nil without a contract
 
@@ -283,7 +287,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 // the result, values for the next run that could not be saved are replaced by those of the run
 // before.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, WriteError(p.end(result)), p.refusal())
+	err := errors.Join(failed, WriteError(p.end(result)), p.refusal(), WriteError(p.failed))
 	for i := range result.Jobs {
 		if job := &result.Jobs[i]; p.carries() && !p.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
@@ -309,14 +313,15 @@ func (p *Publisher) end(result *engine.Result) error {
 }
 
 // discard removes refused lists from the state, so that the next run requests them again: lists with
-// findings, lists that continue from kept values, and all lists that share a file with one. Any other
+// findings, lists that continue from kept values, lists with rows that cannot be merged, and all lists
+// that share a file with one. Any other
 // list that a limit ended would end there again, and a collection would collect the same pages.
 func (p *Publisher) discard(result *engine.Result) error {
 	refused := map[string]bool{} // roots
 	for _, job := range result.Jobs {
 		info := p.engine.Job(job.Job)
 		again := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
-		if job.Refused && again && !p.options.Received {
+		if (job.Refused && again || slices.Contains(p.unmerged, job.Job)) && !p.options.Received {
 			refused[info.Root] = true
 		}
 	}

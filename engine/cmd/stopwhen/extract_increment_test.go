@@ -232,7 +232,7 @@ func TestAnIncrementMayHaveAnotherConfiguration(t *testing.T) {
 
 	change(`"endpoint": "items"`, `"id": "items", "endpoint": "items?all=1"`)
 	require.Contains(t, g.run(t, 8, "--state", "state.json"),
-		"it holds values that job items kept for a list that was requested in another way (--restart starts over")
+		"it holds values that job items kept for a list that was requested in another way: ")
 	g.require(t, 20)
 
 	change(`"endpoint": "items"`, `"id": "renamed", "endpoint": "items"`)
@@ -539,5 +539,40 @@ func TestAnIncrementMayEndWhereAnInputSays(t *testing.T) {
 		require.Equal(t, rowsOf("id", 0, 20, "\n"), readText(t, "out/events.ndjson"))
 		require.Contains(t, run(8, "30", "--set", "region=us"), "values that job events kept for a list that was requested in another way",
 			"an input that decides what is read")
+	}
+}
+
+// TestAListThatCannotBeMergedIsRequestedAgain: with --state, a run whose rows lack their key has not ended.
+// Its other files are published, and the same command requests the list again.
+func TestAListThatCannotBeMergedIsRequestedAgain(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var wrong atomic.Bool
+	requests := map[string]int{}
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests[r.URL.Path]++
+		if wrong.Load() && r.URL.Path == "/users" {
+			fmt.Fprint(w, `[{"id": 1}, {"name": "b"}]`)
+			return
+		}
+		fmt.Fprint(w, `[{"id": 1}, {"id": 2, "name": "b"}]`)
+	}))
+	t.Cleanup(api.Close)
+	require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/"},
+		"config": {"jobs": [{"endpoint": "users", "key": "id"}, {"endpoint": "orders", "key": "id"}]}}`, api.URL), 0o600))
+	for _, format := range []string{"ndjson", "csv", "parquet"} {
+		clear(requests)
+		run := func(status int) string {
+			t.Helper()
+			return runStopwhen(t, status, "run", "c.json", "--out", format, "--state", format+".state", "--merge", "--format", format)
+		}
+		wrong.Store(true)
+		require.Contains(t, run(5), "row 2 for "+filepath.Join(format, "users."+format)+" has no id, which is the key of its rows")
+		require.NoFileExists(t, filepath.Join(format, "users."+format))
+		require.FileExists(t, filepath.Join(format, "orders."+format), "the other list is complete")
+		run(5)
+		wrong.Store(false)
+		run(0)
+		require.FileExists(t, filepath.Join(format, "users."+format))
+		require.Equal(t, map[string]int{"/users": 3, "/orders": 1}, requests)
 	}
 }
