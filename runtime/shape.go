@@ -143,6 +143,10 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	}
 	if f := s.shape.Filter; f != nil {
 		passes, err := f.EvalBool(&r.pooled.machine, c)
+		if other, ok := errors.AsType[*language.CompareError](err); ok { // an item without such a value does not pass, either
+			r.warn("filter.types", fmt.Sprintf("%s: %v; items like this are left out", f.Rule.ID, other))
+			return false, nil
+		}
 		if err != nil {
 			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}

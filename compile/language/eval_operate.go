@@ -127,9 +127,12 @@ func compare(operator string, result func(order int) bool) binaryOperator {
 				return result(cmp.Compare(x, y)), nil
 			}
 		}
-		return nil, mismatch(operator, a, b)
+		return nil, &CompareError{mismatch(operator, a, b)}
 	}
 }
+
+// A CompareError says that the values on the two sides of <, <=, > or >= cannot be compared.
+type CompareError struct{ error }
 
 // noteOrder notes that two strings which are numbers are compared as text, in which
 // "10" is before "2".

@@ -307,6 +307,7 @@ func TestFunctionsOfTheLanguageTakeWhatAPIsSend(t *testing.T) {
 		{`latestOf([{"id": "20240201"}, {"id": "9"}], "id")`, "20240201"},
 		{`latestOf([{"at": "N/A"}], "at", nil, "time")`, nil},
 		{`latestOf(["2024-02-01", "N/A"], ".", nil, "time")`, "2024-02-01"},
+		{`toJSON({"a": [1, "<&>", nil], "at": date("2024-02-01")})`, `{"a":[1,"<&>",null],"at":"2024-02-01T00:00:00Z"}`},
 		{`date("")`, nil},
 		{`date("", "2006").Year() ?? 0`, 0},
 		{`date(timezone("UTC"), "") ?? 1`, 1},

@@ -163,11 +163,12 @@ func fromBase64(m *meter, a []any) (any, error) {
 	return string(decoded), nil
 }
 
-// toJSON returns indented JSON, as the expression language does.
+// toJSON returns JSON without white space, as APIs and signatures want it. That of the expression language is
+// indented.
 func toJSON(m *meter, a []any) (any, error) {
 	v := fieldsOf(a[0])
 	m.growText(v)
-	text, err := json.MarshalIndent(v, "", "  ")
+	text, err := value.Marshal(v)
 	if err != nil {
 		return nil, fmt.Errorf("toJSON: %s cannot be written as JSON", kindOf(a[0]))
 	}
