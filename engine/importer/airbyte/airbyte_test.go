@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
+	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
@@ -87,6 +88,8 @@ func works(t *testing.T, c importer.Config) {
 	require.Empty(t, e.Warnings())
 	report := e.Test(context.Background())
 	require.Zero(t, report.Failed())
+	_, err = e.Stress(context.Background(), stress.Options{WithoutFixes: true})
+	require.NoError(t, err)
 }
 
 func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {

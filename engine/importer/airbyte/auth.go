@@ -148,6 +148,7 @@ func (b *builder) selective(n node) error {
 	}
 	setting := strings.Join(path, ".")
 	wanted, named := b.options.Set[setting]
+	b.reader.set[setting] = true
 	chosen := choices[0]
 	var names []string
 	for _, c := range choices {

@@ -8,6 +8,7 @@ package airbyte
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"path"
 	"reflect"
 	"slices"
@@ -31,7 +32,7 @@ const maxBytes = 4 << 20
 // Read reads a manifest. A further file may have the specification of the connector, which older
 // connectors keep apart.
 func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
-	r := &reader{options: o, streams: map[string]*stream{}, builders: map[*importer.Stream]*builder{}}
+	r := &reader{options: o, streams: map[string]*stream{}, builders: map[*importer.Stream]*builder{}, set: map[string]bool{}}
 	for _, f := range files {
 		root, err := importer.ParseYAML(f, maxBytes)
 		if err != nil {
@@ -63,6 +64,7 @@ type reader struct {
 	order   []*stream
 
 	builders map[*importer.Stream]*builder
+	set      map[string]bool // the settings of the options that were read
 }
 
 // document takes a file as the manifest, or as the specification.
@@ -145,7 +147,23 @@ func (r *reader) source() (*importer.Source, error) {
 	}
 	r.dynamic(out)
 	out.Inputs = r.inputs
-	return out, nil
+	return out, r.checkSet()
+}
+
+// checkSet refuses settings of the options that the manifest does not have, and secrets, which would
+// stand in the configuration.
+func (r *reader) checkSet() error {
+	for _, name := range slices.Sorted(maps.Keys(r.options.Set)) {
+		schema, _ := r.schemaOf(strings.Split(name, "."))
+		hidden, _ := schema.Get("airbyte_secret")
+		switch {
+		case hidden == true:
+			return fmt.Errorf("the setting %s is a secret, which would stand in the configuration: leave it an input", name)
+		case !r.set[name] && schema == nil:
+			return fmt.Errorf("the manifest has no setting %q", name)
+		}
+	}
+	return nil
 }
 
 // dynamic refuses the streams that a manifest makes from a response or a setting.

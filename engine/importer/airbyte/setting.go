@@ -45,10 +45,11 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	if strings.HasPrefix(keys[0], "__") { // injected settings
 		return jinja.Literal(nil), nil
 	}
+	schema, required := r.schemaOf(keys)
 	if v, ok := r.options.Set[strings.Join(keys, ".")]; ok {
+		r.set[strings.Join(keys, ".")] = true
 		return jinja.Literal(v), nil
 	}
-	schema, required := r.schemaOf(keys)
 	kind, _ := schema.Get("type")
 	if v, ok := schema.Get("const"); ok {
 		return literal(v), nil
