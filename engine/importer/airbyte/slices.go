@@ -159,12 +159,7 @@ func (b *builder) substream(n node) error {
 		field = b.plain(n.get("stream_slice_field"))
 	}
 	b.slice[field] = value
-	for inherited, e := range above.slice {
-		if _, has := b.slice[inherited]; !has && inherited != field {
-			b.slice[inherited] = e
-		}
-		b.slice["parent_slice."+inherited] = e
-	}
+	b.inherit(above, field)
 	for _, extra := range n.get("extra_fields").list() {
 		var keys []string
 		for _, k := range extra.list() {
@@ -175,6 +170,16 @@ func (b *builder) substream(n node) error {
 		}
 	}
 	return b.inject(n.get("request_option"), value)
+}
+
+// inherit adds the members of the slices above. The own one goes before one of the same name.
+func (b *builder) inherit(above *builder, own string) {
+	for name, e := range above.slice {
+		if _, has := b.slice[name]; !has && name != own {
+			b.slice[name] = e
+		}
+		b.slice["parent_slice."+name] = e
+	}
 }
 
 // product returns a second parent as a list that is read for each item of the first one.

@@ -103,6 +103,11 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 			args = []Expr{Literal(" ")}
 		}
 	}
+	return sameFilter(e, name, args)
+}
+
+// sameFilter translates a filter of the table.
+func sameFilter(e Expr, name string, args []Expr) (Expr, error) {
 	f, ok := same[name]
 	if !ok || len(args) != f.args {
 		return Expr{}, fmt.Errorf("the filter or method %s has no counterpart", name)

@@ -1,0 +1,268 @@
+package airbyte
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// finishIncrement decides how the interval is written, after it is known which of its bounds requests
+// have: as incremental, as a window, or not at all.
+func (b *builder) finishIncrement() error {
+	c := b.cursor
+	if c == nil {
+		return nil
+	}
+	at := slices.IndexFunc(b.out.For, func(v importer.Variable) bool { return v.Name == "window" })
+	text := fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging)
+	uses := strings.Count(text, "window.")
+	if !strings.Contains(text, "window.to") {
+		b.out.For[at].Granularity = ""
+	}
+	path := b.cursorPath(c)
+	c.kept = keptName(path)
+	if uses == 0 { // no request depends on the interval
+		b.out.For = slices.Delete(b.out.For, at, at+1)
+		return b.unsent(c, path)
+	}
+	if uses == 1 && c.step == "" && !b.whole {
+		if param, ok := b.soleStart(c); ok {
+			b.out.For = slices.Delete(b.out.For, at, at+1)
+			return b.incremental(c, path, param)
+		}
+	}
+	return b.windowed(c, path, &b.out.For[at])
+}
+
+// cursorPath returns the path of the cursor in the items as the API sends them.
+func (b *builder) cursorPath(c *cursor) string {
+	path := rules.PathOf(append(slices.Clone(b.itemPath), strings.Split(c.field, ".")...)...)
+	source, changed := b.overlay[rules.PathOf(c.field)]
+	if !changed {
+		return path
+	}
+	if m := regexp.MustCompile(`^item((?:\.[A-Za-z_]\w*)+)$`).FindStringSubmatch(source); m != nil {
+		return m[1][1:]
+	}
+	c.computed = source
+	return rules.PathOf(c.field)
+}
+
+func keptName(path string) string {
+	keys := rules.SplitPath(path)
+	return keys[len(keys)-1]
+}
+
+// latest returns the expression for what is kept.
+func (c *cursor) latest(path string) string {
+	kept := rules.FormatPath("kept", []string{c.kept})
+	items, layout := "items", ""
+	if !readable(c.items) && c.items != rules.UnixSeconds && c.items != rules.UnixMillis {
+		layout = ", '" + c.items + "'"
+	}
+	switch {
+	case c.computed != "" && !itemName.MatchString(c.computed):
+		return c.computed
+	case c.computed != "":
+		items, path = "map(items, {\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"})", "at"
+	}
+	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
+}
+
+// soleStart returns the parameter whose value is the start of the interval, and removes it.
+func (b *builder) soleStart(c *cursor) (string, bool) {
+	start, err := jinja.Formatted(jinja.Name("window.from", jinja.Time), formatOf(c))
+	if err != nil {
+		return "", false
+	}
+	for _, where := range []struct {
+		list   *[]importer.Member
+		prefix string
+	}{{&b.out.Params, ""}, {&b.out.Headers, "header:"}} {
+		for i, m := range *where.list {
+			if m.Value.Source == start.Source {
+				*where.list = slices.Delete(slices.Clone(*where.list), i, i+1)
+				return where.prefix + m.Name, true
+			}
+		}
+	}
+	return "", false
+}
+
+func formatOf(c *cursor) string {
+	if f := c.get("datetime_format").text(); f != "" {
+		return f
+	}
+	return "%Y-%m-%dT%H:%M:%S.%f%z"
+}
+
+// incremental writes the interval as the key incremental.
+func (b *builder) incremental(c *cursor, path, param string) error {
+	if strings.ContainsAny(path, "*") {
+		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
+	}
+	if c.computed != "" {
+		return b.computedIncrement(c, path, param)
+	}
+	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag, Format: c.layout}
+	switch {
+	case c.from.Known:
+		i.From = c.from.Const
+	default:
+		i.From = c.from.Source
+	}
+	b.out.Incremental = i
+	b.keptNotes(c, "incremental")
+	return nil
+}
+
+// computedIncrement writes an increment whose cursor is no member of the items: what is kept, and the
+// parameter.
+func (b *builder) computedIncrement(c *cursor, path, param string) error {
+	kept := rules.FormatPath("kept", []string{c.kept})
+	lag := "nil"
+	if c.lag != "" {
+		lag = "'" + c.lag + "'"
+	}
+	first := fmt.Sprintf("earlier(%s, nil, '%s')", c.from.Source, c.layout)
+	v := importer.Computed(fmt.Sprintf("earlier(%s, %s, '%s') ?? %s", kept, lag, c.layout, first))
+	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
+		b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
+	} else {
+		b.out.Params = append(b.out.Params, importer.Member{Name: param, Value: v})
+	}
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+	b.keptNotes(c, "pagination")
+	return nil
+}
+
+func (b *builder) keptNotes(c *cursor, target string) {
+	b.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
+	if slices.ContainsFunc(b.out.For, func(v importer.Variable) bool { return v.Name != "window" }) &&
+		!c.get("global_substream_cursor").flag() {
+		b.note(importer.Approximate, c.node, target, "one time is kept for all partitions; there, each has its own")
+	}
+}
+
+// windowed writes the interval as a variable.
+func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
+	from := c.from.Source
+	kept := rules.FormatPath("kept", []string{c.kept})
+	if b.whole {
+		v.From = from
+		if c.from.Known {
+			v.From = fmt.Sprint(c.from.Const)
+		}
+		return nil
+	}
+	var since string
+	latest := c.latest(path)
+	switch {
+	case c.items == rules.UnixSeconds || c.items == rules.UnixMillis:
+		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]
+		since = fmt.Sprintf("date('1970-01-01') + duration(text(%s) + '%s')", kept, unit)
+		if c.lag != "" {
+			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
+		}
+		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
+	case !readable(c.items):
+		since = fmt.Sprintf("date(%s, '%s')", kept, c.items)
+		if c.lag != "" {
+			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
+		}
+		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
+	case c.lag != "":
+		v.From = fmt.Sprintf("earlier(%s, '%s') ?? %s", kept, c.lag, operand(from))
+	default:
+		v.From = kept + " ?? " + operand(from)
+	}
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: latest})
+	b.keptNotes(c, "for.window")
+	return nil
+}
+
+func operand(source string) string {
+	if strings.ContainsAny(source, "?:") && !strings.HasPrefix(source, "'") {
+		return "(" + source + ")"
+	}
+	return source
+}
+
+// unsent handles an interval that no request has: the items are filtered, or the pages end with it.
+func (b *builder) unsent(c *cursor, path string) error {
+	if b.whole {
+		return nil
+	}
+	kept := rules.FormatPath("kept", []string{c.kept})
+	item := rules.FormatPath("item", rules.SplitPath(path))
+	since := kept
+	if c.lag != "" {
+		since = fmt.Sprintf("earlier(%s, '%s')", kept, c.lag)
+	}
+	feed, client := c.get("is_data_feed").flag(), c.get("is_client_side_incremental").flag()
+	if !feed && !client && strings.Contains(b.out.Filter, kept) { // the filter reads it
+		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+		b.keptNotes(c, "filter")
+		return nil
+	}
+	if !feed && !client {
+		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
+		return nil
+	}
+	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
+	if feed {
+		last := rules.FormatPath("items[-1]", rules.SplitPath(path))
+		if b.out.Paging != nil {
+			b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: last + " < " + since})
+		}
+		if !client {
+			b.keptNotes(c, "pagination")
+			return nil
+		}
+	}
+	condition := fmt.Sprintf("(%s == nil or %s >= %s)", kept, item, since)
+	if b.out.Filter != "" {
+		condition = "(" + b.out.Filter + ") and " + condition
+	} else {
+		condition = strings.TrimSuffix(strings.TrimPrefix(condition, "("), ")")
+	}
+	b.out.Filter = condition
+	b.keptNotes(c, "filter")
+	return nil
+}
+
+// countCursor reads an IncrementingCountCursor.
+func (b *builder) countCursor(n node) error {
+	field, err := b.one(n.get("cursor_field"))
+	if err != nil {
+		return err
+	}
+	option := n.get("start_value_option")
+	from, err := b.one(n.get("start_value"))
+	if err != nil {
+		return err
+	}
+	if !option.given() || b.whole {
+		return nil
+	}
+	target, _, err := b.option(option)
+	if err != nil {
+		return err
+	}
+	i := &importer.Incremental{Cursor: fmt.Sprint(field.Const), Param: target.Name}
+	if target.In == importer.InHeader {
+		i.Param = "header:" + target.Name
+	}
+	if from.Known {
+		i.From = literalOf(fmt.Sprint(from.Const))
+	} else {
+		i.From = from.Source
+	}
+	b.out.Incremental = i
+	return nil
+}

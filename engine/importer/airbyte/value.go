@@ -1,0 +1,285 @@
+package airbyte
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/engine/importer/jinja"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// optionsText reads parameters that one template gives: an object, or a query string.
+func (b *builder) optionsText(n node, text string, place importer.Place) ([]importer.Member, error) {
+	first, later, err := b.eval(n)
+	if err != nil {
+		return nil, err
+	}
+	if names := first.Names(); names != nil {
+		var out []importer.Member
+		for _, name := range names {
+			was, is := first.Dict()[name], later.Dict()[name]
+			v, leave := b.both(was, is, place, rules.PathOf(name))
+			if !leave {
+				out = append(out, importer.Member{Name: name, Value: v})
+			}
+		}
+		return out, nil
+	}
+	if first.Known && (first.Const == nil || first.Const == "") && later.Known {
+		return nil, nil
+	}
+	if trimmed := strings.TrimSpace(text); strings.HasPrefix(trimmed, "{") && !strings.HasPrefix(trimmed, "{{") &&
+		!strings.HasPrefix(trimmed, "{%") {
+		return b.bodyText(n, trimmed, place)
+	}
+	if place == importer.InHeader || !first.Known || !later.Known {
+		return nil, fmt.Errorf("%s: the template gives no object that is known: %s", n.path, text)
+	}
+	values, err := url.ParseQuery(fmt.Sprint(first.Const))
+	if err != nil || strings.ContainsAny(fmt.Sprint(first.Const), "{<\n") {
+		return nil, fmt.Errorf("%s: a body as text is not translated: %s", n.path, text)
+	}
+	var out []importer.Member
+	for _, pair := range strings.Split(fmt.Sprint(first.Const), "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		name, _ = url.QueryUnescape(name)
+		if len(values[name]) > 0 {
+			out = append(out, importer.Member{Name: name, Value: importer.Constant(values[name][0])})
+			values[name] = values[name][1:]
+		}
+	}
+	return out, nil
+}
+
+// bodyText reads an object that is written as a text with templates in it, in JSON or as Python writes it.
+func (b *builder) bodyText(n node, text string, place importer.Place) ([]importer.Member, error) {
+	var templates []string
+	marked := outputs.ReplaceAllStringFunc(text, func(t string) string {
+		templates = append(templates, t)
+		return fmt.Sprintf("\ue000%d\ue001", len(templates)-1)
+	})
+	root, err := importer.ParseYAML(importer.File{Name: n.path, Text: []byte(marked)}, maxBytes)
+	if err != nil {
+		return nil, err
+	}
+	back := func(text string) string {
+		return marks.ReplaceAllStringFunc(text, func(m string) string {
+			i, _ := strconv.Atoi(strings.Trim(m, "\ue000\ue001"))
+			return templates[i]
+		})
+	}
+	var out []importer.Member
+	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
+		v, leave, err := b.value(m.node, place, rules.PathOf(m.name))
+		if err != nil {
+			return nil, err
+		}
+		if !leave {
+			out = append(out, importer.Member{Name: m.name, Value: v})
+		}
+	}
+	return out, nil
+}
+
+// restored returns a value with its texts changed.
+func restored(v any, text func(string) string) any {
+	switch v := v.(type) {
+	case string:
+		return text(v)
+	case []any:
+		return value.Map(v, func(e any) any { return restored(e, text) })
+	case value.Object:
+		out := value.Object{}
+		for _, m := range v {
+			out = append(out, value.Member{Name: text(m.Name), Value: restored(m.Value, text)})
+		}
+		return out
+	}
+	return v
+}
+
+var (
+	outputs = regexp.MustCompile(`\{\{.*?\}\}`)
+	marks   = regexp.MustCompile("\ue000[0-9]+\ue001")
+)
+
+// value reads one value of the request. It is left out if it is nothing in the first request.
+func (b *builder) value(n node, place importer.Place, path string) (v importer.Value, leave bool, err error) {
+	switch t := n.v.(type) {
+	case nil:
+		return v, true, nil
+	case string:
+		first, later, err := b.eval(n)
+		if err != nil {
+			return v, false, err
+		}
+		v, leave = b.both(first, later, place, rules.PathOf(rules.SplitPath(path)...))
+		return v, leave, nil
+	case bool:
+		if place == importer.InBody && !b.form {
+			return importer.Constant(t), false, nil
+		}
+		return importer.Constant(map[bool]string{true: "True", false: "False"}[t]), false, nil
+	case value.Object:
+		if kind, _ := t.Get("type"); kind == "QueryProperties" {
+			return b.queryProperties(n)
+		}
+		if place != importer.InBody {
+			return v, false, fmt.Errorf("%s: an object is no value of a parameter", n.path)
+		}
+		v.Object = []importer.Member{}
+		for _, m := range n.members() {
+			inner, leave, err := b.value(m.node, place, path+"."+strings.ReplaceAll(m.name, ".", `\.`))
+			if err != nil {
+				return v, false, err
+			}
+			if !leave {
+				v.Object = append(v.Object, importer.Member{Name: m.name, Value: inner})
+			}
+		}
+		return v, false, nil
+	case []any:
+		v.List = []importer.Value{}
+		for _, e := range n.list() {
+			before := len(b.next)
+			inner, leave, err := b.value(e, place, path)
+			if err != nil {
+				return v, false, err
+			}
+			if len(b.next) > before {
+				return v, false, fmt.Errorf("%s: a list whose elements depend on the page is not translated", n.path)
+			}
+			if !leave {
+				v.List = append(v.List, inner)
+			}
+		}
+		return v, false, nil
+	}
+	return importer.Constant(n.v), false, nil
+}
+
+// queryProperties reads a list of properties that one parameter has.
+func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err error) {
+	if n.get("property_chunking").given() || n.get("property_selector").given() {
+		return v, false, fmt.Errorf("%s: properties in several requests whose records are joined (property_chunking) are not translated", n.path)
+	}
+	list, isList := n.get("property_list").v.([]any)
+	if !isList {
+		return v, false, fmt.Errorf("%s: properties that are read from an endpoint are not translated", n.path)
+	}
+	return importer.Constant(strings.Join(value.Map(list, func(e any) string { return fmt.Sprint(e) }), ",")), false, nil
+}
+
+// both returns the value of the first request. If those after it have another one, it is a part of
+// the next request.
+func (b *builder) both(first, later jinja.Expr, place importer.Place, path string) (v importer.Value, leave bool) {
+	v = b.sent(first, place)
+	leave = v.Source == "" && v.Const == nil && v.Object == nil && v.List == nil
+	if first.Source != later.Source {
+		source := b.sent(later, place)
+		text := source.Source
+		if text == "" {
+			text = "nil"
+			if source.Const != nil {
+				text = jinja.Literal(source.Const).Source
+			}
+		}
+		b.next = append(b.next, importer.Next{Target: importer.Target{In: place, Name: path}, Source: text})
+	}
+	return v, leave
+}
+
+// sent returns a value as it is sent. A constant text is read as a literal of Python.
+func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
+	body := place == importer.InBody && !b.form
+	if e.Known {
+		v := e.Const
+		if text, isText := v.(string); isText {
+			v = literalOf(text)
+			if text == "" {
+				v = nil
+			}
+		}
+		if flag, isBool := v.(bool); isBool && !body {
+			v = map[bool]string{true: "True", false: "False"}[flag]
+		}
+		if f, isFloat := v.(float64); isFloat && !body {
+			v = strconv.FormatFloat(f, 'f', -1, 64)
+		}
+		return importer.Constant(v)
+	}
+	if list := e.List(); list != nil {
+		out := importer.Value{List: []importer.Value{}}
+		for _, one := range list {
+			out.List = append(out.List, b.sent(one, place))
+		}
+		return out
+	}
+	if names := e.Names(); names != nil {
+		out := importer.Value{Object: []importer.Member{}}
+		for _, name := range names {
+			out.Object = append(out.Object, importer.Member{Name: name, Value: b.sent(e.Dict()[name], place)})
+		}
+		return out
+	}
+	switch {
+	case e.Kind == jinja.Bool && !body:
+		return importer.Computed(e.Operand() + " ? 'True' : 'False'")
+	case e.Absent && inputOnly.MatchString(e.Source):
+		return importer.Computed(e.Source + " != '' ? " + e.Source + " : nil")
+	case e.Kind == jinja.Time:
+		return importer.Computed(e.Operand() + ".Format('2006-01-02 15:04:05.000000-07:00')")
+	}
+	return importer.Computed(e.Source)
+}
+
+var inputOnly = regexp.MustCompile(`^input\.[A-Za-z0-9_]+$`)
+
+var (
+	pythonInt   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
+	pythonFloat = regexp.MustCompile(`^-?([0-9]+\.[0-9]*|\.[0-9]+)$`)
+	pythonText  = regexp.MustCompile(`^('[^'\\]*'|"[^"\\]*")$`)
+)
+
+// literalOf reads a text as a literal of Python, as the CDK does with all that it renders.
+func literalOf(text string) any {
+	trimmed := strings.TrimSpace(text)
+	switch {
+	case trimmed == "True":
+		return true
+	case trimmed == "False":
+		return false
+	case trimmed == "None":
+		return nil
+	case pythonInt.MatchString(trimmed) && len(trimmed) < 16:
+		n, _ := strconv.Atoi(trimmed)
+		return n
+	case pythonFloat.MatchString(trimmed) && len(trimmed) < 16:
+		f, _ := strconv.ParseFloat(trimmed, 64)
+		return f
+	case pythonText.MatchString(trimmed):
+		return trimmed[1 : len(trimmed)-1]
+	}
+	return text
+}
+
+// pythonList reads the text of a list of Python with texts and numbers.
+func pythonList(text string) []any {
+	inner, begins := strings.CutPrefix(strings.TrimSpace(text), "[")
+	inner, ends := strings.CutSuffix(inner, "]")
+	if !begins || !ends {
+		return []any{text}
+	}
+	out := []any{}
+	for _, e := range strings.Split(inner, ",") {
+		if e = strings.TrimSpace(e); e != "" {
+			out = append(out, literalOf(e))
+		}
+	}
+	return out
+}
