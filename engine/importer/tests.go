@@ -77,7 +77,7 @@ func (c testCase) forms(src *Source, root value.Object, s *Stream, several bool)
 	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
 	full := expect
 	if s.Filter == "" {
-		full = append(full[:len(full):len(full)], value.Member{Name: "items", Value: c.items})
+		full = append(slices.Clip(full), value.Member{Name: "items", Value: c.items})
 	}
 	with := full
 	if c.requests != nil {

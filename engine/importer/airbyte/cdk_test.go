@@ -3,6 +3,7 @@ package airbyte_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -58,9 +59,7 @@ func (c *cdk) resolve(v any) any {
 	case object:
 		out := object{}
 		if ref, ok := v["$ref"].(string); ok {
-			for k, e := range c.target(ref).(object) {
-				out[k] = e
-			}
+			maps.Copy(out, c.target(ref).(object))
 		}
 		for k, e := range v {
 			if k != "$ref" {
@@ -74,7 +73,7 @@ func (c *cdk) resolve(v any) any {
 
 func (c *cdk) target(ref string) any {
 	at := any(c.root)
-	for _, key := range strings.Split(strings.TrimPrefix(ref, "#/"), "/") {
+	for key := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
 		if list, isList := at.([]any); isList {
 			i, _ := strconv.Atoi(key)
 			at = list[i]
@@ -103,13 +102,9 @@ func component(outer any, key string) object {
 	}
 	params := object{}
 	outerParams, _ := outer.(object)["$parameters"].(object)
-	for k, v := range outerParams {
-		params[k] = v
-	}
+	maps.Copy(params, outerParams)
 	own, _ := inner["$parameters"].(object)
-	for k, v := range own {
-		params[k] = v
-	}
+	maps.Copy(params, own)
 	out := object{"$parameters": params}
 	for k, v := range inner {
 		if k != "$parameters" {
@@ -144,9 +139,7 @@ func (c *cdk) render(text any, names object) any {
 		return text
 	}
 	all := object{"config": c.settings}
-	for k, v := range names {
-		all[k] = v
-	}
+	maps.Copy(all, names)
 	functions := exec.NewContext(object{
 		"format_datetime": func(_ *exec.Evaluator, p *exec.VarArgs) *exec.Value {
 			at, _ := time.Parse(time.RFC3339, p.Args[0].String())
@@ -239,12 +232,8 @@ func (c *cdk) slices(s object) []object {
 	for _, one := range slices {
 		for _, w := range c.windows(str(get(s, "name")), cursor) {
 			both := object{}
-			for k, v := range one {
-				both[k] = v
-			}
-			for k, v := range w {
-				both[k] = v
-			}
+			maps.Copy(both, one)
+			maps.Copy(both, w)
 			out = append(out, both)
 		}
 	}

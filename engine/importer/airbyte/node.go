@@ -3,6 +3,7 @@ package airbyte
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -288,10 +289,8 @@ func (r *resolver) target(path []string, depth int) (any, error) {
 		}
 		return v, nil
 	}
-	for _, open := range r.open {
-		if open == name {
-			return nil, fmt.Errorf("the reference #/%s contains itself", name)
-		}
+	if slices.Contains(r.open, name) {
+		return nil, fmt.Errorf("the reference #/%s contains itself", name)
 	}
 	at := r.root
 	for _, key := range path {

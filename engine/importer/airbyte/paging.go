@@ -3,6 +3,7 @@ package airbyte
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -226,7 +227,7 @@ func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
 		p.Path = rules.PathOf(token.Keys...)
 	case token.Root == "items[-1]" && p.Kind == importer.Token && b.overlay[rules.PathOf(token.Keys...)] == "":
-		p.Kind, p.Path = importer.LastItem, rules.PathOf(append(b.itemPath[:len(b.itemPath):len(b.itemPath)], token.Keys...)...)
+		p.Kind, p.Path = importer.LastItem, rules.PathOf(append(slices.Clip(b.itemPath), token.Keys...)...)
 	case token.Root == "header":
 		p.Header = token.Keys[0]
 	case token.Root == "link" && p.Kind == importer.NextURL:
@@ -259,7 +260,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 		}
 	}
 	same := func(source string) bool {
-		for _, part := range strings.Split(source, " or ") {
+		for part := range strings.SplitSeq(source, " or ") {
 			found := false
 			for _, known := range parts {
 				found = found || part == known

@@ -56,12 +56,12 @@ func (r *reader) setting(keys []string) (jinja.Expr, error) {
 	}
 	if _, hasMembers := schema.Get("properties"); hasMembers || kind == "object" {
 		return jinja.Members("config", func(more []string) (jinja.Expr, error) {
-			return r.setting(append(keys[:len(keys):len(keys)], more...))
+			return r.setting(append(slices.Clip(keys), more...))
 		}), nil
 	}
 	if _, isChoice := schema.Get("oneOf"); isChoice && schema != nil {
 		return jinja.Members("config", func(more []string) (jinja.Expr, error) {
-			return r.setting(append(keys[:len(keys):len(keys)], more...))
+			return r.setting(append(slices.Clip(keys), more...))
 		}), nil
 	}
 	if schema == nil && r.spec != nil && len(keys) == 1 {

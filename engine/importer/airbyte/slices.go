@@ -211,7 +211,7 @@ func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
 		}
 		return jinja.Name(source, jinja.Any), nil
 	}
-	return jinja.Name(rules.FormatPath(name, append(b.itemPath[:len(b.itemPath):len(b.itemPath)], keys...)), jinja.Any), nil
+	return jinja.Name(rules.FormatPath(name, append(slices.Clip(b.itemPath), keys...)), jinja.Any), nil
 }
 
 var itemName = regexp.MustCompile(`\bitem\b`)

@@ -222,7 +222,7 @@ func (b *builder) sliceMember(keys []string) (jinja.Expr, error) {
 	for name := range b.slice {
 		if strings.HasPrefix(name, prefix) {
 			return jinja.Members(keys[0], func(more []string) (jinja.Expr, error) {
-				return b.sliceMember(append(keys[:len(keys):len(keys)], more...))
+				return b.sliceMember(append(slices.Clip(keys), more...))
 			}), nil
 		}
 	}

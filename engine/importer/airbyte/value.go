@@ -45,7 +45,7 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 		return nil, fmt.Errorf("%s: a body as text is not translated: %s", n.path, text)
 	}
 	var out []importer.Member
-	for _, pair := range strings.Split(fmt.Sprint(first.Const), "&") {
+	for pair := range strings.SplitSeq(fmt.Sprint(first.Const), "&") {
 		name, _, _ := strings.Cut(pair, "=")
 		name, _ = url.QueryUnescape(name)
 		if len(values[name]) > 0 {
@@ -276,7 +276,7 @@ func pythonList(text string) []any {
 		return []any{text}
 	}
 	out := []any{}
-	for _, e := range strings.Split(inner, ",") {
+	for e := range strings.SplitSeq(inner, ",") {
 		if e = strings.TrimSpace(e); e != "" {
 			out = append(out, literalOf(e))
 		}

@@ -207,7 +207,7 @@ func (t *translation) notes() {
 	}
 	if keys, err := t.paginator.list("limit_key"); err == nil && keys != nil && t.options.Set[PageSize] == "" {
 		t.note(importer.Left, t.out.Place+".limit_key", "",
-			"No page size is sent, as botocore sends none, so pages have the size that the API chooses; --set %s=NUMBER sends one", PageSize)
+			"No page size is sent, as botocore sends none, so pages have the size that the API chooses; the setting %s sends one", PageSize)
 	}
 	if t.operation.Discovery != nil {
 		t.note(importer.Check, "operations."+t.paginator.name+".endpointdiscovery", "api.baseUrl",

@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 )
@@ -106,7 +107,7 @@ func below(path func([]string) (Expr, error), keys []string) (Expr, error) {
 	}
 	if e.Kind == Any || e.Kind == Object {
 		e.path = func(more []string) (Expr, error) {
-			return path(append(keys[:len(keys):len(keys)], more...))
+			return path(append(slices.Clip(keys), more...))
 		}
 	}
 	return e, nil

@@ -170,8 +170,8 @@ func (t *translator) statement(n *nodes.ControlStructureBlock) (Expr, error) {
 		return Literal(""), err
 	case *ifNode:
 		out := Literal(nil)
-		for i := len(n.bodies) - 1; i >= 0; i-- {
-			parts, err := t.body(n.bodies[i].Nodes)
+		for i, v := range slices.Backward(n.bodies) {
+			parts, err := t.body(v.Nodes)
 			if err != nil {
 				return Expr{}, err
 			}
