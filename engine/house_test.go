@@ -117,6 +117,7 @@ var mayImport = map[string][]string{
 	"engine/importer/airbyte":  {module + "rules", module + "engine/importer"},
 	"engine/importer/botocore": {module + "rules", module + "engine/importer"},
 	"engine/importer/google":   {module + "rules", module + "engine/importer"},
+	"engine/importer/odata":    {module + "rules", module + "engine/importer"},
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},
 	"engine/importer/importertest": {
 		module + "engine", module + "rules/yaml", "github.com/stretchr/testify", "golang.org/x/tools/txtar",

@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
 	"github.com/stopwhen/stopwhen/engine/importer/botocore"
 	"github.com/stopwhen/stopwhen/engine/importer/google"
+	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -22,7 +23,7 @@ import (
 )
 
 // importFormats are the formats that are read.
-var importFormats = []importer.Format{airbyte.Format, botocore.Format, google.Format, openapi.Format}
+var importFormats = []importer.Format{airbyte.Format, botocore.Format, google.Format, odata.Format, openapi.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {
