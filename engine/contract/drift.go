@@ -99,5 +99,10 @@ func plain(t shape.Types) shape.Types {
 	return t &^ shape.LongText
 }
 
-// names names types for people: "integer", "text or null".
-func names(t shape.Types) string { return value.OrList(t.Names()) }
+// names names types for people: "number", "text or null". An integer is a number.
+func names(t shape.Types) string {
+	if t&(shape.Number|shape.Decimal) != 0 {
+		t &^= shape.Integer | shape.BigInt
+	}
+	return value.OrList(t.Names())
+}
