@@ -50,7 +50,7 @@ func objects(t *testing.T) map[string][]any {
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		require.NoError(t, err)
-		for _, document := range strings.Split(string(text), "\n---\n") {
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
 			var meta metav1.TypeMeta
 			require.NoError(t, yaml.Unmarshal([]byte(document), &meta), file)
 			empty := kinds[meta.APIVersion+" "+meta.Kind]

@@ -163,10 +163,8 @@ func (p *parser) pages(v any, path string) *pages {
 // Write replaces the file of the contract. After a crash it holds the old content or the new one.
 func (c *Contract) Write(path string) error {
 	text := c.Text()
-	err := error(nil)
-	if len(text) > rules.MaxConfigBytes {
-		err = fmt.Errorf("it would have more than %d bytes", rules.MaxConfigBytes)
-	} else {
+	err := fmt.Errorf("it would have more than %d bytes", rules.MaxConfigBytes)
+	if len(text) <= rules.MaxConfigBytes {
 		err = checkpoint.WriteFile(path, text, 0o666)
 	}
 	if err == nil {

@@ -44,14 +44,18 @@ func (p *Publisher) openContract() error {
 	if err != nil {
 		return err
 	}
-	c := &comparison{before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{}, writers: map[string][]string{}, judged: map[string]bool{}}
+	c := &comparison{
+		before: cmp.Or(before, &contract.Contract{}), now: &contract.Contract{}, writers: map[string][]string{}, judged: map[string]bool{},
+	}
 	for _, place := range Places(p.engine, p.options.Dir, p.options.Format) {
 		c.writers[place.DataType] = place.Jobs
 	}
 	if note := p.store.Note(contractNote); note != "" {
 		if c.now, err = contract.Parse(contractNote, note); err != nil {
-			return &engine.Error{Class: failure.State, Op: "contract", Message: fmt.Sprintf("the state has a damaged contract: %v", err), Err: err,
-				Hint: "checkpoint.Restart starts over and replaces the output"}
+			return &engine.Error{
+				Class: failure.State, Op: "contract", Message: fmt.Sprintf("the state has a damaged contract: %v", err), Err: err,
+				Hint: "checkpoint.Restart starts over and replaces the output",
+			}
 		}
 	}
 	p.contract = c
@@ -123,7 +127,8 @@ func (p *Publisher) auditContract(jobs []string) bool {
 		if differences := found[job]; len(differences) > 0 {
 			p.contract.drifted = true
 			frozen := p.options.ContractMode == contract.Freeze
-			accepted = p.find(job, p.engine.Publishing().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)) && accepted
+			differs := p.engine.Publishing().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)
+			accepted = p.find(job, differs) && accepted
 		}
 	}
 	return accepted

@@ -148,7 +148,8 @@ func (d *decoder) format(s *Shape, object value.Object, path string, count int) 
 	v, written := object.Get("format")
 	text, ok := v.(string)
 	if written && (!ok || !slices.Contains(formats, text) || s.Types&Text == 0) {
-		d.found.Errorf(diag.Value(path), "want the format of texts, got %s", value.Preview(v)).WithHint("the formats are " + strings.Join(formats, ", "))
+		d.found.Errorf(diag.Value(path), "want the format of texts, got %s", value.Preview(v)).
+			WithHint("the formats are " + strings.Join(formats, ", "))
 		return
 	}
 	s.Format = text

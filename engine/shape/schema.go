@@ -9,7 +9,8 @@ var schemaTypes = []struct {
 	types Types
 	name  string
 }{
-	{Boolean, "boolean"}, {Number | Decimal, "number"}, {Integer | BigInt, "integer"}, {Text, "string"}, {Object | Empty, "object"}, {List, "array"},
+	{Boolean, "boolean"}, {Number | Decimal, "number"}, {Integer | BigInt, "integer"}, {Text, "string"},
+	{Object | Empty, "object"}, {List, "array"},
 }
 
 // Schema returns a JSON Schema to which the values conform. Properties are in the order in which they

@@ -59,22 +59,22 @@ func (x *extraction) contractFlags(cmd *cobra.Command) {
 }
 
 // contractPath returns the path of the file of --contract without symbolic links, or "".
-func (x *extraction) contractPath() (string, error) {
+func (x *extraction) contractPath() string {
 	if x.contract == "" {
-		return "", nil
+		return ""
 	}
 	file, err := resolve(x.contract)
 	if err != nil {
 		file = x.contract
 	}
-	return filepath.Clean(file), nil
+	return filepath.Clean(file)
 }
 
 // lockContract locks the file of --contract for this run.
 func (x *extraction) lockContract(s *runState) error {
-	path, err := x.contractPath()
-	if err != nil || path == "" {
-		return err
+	path := x.contractPath()
+	if path == "" {
+		return nil
 	}
 	return s.lock(path, x.contract, "--contract")
 }

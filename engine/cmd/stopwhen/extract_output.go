@@ -27,12 +27,8 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 	if err != nil {
 		return nil, err
 	}
-	contractPath, err := x.contractPath()
-	if err != nil {
-		return nil, err
-	}
 	o := output.PublisherOptions{
-		ContractFile: contractPath, ContractMode: contract.Mode(x.contractMode),
+		ContractFile: x.contractPath(), ContractMode: contract.Mode(x.contractMode),
 		Options: x.items, Append: x.appendRows, Merge: x.merge, Kept: kept, KeptFile: x.keptPath, Order: x.order(l), Received: l.from != nil,
 		EveryPage: x.release, Guard: x.guard, Log: state.log,
 	}
