@@ -178,6 +178,9 @@ func TestASinkLearnsWhichJobsAreComplete(t *testing.T) {
 	require.ErrorIs(t, err, sink.err)
 	require.Equal(t, []string{"good", "late"}, sink.jobs)
 
+	_, err = e.RunTo(t.Context(), &committed{})
+	require.IsType(t, &engine.Error{}, err, "as Run returns it")
+
 	_, err = e.RunTo(t.Context(), nil)
 	require.ErrorIs(t, err, engine.ErrConfig)
 }

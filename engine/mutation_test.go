@@ -120,6 +120,20 @@ func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
 	require.Equal(t, want, again.Fingerprint())
 }
 
+func TestResponsesThatARuleJudgesChangeTheFingerprint(t *testing.T) {
+	of := func(on string) map[string]string {
+		e, err := loadValue(map[string]any{
+			"api": map[string]any{"baseUrl": "https://api.test/", "pagination": map[string]any{"method": "pagenum", "onError": []any{
+				map[string]any{"on": on, "when": "body.error != nil", "do": "stop"},
+			}}},
+			"config": map[string]any{"jobs": []any{map[string]any{"endpoint": "users"}}},
+		})
+		require.NoError(t, err)
+		return e.Fingerprint()
+	}
+	require.NotEqual(t, of("success"), of("error"))
+}
+
 // mutate changes a scalar member of an object. It reports false for any other.
 func mutate(object map[string]any, key string) bool {
 	switch v := object[key].(type) {

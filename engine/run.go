@@ -287,10 +287,11 @@ func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
 	result, err := e.Run(ctx, sink.Page)
+	errs := []error{err}
 	for _, job := range result.Completed() {
-		err = errors.Join(err, commit(context.WithoutCancel(ctx), sink, job))
+		errs = append(errs, commit(context.WithoutCancel(ctx), sink, job))
 	}
-	return result, err
+	return result, join(errs...)
 }
 
 func commit(ctx context.Context, sink Sink, job JobResult) (err error) {

@@ -11,9 +11,9 @@ import (
 )
 
 // Decode reads a parsed configuration, with or without the outer `parameters`
-// object. It reports all mistakes and warnings outside the pagination object,
-// which [Config.Lower] reads, in order of position. The Config is usable if there
-// are no errors.
+// object. It reports all mistakes and warnings in order of position, except those of
+// the pagination objects, which [Config.Lower] reports. The Config is usable if
+// there are no errors.
 func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagnostics) {
 	diags := diag.NewCollector(source)
 	cfg := &Config{Source: source, catalog: options.Catalog, pages: options.Pages}

@@ -15,11 +15,12 @@ type Lowered struct {
 	Unused []*Ruleset // the rules of scrollers that no job uses, compiled only to be checked
 }
 
-// Lower turns the configuration into one [Ruleset] per job. It reports all
-// mistakes and warnings of the pagination, in order of position.
+// Lower turns the configuration into one [Ruleset] per job. It reports all mistakes
+// and warnings of the pagination objects, which [Decode] has read, in order of
+// position.
 func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	l := newLowerer(c)
-	l.diags = c.pagingDiags
+	l.diags = c.pagingDiags.Clone()
 	out := &Lowered{}
 	total := 0
 	for _, job := range c.Jobs {

@@ -146,9 +146,9 @@ func (p *pager) taken(id string) bool {
 }
 
 // id returns an id, with the name of the scroller before it if a rule next to the
-// scroller has the same.
+// scroller has the same, or will have it.
 func (p *pager) id(id string) string {
-	if p.taken(id) {
+	if p.taken(id) || p.outer != nil && p.outer.hasUserStop(id) {
 		return cmp.Or(p.set.Scroller, "pagination") + "." + id
 	}
 	return id
@@ -328,11 +328,25 @@ func (p *pager) phrases() map[string]string {
 	return out
 }
 
+// hasUserStop reports whether one of the user's stopping rules has no name, and an id by its position.
+func (p *pager) hasUserStop(id string) bool {
+	all, _ := p.settings.get("stopRules").Value.([]setting)
+	for i, one := range all {
+		object, _ := one.Value.(settings)
+		if id == userStopID(i) && object.get("name").text() == "" {
+			return true
+		}
+	}
+	return false
+}
+
+func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
+
 // userStops adds the user's stopping rules whose outcome is wanted.
 func (p *pager) userStops(which func(Outcome) bool) {
 	all, _ := p.settings.get("stopRules").Value.([]setting)
 	for i, one := range all {
-		r := Rule{ID: p.id(fmt.Sprintf("stopRules[%d]", i)), Role: Stop, Outcome: Complete,
+		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
 			Source: one.text(), Origin: p.origin(Author{}, one.path())}
 		if object, ok := one.Value.(settings); ok {
 			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())

@@ -137,6 +137,13 @@ type Collector struct {
 // configuration without a text; its diagnostics have no positions.
 func NewCollector(source *Source) *Collector { return &Collector{source: source} }
 
+// Clone returns a collector with the diagnostics collected so far, to which others can be added.
+func (c *Collector) Clone() *Collector {
+	clone := *c
+	clone.all = slices.Clip(c.all)
+	return &clone
+}
+
 // Errorf adds an error. Use [Diagnostic.WithHint] on the result to say how to
 // fix it.
 func (c *Collector) Errorf(at Place, format string, args ...any) *Diagnostic {

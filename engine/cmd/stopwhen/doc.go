@@ -3,7 +3,7 @@
 //
 // A command is a struct, such as runCommand in run.go. It embeds the flags that it shares with
 // others, and has a function newRun, which adds its flags, and a method Run. The list of
-// commands is in app.go, and each has a file of its own. The other files are in groups:
+// commands is in app_help.go, and each has a file of its own. The other files are in groups:
 //
 //   - app_*.go: an invocation of the command, with its flags, log, signals and exit status
 //   - config_*.go: reads a configuration and its inputs, for most commands
