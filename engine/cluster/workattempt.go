@@ -89,7 +89,8 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
 		_ = a.work.Drop("the run is cancelled or deleted")
 	case ctx.Err() != nil:
-		a.worker.cluster.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task), "event", "task_returned", "run", a.work.Run)
+		a.worker.cluster.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task),
+			"event", "task_returned", "run", a.work.Run)
 		a.worker.handBackUnfinished(ctx, a.work)
 	case errors.Is(err, errAlone):
 		handBack(ctx, a.work)

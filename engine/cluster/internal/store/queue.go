@@ -45,7 +45,7 @@ type Work struct {
 	Deliveries int     `json:"deliveries"`        // number of deliveries of the task, from 1, without those that were handed back
 	Trouble    Trouble `json:"trouble,omitzero"`  // earlier failures of the task
 	Submission string  `json:"submission"`        // submission of the run, see [Key]
-	New        bool    `json:"new,omitempty"`     // the task has not been delivered before, so it has no page unless it was queued again after its end
+	New        bool    `json:"new,omitempty"`     // first delivery: there is no page, unless the task was queued again after its end
 
 	AckWait time.Duration `json:"-"` // how long the worker may be silent
 

@@ -12,8 +12,9 @@ import (
 )
 
 // CreateRun creates the stream of a run, or changes the maximum size of its stored pages in bytes,
-// where 0 means no limit, and its replicas, unless [Options.Replicas] is 0. The submission is part of the subjects (see [Key]), so that a worker that
-// still runs a task of a deleted run cannot store pages in another run with the same name.
+// where 0 means no limit, and its replicas, unless [Options.Replicas] is 0. The submission is part
+// of the subjects (see [Key]), so that a worker that still runs a task of a deleted run cannot store
+// pages in another run with the same name.
 func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes int64) error {
 	if err := CheckRun(run); err != nil {
 		return &failure.Error{Class: failure.Config, Op: "store", Message: err.Error(), Err: err}
