@@ -206,7 +206,7 @@ func (r *reader) stream(set entitySet, base string, size int) *importer.Stream {
 		s.Refused = "it can be read through other entities only (sap:addressable is false)"
 		return s
 	}
-	next := ""
+	var next string
 	switch r.version {
 	case 2:
 		s.Items, next = "d.results", "d.__next"
@@ -272,8 +272,9 @@ func (r *reader) notes(s *importer.Stream, set entitySet) {
 	for _, t := range r.chain(set.EntityType) {
 		for _, p := range t.Properties {
 			if p.Type == "Edm.DateTimeOffset" && ofChange.MatchString(p.Name) {
-				note(s.Place+"."+p.Name, "params", `To read only what has changed, keep the last %[1]s: "keep": {"last": "latestOf(items, '%[1]s', kept.last)"} `+
-					`in pagination, and "$filter": {"expr": "kept.last == nil ? nil : '%[1]s ge ' + kept.last"} in params`, p.Name)
+				note(s.Place+"."+p.Name, "params", `To read only what has changed, keep the last %[1]s: `+
+					`"keep": {"last": "latestOf(items, '%[1]s', kept.last)"} in pagination, `+
+					`and "$filter": {"expr": "kept.last == nil ? nil : '%[1]s ge ' + kept.last"} in params`, p.Name)
 				return
 			}
 		}

@@ -85,7 +85,7 @@ func (t *translation) address() error {
 	out, last := "", 0
 	for i, span := range at {
 		name := t.out.Endpoint[span[0]+1 : span[1]-1]
-		v := ""
+		var v string
 		if i < len(inherited) {
 			v = inherited[i]
 		} else if text, set := t.setting(name); set {

@@ -3,7 +3,6 @@ package openapi
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -18,7 +17,7 @@ func (t *translation) credentials() {
 		security = t.root.get("security")
 	}
 	alternatives := security.list()
-	if len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(a node) bool { return len(a.names()) == 0 && len(alternatives) == 1 }) {
+	if len(alternatives) == 0 {
 		return
 	}
 	var why string
@@ -102,7 +101,8 @@ func (t *translation) scheme(name string, s node, scopes []string) ([]importer.M
 	case "oauth2":
 		return t.oauth2(s.get("flows"), scopes, place)
 	case "openIdConnect":
-		t.note(importer.Check, "security", "api.authentication", "The token is an input; the API's documentation says where it comes from (OpenID Connect)")
+		t.note(importer.Check, "security", "api.authentication",
+			"The token is an input; the API's documentation says where it comes from (OpenID Connect)")
 		return auth("bearer", t.secret("#token", "token", "bearer token", place)), ""
 	default:
 		return nil, fmt.Sprintf("the scheme %s is not translated", cmp.Or(kind, name))
@@ -153,7 +153,8 @@ func (t *translation) oauth2(flows node, scopes []string, place string) ([]impor
 		}
 	}
 	if f := flows.get("password"); f.given() {
-		m := append(client("password", f.get("tokenUrl").text()), t.open("username", "username", "", place), t.secret("#password", "password", "", place))
+		m := append(client("password", f.get("tokenUrl").text()),
+			t.open("username", "username", "", place), t.secret("#password", "password", "", place))
 		return auth("oauth2", append(m, scope...)...), ""
 	}
 	if flows.get("implicit").given() {

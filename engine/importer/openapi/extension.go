@@ -38,7 +38,7 @@ func (t *translation) described() (bool, error) {
 		return false, nil
 	}
 	var err error
-	name := ""
+	var name string
 	switch {
 	case t.node.get(speakeasy).given():
 		name, err = speakeasy, t.speakeasy(n)
@@ -81,7 +81,7 @@ func (t *translation) microsoft(n node) error {
 		if parts := strings.Split(link, "."); t.property(t.response, parts[0]).given() {
 			keys = parts
 		}
-		t.out.Paging = &importer.Paging{Kind: importer.NextURL, Path: rules.PathOf(keys...), Into: importer.Target{In: importer.InURL}, NoParam: true}
+		t.out.Paging = nextURL(rules.PathOf(keys...))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (t *translation) speakeasy(n node) error {
 			return fmt.Errorf("outputs.nextUrl: %w", err)
 		}
 		t.size(inputs["limit"].Name)
-		t.out.Paging = &importer.Paging{Kind: importer.NextURL, Path: rules.PathOf(keys...), Into: importer.Target{In: importer.InURL}, NoParam: true}
+		t.out.Paging = nextURL(rules.PathOf(keys...))
 		return nil
 	default:
 		return fmt.Errorf("the type %q is not known; want offsetLimit, cursor or url", kind)
@@ -212,7 +212,7 @@ func (t *translation) fern(n node) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		t.out.Paging = &importer.Paging{Kind: importer.NextURL, Path: rules.PathOf(next...), Into: importer.Target{In: importer.InURL}, NoParam: true}
+		t.out.Paging = nextURL(rules.PathOf(next...))
 	default:
 		return fmt.Errorf("it has neither cursor nor offset nor next_uri")
 	}

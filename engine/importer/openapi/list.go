@@ -108,7 +108,7 @@ func (t *translation) listAt(keys []string) error {
 
 // format sets the format of the responses.
 func (t *translation) format() error {
-	format := ""
+	var format string
 	switch {
 	case t.media == "" || strings.Contains(t.media, "json") && !strings.Contains(t.media, "ndjson") && !strings.Contains(t.media, "jsonl"),
 		t.media == "*/*":

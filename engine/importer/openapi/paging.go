@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -134,7 +135,8 @@ func (t *translation) guess() {
 	}
 	t.out.Paging = p
 	t.note(importer.Approximate, "", "pagination",
-		"The document does not describe the paging; it is guessed from %s. Compare it with the API's documentation, or let stopwhen detect find it",
+		"The document does not describe the paging; it is guessed from %s. "+
+			"Compare it with the API's documentation, or let stopwhen detect find it",
 		list(names))
 }
 
@@ -197,8 +199,7 @@ func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 	inLinks := len(next.keys) > 1 && strings.Contains(strings.ToLower(next.keys[len(next.keys)-2]), "link")
 	if isURL || inLinks || param == "" && strings.EqualFold(name, "next") {
 		t.size("")
-		return &importer.Paging{Kind: importer.NextURL, Path: path, Into: importer.Target{In: importer.InURL}, NoParam: true},
-			[]string{"the member " + path}
+		return nextURL(path), []string{"the member " + path}
 	}
 	return nil, nil
 }
@@ -273,6 +274,11 @@ func isItemIndex(name string) bool {
 
 func isPageSize(name string) bool { return apinames.AlikeAny(name, apinames.PageSizes()) }
 
+// nextURL is paging by the address of the next page, which has all parameters.
+func nextURL(path string) *importer.Paging {
+	return &importer.Paging{Kind: importer.NextURL, Path: path, Into: importer.Target{In: importer.InURL}, NoParam: true}
+}
+
 // pages is paging by a page number.
 func (t *translation) pages(into importer.Target) *importer.Paging {
 	p := &importer.Paging{Kind: importer.Pages, Into: into, First: true, Start: 1}
@@ -328,7 +334,9 @@ func (t *translation) size(name string) (string, int) {
 		n = min(limit, largestMax)
 	}
 	if text, set := t.setting(name); set {
-		fmt.Sscanf(text, "%d", &n)
+		if chosen, err := strconv.Atoi(text); err == nil {
+			n = chosen
+		}
 	}
 	t.sent[in+" "+name] = true
 	t.out.Params = append(t.out.Params, importer.Member{Name: name, Value: importer.Constant(n)})
