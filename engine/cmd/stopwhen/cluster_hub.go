@@ -138,10 +138,14 @@ func (c *hubCommand) secretFrom(flag, name string) (string, error) {
 	return secret, nil
 }
 
-// allowMemory lifts the limit on the heap that suits a run: the server holds an index of
-// every message.
+// allowMemory lifts the limit on the heap that suits a run, since the server holds an index of every
+// message, and lets garbage take half of the heap instead of all of it again.
 func allowMemory() {
+	const garbage = 50
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(math.MaxInt64)
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(garbage)
 	}
 }
