@@ -77,7 +77,7 @@ func TestInputsAreCheckedBeforeTheFirstRequest(t *testing.T) {
 		inputs map[string]any
 		says   string
 	}{
-		{"missing", nil, "input tenant: not set\n   set it with WithInputs tenant=VALUE: the subdomain of the tenant"},
+		{"missing", nil, "input tenant: not set\n   set it with WithInputs(map[string]any{\"tenant\": VALUE}): the subdomain of the tenant"},
 		{"not matching", map[string]any{"tenant": "Acme Inc."}, `input tenant: "Acme Inc." does not match the pattern [a-z]+`},
 		{"unknown", map[string]any{"tenant": "acme", "tennant": "x"}, `input tennant: the configuration does not declare it` + "\n" + `   did you mean "tenant"?`},
 		{"a list", map[string]any{"tenant": []any{"acme"}}, "input tenant: want text, a number or a boolean, got a list"},

@@ -90,7 +90,7 @@ func (e *Engine) secretDefaults(found *diag.Collector) []string {
 		}
 		all = append(all, text)
 		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
-			WithHint("leave it out, and set the input where the workers run, with WithInputs " + in.Name + "=VALUE")
+			WithHint(fmt.Sprintf("leave it out, and set the input where the workers run, with WithInputs(map[string]any{%q: VALUE})", in.Name))
 	}
 	return all
 }

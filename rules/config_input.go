@@ -143,7 +143,7 @@ func (in Input) likeDefault(v any) any {
 
 // usage says how to set the input.
 func (in Input) usage() string {
-	usage := fmt.Sprintf("set it with WithInputs %s=VALUE", in.Name)
+	usage := fmt.Sprintf("set it with WithInputs(map[string]any{%q: VALUE})", in.Name)
 	if in.Doc != "" {
 		usage += ": " + in.Doc
 	}

@@ -35,8 +35,22 @@ func (r *listRun) probe(page *Page) {
 	if err != nil {
 		result.Err = errors.New(r.Redactor.String(err.Error()))
 	}
-	result.Value = language.Kept(v)
+	result.Value = r.redacted(language.Kept(v))
 	result.Because, result.Missing, result.Notes = r.Redactor.String(p.Because(c)), p.Missing(c), r.current.notes
+}
+
+// redacted returns a value with its texts, numbers and names as they may be shown.
+func (r *listRun) redacted(v any) any {
+	hidden, _ := value.Replace(v, value.Replacement{
+		Name: func(name string) (string, error) { return r.Redactor.String(name), nil },
+		Scalar: func(v any) (any, error) {
+			if text, ok := value.Text(v); ok && r.Redactor.Contains(text) {
+				return r.Redactor.String(text), nil
+			}
+			return v, nil
+		},
+	})
+	return hidden
 }
 
 // probeItem puts an item of the page into the context.

@@ -14,7 +14,7 @@ type Place struct {
 
 // An Evaluation is the value of an expression on a page.
 type Evaluation struct {
-	Value   any      `json:"value"`             // JSON; a time is a text
+	Value   any      `json:"value"`             // JSON, without secrets; a time is a text
 	Because string   `json:"because"`           // the expression with the values that it read
 	Missing []string `json:"missing,omitempty"` // paths and headers that it reads and the response does not have
 	Notes   []string `json:"notes,omitempty"`   // doubts about the values, such as numbers compared as text

@@ -62,8 +62,12 @@ var runCommands = map[string]string{
 
 var runCall = regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)\(([^()]*)\)`)
 
+// inputCall is the option that sets an input.
+var inputCall = regexp.MustCompile(`WithInputs\(map\[string\]any\{"([^"]*)": VALUE\}\)`)
+
 // inFlags returns a message of a library in the words of the command.
 func (a *app) inFlags(text string) string {
+	text = inputCall.ReplaceAllString(text, "--set $1=VALUE")
 	text = runCall.ReplaceAllStringFunc(text, func(call string) string {
 		parts := runCall.FindStringSubmatch(call)
 		command, known := runCommands[parts[1]]
