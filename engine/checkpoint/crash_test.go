@@ -301,7 +301,7 @@ func (e extraction) run(d *disk) error {
 			}
 		}
 	}
-	c := Commitment{Kept: map[string]json.RawMessage{"job": json.RawMessage(strconv.Itoa(increment))}}
+	c := Commitment{Kept: map[string]json.RawMessage{"job": json.RawMessage(fmt.Sprintf(`{"n":%d}`, increment))}}
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
@@ -359,20 +359,20 @@ func (e extraction) open(d *disk) (*Store, error) {
 
 // increment returns the number of the increment that follows the kept one.
 func (e extraction) increment(d *disk, s *Store) (int, error) {
-	kept := maps.Clone(s.state.Kept)
-	if e.kept {
-		text, err := readFile(d, simulatedKept)
-		if err != nil && !errors.Is(err, os.ErrNotExist) {
+	var n struct{ N int }
+	if text := s.state.Kept["job"]; text != nil {
+		if err := json.Unmarshal(text, &n); err != nil {
 			return 0, err
 		}
-		if err == nil {
-			if err := json.Unmarshal(text, &kept); err != nil {
-				return 0, err
-			}
-		}
 	}
-	n, _ := strconv.Atoi(string(kept["job"]))
-	return n + 1, nil
+	if e.kept {
+		kept, err := readKept(d, simulatedKept)
+		if err != nil {
+			return 0, err
+		}
+		n.N, _ = strconv.Atoi(string(kept["job"]["n"]))
+	}
+	return n.N + 1, nil
 }
 
 func lastPage(s *Store) int {

@@ -282,38 +282,61 @@ func (p *publication) keep(files fileSystem) error {
 // mergeKept replaces the values of some jobs in a file of kept values. Only the owner can read the
 // file, because a cursor may give access to data.
 func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, keptFor map[string]string) error {
-	all := map[string]json.RawMessage{}
-	text, err := readFile(files, path)
-	if err == nil {
-		err = json.Unmarshal(text, &all)
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	all, err := readKept(files, path)
+	if err != nil {
 		return err
 	}
-	for job, values := range kept {
-		if all[job], err = withMember(values, KeptForMember, keptFor[job]); err != nil {
+	for job, text := range kept {
+		values := map[string]json.RawMessage{}
+		if err := json.Unmarshal(text, &values); err != nil {
 			return err
 		}
+		if keptFor[job] != "" {
+			if values[KeptForMember], err = json.Marshal(keptFor[job]); err != nil {
+				return err
+			}
+		}
+		all[job] = values
 	}
-	if text, err = json.MarshalIndent(all, "", "  "); err != nil {
+	text, err := json.MarshalIndent(all, "", "  ")
+	if err != nil {
 		return err
 	}
 	return replaceFile(files, path, append(text, '\n'))
 }
 
-// withMember returns an object with one more member, unless its text is empty.
-func withMember(object json.RawMessage, name, text string) (json.RawMessage, error) {
-	if text == "" {
-		return object, nil
+// readKept reads a file of kept values. It returns no values if the file does not exist.
+func readKept(files fileSystem, path string) (map[string]map[string]json.RawMessage, error) {
+	text, err := readFile(files, path)
+	if errors.Is(err, os.ErrNotExist) {
+		return map[string]map[string]json.RawMessage{}, nil
 	}
-	var members map[string]json.RawMessage
-	if err := json.Unmarshal(object, &members); err != nil {
-		return nil, err
-	}
-	encoded, err := json.Marshal(text)
 	if err != nil {
 		return nil, err
 	}
-	members[name] = encoded
-	return json.Marshal(members)
+	all, err := ParseKept(text)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return all, nil
+}
+
+// ParseKept parses a file of kept values: an object that has, by job, objects with the values by
+// name and with [KeptForMember].
+func ParseKept(text []byte) (all map[string]map[string]json.RawMessage, err error) {
+	if len(text) == 0 {
+		return nil, errors.New("it has 0 bytes")
+	}
+	if err = json.Unmarshal(text, &all); err != nil {
+		return nil, err
+	}
+	if all == nil {
+		return nil, errors.New("want an object, got null")
+	}
+	for job, values := range all {
+		if values == nil {
+			return nil, fmt.Errorf("%s: want an object, got null", job)
+		}
+	}
+	return all, nil
 }

@@ -93,6 +93,10 @@ func (s *Store) plan(c Commitment) (*publication, error) {
 		}
 	}
 	p.Kept, p.KeptFile, p.KeptFor = c.Kept, c.KeptFile, c.KeptFor
+	if p.KeptFile != "" {
+		_, err := readKept(s.files, p.KeptFile) // a damaged file must not fail the publication after its rows were moved
+		return p, ioError("read the kept values", err)
+	}
 	return p, nil
 }
 

@@ -250,6 +250,32 @@ func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
 	}
 }
 
+// TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved: a program may damage the file during the run.
+func TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                  "kept.json: it has 0 bytes",
+		"null":              "kept.json: want an object, got null",
+		`{"a": null}`:       "kept.json: a: want an object, got null",
+		`{"a": 1}`:          "cannot unmarshal number",
+		`{"a": {}}{"b": 1}`: "invalid character '{' after top-level value",
+	} {
+		dir := t.TempDir()
+		name, kept := filepath.Join(dir, "items.ndjson"), filepath.Join(dir, "kept.json")
+		require.NoError(t, os.WriteFile(kept, []byte(text), 0o600))
+		s := Stateless()
+		o, err := s.Rows(name, nil)
+		require.NoError(t, err)
+		_, err = o.Write([]byte("row\n"))
+		require.NoError(t, err)
+		c := Commitment{Parts: []Part{{Output: o}}, KeptFile: kept, Kept: map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)}}
+		require.ErrorContains(t, s.Publish(c), want)
+		require.NoFileExists(t, name)
+		require.FileExists(t, name+PartialSuffix)
+		require.NoFileExists(t, kept+RedoSuffix)
+		require.NoError(t, s.Close())
+	}
+}
+
 func TestWriteFileReplacesAFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "kept.json")
 	for _, content := range []string{"a long first content", "second"} {

@@ -61,10 +61,12 @@ func ParseKept(text []byte) (map[string]map[string]any, error) {
 
 // parseKept returns the values and, by job, the part of the fingerprint that they are about.
 func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
-	if len(text) == 0 {
-		return nil, nil, errors.New("it has 0 bytes")
+	if _, err := checkpoint.ParseKept(text); err != nil {
+		return nil, nil, err
 	}
-	err = value.Unmarshal(text, &values)
+	if err := value.Unmarshal(text, &values); err != nil {
+		return nil, nil, err
+	}
 	keptFor = map[string]string{}
 	for job, all := range values {
 		if about, ok := all[checkpoint.KeptForMember].(string); ok {
@@ -72,7 +74,7 @@ func parseKept(text []byte) (values map[string]map[string]any, keptFor map[strin
 			delete(all, checkpoint.KeptForMember)
 		}
 	}
-	return values, keptFor, err
+	return values, keptFor, nil
 }
 
 // ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more

@@ -3,6 +3,7 @@ package value
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"strconv"
 	"unicode/utf8"
 )
@@ -67,11 +68,17 @@ func isPlain(text string) bool {
 }
 
 // Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
-// type any, a number is a [json.Number]. Text after the first value is ignored.
+// type any, a number is a [json.Number].
 func Unmarshal(text []byte, into any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	return d.Decode(into)
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return json.Unmarshal(text, &json.RawMessage{}) // it says what is wrong after the value
+	}
+	return nil
 }
 
 // Canonical returns a JSON text with the members of its objects in the order of their names,

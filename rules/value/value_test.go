@@ -205,3 +205,12 @@ func TestMarshalWritesWhatTheStandardLibraryWrites(t *testing.T) {
 	_, err := value.Marshal([]any{value.Object{{Name: "f", Value: func() {}}}})
 	require.Error(t, err)
 }
+
+func TestUnmarshalRefusesTextAfterTheValue(t *testing.T) {
+	var v any
+	require.NoError(t, value.Unmarshal([]byte(" {\"n\": 9007199254740993} \n"), &v))
+	require.Equal(t, map[string]any{"n": json.Number("9007199254740993")}, v)
+	for _, text := range []string{`{}{}`, `1 2`, `{}]`, `null,`, `{} x`} {
+		require.ErrorContains(t, value.Unmarshal([]byte(text), &v), "after top-level value", text)
+	}
+}
