@@ -219,6 +219,7 @@ type extraction struct {
 	adds   bool // the rows are added to those of the increments before
 	kept   bool // the number of the increment is kept in a file
 	pair   bool // a second file has the same rows, and is published in the same commit
+	again  bool // after an error of Publish, the run publishes another commitment
 	before int  // increments that are complete on the disk
 	form   form
 }
@@ -320,6 +321,9 @@ func (e extraction) run(d *disk) error {
 		c.Parts = append(c.Parts, part)
 	}
 	if err := s.Publish(c); err != nil {
+		if e.again {
+			err = errors.Join(err, s.Publish(Commitment{}), s.End())
+		}
 		return err
 	}
 	return s.End()
@@ -617,6 +621,40 @@ func TestAWriteErrorAtAnyMomentLosesAndRepeatsNothing(t *testing.T) {
 		}
 	}
 	require.Greater(t, cases, 1000)
+	t.Logf("%d cases, each exact", cases)
+}
+
+// TestAPublicationAfterAFailedOneLosesAndRepeatsNothing lets one operation fail, publishes another
+// commitment, as the command does for another output, and ends the process in the middle of it.
+func TestAPublicationAfterAFailedOneLosesAndRepeatsNothing(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
+	cases := 0
+	for _, e := range []extraction{
+		{every: simulatedPages, again: true, state: true},
+		{every: simulatedPages, again: true, state: true, adds: true, kept: true, before: 1},
+		{every: simulatedPages, again: true, state: true, pair: true},
+		{every: simulatedPages, again: true, adds: true, kept: true, before: 1},
+	} {
+		prepared, operations := e.prepared(t)
+		for first := 1; first <= operations; first++ {
+			for stop := first + 1; ; stop++ {
+				d := prepared.clone()
+				d.failing, d.failures, d.stopBefore = first, 1, stop
+				err := e.run(d)
+				if !errors.Is(err, errPower) {
+					break
+				}
+				next := d.clone() // the process was killed
+				err = e.run(next)
+				if err == nil {
+					err = e.check(next)
+				}
+				require.NoError(t, err, "%v: failure of operation %d, killed before operation %d", e, first, stop)
+				cases++
+			}
+		}
+	}
+	require.Greater(t, cases, 500)
 	t.Logf("%d cases, each exact", cases)
 }
 

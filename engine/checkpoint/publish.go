@@ -245,6 +245,9 @@ func (s *Store) repair() error {
 	for _, part := range p.parts() {
 		err = cmp.Or(err, part.verify(s.files))
 	}
+	if err == nil && s.path != "" {
+		err = s.save() // begin may have failed to
+	}
 	if err == nil {
 		err = p.carryOut(s.files)
 	}
