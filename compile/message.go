@@ -16,7 +16,7 @@ type Message struct {
 // message compiles the expressions in a rule's message. Braces that hold no
 // expression are text, and so are all after [rules.MaxHoles].
 func (c *compilation) message(rule rules.Rule) *Message {
-	key := messageKey{c.set.Path, rule.ID, rule.Message, rule.Role}
+	key := messageKey{c.set.Path, rule.ID, rule.Message, rule.Role, strings.Join(c.set.ForNames, ","), strings.Join(c.set.KeptNames, ",")}
 	m := c.messages[key]
 	if m == nil {
 		m = c.newMessage(rule)
@@ -28,8 +28,9 @@ func (c *compilation) message(rule rules.Rule) *Message {
 // A messageKey holds everything on which a message depends. Jobs that page in the same way share
 // their messages.
 type messageKey struct {
-	path, id, text string
-	role           rules.Role
+	path, id, text      string
+	role                rules.Role
+	forNames, keptNames string // which an expression of the message may read
 }
 
 func (c *compilation) newMessage(rule rules.Rule) *Message {
