@@ -89,6 +89,9 @@ func (c *compilation) constantTriggers(j *Job) {
 			hint := ""
 			if j.comparesAbsentLimit(s) {
 				hint = "no page size is set: add limit to the pagination"
+				if at := j.Ruleset.LimitFrom.Path; at != "" {
+					hint = at + " overrides the limit of the pagination, and is not a number"
+				}
 			}
 			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
 		case language.Either:

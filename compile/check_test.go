@@ -143,3 +143,20 @@ func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
 	_, found := Rulesets(cfg, low, nil)
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }
+
+func TestAParameterThatIsNoPageSizeIsNamed(t *testing.T) {
+	source := diag.NewSource("", `{"api": {"baseUrl": "https://api.test/", "pagination":
+		{"method": "keyset", "idKey": "id", "param": "after", "limit": 100, "shortPageEnds": true}},
+		"config": {"jobs": [{"endpoint": "users", "params": {"limit": "max"}}]}}`)
+	root, err := rules.ParseJSON(source)
+	require.NoError(t, err)
+	cfg, found := rules.Decode(source, root, rules.Options{})
+	require.NoError(t, found.Err())
+	low, found := cfg.Lower()
+	require.NoError(t, found.Err())
+	jobs, found := Rulesets(cfg, low, nil)
+	require.Nil(t, jobs[0].Ruleset.Limit)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Message, "count < limit is never true: keyset.short has no effect")
+	require.Equal(t, "config.jobs[0].params.limit overrides the limit of the pagination, and is not a number", found[0].Hint)
+}

@@ -173,6 +173,9 @@ func (p *pager) pageSize() {
 			limit = setting{Value: converted, at: path}
 		} else if _, needed := fieldNamed(p.method.Fields, "limit"); needed {
 			p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
+		} else { // the API chooses the page size
+			limit = setting{}
+			p.set.LimitFrom = p.origin(Author{}, path)
 		}
 	}
 	p.set.Limit = limit.Value

@@ -219,7 +219,7 @@ type Ruleset struct {
 	Parent    string // id of the parent of the job; may be empty
 	Dialect   string
 	Limit     any    // page size in force: an int, or nil
-	LimitFrom Origin // origin of the page size
+	LimitFrom Origin // origin of the page size, or of a parameter of the job that overrides it and is not a number
 	LimitBy   string // the parameter of the job that sets it, if the parameter is computed; Limit is nil then
 	ItemsFrom Origin // origin of the path of the items; zero if the path is found automatically
 	Rules     []Rule // in the order of evaluation, for each role
