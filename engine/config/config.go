@@ -33,7 +33,8 @@ type Config struct {
 type Method interface{ method() string }
 
 // CustomMethod is a method that a program has added with engine.WithMethod. Settings may
-// have the method's settings and any key that all methods have.
+// have the method's settings and any key that all methods have. A time.Duration in them is a
+// number of seconds.
 type CustomMethod struct {
 	Name     string
 	Settings map[string]any `config:",inline"`

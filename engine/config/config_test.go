@@ -10,6 +10,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // TestAConfigurationInGoEqualsOneInAFile compiles the same configuration from Go and
@@ -180,7 +181,7 @@ func TestAMistakeInGoNamesTheKey(t *testing.T) {
 		{"no job", config.Config{BaseURL: "https://api.test/"}, "config.jobs: want at least one job"},
 		{"a parameter that JSON cannot hold", config.Config{
 			BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "a", Params: map[string]any{"f": func() {}}}},
-		}, "config.jobs[0].params: cannot be written as JSON"},
+		}, "config.jobs[0].params.f: cannot be written as JSON"},
 		{"the policy of a guard", config.Config{
 			BaseURL: "https://api.test/",
 			Pagination: config.Pagination{Method: config.Keyset{IDKey: "id", Param: "after"},
@@ -201,4 +202,27 @@ func TestANilSinkAndANilOptionAreHandled(t *testing.T) {
 	require.NoError(t, err)
 	_, err = e.With(nil).Run(context.Background(), nil)
 	require.ErrorIs(t, err, engine.ErrConfig)
+}
+
+// TestDurationsAreSecondsEverywhere: settings of a user's own method and values of other types may
+// have durations at any depth.
+func TestDurationsAreSecondsEverywhere(t *testing.T) {
+	written, err := config.Config{
+		BaseURL: "https://api.test/",
+		Inputs:  map[string]config.Input{"wait": {Default: map[string]any{"each": 3 * time.Second, "all": []time.Duration{time.Minute}}}},
+		Pagination: config.Pagination{Method: config.CustomMethod{Name: "offset", Settings: map[string]any{
+			"limit": 5, "forceStop": map[string]any{"time": 10 * time.Minute}, "raw": json.RawMessage(`{"b": 1, "a": 2}`),
+			"bytes": []byte("x"), "none": []string(nil), "ordered": rules.Object{{Name: "b", Value: 1}, {Name: "a", Value: 2}},
+		}}},
+		Jobs: []config.Job{{Endpoint: "users", Params: map[string]any{"timeout": []any{90 * time.Second}}}},
+	}.Values()
+	require.NoError(t, err)
+	text, err := written.MarshalJSON()
+	require.NoError(t, err)
+	for _, part := range []string{
+		`"forceStop":{"time":600}`, `{"all":[60],"each":3}`, `"timeout":[90]`,
+		`"raw":{"b":1,"a":2}`, `"bytes":"eA=="`, `"none":null`, `"ordered":{"b":1,"a":2}`,
+	} {
+		require.Contains(t, string(text), part)
+	}
 }

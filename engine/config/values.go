@@ -1,6 +1,7 @@
 package config
 
 import (
+	"encoding"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -49,7 +50,8 @@ func object(v reflect.Value, path string) (rules.Object, error) {
 }
 
 // configValue writes a value of the Go configuration. Values of other types than its own
-// are written as encoding/json writes them.
+// are written as encoding/json writes them, except that a [time.Duration], also in maps and
+// slices, is a number of seconds.
 func configValue(v reflect.Value, path string) (any, error) {
 	if v.Kind() == reflect.Interface && !v.IsNil() {
 		v = v.Elem()
@@ -68,7 +70,7 @@ func configValue(v reflect.Value, path string) (any, error) {
 	switch {
 	case v.Kind() == reflect.Struct && v.Type().PkgPath() == own:
 		return object(v, path)
-	case v.Kind() == reflect.Slice && v.Type().Elem().PkgPath() == own:
+	case v.Kind() == reflect.Slice && (v.Type().Elem().PkgPath() == own || isPlain(v)):
 		list := make([]any, v.Len())
 		for i := range list {
 			var err error
@@ -77,7 +79,7 @@ func configValue(v reflect.Value, path string) (any, error) {
 			}
 		}
 		return list, nil
-	case v.Kind() == reflect.Map && v.Type().Elem().PkgPath() == own:
+	case v.Kind() == reflect.Map && (v.Type().Elem().PkgPath() == own || isPlain(v)):
 		members := rules.Object{}
 		for _, name := range slices.SortedFunc(slices.Values(v.MapKeys()), compareText) {
 			value, err := configValue(v.MapIndex(name), diag.Join(path, name.String()))
@@ -89,6 +91,22 @@ func configValue(v reflect.Value, path string) (any, error) {
 		return members, nil
 	}
 	return anyValue(v.Interface(), path)
+}
+
+// isPlain reports whether encoding/json writes a slice as a list of its elements, or a map as an
+// object with its keys as they are.
+func isPlain(v reflect.Value) bool {
+	writesItself := func(t reflect.Type) bool {
+		return t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+	}
+	switch t := v.Type(); {
+	case v.IsNil() || writesItself(t):
+		return false
+	case t.Kind() == reflect.Map:
+		return t.Key().Kind() == reflect.String && !writesItself(t.Key())
+	default:
+		return t.Elem().Kind() != reflect.Uint8 // bytes are written in base64
+	}
 }
 
 func compareText(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) }
