@@ -70,7 +70,8 @@ func (f *fingerprint) note(part string, values ...any) {
 // job adds the settings of a job.
 func (f *fingerprint) job(job *compile.Job) {
 	j := job.Spec()
-	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Body, j.Headers, job.Ruleset.Limit, job.Ruleset.IncludeParams, job.Ruleset.Scroller)
+	f.note("requests", j.ID, j.Endpoint, j.Method, j.Params, j.Body, j.Headers)
+	f.note("requests", job.Ruleset.Limit, job.Ruleset.IncludeParams, job.Ruleset.Scroller)
 	f.note("items", j.ID, j.DataType, j.DataField)
 	if j.Response.Format != rules.JSON {
 		f.note("items", j.Response)

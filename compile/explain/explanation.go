@@ -145,7 +145,7 @@ type RuleExplanation struct {
 	Outcome rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
 	Status  int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
 	Do      string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
-	Success bool          `json:"success,omitempty" doc:"of an onError rule: it judges responses with status 200, 201, 203 or 204, and no others"`
+	Success bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses with status 200, 201, 203 or 204"`
 	Drop    bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
 	Says    string        `json:"says" doc:"the rule in words"`
 	Message string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
