@@ -42,7 +42,7 @@ func newImport(a *app) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "import FORMAT FILE…",
-		Short: "Turn a description of an API for another program into a configuration",
+		Short: "Turn the description of another program into a configuration",
 		Long: `Read a description of an API that another program uses, and write a
 configuration: one for all of its streams, each with tests. The formats are
 
