@@ -2,8 +2,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
@@ -33,7 +31,9 @@ func WithMethod(m rules.Method) Option {
 			return refused("WithMethod", err)
 		}
 		s.decode.Catalog = catalog
-		s.trials = append(s.trials, trials(m)...)
+		for _, pagination := range catalog.MethodTrials(m) {
+			s.trials = append(s.trials, trial{"method " + m.Name, pagination})
+		}
 		return nil
 	})
 }
@@ -47,7 +47,7 @@ func WithGuard(g rules.Guard) Option {
 			return refused("WithGuard", err)
 		}
 		s.decode.Catalog = catalog
-		s.trials = append(s.trials, rules.Object{}.With("method", "expression").With("nextRequest", rules.Object{}.With("url", "nil")))
+		s.trials = append(s.trials, trial{"guard " + g.ID, catalog.GuardTrial(g)})
 		return nil
 	})
 }
@@ -57,32 +57,10 @@ func refused(option string, err error) error {
 	return Diagnostics{{Path: option, Message: err.Error()}}
 }
 
-// trials returns pagination objects that use a method, with sample values: one for each
-// alternative of OneOf with the settings that the method needs, and one for each other setting.
-func trials(m rules.Method) []rules.Object {
-	alternatives := m.OneOf
-	if len(alternatives) == 0 {
-		alternatives = []string{""}
-	}
-	var all []rules.Object
-	for _, alternative := range alternatives {
-		settings := rules.Object{{Name: "method", Value: m.Name}}
-		var others []rules.Object
-		for _, f := range m.Fields {
-			sample := rules.Member{Name: f.Name, Value: f.Sample()}
-			switch {
-			case f.Required || f.Name == alternative:
-				settings = append(settings, sample)
-			case !slices.Contains(m.OneOf, f.Name):
-				others = append(others, rules.Object{sample})
-			}
-		}
-		all = append(all, settings)
-		for _, other := range others {
-			all = append(all, slices.Concat(settings, other))
-		}
-	}
-	return all
+// A trial is a pagination object that puts rows of an addition in force.
+type trial struct {
+	of         string // the addition: "method from"
+	pagination rules.Object
 }
 
 // try compiles the additions of an engine in every dialect, whether its configuration
@@ -97,16 +75,15 @@ func (s settings) try() error {
 }
 
 func (s settings) tryIn(dialect string) error {
-	for _, pagination := range s.trials {
+	for _, t := range s.trials {
 		root := rules.Object{
-			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: pagination}}},
+			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: t.pagination}}},
 			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
 		}
 		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog, Dialect: dialect}, language: s.language})
 		if found, ok := errors.AsType[Diagnostics](err); ok {
-			method, _ := pagination.Get("method")
 			for _, d := range found {
-				d.Path = fmt.Sprintf("method %v: %s", method, d.Path)
+				d.Path = t.of + ": " + d.Path
 			}
 			return found
 		}

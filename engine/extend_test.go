@@ -130,6 +130,13 @@ func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 		{"a guard without an id", engine.WithGuard(rules.Guard{When: "true"}), "ID must not be empty"},
 		{"a guard with an unknown field", engine.WithGuard(rules.Guard{
 			ID: "g", When: "pgae > 3", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+		}), "guard g: api.pagination.guards.g: unknown name pgae"},
+		{"a guard that is ignored by default", engine.WithGuard(rules.Guard{
+			ID: "g", When: "pgae > 3", Policy: "ignore", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+		}), "unknown name pgae"},
+		{"a guard with a threshold without a default", engine.WithGuard(rules.Guard{
+			ID: "g", When: "pgae > ${guards.g}", Policy: "fail", Outcome: "guarded", Clause: "c", Message: "m", Doc: "d",
+			Threshold: &rules.Field{Kind: rules.Count},
 		}), "unknown name pgae"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

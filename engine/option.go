@@ -42,7 +42,7 @@ type settings struct {
 	decode   rules.Options
 	formats  map[string]format
 	language *language.Language
-	trials   []rules.Object // pagination objects that use the added methods
+	trials   []trial // of the added methods and guards
 	run      runSettings
 }
 

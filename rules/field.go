@@ -186,7 +186,7 @@ func (f Field) Sample() any {
 	}
 	required := Object{}
 	for _, inner := range f.Fields {
-		if inner.Required {
+		if inner.Required || len(f.OneOf) > 0 && inner.Name == f.OneOf[0] {
 			required = append(required, Member{Name: inner.Name, Value: inner.Sample()})
 		}
 	}

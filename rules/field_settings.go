@@ -47,7 +47,14 @@ func (s setting) flag() bool { b, _ := s.Value.(bool); return b }
 
 func (s setting) number() int { n, _ := s.Value.(int); return n }
 
-func (s setting) object() Object { o, _ := value.Members(s.Value); return o }
+// object returns the members of an object, or of a map whose values have a field.
+func (s setting) object() Object {
+	if _, isList := s.Value.([]setting); isList {
+		return Object(value.Map(s.list(), func(one setting) Member { return Member{Name: one.Name, Value: one.Value} }))
+	}
+	o, _ := value.Members(s.Value)
+	return o
+}
 
 // list returns the valid elements of a list or a map whose elements have a field.
 func (s setting) list() []setting {
