@@ -50,7 +50,7 @@ type ListFacts struct {
 	Duplicate  string `expr:"duplicate" doc:"the identifier of the first such item"`
 	ShiftPage  int    `expr:"shiftPage" doc:"its page; 0: none"`
 
-	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty; empty: no"`
+	CursorFirst string `expr:"cursorFirst" doc:"the first item of page 1, if the next request continues from it and page 2 is empty"`
 	CursorPage  int    `expr:"cursorPage" doc:"a full page with new items, after which the same request was made again; 0: none"`
 
 	Twice     int    `expr:"twice" doc:"of the items whose identifiers were compared, those that equal one of the same page"`
@@ -78,7 +78,7 @@ type ListFacts struct {
 	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
 	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
 	MovedRead  bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
-	Decreased  int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: it has not"`
+	Decreased  int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
 	BarePage   int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
@@ -224,7 +224,8 @@ var auditTable = audits([]Rule{
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.cursor", Auditing: Auditing{Needs: OfList},
-		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts + ` or hints.more == true or hints.total > total.items)`,
+		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
+			` or hints.more == true or hints.total > total.items)`,
 		Clause: "the requests continue from the wrong end of the pages",
 		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty"}; ` +
@@ -275,7 +276,8 @@ var auditTable = audits([]Rule{
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Auditing: Auditing{Needs: OfList},
-		Source: `list.barePage > 0 and list.barePage == page and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
+		Source: `list.barePage > 0 and list.barePage == page and list.movedPage == 0 and list.lostPage == 0 and list.error == "" ` +
+			`and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: "page {page}, with which the list ended, has no list of items, not even an empty one: " +
 			"if that is how the API fails, items are missing"},

@@ -121,7 +121,7 @@ func (r *reader) hideAddress(variable, text string) {
 		r.hideEnv("", variable, text)
 		return
 	}
-	for _, part := range strings.Split(address.Path, "/") {
+	for part := range strings.SplitSeq(address.Path, "/") {
 		switch {
 		case len(part) < shortestPart:
 		case secret.Random(part): // a key, as in the address of a webhook

@@ -66,8 +66,8 @@ var jobFields = []Field{
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
-	{Name: "body", Kind: Map, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. With it, " +
-		"`params` are in the query; " + `{"expr": "…"}` + " computes a value"},
+	{Name: "body", Kind: Map, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. " +
+		"With it, `params` are in the query; " + `{"expr": "…"}` + " computes a value"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
 	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Each: &Field{Kind: Any, Fields: dataFieldFields},
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +

@@ -22,7 +22,7 @@ import (
 // Format is the format of low-code manifests.
 var Format = importer.Format{
 	Name: "airbyte",
-	Doc:  "low-code manifests of Airbyte (manifest.yaml), with or without a file of the connector's specification (spec.yaml)",
+	Doc:  "low-code manifests of Airbyte: manifest.yaml, and spec.yaml if there is one",
 	Read: Read,
 }
 
