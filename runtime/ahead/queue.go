@@ -307,10 +307,10 @@ func (f *Flight) failed() bool {
 	return f.ended() && (f.Err != nil || !transport.IsPage(f.Response.Status))
 }
 
-// scan scans the response, unless it may have to be requested again, because it is not a page or
-// may be truncated.
+// scan scans the response, unless onError rules have to read its body first, or it may have to be
+// requested again, because it is not a page or may be truncated.
 func (f *Flight) scan(reader *document.Reader) {
-	if reader == nil || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
+	if reader == nil || f.Call.JudgesPages || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
 	f.Response.KeepHead() // the scan modifies the body

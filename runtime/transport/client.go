@@ -111,8 +111,8 @@ func (c *Client) Close() { c.http.CloseIdleConnections() }
 // Do sends a call, with retries, and returns its response. The error is a [*failure.Error].
 //
 // Do returns a response with a status below 400 if it can be a page. decide judges any other
-// response, and with [Call.JudgesPages] also pages. If decide is nil or makes no decision, transient errors are retried, and all others are
-// returned.
+// response, and with [Call.JudgesPages] also pages. If decide is nil or makes no decision, transient
+// errors are retried, and all others are returned.
 func (c *Client) Do(ctx context.Context, call Call, decide func(*Response) ErrorDecision) (*Response, error) {
 	response, err := c.Exchange(ctx, call)
 	return c.Complete(ctx, call, response, err, decide)

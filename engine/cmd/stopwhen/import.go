@@ -60,7 +60,7 @@ It ends with what must be checked by hand. The exit status is 0 if anything was
 written, and otherwise 2.`,
 		Example: `  stopwhen import airbyte manifest.yaml > github.yaml
   stopwhen import airbyte manifest.yaml --stream issues --out issues.yaml
-  stopwhen import airbyte source-github/manifest.yaml --out configs/ --report html > report.html
+  stopwhen import airbyte manifest.yaml --out configs/ --report html > r.html
   stopwhen import airbyte manifest.yaml --set credentials.auth_type=oauth2.0
   stopwhen import airbyte manifest.yaml --strict --out github.yaml`,
 		Args: c.checkArguments,

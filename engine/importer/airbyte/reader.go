@@ -22,7 +22,7 @@ import (
 // Format is the format of low-code manifests.
 var Format = importer.Format{
 	Name: "airbyte",
-	Doc:  "low-code manifests of Airbyte: manifest.yaml, and spec.yaml if there is one",
+	Doc:  "low-code manifests of Airbyte (manifest.yaml, spec.yaml)",
 	Read: Read,
 }
 

@@ -29,7 +29,7 @@ import (
 // Format is the format of paginators.
 var Format = importer.Format{
 	Name: "botocore",
-	Doc:  "paginators of botocore (paginators-1.json) with the model of their service (service-2.json)",
+	Doc:  "paginators of botocore (paginators-1.json, service-2.json)",
 	Read: Read,
 }
 

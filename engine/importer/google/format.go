@@ -25,7 +25,7 @@ import (
 // Format is the format of discovery documents.
 var Format = importer.Format{
 	Name: "google",
-	Doc:  "discovery documents of Google's APIs (https://www.googleapis.com/discovery/v1/apis/drive/v3/rest)",
+	Doc:  "discovery documents of Google's APIs (JSON)",
 	Read: Read,
 }
 

@@ -28,7 +28,7 @@ import (
 // Format is the format of descriptions in OpenAPI.
 var Format = importer.Format{
 	Name: "openapi",
-	Doc:  "descriptions of APIs in OpenAPI 3.0 and 3.1 (openapi.yaml, openapi.json)",
+	Doc:  "descriptions in OpenAPI 3.0 and 3.1 (openapi.yaml, openapi.json)",
 	Read: Read,
 }
 
