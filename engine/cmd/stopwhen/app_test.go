@@ -250,13 +250,19 @@ var signals = []struct {
 	{"SIGHUP", syscall.SIGHUP, 129},
 }
 
+// skipIfIgnored skips a test about a signal that the command ignores, because nohup started the test.
+func skipIfIgnored(t *testing.T, s syscall.Signal) {
+	t.Helper()
+	if signal.Ignored(s) {
+		t.Skip("the program that runs the tests ignores the signal, as nohup does")
+	}
+}
+
 func TestSignalsEndTheRunWithinASecondAndKeepCompletePages(t *testing.T) {
 	path := binary(t)
 	for _, test := range signals {
 		t.Run(test.name, func(t *testing.T) {
-			if signal.Ignored(test.signal) {
-				t.Skip("the program that runs the tests ignores the signal, as nohup does")
-			}
+			skipIfIgnored(t, test.signal)
 			cmd := exec.Command(path, "run", endless(t))
 			stdout, err := cmd.StdoutPipe()
 			require.NoError(t, err)

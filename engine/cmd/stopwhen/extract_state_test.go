@@ -309,6 +309,7 @@ func TestASignalledRunSavesItsState(t *testing.T) {
 	program, config := binary(t), endless(t)
 	for _, test := range signals {
 		t.Run(test.name, func(t *testing.T) {
+			skipIfIgnored(t, test.signal)
 			dir := t.TempDir()
 			args := []string{
 				"run", config, "-v", "--state", filepath.Join(dir, "state.json"),
