@@ -134,8 +134,10 @@ type Incremental struct {
 	Format string
 }
 
-// An ErrorRule says what to do about an error response: stop, retry, restart, fail or continue.
+// An ErrorRule says what to do about an error response, or about a response with a status of
+// success: stop, retry, restart, fail or continue.
 type ErrorRule struct {
+	On                string // success, or empty for an error
 	When, Do, Message string
 }
 

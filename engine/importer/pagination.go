@@ -30,7 +30,7 @@ func pagination(s *Stream) value.Object {
 	if len(s.Errors) > 0 {
 		var list []any
 		for _, e := range s.Errors {
-			list = append(list, given("when", e.When, "do", e.Do, "message", e.Message))
+			list = append(list, given("on", e.On, "when", e.When, "do", e.Do, "message", e.Message))
 		}
 		out = append(out, value.Member{Name: "onError", Value: list})
 	}

@@ -161,13 +161,14 @@ func (b *builder) errorRule(do, body string, codes []int, message string) {
 	if do != "fail" || jinja.IsTemplate(message) {
 		message = ""
 	}
-	rule := importer.ErrorRule{When: when, Do: do, Message: escapeBraces(message)}
-	for _, r := range b.out.Errors {
-		if r.When == rule.When {
-			return
-		}
+	b.addErrorRule(importer.ErrorRule{When: when, Do: do, Message: escapeBraces(message)})
+}
+
+// addErrorRule adds a rule, unless one before it decides about the same responses.
+func (b *builder) addErrorRule(rule importer.ErrorRule) {
+	if !slices.ContainsFunc(b.out.Errors, func(r importer.ErrorRule) bool { return r.On == rule.On && r.When == rule.When }) {
+		b.out.Errors = append(b.out.Errors, rule)
 	}
-	b.out.Errors = append(b.out.Errors, rule)
 }
 
 func jinjaAnd(a, b string) string {
@@ -227,8 +228,7 @@ func (b *builder) okBody(n node, do, body string, codes []int, message string) {
 	case "fail":
 		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
 	case "retry", "restart":
-		b.note(importer.Approximate, n, "", "a response with status 200 whose body says that it must be tried again fails here")
-		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
+		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: do})
 	}
 }
 
