@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
@@ -24,6 +25,9 @@ const (
 func ParseYAML(f File, limit int) (any, error) {
 	if len(f.Text) > limit {
 		return nil, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(f.Text)), value.Size(limit))
+	}
+	if len(bytes.TrimSpace(f.Text)) == 0 {
+		return nil, fmt.Errorf("%s: the file is empty", f.Name)
 	}
 	if err := shallow(f.Text); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)

@@ -110,6 +110,7 @@ func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {
 		"deep":        {"streams: " + strings.Repeat("[", 100000), "nested too deeply"},
 		"no manifest": {"a: 1", "no streams"},
 		"no object":   {"- 1", "want a manifest"},
+		"no text":     {" \n", "the file is empty"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			began := time.Now()
