@@ -66,8 +66,11 @@ func (b *builder) increment(n node) error {
 	}
 	n.mark("is_data_feed", "is_client_side_incremental", "global_substream_cursor", "cursor_datetime_formats",
 		"partition_field_start", "partition_field_end", "cursor_granularity", "step", "lookback_window", "is_compare_strictly")
-	for key, into := range map[string]*string{"lookback_window": &c.lag, "step": &c.step, "cursor_granularity": &c.granule} {
-		if *into, err = b.length(n.get(key)); err != nil {
+	for _, l := range []struct {
+		key  string
+		into *string
+	}{{"lookback_window", &c.lag}, {"step", &c.step}, {"cursor_granularity", &c.granule}} {
+		if *l.into, err = b.length(n.get(l.key)); err != nil {
 			return err
 		}
 	}

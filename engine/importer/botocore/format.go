@@ -180,7 +180,7 @@ func (t *translation) translate() error {
 	if t.operation == nil {
 		return fmt.Errorf("%s has no operation %s; take the model of the same version", t.serviceFile, t.paginator.name)
 	}
-	for key := range t.paginator.keys {
+	for _, key := range slices.Sorted(maps.Keys(t.paginator.keys)) {
 		if !slices.Contains(paginatorKeys, key) {
 			return fmt.Errorf("the key %s is unknown", key)
 		}

@@ -108,7 +108,7 @@ func (r *reader) source(file string) (*importer.Source, error) {
 			r.stream(c).Hidden = false
 		}
 	}
-	for set := range r.options.Set {
+	for _, set := range slices.Sorted(maps.Keys(r.options.Set)) {
 		if !r.used[set] {
 			return nil, fmt.Errorf("no method has a parameter %q, so it cannot be set", set)
 		}

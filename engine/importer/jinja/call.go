@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +20,8 @@ func (t *translator) called(n *nodes.Call) (Expr, error) {
 		return Expr{}, err
 	}
 	named := map[string]Expr{}
-	for name, arg := range n.Kwargs {
-		if named[name], err = t.expr(arg); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(n.Kwargs)) {
+		if named[name], err = t.expr(n.Kwargs[name]); err != nil {
 			return Expr{}, err
 		}
 	}

@@ -2,7 +2,9 @@ package jinja
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
@@ -20,8 +22,8 @@ func (t *translator) filtered(n *nodes.FilteredExpression) (Expr, error) {
 			return Expr{}, err
 		}
 		named := map[string]Expr{}
-		for name, arg := range f.Kwargs {
-			if named[name], err = t.expr(arg); err != nil {
+		for _, name := range slices.Sorted(maps.Keys(f.Kwargs)) {
+			if named[name], err = t.expr(f.Kwargs[name]); err != nil {
 				return Expr{}, err
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -47,7 +48,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	if err := xml.Unmarshal(f.Text, &m); err != nil {
 		return nil, fmt.Errorf("%s: %w", f.Name, err)
 	}
-	for set := range o.Set {
+	for _, set := range slices.Sorted(maps.Keys(o.Set)) {
 		if set != URL && set != Top {
 			return nil, fmt.Errorf("there is no setting %q; the settings are %s and %s", set, URL, Top)
 		}

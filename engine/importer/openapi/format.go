@@ -16,6 +16,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -128,7 +129,7 @@ func (r *reader) source() (*importer.Source, error) {
 			out.Streams = append(out.Streams, op.made)
 		}
 	}
-	for set := range r.options.Set {
+	for _, set := range slices.Sorted(maps.Keys(r.options.Set)) {
 		if !r.used[set] {
 			return nil, fmt.Errorf("no operation has a parameter %q, so it cannot be set", set)
 		}
