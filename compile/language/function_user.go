@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The functions of an embedder: Go functions, called by reflection.
@@ -163,7 +164,7 @@ func goArguments(name string, t reflect.Type, args []any) (in []reflect.Value, a
 func convert(v any, to reflect.Type) (reflect.Value, bool) {
 	switch to {
 	case anyType, listType, mapType:
-		v = plain(v)
+		v = value.Plain(v)
 	case intType:
 		if n, ok := toInt(v); ok {
 			v = n

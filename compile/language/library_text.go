@@ -33,7 +33,7 @@ func asString(m *meter, a []any) (any, error) {
 		return text, nil
 	}
 	m.growText(v)
-	return fmt.Sprint(plain(v)), nil
+	return fmt.Sprint(value.Plain(v)), nil
 }
 
 func trim(m *meter, a []any) (any, error) {

@@ -189,3 +189,19 @@ func At(v any, keys []string) (any, bool) {
 	}
 	return v, true
 }
+
+// Plain returns a value with a map in the place of every [Object]. The maps in it are not searched,
+// so they must have no objects.
+func Plain(v any) any {
+	switch v := v.(type) {
+	case Object:
+		out := make(map[string]any, len(v))
+		for _, m := range v {
+			out[m.Name] = Plain(m.Value)
+		}
+		return out
+	case []any:
+		return Map(v, Plain)
+	}
+	return v
+}

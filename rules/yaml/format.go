@@ -18,7 +18,12 @@ import (
 // the same value. Short lists of words and numbers are on one line; texts of several lines are
 // literal where they can be.
 func Format(v any) ([]byte, error) {
-	text, err := yaml.Dump(nodeOf(v), yaml.WithIndent(2), yaml.WithLineWidth(-1))
+	return write(nodeOf(v), v)
+}
+
+// write writes the node of a value, and checks that it is read as the same value.
+func write(node *yaml.Node, v any, options ...yaml.Option) ([]byte, error) {
+	text, err := yaml.Dump(node, append([]yaml.Option{yaml.WithIndent(2), yaml.WithLineWidth(-1)}, options...)...)
 	if err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
 	}

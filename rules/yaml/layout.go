@@ -1,9 +1,7 @@
 package yaml
 
 import (
-	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,18 +29,7 @@ func (l Layout) Format(v any) ([]byte, error) {
 	if text := l.Comments[""]; text != "" {
 		root.HeadComment = commentLines(text)
 	}
-	text, err := yaml.Dump(root, yaml.WithIndent(2), yaml.WithLineWidth(-1), yaml.WithCompactSeqIndent(true))
-	if err != nil {
-		return nil, fmt.Errorf("cannot write YAML: %w", err)
-	}
-	back, err := Parse(diag.NewSource("", string(text)))
-	if err != nil {
-		return nil, fmt.Errorf("cannot write YAML: %w", err)
-	}
-	if !reflect.DeepEqual(back, v) {
-		return nil, errors.New("cannot write YAML: a value would be read as another one")
-	}
-	return text, nil
+	return write(root, v, yaml.WithCompactSeqIndent(true))
 }
 
 type layoutWriter struct {

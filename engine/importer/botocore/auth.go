@@ -28,7 +28,7 @@ func (t *translation) credentials() {
 		return
 	}
 	region := importer.Computed("input.region")
-	if name, set := t.setting("region"); set {
+	if name, set := t.set.Get("region"); set {
 		region = importer.Constant(name)
 	} else if m.GlobalEndpoint != "" && m.EndpointPrefix != "s3" {
 		region = importer.Constant(usEast)

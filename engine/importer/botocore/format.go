@@ -39,7 +39,7 @@ const PageSize = "PageSize"
 // Read reads the paginators of one service. The files are the paginators and the service model, in
 // any order; each may be compressed with gzip. The settings are members of the operations' inputs.
 func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
-	r := &reader{options: o, used: map[string]bool{}, inputs: map[string]*input{}}
+	r := &reader{options: o, set: importer.NewSettings(o), inputs: map[string]*input{}}
 	for _, f := range files {
 		if err := r.file(f); err != nil {
 			return nil, err
@@ -65,7 +65,7 @@ type reader struct {
 	paginators  []*paginator
 	service     *service
 	protocol    string
-	used        map[string]bool   // settings that an operation has
+	set         *importer.Settings
 	inputs      map[string]*input // by name
 	order       []*input
 }
@@ -144,11 +144,9 @@ func (r *reader) source() (*importer.Source, error) {
 			out.Streams = append(out.Streams, r.stream(p))
 		}
 	}
-	for _, set := range slices.Sorted(maps.Keys(r.options.Set)) {
-		if !r.used[set] {
-			return nil, fmt.Errorf("no operation has a member %q, so it cannot be set; a setting is the name of a member as in the model, "+
-				"region, or %s for the number of items of a page", set, PageSize)
-		}
+	if name, unknown := r.set.Unknown(); unknown {
+		return nil, fmt.Errorf("no operation has a member %q, so it cannot be set; a setting is the name of a member as in the model, "+
+			"region, or %s for the number of items of a page", name, PageSize)
 	}
 	for _, in := range r.order {
 		out.Inputs = append(out.Inputs, in.Input)

@@ -44,11 +44,11 @@ func (t *translation) input(form string, in importer.Input) string {
 func (t *translation) memberValue(name string, ref *reference) importer.Value {
 	s := t.service.shape(ref)
 	if limit, err := t.paginator.list("limit_key"); err == nil && contains(limit, name) {
-		if text, set := t.setting(PageSize); set {
+		if text, set := t.set.Get(PageSize); set {
 			return importer.Constant(constant(s, text))
 		}
 	}
-	if text, set := t.setting(name); set {
+	if text, set := t.set.Get(name); set {
 		return importer.Constant(constant(s, text))
 	}
 	in := importer.Input{Name: snake(name), Doc: docOf(ref.Documentation), Secret: s.Sensitive, Place: t.placeOf(name)}

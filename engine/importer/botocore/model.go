@@ -204,17 +204,5 @@ func docOf(html string) string {
 	for _, e := range [][2]string{{"&lt;", "<"}, {"&gt;", ">"}, {"&quot;", `"`}, {"&amp;", "&"}} {
 		text = strings.ReplaceAll(text, e[0], e[1])
 	}
-	text = strings.TrimSpace(space.ReplaceAllString(text, " "))
-	if i := strings.Index(text, ". "); i > 0 {
-		text = text[:i]
-	}
-	return value.Clip(lower(strings.TrimSuffix(text, ".")), 100)
-}
-
-// lower makes the first letter small, unless it is that of an abbreviation.
-func lower(text string) string {
-	if len(text) < 2 || text[1] >= 'A' && text[1] <= 'Z' {
-		return text
-	}
-	return strings.ToLower(text[:1]) + text[1:]
+	return importer.FirstSentence(space.ReplaceAllString(text, " "))
 }

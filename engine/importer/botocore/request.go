@@ -39,7 +39,7 @@ func (t *translation) address() error {
 
 // region returns the region as a part of an address.
 func (t *translation) region() string {
-	if name, set := t.setting("region"); set {
+	if name, set := t.set.Get("region"); set {
 		return url.PathEscape(name)
 	}
 	t.input("region", importer.Input{Doc: "region of AWS, such as eu-west-1", Place: "metadata.endpointPrefix"})
@@ -68,13 +68,6 @@ func (t *translation) hostPrefix() (string, error) {
 	return out, failed
 }
 
-// setting returns a value that the user has set.
-func (t *translation) setting(name string) (string, bool) {
-	v, set := t.options.Set[name]
-	t.used[name] = t.used[name] || set
-	return v, set
-}
-
 // request sets the endpoint, the parameters and the headers.
 func (t *translation) request() error {
 	if err := t.method(); err != nil {
@@ -97,7 +90,7 @@ func (t *translation) request() error {
 			names = value.AppendNew(names, name)
 		}
 	}
-	if _, set := t.setting(PageSize); set && limit != nil {
+	if _, set := t.set.Get(PageSize); set && limit != nil {
 		names = value.AppendNew(names, limit[0])
 	}
 	for _, name := range names {

@@ -38,7 +38,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{document: d, options: o, used: map[string]bool{}, inputs: map[string]importer.Input{}}
+	r := &reader{document: d, options: o, set: importer.NewSettings(o), inputs: map[string]importer.Input{}}
 	for _, c := range d.calls(nil) {
 		if c.ID == "" {
 			c.ID = strings.Join(append(append([]string{d.Name}, c.resources...), c.name), ".")
@@ -54,7 +54,7 @@ type reader struct {
 	*document
 	options importer.Options
 	calls   []*call
-	used    map[string]bool // settings that a method has
+	set     *importer.Settings
 	inputs  map[string]importer.Input
 	order   []string
 }
@@ -108,10 +108,8 @@ func (r *reader) source(file string) (*importer.Source, error) {
 			r.stream(c).Hidden = false
 		}
 	}
-	for _, set := range slices.Sorted(maps.Keys(r.options.Set)) {
-		if !r.used[set] {
-			return nil, fmt.Errorf("no method has a parameter %q, so it cannot be set", set)
-		}
+	if name, unknown := r.set.Unknown(); unknown {
+		return nil, fmt.Errorf("no method has a parameter %q, so it cannot be set", name)
 	}
 	out := &importer.Source{Name: r.Name, From: fmt.Sprintf("the discovery document of Google for %s %s", r.Name, r.Version)}
 	for _, c := range r.calls {
@@ -159,18 +157,12 @@ func (t *translation) note(g importer.Grade, source, target, format string, args
 	t.out.Note(importer.Note{Grade: g, Text: fmt.Sprintf(format, args...), Source: t.out.Place + "." + source, Target: target})
 }
 
-func (r *reader) setting(name string) (string, bool) {
-	v, set := r.options.Set[name]
-	r.used[name] = r.used[name] || set
-	return v, set
-}
-
 // input declares an input and returns the expression that reads it. Methods share inputs of one name,
 // unless their values have other forms.
 func (t *translation) input(in importer.Input) string {
-	in.Name = inputName(in.Name)
+	in.Name = importer.InputName(in.Name)
 	if known, has := t.inputs[in.Name]; has && known.Pattern != in.Pattern {
-		in.Name += "_of_" + inputName(t.short())
+		in.Name += "_of_" + importer.InputName(t.short())
 	}
 	if _, known := t.inputs[in.Name]; !known {
 		t.inputs[in.Name] = in
@@ -180,20 +172,8 @@ func (t *translation) input(in importer.Input) string {
 }
 
 var (
-	wordBegins = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	notInInput = regexp.MustCompile(`[^a-z0-9]+`)
-	inBraces   = regexp.MustCompile(`\{(\+?)([^{}]+)\}`)
+	inBraces = regexp.MustCompile(`\{(\+?)([^{}]+)\}`)
 )
-
-// inputName returns a name as inputs have it: calendar_id for calendarId.
-func inputName(name string) string {
-	name = strings.ToLower(wordBegins.ReplaceAllString(name, "${1}_$2"))
-	name = strings.Trim(notInInput.ReplaceAllString(name, "_"), "_")
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
-		return "value_" + name
-	}
-	return name
-}
 
 // largestSize bounds the size of a page.
 const largestSize = 1000
@@ -218,7 +198,7 @@ func (t *translation) paging() {
 		return
 	}
 	p := t.call.Parameters[size]
-	if text, set := t.setting(size); set {
+	if text, set := t.set.Get(size); set {
 		t.send(size, text)
 	} else if n, err := strconv.Atoi(p.Maximum); err == nil && n > 0 && n < 1<<31-1 {
 		t.send(size, strconv.Itoa(min(n, largestSize)))
@@ -248,7 +228,7 @@ func (t *translation) parameters() {
 		if p == nil || p.Location != "query" || t.sent[name] {
 			continue
 		}
-		text, set := t.setting(name)
+		text, set := t.set.Get(name)
 		switch {
 		case set && t.out.Method == "":
 			t.send(name, text)
@@ -288,7 +268,7 @@ func (t *translation) body() {
 		if t.sent[name] {
 			continue
 		}
-		if text, set := t.setting(name); set {
+		if text, set := t.set.Get(name); set {
 			t.out.Params = append(t.out.Params, importer.Member{Name: name, Value: importer.Constant(text)})
 			continue
 		}

@@ -216,14 +216,5 @@ func (c *call) parameterLike(names ...string) string {
 // docOf returns the first sentence of a description, without the word in front that says that
 // something is required.
 func docOf(text string) string {
-	text = strings.TrimSpace(strings.TrimPrefix(strings.TrimSpace(text), "Required."))
-	text, _, _ = strings.Cut(text, "\n")
-	if i := strings.Index(text, ". "); i > 0 {
-		text = text[:i]
-	}
-	text = strings.TrimSuffix(strings.ToValidUTF8(text, ""), ".")
-	if len(text) > 1 && !(text[1] >= 'A' && text[1] <= 'Z') {
-		text = strings.ToLower(text[:1]) + text[1:]
-	}
-	return value.Clip(text, 100)
+	return importer.FirstSentence(strings.TrimPrefix(strings.TrimSpace(text), "Required."))
 }

@@ -28,7 +28,7 @@ func (c *call) path() string { return strings.TrimPrefix(c.Path, "/") }
 
 // pathValue returns a value of the path that no other list has.
 func (t *translation) pathValue(name, plus string) string {
-	if text, set := t.setting(name); set {
+	if text, set := t.set.Get(name); set {
 		return text
 	}
 	p := t.call.Parameters[name]
@@ -83,8 +83,8 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 	if len(c.resources) == 0 {
 		return ""
 	}
-	thing := singular(inputName(c.resources[len(c.resources)-1]))
-	name, member := inputName(param), ""
+	thing := singular(importer.InputName(c.resources[len(c.resources)-1]))
+	name, member := importer.InputName(param), ""
 	switch {
 	case isName && (name == "parent" || name == "name" || name == thing):
 		member = t.propertyLike(c.list.item, "name")
@@ -99,7 +99,7 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 
 // child adds the variable with the items of the parent.
 func (t *translation) child(parent *call, param, plus, member string) map[string]string {
-	variable := singular(inputName(parent.resources[len(parent.resources)-1]))
+	variable := singular(importer.InputName(parent.resources[len(parent.resources)-1]))
 	t.out.For = []importer.Variable{{Name: variable, Parent: t.stream(parent)}}
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their paths, the values of {%s} are the members %s of the items of %s", param, member, parent.short())

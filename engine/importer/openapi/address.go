@@ -57,10 +57,10 @@ var portBefore = regexp.MustCompile(`^[^/]*//[^/]*:$`)
 
 // serverVariable returns the value of a variable of an address: an input, or its default.
 func (t *translation) serverVariable(name string, v node, fixed bool) string {
-	if text, set := t.setting(name); set || fixed {
+	if text, set := t.set.Get(name); set || fixed {
 		return cmp.Or(text, v.get("default").text())
 	}
-	in := importer.Input{Name: name, Doc: docOf(v.get("description").text()), Place: "servers.variables." + name}
+	in := importer.Input{Name: name, Doc: importer.FirstSentence(v.get("description").text()), Place: "servers.variables." + name}
 	if v.get("default").given() {
 		in.Default = v.get("default").text()
 	}
@@ -88,10 +88,10 @@ func (t *translation) address() error {
 		var v string
 		if i < len(inherited) {
 			v = inherited[i]
-		} else if text, set := t.setting(name); set {
+		} else if text, set := t.set.Get(name); set {
 			v = url.PathEscape(text)
 		} else {
-			doc := docOf(t.parameter("path", name).get("description").text())
+			doc := importer.FirstSentence(t.parameter("path", name).get("description").text())
 			v = "{" + t.input(importer.Input{Name: name, Doc: doc, Place: t.place + ".parameters." + name}) + "}"
 		}
 		t.values = append(t.values, v)
@@ -189,7 +189,7 @@ func isScalarType(kind string) bool { return kind != "object" && kind != "array"
 // prefixWord returns the last word of a path: orders of /v1/orders.
 func prefixWord(p string) string {
 	p = strings.TrimSuffix(p, "/")
-	word := inputName(p[strings.LastIndexByte(p, '/')+1:])
+	word := importer.InputName(p[strings.LastIndexByte(p, '/')+1:])
 	return cmp.Or(word, "item")
 }
 
@@ -258,7 +258,7 @@ func (t *translation) parameterValue(p node) (importer.Value, bool) {
 	if !schema.given() {
 		_, schema = mediaOf(p.get("content"))
 	}
-	if text, set := t.setting(name); set {
+	if text, set := t.set.Get(name); set {
 		return importer.Constant(t.typed(schema, text)), true
 	}
 	if !p.get("required").flag() {
@@ -275,7 +275,7 @@ func (t *translation) required(name string, schema node, doc, place string) (imp
 	if list := t.keyword(schema, "enum").list(); len(list) == 1 {
 		return importer.Constant(list[0].constant()), true
 	}
-	in := importer.Input{Name: name, Doc: docOf(cmp.Or(doc, t.keyword(schema, "description").text())), Place: t.place + "." + place}
+	in := importer.Input{Name: name, Doc: importer.FirstSentence(cmp.Or(doc, t.keyword(schema, "description").text())), Place: t.place + "." + place}
 	switch d := t.keyword(schema, "default"); {
 	case d.given() && isScalarType(t.typeOf(schema)):
 		in.Default = d.constant()
@@ -324,7 +324,7 @@ func (t *translation) body() error {
 		if t.sent["body "+name] {
 			continue
 		}
-		if text, set := t.setting(name); set {
+		if text, set := t.set.Get(name); set {
 			t.out.Params = append(t.out.Params, importer.Member{Name: name, Value: importer.Constant(t.typed(p, text))})
 			continue
 		}

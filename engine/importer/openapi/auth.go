@@ -85,7 +85,7 @@ func (t *translation) open(key, input, doc, place string) importer.Member {
 // scheme returns the authentication of one scheme, or why there is none.
 func (t *translation) scheme(name string, s node, scopes []string) ([]importer.Member, string) {
 	place := "components.securitySchemes." + name
-	doc := docOf(s.get("description").text())
+	doc := importer.FirstSentence(s.get("description").text())
 	switch kind := s.get("type").text(); kind {
 	case "apiKey":
 		return t.apiKey(name, s, doc, place)
@@ -110,7 +110,7 @@ func (t *translation) scheme(name string, s node, scopes []string) ([]importer.M
 }
 
 func (t *translation) apiKey(name string, s node, doc, place string) ([]importer.Member, string) {
-	input := inputName(name)
+	input := importer.InputName(name)
 	if !strings.Contains(input, "key") && !strings.Contains(input, "token") && !strings.Contains(input, "secret") {
 		input = "api_key"
 	}

@@ -30,7 +30,7 @@ func parse(f importer.File) (node, error) {
 	text := bytes.TrimLeft(bytes.TrimPrefix(f.Text, []byte("\xef\xbb\xbf")), " \t\r\n")
 	if !bytes.HasPrefix(text, []byte("{")) || strings.HasSuffix(f.Name, ".yaml") || strings.HasSuffix(f.Name, ".yml") {
 		v, err := importer.ParseYAML(f, maxYAMLBytes)
-		return node{plain(v)}, err
+		return node{value.Plain(v)}, err
 	}
 	if len(text) > maxJSONBytes {
 		return node{}, fmt.Errorf("%s: the document has %s; the limit is %s", f.Name, value.Size(len(text)), value.Size(maxJSONBytes))
@@ -44,21 +44,6 @@ func parse(f importer.File) (node, error) {
 		return node{}, fmt.Errorf("%s: %w", f.Name, err)
 	}
 	return node{v}, nil
-}
-
-// plain returns a value with maps in the place of objects.
-func plain(v any) any {
-	switch v := v.(type) {
-	case value.Object:
-		out := make(map[string]any, len(v))
-		for _, m := range v {
-			out[m.Name] = plain(m.Value)
-		}
-		return out
-	case []any:
-		return value.Map(v, plain)
-	}
-	return v
 }
 
 func (n node) given() bool { return n.v != nil }

@@ -16,14 +16,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // Format is the format of descriptions in OpenAPI.
@@ -43,7 +41,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{root: root, options: o, file: files[0].Name, inputs: map[string]importer.Input{}, used: map[string]bool{},
+	r := &reader{root: root, options: o, file: files[0].Name, inputs: map[string]importer.Input{}, set: importer.NewSettings(o),
 		known: map[uintptr][]node{}}
 	if err := r.version(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.file, err)
@@ -55,7 +53,7 @@ type reader struct {
 	root    node
 	options importer.Options
 	file    string
-	used    map[string]bool // settings that an operation has
+	set     *importer.Settings
 
 	inputs     map[string]importer.Input
 	order      []string
@@ -129,10 +127,8 @@ func (r *reader) source() (*importer.Source, error) {
 			out.Streams = append(out.Streams, op.made)
 		}
 	}
-	for _, set := range slices.Sorted(maps.Keys(r.options.Set)) {
-		if !r.used[set] {
-			return nil, fmt.Errorf("no operation has a parameter %q, so it cannot be set", set)
-		}
+	if name, unknown := r.set.Unknown(); unknown {
+		return nil, fmt.Errorf("no operation has a parameter %q, so it cannot be set", name)
 	}
 	for _, name := range r.order {
 		out.Inputs = append(out.Inputs, r.inputs[name])
@@ -329,48 +325,13 @@ func (t *translation) note(g importer.Grade, source, target, format string, args
 	t.out.Note(importer.Note{Grade: g, Text: fmt.Sprintf(format, args...), Source: place, Target: target})
 }
 
-// setting returns a value that the user has set.
-func (r *reader) setting(name string) (string, bool) {
-	v, set := r.options.Set[name]
-	r.used[name] = r.used[name] || set
-	return v, set
-}
-
 // input declares an input and returns the expression that reads it. Operations share inputs of one
 // name.
 func (r *reader) input(in importer.Input) string {
-	in.Name = inputName(in.Name)
+	in.Name = importer.InputName(in.Name)
 	if _, known := r.inputs[in.Name]; !known {
 		r.inputs[in.Name] = in
 		r.order = append(r.order, in.Name)
 	}
 	return "input." + in.Name
-}
-
-var (
-	wordBegins = regexp.MustCompile(`([a-z0-9])([A-Z])`)
-	notInInput = regexp.MustCompile(`[^a-z0-9]+`)
-)
-
-// inputName returns a name as inputs have it: account_id for accountId.
-func inputName(name string) string {
-	name = strings.ToLower(wordBegins.ReplaceAllString(name, "${1}_$2"))
-	name = strings.Trim(notInInput.ReplaceAllString(name, "_"), "_")
-	if name == "" || name[0] >= '0' && name[0] <= '9' {
-		return "value_" + name
-	}
-	return name
-}
-
-// docOf returns the first sentence of a description.
-func docOf(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	if i := strings.Index(text, ". "); i > 0 {
-		text = text[:i]
-	}
-	text = strings.TrimSuffix(strings.ToValidUTF8(text, ""), ".")
-	if len(text) > 1 && !(text[1] >= 'A' && text[1] <= 'Z') {
-		text = strings.ToLower(text[:1]) + text[1:]
-	}
-	return value.Clip(text, 100)
 }

@@ -207,7 +207,7 @@ func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 // tokenParameter returns the parameter of the query that takes a token of the response.
 func (t *translation) tokenParameter(next sign) string {
 	name := next.keys[len(next.keys)-1]
-	wanted := []string{name, strings.TrimPrefix(inputName(name), "next_")}
+	wanted := []string{name, strings.TrimPrefix(importer.InputName(name), "next_")}
 	if following, ok := apinames.Following(name); ok {
 		wanted = append(wanted, following)
 	}
@@ -333,7 +333,7 @@ func (t *translation) size(name string) (string, int) {
 	if limit, ok := t.keyword(schema, "maximum").number(); ok && limit > 0 {
 		n = min(limit, largestMax)
 	}
-	if text, set := t.setting(name); set {
+	if text, set := t.set.Get(name); set {
 		if chosen, err := strconv.Atoi(text); err == nil {
 			n = chosen
 		}

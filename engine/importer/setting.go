@@ -1,0 +1,66 @@
+package importer
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Settings are the settings of [Options.Set]. They note which of them the source has.
+type Settings struct {
+	values map[string]string
+	known  map[string]bool
+}
+
+// NewSettings returns the settings of options.
+func NewSettings(o Options) *Settings { return &Settings{o.Set, map[string]bool{}} }
+
+// Get returns the value of a setting that the source has. It reports false if it is not set.
+func (s *Settings) Get(name string) (string, bool) {
+	v, set := s.values[name]
+	s.known[name] = true
+	return v, set
+}
+
+// Unknown returns the first setting, by name, that was never asked for, and so is one that the source
+// does not have. It reports false if there is none.
+func (s *Settings) Unknown() (string, bool) {
+	for _, name := range slices.Sorted(maps.Keys(s.values)) {
+		if !s.known[name] {
+			return name, true
+		}
+	}
+	return "", false
+}
+
+var (
+	wordBegins = regexp.MustCompile(`([a-z0-9])([A-Z])`)
+	notInInput = regexp.MustCompile(`[^a-z0-9]+`)
+)
+
+// InputName returns a name as inputs have it: account_id for accountId.
+func InputName(name string) string {
+	name = strings.ToLower(wordBegins.ReplaceAllString(name, "${1}_$2"))
+	name = strings.Trim(notInInput.ReplaceAllString(name, "_"), "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		return "value_" + name
+	}
+	return name
+}
+
+// FirstSentence returns the first sentence of the first line of a description, as the documentation of
+// an input has it: without its full stop, and with a small letter, unless it begins with an abbreviation.
+func FirstSentence(text string) string {
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if i := strings.Index(text, ". "); i > 0 {
+		text = text[:i]
+	}
+	text = strings.TrimSuffix(strings.ToValidUTF8(text, ""), ".")
+	if len(text) > 1 && (text[1] < 'A' || text[1] > 'Z') {
+		text = strings.ToLower(text[:1]) + text[1:]
+	}
+	return value.Clip(text, 100)
+}
