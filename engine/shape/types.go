@@ -2,7 +2,6 @@ package shape
 
 import (
 	"bytes"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -164,9 +163,7 @@ func ShortInteger(value []byte) (n int64, ok bool) {
 
 var minus = []byte{'-'}
 
-// Formats returns the formats of texts, which are those of JSON Schema.
-func Formats() []string { return slices.Clone(formats) }
-
+// formats are the formats of texts, which are those of JSON Schema.
 var formats = []string{"date", "date-time", "uri", "uuid", "email"}
 
 // formatOf returns the format of a text, or "".

@@ -275,7 +275,8 @@ func (t *translation) required(name string, schema node, doc, place string) (imp
 	if list := t.keyword(schema, "enum").list(); len(list) == 1 {
 		return importer.Constant(list[0].constant()), true
 	}
-	in := importer.Input{Name: name, Doc: importer.FirstSentence(cmp.Or(doc, t.keyword(schema, "description").text())), Place: t.place + "." + place}
+	doc = importer.FirstSentence(cmp.Or(doc, t.keyword(schema, "description").text()))
+	in := importer.Input{Name: name, Doc: doc, Place: t.place + "." + place}
 	switch d := t.keyword(schema, "default"); {
 	case d.given() && isScalarType(t.typeOf(schema)):
 		in.Default = d.constant()
