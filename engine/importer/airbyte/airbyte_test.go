@@ -109,6 +109,7 @@ func TestHostileManifestsAreRefusedAtOnce(t *testing.T) {
 		"large":       {"streams: ['" + strings.Repeat("x", 100<<20) + "']", "the limit is"},
 		"deep":        {"streams: " + strings.Repeat("[", 100000), "nested too deeply"},
 		"no manifest": {"a: 1", "no streams"},
+		"no list":     {"streams: 5", "streams: want a list of streams, got a number"},
 		"no object":   {"- 1", "want a manifest"},
 		"no text":     {" \n", "the file is empty"},
 	} {

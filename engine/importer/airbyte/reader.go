@@ -124,7 +124,11 @@ func nameOf(file string) string {
 
 // source reads all streams that are wanted, and their parents.
 func (r *reader) source() (*importer.Source, error) {
-	for _, n := range r.manifest.get("streams").list() {
+	streams := r.manifest.get("streams")
+	if _, isList := streams.v.([]any); streams.given() && !isList {
+		return nil, fmt.Errorf("%s: streams: want a list of streams, got %s", r.file, value.KindOf(streams.v))
+	}
+	for _, n := range streams.list() {
 		r.declare(n)
 	}
 	var names []string
