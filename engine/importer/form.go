@@ -32,7 +32,8 @@ type Stream struct {
 	BaseURL  string   // https://{input.tenant}.example.com/v1/; it must end with a slash
 	Endpoint string   // relative to BaseURL: orders/{order.id}/lines
 	Method   string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded one
-	Params   []Member // the query of GET, the members of the body otherwise
+	Params   []Member // the query of GET, and the members of the body otherwise if Body is nil
+	Body     []Member // the body; nil for none. With it, Params are the query of any method
 	Headers  []Member
 	Auth     []Member // api.authentication, key by key; nil for none. # before a key marks a secret
 	Origins  []string // allowedOrigins of the job

@@ -103,16 +103,19 @@ func text(v any) string {
 
 // job returns the job of a stream.
 func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
-	now, _ := split(s)
+	params, body, _ := split(s)
 	dataType := s.Name
 	if s.ID == "" || s.ID == s.Name {
 		dataType = ""
 	}
 	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
-		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", object(now), "headers", object(s.Headers),
-		"response", object(s.Response), "dataField", dataField(s),
+		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", params)
+	if s.Body != nil { // an empty one counts, too
+		out = append(out, value.Member{Name: "body", Value: body})
+	}
+	out = append(out, given("headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
-		"incremental", incremental(s.Incremental), "pagination", pager)
+		"incremental", incremental(s.Incremental), "pagination", pager)...)
 	if s.Hidden || !g.emitted[s] {
 		for _, name := range []string{"dataType", "filter", "fields", "key"} {
 			out = out.Without(name)
@@ -153,24 +156,26 @@ func (w *writer) endpoint(g *group, s *Stream) string {
 	return s.BaseURL + strings.TrimPrefix(s.Endpoint, "/")
 }
 
-// split returns the parameters of the first request, and the parts of those after it.
-func split(s *Stream) ([]Member, []Next) {
-	var now []Member
-	var next []Next
-	for _, m := range s.Params {
-		if m.Value.ReadsPage {
-			place := InParam
-			if s.Method == "POST" {
-				place = InBody
-			}
-			next = append(next, Next{Target{place, m.Name}, m.Value.Source})
-			continue
-		}
-		v, inner := splitValue(m.Value, rules.PathOf(m.Name))
-		now = append(now, Member{m.Name, v})
-		next = append(next, inner...)
+// split returns the parameters and the body of the first request, and the parts of those after it.
+func split(s *Stream) (params, body value.Object, next []Next) {
+	place := InParam
+	if s.Method == "POST" && s.Body == nil {
+		place = InBody
 	}
-	return now, next
+	take := func(members []Member, place Place) value.Object {
+		out := value.Object{}
+		for _, m := range members {
+			if m.Value.ReadsPage {
+				next = append(next, Next{Target{place, m.Name}, m.Value.Source})
+				continue
+			}
+			v, inner := splitValue(m.Value, rules.PathOf(m.Name))
+			out = append(out, value.Member{Name: m.Name, Value: configured(v)})
+			next = append(next, inner...)
+		}
+		return out
+	}
+	return take(s.Params, place), take(s.Body, InBody), next
 }
 
 // splitValue leaves out the members of a value of the body that read a page.

@@ -12,7 +12,7 @@ import (
 // pagination returns the pagination of a stream: a named method if one does what the source says,
 // and otherwise expressions. It is nil for a single request.
 func pagination(s *Stream) value.Object {
-	_, next := split(s)
+	_, _, next := split(s)
 	var out value.Object
 	if p := s.Paging; p != nil && p.Poll != "" {
 		out = append(given("method", "expression", "nextRequest", given("after", p.Poll)), p.stopRules(nil)...)

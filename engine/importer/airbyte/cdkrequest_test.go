@@ -175,7 +175,7 @@ func (c *cdk) nested(v any, names object) any {
 
 func (c *cdk) exchange(q *call) (int, object, any, string) {
 	var reader io.Reader
-	if q.method == http.MethodPost {
+	if len(q.body) > 0 { // also of GET; an empty object is not sent
 		text, _ := json.Marshal(q.body)
 		if q.form {
 			form := url.Values{}
@@ -246,7 +246,7 @@ func requestText(r *http.Request) string {
 		pairs = append(pairs, "X-Next="+next)
 	}
 	line := r.Method + " " + r.URL.Host + r.URL.Path + "?" + strings.Join(pairs, "&")
-	if r.Body != nil && r.Method == http.MethodPost {
+	if r.Body != nil {
 		text, _ := io.ReadAll(r.Body)
 		var body any
 		if json.Unmarshal(text, &body) == nil {
@@ -255,7 +255,7 @@ func requestText(r *http.Request) string {
 			text = []byte(form.Encode())
 		}
 		r.Body = io.NopCloser(strings.NewReader(string(text)))
-		line += " " + string(text)
+		line = strings.TrimSpace(line + " " + string(text))
 	}
 	return line
 }

@@ -185,6 +185,9 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"forms", "total_pages", map[string]string{"pages": "data"}, []string{"api_key"}, false},
 		{"forms", "offset_without_size", map[string]string{"offsets": "data"}, []string{"api_key"}, false},
 		{"forms", "header_token", map[string]string{"headers": "data"}, []string{"tenant", "api_key"}, false},
+		{"forms", "get_with_body", map[string]string{"found": "data"}, []string{"api_key"}, false},
+		{"forms", "token_in_query", map[string]string{"tokens": "data"}, []string{"api_key", "tenant"}, false},
+		{"forms", "post_without_body", map[string]string{"bare": "data"}, []string{"api_key"}, false},
 		{"forms", "post_with_query", map[string]string{"query": "data"}, []string{"api_key"}, false},
 		{"jira", "issues", map[string]string{"jql": "issues"}, []string{"domain", "email", "api_token", "start_date"}, false},
 	} {

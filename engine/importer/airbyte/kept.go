@@ -19,7 +19,7 @@ func (b *builder) finishIncrement() error {
 		return nil
 	}
 	at := slices.IndexFunc(b.out.For, func(v importer.Variable) bool { return v.Name == "window" })
-	text := fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging)
+	text := fmt.Sprint(b.out.Endpoint, b.out.Params, b.out.Body, b.out.Headers, b.out.Fields, b.out.Filter, b.out.Paging)
 	uses := strings.Count(text, "window.")
 	if !strings.Contains(text, "window.to") {
 		b.out.For[at].Granularity = ""
@@ -83,11 +83,15 @@ func (b *builder) soleStart(c *cursor) (string, bool) {
 	for _, where := range []struct {
 		list   *[]importer.Member
 		prefix string
-	}{{&b.out.Params, ""}, {&b.out.Headers, "header:"}} {
+	}{{&b.out.Params, ""}, {&b.out.Body, "body:"}, {&b.out.Headers, "header:"}} {
 		for i, m := range *where.list {
 			if m.Value.Source == start.Source {
 				*where.list = slices.Delete(slices.Clone(*where.list), i, i+1)
-				return where.prefix + m.Name, true
+				name := m.Name
+				if where.prefix == "body:" {
+					name = rules.PathOf(name)
+				}
+				return where.prefix + name, true
 			}
 		}
 	}
@@ -133,6 +137,8 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	v := importer.Computed(fmt.Sprintf("earlier(%s, %s, '%s') ?? %s", kept, lag, c.layout, first))
 	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
 		b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
+	} else if path, isBody := strings.CutPrefix(param, "body:"); isBody {
+		b.out.Body = setBody(b.out.Body, rules.SplitPath(path), v)
 	} else {
 		b.out.Params = append(b.out.Params, importer.Member{Name: param, Value: v})
 	}

@@ -158,6 +158,9 @@ func (b *builder) session(n node) error {
 	if len(inner.out.Params) > 0 {
 		request = append(request, importer.Member{Name: "params", Value: importer.Value{Object: secretMembers(inner.out.Params)}})
 	}
+	if len(inner.out.Body) > 0 {
+		request = append(request, importer.Member{Name: "body", Value: importer.Value{Object: secretMembers(inner.out.Body)}})
+	}
 	if len(headers) > 0 {
 		request = append(request, importer.Member{Name: "headers", Value: importer.Value{Object: headers}})
 	}

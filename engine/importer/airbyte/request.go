@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -121,82 +120,62 @@ func (b *builder) request(n node) error {
 	return b.place(n, params, body)
 }
 
-// place puts the parameters into the request: of GET they are its params; otherwise those are the
-// members of the body, and the parameters a part of the endpoint.
+// place puts the parameters and the body into the request. Parameters that are lists are repeated, and
+// become a part of the endpoint.
 func (b *builder) place(n node, params, body []importer.Member) error {
-	if !b.post {
-		if len(body) > 0 || b.bodyPaged() {
-			return fmt.Errorf("%s: a GET request with a body is not made", n.path)
-		}
-		return b.queryLists(n, params)
-	}
-	b.out.Params = body
-	if b.form || len(body) == 0 && !b.bodyPaged() { // POST would send an empty object
+	hasBody := len(body) > 0 || b.bodyPaged()
+	if b.form || b.post && !hasBody { // POST would send an empty object
 		b.out.Method = "FORM"
 	}
-	p := b.out.Paging
-	return b.queryOfBody(n, params, p != nil && p.Into.In == importer.InParam)
+	if b.form && !b.post {
+		return fmt.Errorf("%s: a GET request with an urlencoded body is not made", n.path)
+	}
+	if b.post && len(params) == 0 && !b.queryPaged() {
+		b.out.Params = body
+		return nil
+	}
+	if hasBody || b.post {
+		b.out.Body = append([]importer.Member{}, body...)
+	}
+	return b.query(n, params)
 }
 
-// queryLists sets the parameters of a request without a body. Lists, which are repeated parameters, are
-// a part of the endpoint.
-func (b *builder) queryLists(n node, params []importer.Member) error {
-	var lists []importer.Member
+func (b *builder) bodyPaged() bool { return b.pagedIn(importer.InBody) }
+
+func (b *builder) queryPaged() bool { return b.pagedIn(importer.InParam) }
+
+// pagedIn reports whether a part of the requests after the first, or the token of a page, has a place.
+func (b *builder) pagedIn(place importer.Place) bool {
+	p := b.out.Paging
+	return p != nil && p.Into.In == place ||
+		slices.ContainsFunc(b.next, func(next importer.Next) bool { return next.In == place })
+}
+
+// query sets the parameters of the query.
+func (b *builder) query(n node, params []importer.Member) error {
+	glue := "?"
+	if strings.Contains(b.out.Endpoint, "?") {
+		glue = "&"
+	}
 	for _, m := range params {
 		if m.Value.List == nil {
 			b.out.Params = append(b.out.Params, m)
 			continue
 		}
 		for _, e := range m.Value.List {
-			lists = append(lists, importer.Member{Name: m.Name, Value: e})
+			b.out.Endpoint += glue + url.QueryEscape(m.Name) + "="
+			glue = "&"
+			switch {
+			case e.ReadsPage || e.Object != nil || e.List != nil:
+				return fmt.Errorf("%s: the repeated parameter %s depends on the page, which is not translated", n.path, m.Name)
+			case e.Source != "":
+				b.out.Endpoint += "{" + e.Source + "}"
+			default:
+				text, _ := value.Text(e.Const)
+				b.out.Endpoint += escapeBraces(url.QueryEscape(text))
+			}
 		}
 	}
-	return b.queryOfBody(n, lists, false)
-}
-
-func (b *builder) bodyPaged() bool {
-	return b.out.Paging != nil && b.out.Paging.Into.In == importer.InBody
-}
-
-// queryOfBody writes parameters of a request with a body into its endpoint, with the token if that is
-// one of them.
-func (b *builder) queryOfBody(n node, params []importer.Member, paged bool) error {
-	p := b.out.Paging
-	if len(params) == 0 && !paged {
-		return nil
-	}
-	var fixed []string
-	for _, m := range params {
-		name := url.QueryEscape(m.Name)
-		switch {
-		case m.Value.ReadsPage || m.Value.Object != nil || m.Value.List != nil:
-			return fmt.Errorf("%s: the parameter %s of a POST request depends on the page, which is not translated", n.path, m.Name)
-		case m.Value.Source != "":
-			fixed = append(fixed, name+"={"+m.Value.Source+"}")
-		default:
-			text, _ := value.Text(m.Value.Const)
-			fixed = append(fixed, name+"="+escapeBraces(url.QueryEscape(text)))
-		}
-	}
-	glue := "?"
-	if strings.Contains(b.out.Endpoint, "?") {
-		glue = "&"
-	}
-	base := b.out.Endpoint
-	if len(fixed) > 0 {
-		b.out.Endpoint += glue + strings.Join(fixed, "&")
-		glue = "&"
-	}
-	if !paged {
-		return nil
-	}
-	if strings.Contains(base, "{") || slices.ContainsFunc(fixed, func(s string) bool { return strings.Contains(s, "{") }) {
-		return fmt.Errorf("%s: the token of a POST request is a parameter of a computed address, which is not translated", n.path)
-	}
-	token := "text(" + p.TokenSource() + ")"
-	p.Next = append(p.Next, importer.Next{Target: importer.Target{In: importer.InEndpoint},
-		Source: strconv.Quote(b.out.Endpoint+glue+url.QueryEscape(p.Into.Name)+"=") + " + segment(" + token + ")"})
-	p.Into = importer.Target{In: importer.Nowhere}
 	return nil
 }
 

@@ -117,12 +117,7 @@ func (b *builder) finish(n node) error {
 		if b.out.Paging == nil {
 			return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)
 		}
-		for _, one := range b.next {
-			if b.post && one.In == importer.InParam {
-				return fmt.Errorf("%s: the token of a POST request is in a parameter, which is not translated", n.path)
-			}
-			b.out.Paging.Next = append(b.out.Paging.Next, one)
-		}
+		b.out.Paging.Next = append(b.out.Paging.Next, b.next...)
 	}
 	if len(b.bodyStops) > 0 && b.out.Paging != nil {
 		b.out.Paging.Stops = append(b.out.Paging.Stops, b.bodyStops...)
