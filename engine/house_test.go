@@ -116,6 +116,7 @@ var mayImport = map[string][]string{
 	"engine/importer/jinja":    {module + "rules", "github.com/nikolalohinski/gonja/v2"},
 	"engine/importer/airbyte":  {module + "rules", module + "engine/importer"},
 	"engine/importer/botocore": {module + "rules", module + "engine/importer"},
+	"engine/importer/dlt":      {module + "rules", module + "engine/importer"},
 	"engine/importer/google":   {module + "rules", module + "engine/importer"},
 	"engine/importer/odata":    {module + "rules", module + "engine/importer"},
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},

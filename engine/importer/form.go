@@ -43,6 +43,7 @@ type Stream struct {
 	For         []Variable
 	Paging      *Paging // nil for a single request
 	Items       string  // path of the list: data.orders, rows.*; "" is the whole response
+	AnyList     bool    // the path is not known: the items are the response, or its only list
 	Lists       []List  // several lists of one response, in the place of Items
 	Filter      string  // expression over item
 	Fields      []Field

@@ -134,7 +134,7 @@ func dataField(s *Stream) any {
 	if lists != nil {
 		return lists
 	}
-	if s.Items == "" && lines(s) {
+	if s.AnyList || s.Items == "" && lines(s) {
 		return nil
 	}
 	return cmp.Or(s.Items, ".")

@@ -289,7 +289,11 @@ func page(s *Stream, items []any) any {
 	if items == nil {
 		items = []any{}
 	}
-	keys := rules.SplitPath(s.items())
+	path := s.items()
+	if s.AnyList {
+		path = "data"
+	}
+	keys := rules.SplitPath(path)
 	if i := slices.Index(keys, "*"); i >= 0 {
 		var wrapped []any
 		for _, e := range items {

@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/airbyte"
 	"github.com/stopwhen/stopwhen/engine/importer/botocore"
+	"github.com/stopwhen/stopwhen/engine/importer/dlt"
 	"github.com/stopwhen/stopwhen/engine/importer/google"
 	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
@@ -23,7 +24,7 @@ import (
 )
 
 // importFormats are the formats that are read.
-var importFormats = []importer.Format{airbyte.Format, botocore.Format, google.Format, odata.Format, openapi.Format}
+var importFormats = []importer.Format{airbyte.Format, botocore.Format, dlt.Format, google.Format, odata.Format, openapi.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {
