@@ -67,7 +67,8 @@ func (t *translation) finishIncrement() error {
 		return fmt.Errorf("%s: only the greatest value is kept, and not %s", n.get("last_value_func").path, f)
 	}
 	if convert := n.get("convert"); convert.given() {
-		t.note(importer.Approximate, convert, "incremental", "a function of Python converts the value there; write format, or the parameter by hand")
+		t.note(importer.Approximate, convert, "incremental",
+			"a function of Python converts the value there; write format, or the parameter by hand")
 	}
 	if param, end := n.get("end_param").text(), n.get("end_value"); param != "" && end.given() {
 		t.splitQuery()
