@@ -398,6 +398,23 @@ func IsStream(path string) bool {
 	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
 }
 
+// RefuseDirectory returns an error if a directory is in the place of a file that is to be written,
+// which would otherwise be found after the run.
+func RefuseDirectory(path string) error {
+	if info, err := os.Stat(path); err != nil || !info.IsDir() {
+		return nil
+	}
+	return &engine.Error{
+		Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
+		Hint: "move it away, or write elsewhere",
+	}
+}
+
+// refuseDirectories refuses directories in the places of a file and its rows.
+func refuseDirectories(path string) error {
+	return cmp.Or(RefuseDirectory(path), RefuseDirectory(path+checkpoint.PartialSuffix))
+}
+
 // WriteError gives a write error a class, unless it already has one.
 func WriteError(err error) error {
 	switch {

@@ -161,6 +161,22 @@ func TestAJobThatFailedIsNotCommitted(t *testing.T) {
 	require.Equal(t, "b1 b2 b3 b4", idsOf(t, filepath.Join(dir, "y.csv")))
 }
 
+// TestADirectoryInThePlaceOfAFileIsFoundByOpen: a rename would fail after the last request.
+func TestADirectoryInThePlaceOfAFileIsFoundByOpen(t *testing.T) {
+	for _, name := range []string{"x.ndjson", "x.ndjson.partial", "trace.json", "trace.json.partial", "r.har", "r.har.partial"} {
+		dir := t.TempDir()
+		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o777))
+		store := checkpoint.Stateless()
+		_, err := Open(loadFlaky(t, "http://127.0.0.1:9", "x,y"), store, PublisherOptions{
+			Dir: dir, TraceFile: filepath.Join(dir, "trace.json"), RecordFile: filepath.Join(dir, "r.har"),
+		})
+		require.ErrorIs(t, err, engine.ErrIO)
+		require.ErrorContains(t, err, filepath.Join(dir, name)+" is a directory, and a file is to be written in its place")
+		require.DirExists(t, filepath.Join(dir, name))
+		require.NoError(t, store.Close())
+	}
+}
+
 // TestAPublisherIsASink: with RunTo it publishes what its own Run publishes, also from queues
 // and streams that wait for the end of the run.
 func TestAPublisherIsASink(t *testing.T) {

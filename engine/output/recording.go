@@ -24,6 +24,9 @@ func (p *Publisher) openRecording() error {
 	if p.options.RecordFile == "" {
 		return nil
 	}
+	if err := refuseDirectories(p.options.RecordFile); err != nil {
+		return err
+	}
 	rows, err := p.store.Rows(filepath.Clean(p.options.RecordFile), nil)
 	if err != nil {
 		return err

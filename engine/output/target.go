@@ -47,7 +47,7 @@ func (p *Publisher) openTargets() error {
 		return err
 	}
 	for _, place := range places {
-		if err := place.check(); err != nil {
+		if err := cmp.Or(place.check(), refuseDirectories(place.Path)); err != nil {
 			return err
 		}
 	}

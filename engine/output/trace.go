@@ -34,6 +34,9 @@ func (p *Publisher) openTrace() (err error) {
 	case IsStream(path):
 		p.trace.to, err = p.openStream(path)
 	default:
+		if err = refuseDirectories(path); err != nil {
+			return err
+		}
 		p.trace.file, err = p.store.Rows(filepath.Clean(path), nil)
 		p.trace.to = p.trace.file
 		if err == nil && p.trace.file.Published() { // nothing is left of the run

@@ -88,6 +88,18 @@ type streamUse struct{ name, path string }
 
 func (u streamUse) standard() bool { return u.path == "-" }
 
+// requireFile refuses standard output, pipes and devices for a file that is read and replaced.
+func (u streamUse) requireFile() error {
+	what := "a pipe or a device"
+	switch {
+	case u.standard():
+		what = "standard output"
+	case u.path == "" || !output.IsStream(u.path):
+		return nil
+	}
+	return &usageError{fmt.Sprintf("%s is read and replaced, so it needs a file, and %s is %s", u.name, u.path, what)}
+}
+
 // outputs returns the flags that name the files of a run, except the files of the items.
 func (x *extraction) outputs() []streamUse {
 	return []streamUse{{"--trace", x.trace}, {"--result", x.result}, {"--record", x.record}}
@@ -152,9 +164,10 @@ func (x *extraction) checkOut(*loaded, []string) error {
 
 // A purpose is the use of a file.
 type purpose struct {
-	flag string // "--trace", "the configuration"
-	path string
-	info os.FileInfo // nil if the file does not exist
+	flag    string // "--trace", "the configuration"
+	path    string
+	info    os.FileInfo // nil if the file does not exist
+	written bool        // whether the run writes the file
 }
 
 // checkPurposes checks that no file has two purposes, even under different names, and that no
@@ -180,6 +193,13 @@ func (x *extraction) checkPurposes(l *loaded, args []string) error {
 			}
 		}
 	}
+	for _, p := range all {
+		if p.written {
+			if err := output.RefuseDirectory(p.path); err != nil {
+				return err
+			}
+		}
+	}
 	return x.checkOverwritten()
 }
 
@@ -193,49 +213,51 @@ func sameFile(a, b purpose) error {
 // purposes are the files that a run uses, except pipes and devices.
 type purposes []purpose
 
-func (all *purposes) add(flag string, paths ...string) {
+func (all *purposes) read(flag, path string)              { all.add(false, flag, path) }
+func (all *purposes) write(flag string, paths ...string) { all.add(true, flag, paths...) }
+
+func (all *purposes) add(written bool, flag string, paths ...string) {
 	for _, path := range paths {
 		if path == "" || path == "-" || output.IsStream(path) {
 			continue
 		}
 		info, _ := os.Stat(path)
-		*all = append(*all, purpose{flag, path, info})
+		*all = append(*all, purpose{flag, path, info, written})
 	}
 }
 
 // purposes returns the purposes of all files.
 func (x *extraction) purposes(l *loaded, args []string) (all purposes, err error) {
 	for _, config := range args {
-		all.add("the configuration", config)
+		all.read("the configuration", config)
 	}
-	all.add("--set-file", x.setFile)
+	all.read("--set-file", x.setFile)
 	if strings.HasSuffix(x.fixture, ".txtar") {
-		all.add("--fixture", x.fixture)
+		all.read("--fixture", x.fixture)
 	}
-	if x.tokens == "-" {
-		return nil, &usageError{"--tokens is read and replaced, so it needs a file instead of -"}
-	}
-	if x.kept == "-" || x.state == "-" || x.contract == "-" {
-		return nil, &usageError{"--kept, --state and --contract are read and replaced, so they need a file instead of -"}
+	for _, u := range []streamUse{{"--tokens", x.tokens}, {"--kept", x.kept}, {"--state", x.state}, {"--contract", x.contract}} {
+		if err := u.requireFile(); err != nil {
+			return nil, err
+		}
 	}
 	if x.contract != "" {
-		all.add("--contract", x.contract, x.contract+lockSuffix)
+		all.write("--contract", x.contract, x.contract+lockSuffix)
 	}
 	if x.kept != "" {
-		all.add("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
+		all.write("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
 	}
 	if x.state != "" {
-		all.add("--state", x.state, x.state+lockSuffix)
+		all.write("--state", x.state, x.state+lockSuffix)
 	}
 	if l.Info().RotatesTokens {
-		all.add("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
+		all.write("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
 	}
-	all.add("--singer-catalog", x.catalog)
+	all.read("--singer-catalog", x.catalog)
 	for _, u := range x.outputs() {
-		all.add(u.name, u.path)
+		all.write(u.name, u.path)
 	}
 	for _, u := range x.records() {
-		all.add(u.name, u.path+checkpoint.PartialSuffix)
+		all.write(u.name, u.path+checkpoint.PartialSuffix)
 	}
 	err = x.addItems(l, &all)
 	return all, err
@@ -254,7 +276,7 @@ func (x *extraction) addItems(l *loaded, all *purposes) error {
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		all.add("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix,
+		all.write("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix,
 			f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
 	}
 	return nil
