@@ -121,29 +121,37 @@ func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Resu
 }
 
 // incompleteness says why the rows of a file are not complete: those of its own jobs may be, while
-// another job of their tree has failed or is refused.
+// another job of their tree has failed or is refused. In a tree that has not ended, the result of a
+// job with partitions does not say whether all of them have ended, so a job that failed is named first.
 func incompleteness(f output.FileReport, result *engine.Result) string {
-	roots, other := map[string]bool{}, ""
-	incomplete := func(job engine.JobResult) bool { return !job.Ended() || job.Refused }
+	const incomplete = "the list is incomplete"
+	roots, ended := map[string]bool{}, true
 	for _, job := range result.Jobs {
-		if slices.Contains(f.Jobs, job.Job) {
-			roots[job.Root] = true
-			differs := func(f engine.Finding) bool { return f.ID == trace.FindingContract }
-			switch {
-			case job.Ended() && job.Refused && slices.ContainsFunc(job.Findings, differs):
-				return "the data differ from the contract"
-			case incomplete(job):
-				return "the list is incomplete"
-			}
+		if !slices.Contains(f.Jobs, job.Job) {
+			continue
+		}
+		roots[job.Root] = true
+		ended = ended && job.Ended()
+		differs := func(f engine.Finding) bool { return f.ID == trace.FindingContract }
+		switch {
+		case job.Ended() && job.Refused && slices.ContainsFunc(job.Findings, differs):
+			return "the data differ from the contract"
+		case job.Refused, job.Error != nil, !job.Ended() && job.Partitions == nil:
+			return incomplete
 		}
 	}
+	failed, other := "", ""
 	for _, job := range result.Jobs {
-		if incomplete(job) && job.Root != "" && roots[job.Root] {
+		switch {
+		case job.Root == "" || !roots[job.Root]:
+		case job.Error != nil:
+			failed = cmp.Or(failed, job.Job)
+		case job.Refused, ended && !job.Ended():
 			other = cmp.Or(other, job.Job)
 		}
 	}
-	if other == "" {
-		return "the list is incomplete"
+	if other = cmp.Or(failed, other); other == "" {
+		return incomplete
 	}
 	return "job " + other + " of the same tree is incomplete"
 }
