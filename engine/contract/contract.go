@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Mode says what becomes of data that differ from a contract.
@@ -43,7 +44,6 @@ type Contract struct {
 type pages struct {
 	size   int         // number of items of each page but the last of a list; 0 if it is not known
 	full   int         // number of these pages
-	latest int         // number of items of the latest page of a list, which may be its last one; 0 at the start
 	varies bool        // whether their sizes differ
 	signs  shape.Shape // of one object for each page, with what rules read of it
 }
@@ -86,9 +86,7 @@ func namesData(name []byte) bool {
 	return bytes.IndexFunc(name, digits) < 0 || shape.HasFormat(name, "date") || shape.HasFormat(name, "uuid")
 }
 
-// AddPage adds a page, which has its Signs only with [engine.WithSigns]. The pages of a list come in
-// their order. An empty page says nothing: it does not even tell that the page before it is full, as many
-// lists end with a page that is not full and an empty one.
+// AddPage adds a page, which has its Signs only with [engine.WithSigns]. An empty page says nothing.
 func (c *Contract) AddPage(page *engine.Page) {
 	if page.Count == 0 {
 		return
@@ -101,10 +99,9 @@ func (c *Contract) AddPage(page *engine.Page) {
 		}
 		c.pages[page.Job] = p
 	}
-	if page.Record.Page > 1 && p.latest > 0 {
-		p.addSize(p.latest, 1)
+	if page.Decision == trace.Continue {
+		p.addSize(page.Count, 1)
 	}
-	p.latest = page.Count
 	if len(page.Signs) == 0 {
 		return
 	}

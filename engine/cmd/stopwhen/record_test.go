@@ -1,12 +1,16 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +31,34 @@ func (s *stateCase) replays(t *testing.T) {
 	require.Contains(t, out.String(), "r.har: 10 exchanges")
 	require.Contains(t, out.String(), "10 pages, 18 items")
 	require.NotContains(t, out.String(), "not requested")
+}
+
+// TestAReplayNamesPagesThatWereRequestedAhead: the recorded run requested pages beyond the end of the
+// list. A replay requests each page in its turn, so these are in the recording and not in the replay.
+func TestAReplayNamesPagesThatWereRequestedAhead(t *testing.T) {
+	var beyond atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch page := r.URL.Query().Get("page"); page {
+		case "1", "2", "3":
+			fmt.Fprintf(w, `[{"id": %s}]`, page)
+		default:
+			beyond.Add(1)
+			fmt.Fprint(w, `[]`)
+		}
+	}))
+	defer server.Close()
+	dir := t.TempDir()
+	config, har := filepath.Join(dir, "c.json"), filepath.Join(dir, "r.har")
+	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil,
+		`{"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"endpoint": "users"}]}}`, server.URL), 0o600))
+	var out bytes.Buffer
+	require.Equal(t, 0, run([]string{"record", config, har, "--prefetch", "4"}, nil, &out, &out), out.String())
+	require.Greater(t, beyond.Load(), int64(1), "pages beyond the end were requested ahead")
+	out.Reset()
+	require.Equal(t, 0, run([]string{"replay", config, har}, nil, &out, &out), out.String())
+	require.Contains(t, out.String(), "4 pages, 3 items")
+	require.Regexp(t, `[0-9]+ exchanges? of the recording (was|were) not requested by this configuration:\n    GET .*page=[5-9]`, out.String())
+	require.NotContains(t, out.String(), "not requested:")
 }
 
 func TestAFailedRunReplacesNoRecordingAndNoTrace(t *testing.T) {
