@@ -213,7 +213,7 @@ func sameFile(a, b purpose) error {
 // purposes are the files that a run uses, except pipes and devices.
 type purposes []purpose
 
-func (all *purposes) read(flag, path string)              { all.add(false, flag, path) }
+func (all *purposes) read(flag, path string)             { all.add(false, flag, path) }
 func (all *purposes) write(flag string, paths ...string) { all.add(true, flag, paths...) }
 
 func (all *purposes) add(written bool, flag string, paths ...string) {
