@@ -118,6 +118,7 @@ var mayImport = map[string][]string{
 	"engine/importer/botocore": {module + "rules", module + "engine/importer"},
 	"engine/importer/dlt":      {module + "rules", module + "engine/importer"},
 	"engine/importer/google":   {module + "rules", module + "engine/importer"},
+	"engine/importer/keboola":  {module + "rules", module + "engine", module + "engine/importer"},
 	"engine/importer/odata":    {module + "rules", module + "engine/importer"},
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},
 	"engine/importer/importertest": {

@@ -154,6 +154,7 @@ const (
 	NextURL                    // the address of the next page, in the response
 	Link                       // the address of the next page, in the header Link
 	LastItem                   // a value of the last item
+	Other                      // as Keys say; no test is made of it
 )
 
 // A Paging says how the next page is requested, and when a list ends. The writer chooses the named
@@ -175,6 +176,10 @@ type Paging struct {
 	Pages   string // Pages: path of the number of pages in the response
 	Stops   []Stop // further rules that end the list
 	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
+
+	// Keys are the pagination of a source in the rule language, whose method and settings are written as
+	// they are. The other fields say what the method does, from which tests are made.
+	Keys []Member
 
 	// Together are parameters that are sent together with that of Path, Token's, each with the path of
 	// its value in the response. The list ends when all of them are empty.

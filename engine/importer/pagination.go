@@ -61,6 +61,8 @@ func (p *Paging) named(s *Stream) value.Object {
 	sent := p.Into.In == InParam
 	_, sizeIsNumber := p.number()
 	switch {
+	case p.Keys != nil:
+		return object(p.Keys)
 	case p.Kind == Pages && sent && p.Pages != "":
 		return given("method", "pagecount", "pagesField", p.Pages).Merge(p.pageNumber())
 	case p.Kind == Pages && sent:

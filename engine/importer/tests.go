@@ -188,7 +188,7 @@ func cases(s *Stream) []testCase {
 		return nil // of another format
 	}
 	p := s.Paging
-	if p != nil && p.Poll != "" {
+	if p != nil && (p.Poll != "" || p.Kind == Other) {
 		return nil
 	}
 	if p == nil {

@@ -1,0 +1,419 @@
+package keboola
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A job is a job of the document that is read.
+type job struct {
+	*reader
+	value.Object
+	path string // of the document: config.jobs[0].children[1]
+	out  *importer.Stream
+
+	top          *importer.Stream   // the job that it is a child of at any level, or itself
+	parents      []*importer.Stream // the jobs above it, the outermost first
+	variables    []string           // which hold an item of each of these
+	placeholders value.Object       // the expressions for placeholders, also of the jobs above
+	fields       []importer.Field   // the members that placeholders give
+}
+
+// runVariable holds the times of runs, which a job and its children share.
+const runVariable = "run"
+
+// jobs reads the jobs of an iteration. Of equal ones, the first counts.
+func (r *reader) jobs() {
+	list, _ := of(r.config, "jobs").([]any)
+	for i, one := range list {
+		if o, isObject := value.Members(one); isObject && !had(list[:i], one) {
+			j := &job{reader: r, Object: o, path: diag.Index(r.at("config.jobs"), i)}
+			j.read()
+		}
+	}
+}
+
+func had(list []any, one any) bool {
+	return slices.ContainsFunc(list, func(v any) bool { return reflect.DeepEqual(v, one) })
+}
+
+// read reads a job and its children.
+func (j *job) read() {
+	j.out = &importer.Stream{Name: j.name(), Place: j.path, BaseURL: j.base, Auth: j.auth, Common: j.common, Notes: slices.Clone(j.reader.notes)}
+	j.out.ID = j.id()
+	if j.top == nil {
+		j.top = j.out
+	}
+	j.streams = append(j.streams, j.out)
+	if err := j.translate(); err != nil {
+		j.out.Refused = err.Error()
+	}
+	children, _ := of(j.Object, "children").([]any)
+	for i, one := range children {
+		o, isObject := value.Members(one)
+		if !isObject || had(children[:i], one) {
+			continue
+		}
+		c := &job{reader: j.reader, Object: o, path: diag.Index(diag.Join(j.path, "children"), i), top: j.top,
+			parents: append(slices.Clone(j.parents), j.out), placeholders: slices.Clone(j.placeholders), fields: slices.Clone(j.fields)}
+		c.variables = append(slices.Clone(j.variables), variable(j.out.Name, j.variables))
+		c.read()
+	}
+}
+
+// inBraces matches a placeholder, with the slashes around it.
+var inBraces = regexp.MustCompile(`/*\{[^{}]*\}/*`)
+
+// name returns the name of a stream: its dataType, or its endpoint without placeholders.
+func (j *job) name() string {
+	if name, _ := of(j.Object, "dataType").(string); name != "" && !strings.ContainsAny(name, "{}") {
+		return name
+	}
+	endpoint, _ := value.Text(of(j.Object, "endpoint"))
+	endpoint, _, _ = strings.Cut(endpoint, "?")
+	if _, rest, absolute := strings.Cut(endpoint, "://"); absolute {
+		_, endpoint, _ = strings.Cut(rest, "/")
+	}
+	endpoint = strings.Trim(inBraces.ReplaceAllString(endpoint, "/"), "/")
+	return cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(endpoint), "items")
+}
+
+// id returns an id that no other stream has.
+func (j *job) id() string {
+	id, _ := value.Text(of(j.Object, "id"))
+	id = cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(id), j.out.Name)
+	if j.iteration > 0 {
+		id += "-" + strconv.Itoa(j.iteration)
+	}
+	for i, first := 2, id; j.ids[id]; i++ {
+		id = first + "-" + strconv.Itoa(i)
+	}
+	j.ids[id] = true
+	return id
+}
+
+var notInVariable = regexp.MustCompile(`[^a-z0-9]+`)
+
+// variable returns a name for the variable that holds an item of a stream: user for users.
+func variable(stream string, taken []string) string {
+	name := strings.ToLower(stream)
+	name = name[strings.LastIndexByte(name, '/')+1:]
+	name = strings.Trim(notInVariable.ReplaceAllString(name, "_"), "_")
+	switch {
+	case strings.HasSuffix(name, "ies"):
+		name = strings.TrimSuffix(name, "ies") + "y"
+	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
+		name = strings.TrimSuffix(name, "s")
+	}
+	if importer.Taken(name) || name == runVariable {
+		name = "the_" + name
+	}
+	for i, first := 2, name; slices.Contains(taken, name); i++ {
+		name = first + "_" + strconv.Itoa(i)
+	}
+	return name
+}
+
+func (j *job) note(grade importer.Grade, key, target, format string, args ...any) {
+	j.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: diag.Join(j.path, key), Target: target})
+}
+
+// beyond are keys of the engine in the place of which a configuration of dialect spec is written by hand.
+var beyond = []string{"for", "incremental", "onPartitionError", "body", "response"}
+
+// translate fills in the stream.
+func (j *job) translate() error {
+	for _, key := range beyond {
+		if isGiven(of(j.Object, key)) {
+			return fmt.Errorf("the key %s is one of this engine: write the job by hand", key)
+		}
+	}
+	for _, place := range sorted(j.without) {
+		if key, own := strings.CutPrefix(place, j.path+"."); own && !strings.HasPrefix(key, "children[") && j.ineffective(place) {
+			j.note(importer.Left, key, "", "In dialect keboola, %s", j.without[place])
+		}
+	}
+	if len(j.parents) > 0 {
+		parent := j.parents[len(j.parents)-1]
+		filter, _ := of(j.Object, "recursionFilter").(string)
+		j.out.For = []importer.Variable{{Name: j.item(1), Parent: parent, When: j.filter(filter)}}
+		if err := j.findPlaceholders(); err != nil {
+			return err
+		}
+	}
+	j.endpoint()
+	for _, step := range []func() error{j.parameters, j.items, j.userData, j.paging} {
+		if err := step(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// item returns the variable that holds an item so many jobs above.
+func (j *job) item(level int) string { return j.variables[len(j.variables)-level] }
+
+// findPlaceholders reads the placeholders of a child.
+func (j *job) findPlaceholders() error {
+	for _, m := range at(j.Object, "placeholders") {
+		level := 1
+		if number, _, leveled := strings.Cut(m.Name, ":"); leveled {
+			level, _ = strconv.Atoi(number)
+		}
+		written := m.Value
+		function, isFunction := value.Members(m.Value)
+		if isFunction {
+			written = of(function, "path")
+		}
+		field, _ := value.Text(written)
+		source := rules.FormatPath(j.item(level), strings.Split(field, "."))
+		e := expression{source: source}
+		if isFunction && !isURLEncode(function) {
+			var err error
+			e, err = j.expression(function.Without("path"), references{"placeholder": func(string) (string, error) { return source, nil }})
+			if err != nil {
+				return err
+			}
+		}
+		if isURLEncode(function) {
+			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A space in %s is sent as %%20; the extractor sends +", field)
+		} else {
+			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A value at %s must be one text or number, and is encoded in the address. "+
+				"The extractor makes a request for each element of a list, and does not encode", field)
+		}
+		j.placeholders = j.placeholders.With(m.Name, e.source)
+		j.fields = withField(j.fields, "parent_"+strings.TrimPrefix(field, "parent_"), asText(e))
+	}
+	return nil
+}
+
+// asText returns the expression for a value as text, as the extractor has the values of placeholders.
+func asText(e expression) string {
+	if strings.HasPrefix(e.source, "php") { // its functions give texts
+		return e.source
+	}
+	return "text(" + e.source + ")"
+}
+
+// isURLEncode reports whether a placeholder is only encoded, as all are in addresses.
+func isURLEncode(function value.Object) bool {
+	args, _ := of(function, "args").([]any)
+	return of(function, "function") == "urlencode" && len(args) == 1 && len(at(value.ObjectOf("a", args[0]), "a")) == 1
+}
+
+// withField returns fields with one, in the place of one of its name.
+func withField(fields []importer.Field, name, source string) []importer.Field {
+	name = rules.PathOf(name)
+	for i, f := range fields {
+		if f.Name == name {
+			fields = slices.Clone(fields)
+			fields[i].Source = source
+			return fields
+		}
+	}
+	return append(fields, importer.Field{Name: name, Source: source})
+}
+
+// placeholder matches what may be a placeholder.
+var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
+
+// endpoint fills in the placeholders.
+func (j *job) endpoint() {
+	endpoint, _ := value.Text(of(j.Object, "endpoint"))
+	braces := strings.NewReplacer("{", "{{", "}", "}}")
+	last := 0
+	for _, at := range placeholder.FindAllStringSubmatchIndex(endpoint, -1) {
+		if source, known := j.placeholders.Get(endpoint[at[2]:at[3]]); known {
+			mark := "{"
+			if at[0] == 0 { // a path, or an address
+				mark = "{+"
+			}
+			j.out.Endpoint += braces.Replace(endpoint[last:at[0]]) + mark + source.(string) + "}"
+			last = at[1]
+		}
+	}
+	j.out.Endpoint += braces.Replace(endpoint[last:])
+}
+
+// parameters reads method, params and headers.
+func (j *job) parameters() error {
+	method, _ := of(j.Object, "method").(string)
+	if method = strings.ToUpper(method); method != "GET" {
+		j.out.Method = method
+	}
+	more := times(now, "")
+	if j.asks(of(j.Object, "params"), len(j.parents) > 0) {
+		more = j.run()
+	}
+	params := at(j.Object, "params")
+	var err error
+	if method == "POST" {
+		var all importer.Value
+		all, err = j.value(params, more)
+		j.out.Params = all.Object
+		if len(params) == 0 {
+			j.note(importer.Approximate, "params", "params", "The body is {}; the extractor sends []")
+		}
+	} else {
+		j.out.Params, err = j.query(params, more)
+	}
+	if err != nil {
+		return fmt.Errorf("params: %w", err)
+	}
+	for _, m := range at(j.Object, "headers") {
+		j.out.Headers = append(j.out.Headers, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
+	}
+	for _, origin := range append(slices.Clone(listOf(of(at(j.root, "api"), "allowedOrigins"))), listOf(of(j.Object, "allowedOrigins"))...) {
+		text, _ := origin.(string)
+		j.out.Origins = append(j.out.Origins, text)
+	}
+	return nil
+}
+
+func listOf(v any) []any { list, _ := v.([]any); return list }
+
+// asks reports whether functions read the time of the previous run, or any time of runs.
+func (j *job) asks(v any, every bool) bool {
+	object, isObject := value.Members(v)
+	if name, isTime := object.Get("time"); isTime && len(object) == 1 {
+		return every || name == "previousStart"
+	}
+	list, _ := v.([]any)
+	if isObject {
+		list = object.Values()
+	}
+	return slices.ContainsFunc(list, func(e any) bool { return j.asks(e, every) })
+}
+
+// run returns the times of runs, which a variable of the uppermost job holds, and keeps the time for
+// the next run.
+func (j *job) run() references {
+	if !slices.ContainsFunc(j.top.For, func(v importer.Variable) bool { return v.Name == runVariable }) {
+		j.top.For = append(j.top.For, importer.Variable{Name: runVariable,
+			Values: importer.Computed("[{start: " + now + ", previous: kept.previousStart ?? 0}]")})
+		j.top.Keep = []importer.Field{{Name: "previousStart", Source: runVariable + ".start"}}
+	}
+	return times(runVariable+".start", runVariable+".previous")
+}
+
+// items reads what is made of a response.
+func (j *job) items() error {
+	field := of(j.Object, "dataField")
+	delimiter := "."
+	if o, isObject := value.Members(field); isObject {
+		field = of(o, "path")
+		if d, isText := of(o, "delimiter").(string); isText && d != "" {
+			delimiter = d
+		}
+	}
+	text, _ := value.Text(field)
+	switch {
+	case !isGiven(field):
+		j.out.AnyList = true
+	case text == ".":
+	default:
+		j.out.Items = strings.ReplaceAll(pathOf(text, delimiter), "*", `\*`)
+	}
+	j.out.Filter, _ = of(j.Object, "filter").(string)
+	if key := of(j.Object, "key"); key != nil {
+		for _, one := range append(listOf(key), key) {
+			if text, isText := one.(string); isText {
+				j.out.Key = append(j.out.Key, text)
+			}
+		}
+	}
+	if of(j.Object, "emit") == false {
+		j.out.Hidden = true
+	}
+	return nil
+}
+
+// userData reads the members that are added to items.
+func (j *job) userData() error {
+	own := of(j.Object, "userData")
+	data := []value.Member{{Name: "job_parent_id", Value: own}}
+	if len(j.parents) == 0 {
+		data = append([]value.Member{{Name: "userData", Value: of(j.config, "userData")}}, data...)
+	}
+	var more references
+	for _, one := range data {
+		if !isGiven(one.Value) {
+			continue
+		}
+		members, isObject := value.Members(one.Value)
+		if !isObject {
+			members = value.Object{one}
+		}
+		if more == nil && j.asks(members, true) {
+			more = j.run()
+		}
+		for _, m := range members {
+			e, err := j.expression(m.Value, more)
+			if err != nil {
+				return fmt.Errorf("userData: %w", err)
+			}
+			j.out.Fields = withField(j.out.Fields, m.Name, e.source)
+		}
+	}
+	j.out.Fields = append(j.out.Fields, j.fields...)
+	for _, m := range at(j.Object, "fields") {
+		source, _ := m.Value.(string)
+		j.out.Fields = append(j.out.Fields, importer.Field{Name: m.Name, Source: source})
+	}
+	return nil
+}
+
+// The comparisons of a filter. Those of two characters come first.
+var (
+	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
+	shortComparison = regexp.MustCompile(`[<>]`)
+)
+
+// filter returns the expression for a recursionFilter: comparisons with & and |, of which & is done
+// first.
+func (j *job) filter(text string) string {
+	if text == "" {
+		return ""
+	}
+	var either []string
+	for group := range strings.SplitSeq(text, "|") {
+		var all []string
+		for one := range strings.SplitSeq(group, "&") {
+			all = append(all, j.comparison(one))
+		}
+		either = append(either, strings.Join(all, " and "))
+	}
+	return strings.Join(either, " or ")
+}
+
+func (j *job) comparison(text string) string {
+	found := longComparison.FindStringIndex(text)
+	if found == nil {
+		found = shortComparison.FindStringIndex(text)
+	}
+	if found == nil {
+		return "true" // the dialect refuses it
+	}
+	operator := text[found[0]:found[1]]
+	operand, _, _ := strings.Cut(text[found[1]:], operator)
+	left, right := rules.FormatPath(j.item(1), strings.Split(text[:found[0]], ".")), strconv.Quote(operand)
+	switch operator {
+	case "==", "!=":
+		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)
+	case "~~":
+		return fmt.Sprintf("phpLike(%s, %s)", left, right)
+	case "!~":
+		return fmt.Sprintf("not phpLike(%s, %s)", left, right)
+	}
+	return fmt.Sprintf("phpCompare(%s, %s) %s 0", left, right, operator)
+}
