@@ -299,7 +299,7 @@ func (p *pager) zendesk() error {
 	if err := p.link(); err != nil {
 		return err
 	}
-	start := fmt.Sprintf("number(query(%s, \"start_time\"))", rules.FormatPath("body", rules.SplitPath(p.out.Path)))
+	start := fmt.Sprintf("phpInt(query(%s, \"start_time\"))", rules.FormatPath("body", rules.SplitPath(p.out.Path)))
 	p.rule(start + " > " + now + " - 360")
 	return nil
 }
