@@ -15,6 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/dlt"
 	"github.com/stopwhen/stopwhen/engine/importer/google"
 	"github.com/stopwhen/stopwhen/engine/importer/keboola"
+	"github.com/stopwhen/stopwhen/engine/importer/nango"
 	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
 )
@@ -25,7 +26,8 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // TestTheGuidesOfImportShowWhatIsImported imports the documents of the script import-NAME.txtar of each format, and
 // compares the configuration, without its comment and its tests, with the one that the guide shows.
 func TestTheGuidesOfImportShowWhatIsImported(t *testing.T) {
-	for _, format := range []importer.Format{botocore.Format, dlt.Format, google.Format, keboola.Format, odata.Format, openapi.Format} {
+	formats := []importer.Format{botocore.Format, dlt.Format, google.Format, keboola.Format, nango.Format, odata.Format, openapi.Format}
+	for _, format := range formats {
 		t.Run(format.Name, func(t *testing.T) {
 			page, err := os.ReadFile("guide/import-" + format.Name + ".md")
 			require.NoError(t, err)

@@ -119,6 +119,7 @@ var mayImport = map[string][]string{
 	"engine/importer/dlt":      {module + "rules", module + "engine/importer"},
 	"engine/importer/google":   {module + "rules", module + "engine/importer"},
 	"engine/importer/keboola":  {module + "rules", module + "engine", module + "engine/importer"},
+	"engine/importer/nango":    {module + "rules", module + "engine/importer"},
 	"engine/importer/odata":    {module + "rules", module + "engine/importer"},
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},
 	"engine/importer/importertest": {
@@ -207,6 +208,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 	require.True(t, methods["offset"])
 	exempt := []string{
 		"engine/detect/hypotheses.go",          // a hypothesis proposes the settings of a method
+		"engine/importer/nango/paging.go",      // its words are those of Nango
 		"engine/importer/openapi/extension.go", // its words are those of an extension
 		"engine/importer/pagination.go",        // it writes what a source says as the method that does it
 		"fixtures/programs/bench", "fixtures/programs/chaos", "fixtures/programs/combine",

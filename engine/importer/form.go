@@ -6,7 +6,7 @@ import "slices"
 // read to. Expressions in it are those of the rule language, and addresses have them in braces, as
 // in the endpoint of a job.
 type Source struct {
-	Name    string    // of the API, for the names of files: github
+	Name    string    // of the API, for the names of files: github; without it, a file has the name of its first stream
 	From    string    // what was read, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
 	Inputs  []Input   // values that each run sets
 	Streams []*Stream // in the order of the document; a parent may stand after its children
@@ -28,6 +28,8 @@ type Stream struct {
 	Name  string // as the source calls it; also the name of the file with its items
 	ID    string // of its job; empty if it is the name. Streams of one name are parts of one list
 	Place string // where the source describes it
+
+	Inputs []Input // its own, which replace those of the source; streams with different ones are not in one file
 
 	BaseURL  string   // https://{input.tenant}.example.com/v1/; it must end with a slash
 	Endpoint string   // relative to BaseURL: orders/{order.id}/lines

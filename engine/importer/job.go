@@ -79,7 +79,7 @@ func (w *writer) root(g *group) value.Object {
 	}
 	api := given(
 		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", g.http(), "pagination", shared)
-	return given("inputs", w.inputs(api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
+	return given("inputs", declarations(w.inputs(g), api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
 }
 
 // sharedPagination returns the pagination that all jobs have.
@@ -257,8 +257,16 @@ func unless(usual, text string) string {
 // inputName matches where an expression reads an input.
 var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
 
-// inputs returns the inputs that a configuration reads.
-func (w *writer) inputs(api, jobs any) value.Object {
+// inputs returns the inputs of a group: those of its streams, or of the source.
+func (w *writer) inputs(g *group) []Input {
+	if g.first.Inputs != nil {
+		return g.first.Inputs
+	}
+	return w.src.Inputs
+}
+
+// declarations returns the inputs that a configuration reads.
+func declarations(inputs []Input, api, jobs any) value.Object {
 	read := map[string]bool{}
 	for _, v := range []any{api, jobs} {
 		for _, m := range inputName.FindAllStringSubmatch(text(v), -1) {
@@ -266,7 +274,7 @@ func (w *writer) inputs(api, jobs any) value.Object {
 		}
 	}
 	var out value.Object
-	for _, in := range w.src.Inputs {
+	for _, in := range inputs {
 		if !read[in.Name] {
 			continue
 		}

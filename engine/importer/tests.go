@@ -31,7 +31,7 @@ func (w *writer) tests(g *group, root value.Object) []any {
 		}
 		alone := g.alone(root, s)
 		for _, c := range cases(s) {
-			if t := firstThatPasses(alone, c.forms(w.src, alone, s, len(g.streams) > 1)); t != nil {
+			if t := firstThatPasses(alone, c.forms(w.inputs(g), alone, s, len(g.streams) > 1)); t != nil {
 				out = append(out, t)
 			}
 		}
@@ -73,7 +73,7 @@ func firstThatPasses(root value.Object, tests []value.Object) value.Object {
 }
 
 // forms returns a test in several forms, the one that says most first.
-func (c testCase) forms(src *Source, root value.Object, s *Stream, several bool) []value.Object {
+func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bool) []value.Object {
 	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
 	full := expect
 	if s.Filter == "" {
@@ -97,7 +97,7 @@ func (c testCase) forms(src *Source, root value.Object, s *Stream, several bool)
 	}
 	var out []value.Object
 	set := []value.Object{nil}
-	if needed := samples(src, root); needed != nil {
+	if needed := samples(inputs, root); needed != nil {
 		set = []value.Object{needed}
 	}
 	for _, inputs := range set {
@@ -110,11 +110,11 @@ func (c testCase) forms(src *Source, root value.Object, s *Stream, several bool)
 
 // samples returns values for the inputs that every run sets. A test sets all that the configuration
 // declares.
-func samples(src *Source, root value.Object) value.Object {
+func samples(inputs []Input, root value.Object) value.Object {
 	var out value.Object
 	declared, _ := root.Get("inputs")
 	read, _ := value.Members(declared)
-	for _, in := range src.Inputs {
+	for _, in := range inputs {
 		if _, has := read.Get(in.Name); !has || in.Default != nil {
 			continue
 		}

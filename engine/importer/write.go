@@ -95,7 +95,7 @@ func (w *writer) groups() []*group {
 		if s.Refused != "" || s.Hidden {
 			continue
 		}
-		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(apart(s.Common))})
+		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(apart(s.Common)), s.Inputs})
 		g := by[string(common)]
 		if g == nil {
 			g = &group{first: s, emitted: map[*Stream]bool{}}
@@ -207,8 +207,8 @@ func (w *writer) config(g *group, n int) (*Config, error) {
 
 // written adds the tests and writes the text.
 func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
-	name := w.src.Name
-	if n > 0 {
+	name := cmp.Or(w.src.Name, fileName(g.first.Name))
+	if n > 0 && w.src.Name != "" {
 		name += "-" + fileName(g.first.Name)
 	}
 	c := &Config{Name: name + ".yaml"}

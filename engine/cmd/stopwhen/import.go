@@ -17,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/dlt"
 	"github.com/stopwhen/stopwhen/engine/importer/google"
 	"github.com/stopwhen/stopwhen/engine/importer/keboola"
+	"github.com/stopwhen/stopwhen/engine/importer/nango"
 	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
 	"github.com/stopwhen/stopwhen/engine/report"
@@ -25,7 +26,8 @@ import (
 )
 
 // importFormats are the formats that are read.
-var importFormats = []importer.Format{airbyte.Format, botocore.Format, dlt.Format, google.Format, keboola.Format, odata.Format, openapi.Format}
+var importFormats = []importer.Format{airbyte.Format, botocore.Format, dlt.Format, google.Format, keboola.Format, nango.Format,
+	odata.Format, openapi.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {
