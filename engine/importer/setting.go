@@ -64,3 +64,16 @@ func FirstSentence(text string) string {
 	}
 	return value.Clip(text, 100)
 }
+
+// Singular returns the name of one of several: order of orders, company of companies.
+func Singular(word string) string {
+	switch {
+	case strings.HasSuffix(word, "ies") && len(word) > 4:
+		return strings.TrimSuffix(word, "ies") + "y"
+	case strings.HasSuffix(word, "sses"), strings.HasSuffix(word, "xes"), strings.HasSuffix(word, "ches"), strings.HasSuffix(word, "shes"):
+		return strings.TrimSuffix(word, "es")
+	case strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && len(word) > 2:
+		return strings.TrimSuffix(word, "s")
+	}
+	return word
+}

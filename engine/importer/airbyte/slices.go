@@ -138,7 +138,7 @@ func (b *builder) substream(n node) error {
 			return err
 		}
 	}
-	name := b.variable(singular(parent.Name))
+	name := b.variable(importer.Singular(strings.ToLower(parent.Name)))
 	when := ""
 	if parent.Filter != "" {
 		when = renamedItem(parent.Filter, name)
@@ -297,18 +297,4 @@ func (b *builder) variable(name string) string {
 			candidate = "the_" + name
 		}
 	}
-}
-
-// singular returns the name of one item of a list.
-func singular(name string) string {
-	name = strings.ToLower(name)
-	switch {
-	case strings.HasSuffix(name, "ies") && len(name) > 4:
-		return strings.TrimSuffix(name, "ies") + "y"
-	case strings.HasSuffix(name, "sses"), strings.HasSuffix(name, "xes"), strings.HasSuffix(name, "ches"), strings.HasSuffix(name, "shes"):
-		return strings.TrimSuffix(name, "es")
-	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss") && !strings.HasSuffix(name, "us"):
-		return strings.TrimSuffix(name, "s")
-	}
-	return name
 }

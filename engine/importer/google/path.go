@@ -83,7 +83,7 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 	if len(c.resources) == 0 {
 		return ""
 	}
-	thing := singular(importer.InputName(c.resources[len(c.resources)-1]))
+	thing := importer.Singular(importer.InputName(c.resources[len(c.resources)-1]))
 	name, member := importer.InputName(param), ""
 	switch {
 	case isName && (name == "parent" || name == "name" || name == thing):
@@ -99,7 +99,7 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 
 // child adds the variable with the items of the parent.
 func (t *translation) child(parent *call, param, plus, member string) map[string]string {
-	variable := singular(importer.InputName(parent.resources[len(parent.resources)-1]))
+	variable := importer.Singular(importer.InputName(parent.resources[len(parent.resources)-1]))
 	t.out.For = []importer.Variable{{Name: variable, Parent: t.stream(parent)}}
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their paths, the values of {%s} are the members %s of the items of %s", param, member, parent.short())
@@ -109,15 +109,4 @@ func (t *translation) child(parent *call, param, plus, member string) map[string
 	}
 	values[param] = "{" + plus + rules.FormatPath(variable, []string{member}) + "}"
 	return values
-}
-
-// singular returns one of several: file of files, entry of entries.
-func singular(word string) string {
-	switch {
-	case strings.HasSuffix(word, "ies") && len(word) > 4:
-		return strings.TrimSuffix(word, "ies") + "y"
-	case strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && len(word) > 2:
-		return strings.TrimSuffix(word, "s")
-	}
-	return word
 }

@@ -140,7 +140,7 @@ func (t *translation) child(parent *operation, param, member string) []string {
 	if s.Refused != "" {
 		return nil
 	}
-	variable := singular(prefixWord(parent.path))
+	variable := importer.Singular(prefixWord(parent.path))
 	for taken := variables(s); slices.Contains(taken, variable); {
 		variable += "_item"
 	}
@@ -161,7 +161,7 @@ func variables(s *importer.Stream) []string {
 
 // identifierIn returns the member of the items of an operation that a parameter of a path names.
 func (t *translation) identifierIn(op *operation, param string) string {
-	thing := singular(prefixWord(op.path))
+	thing := importer.Singular(prefixWord(op.path))
 	candidates := []string{param}
 	for _, id := range apinames.Identifiers() {
 		if apinames.Alike(param, id) || apinames.Alike(param, thing+id) || apinames.Alike(param, thing) {
@@ -191,19 +191,6 @@ func prefixWord(p string) string {
 	p = strings.TrimSuffix(p, "/")
 	word := importer.InputName(p[strings.LastIndexByte(p, '/')+1:])
 	return cmp.Or(word, "item")
-}
-
-// singular returns one of several: order of orders, company of companies.
-func singular(word string) string {
-	switch {
-	case strings.HasSuffix(word, "ies") && len(word) > 4:
-		return strings.TrimSuffix(word, "ies") + "y"
-	case strings.HasSuffix(word, "sses"), strings.HasSuffix(word, "xes"), strings.HasSuffix(word, "ches"), strings.HasSuffix(word, "shes"):
-		return strings.TrimSuffix(word, "es")
-	case strings.HasSuffix(word, "s") && !strings.HasSuffix(word, "ss") && !strings.HasSuffix(word, "us") && len(word) > 2:
-		return strings.TrimSuffix(word, "s")
-	}
-	return word
 }
 
 // parametersSent adds the parameters of the query and the headers that an operation requires.

@@ -3,7 +3,6 @@ package openapi
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -92,7 +91,7 @@ func (t *translation) speakeasy(n node) error {
 	out := n.get("outputs")
 	t.unknown(speakeasy+".outputs", out, "results", "numPages", "nextCursor", "nextUrl", "limit")
 	if results := out.get("results"); results.given() {
-		keys, err := jsonPath(results.text())
+		keys, err := importer.JSONPath(results.text())
 		if err != nil {
 			return fmt.Errorf("outputs.results: %w", err)
 		}
@@ -120,7 +119,7 @@ func (t *translation) speakeasy(n node) error {
 		t.size(inputs["limit"].Name)
 		return t.cursor(into, out.get("nextCursor").text())
 	case "url":
-		keys, err := jsonPath(out.get("nextUrl").text())
+		keys, err := importer.JSONPath(out.get("nextUrl").text())
 		if err != nil {
 			return fmt.Errorf("outputs.nextUrl: %w", err)
 		}
@@ -137,7 +136,7 @@ func (t *translation) counted(inputs map[string]importer.Target, out node) error
 	if into, has := inputs["page"]; has {
 		p := t.pages(into)
 		if pages := out.get("numPages"); pages.given() {
-			keys, err := jsonPath(pages.text())
+			keys, err := importer.JSONPath(pages.text())
 			if err != nil {
 				return fmt.Errorf("outputs.numPages: %w", err)
 			}
@@ -160,7 +159,7 @@ func (t *translation) counted(inputs map[string]importer.Target, out node) error
 
 // cursor is paging by a value of the response, or of its last item.
 func (t *translation) cursor(into importer.Target, path string) error {
-	keys, err := jsonPath(path)
+	keys, err := importer.JSONPath(path)
 	if err != nil {
 		return fmt.Errorf("the cursor: %w", err)
 	}
@@ -292,43 +291,4 @@ func (t *translation) target(in, name string) (importer.Target, error) {
 	}
 	t.sent["query "+name] = true
 	return importer.Target{In: importer.InParam, Name: name}, nil
-}
-
-// jsonPath reads a JSONPath that is a path: $.data[-1].id, $['a b'].c.
-func jsonPath(text string) ([]string, error) {
-	bad := fmt.Errorf("want a JSONPath such as $.data.items instead of %q", text)
-	rest, ok := strings.CutPrefix(text, "$")
-	if !ok {
-		return nil, bad
-	}
-	var keys []string
-	for rest != "" {
-		switch {
-		case strings.HasPrefix(rest, "[") && strings.Contains(rest, "]"):
-			inner, after, _ := strings.Cut(rest[1:], "]")
-			rest = after
-			if key := strings.Trim(inner, `'"`); key != inner {
-				keys = append(keys, key)
-			} else if _, err := strconv.Atoi(inner); err == nil || inner == "*" {
-				keys = append(keys, inner)
-			} else if inner == "(@.length-1)" {
-				keys = append(keys, "-1")
-			} else {
-				return nil, bad
-			}
-		case strings.HasPrefix(rest, ".") && !strings.HasPrefix(rest, ".."):
-			end := strings.IndexAny(rest[1:], ".[")
-			if end < 0 {
-				end = len(rest) - 1
-			}
-			if end == 0 {
-				return nil, bad
-			}
-			keys = append(keys, rest[1:end+1])
-			rest = rest[end+1:]
-		default:
-			return nil, bad
-		}
-	}
-	return keys, nil
 }

@@ -102,18 +102,3 @@ func TestSchemasThatReferToEachOtherEnd(t *testing.T) {
 	b.WriteString("paths: {/a: {get: {responses: {200: {content: {application/json: {schema: {$ref: '#/components/schemas/S0'}}}}}}}}\n")
 	importertest.Refuses(t, Format, "no operation that returns a list", importer.File{Name: "openapi.yaml", Text: []byte(b.String())})
 }
-
-func TestPathsOfJSONPath(t *testing.T) {
-	for text, want := range map[string][]string{
-		"$": nil, "$.a": {"a"}, "$.a.b-c": {"a", "b-c"}, "$['a b'].c": {"a b", "c"}, "$.a[-1].b": {"a", "-1", "b"}, "$.a[*].b": {"a", "*", "b"},
-		`$["x"][0]`: {"x", "0"}, "$.a[(@.length-1)].b": {"a", "-1", "b"},
-	} {
-		got, err := jsonPath(text)
-		require.NoError(t, err, text)
-		require.Equal(t, want, got, text)
-	}
-	for _, bad := range []string{"", "a.b", "$..a", "$.", "$.a[?(@.b)]", "$.a[1:2]", "$[", "$x"} {
-		_, err := jsonPath(bad)
-		require.Error(t, err, bad)
-	}
-}
