@@ -170,6 +170,7 @@ type Paging struct {
 	Size    string // items of a full page: a number or an expression; empty if it is not known
 	SizeIn  string // the name of the member of Params that has the size; empty if none has it
 	Short   bool   // a page with fewer items than Size is the last
+	BySize  bool   // Offset: it rises by Size, which is a number, however many items a page has
 	Rel     string // Link: the relation; empty for next
 	Path    string // Token and NextURL: path in the response; LastItem: path in the item
 	Header  string // Token: the header, instead of a path

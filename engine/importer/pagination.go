@@ -159,6 +159,9 @@ func (p *Paging) expression(next []Next) (value.Object, []Next) {
 		name, step := "page", "1"
 		if p.Kind == Offset {
 			name, step = "offset", "count"
+			if p.BySize {
+				step = p.Size
+			}
 		}
 		part.Source = "state." + name
 		out = append(out, value.Member{Name: "state", Value: value.ObjectOf(

@@ -217,7 +217,7 @@ func cases(s *Stream) []testCase {
 		return []testCase{{name: "the header Link leads to the next page", pages: []any{link, body(s, 1)}, items: 3}}
 	case NextURL:
 		if p.Path == "" {
-			return nil
+			return tokenCases(s, p)
 		}
 		return []testCase{{name: "the address of the next page is followed",
 			pages: []any{p.more(at(body(s, 2), p.Path, "?page=2")), p.last(body(s, 1))}, items: 3}}

@@ -3,111 +3,342 @@ package dlt
 import (
 	"fmt"
 	"regexp"
-	"strings"
+	"slices"
+	"strconv"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// increments reads the increment of an endpoint. One among the parameters is read with them.
-func (t *translation) increments(endpoint node) {
-	if n := endpoint.get("incremental"); n.given() {
-		t.increment = &increment{node: n, param: n.get("start_param").text()}
-	}
+// A cursor is what the next run leaves out.
+type cursor struct {
+	node
+	keys    []string // of the path in the items
+	name    string   // of the kept value
+	from    any      // the first value
+	to      any      // the end of a range; nil if there is none
+	lag     string
+	target  importer.Target // where the value goes
+	placed  bool            // target counts
+	written bool            // the value is a part of texts, too
 }
 
-// isTime matches a date, or a time as ISO 8601 writes it.
-var isTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
-
-// cursor returns the path of the cursor in an item, and the name under which its value is kept.
-func (t *translation) cursor() (string, string, error) {
-	p, err := path(t.increment.get("cursor_path"))
-	if err != nil {
-		return "", "", err
-	}
-	if strings.Contains(p, "*") {
-		return "", "", fmt.Errorf("%s: the cursor is in a list, which is not translated", t.increment.get("cursor_path").path)
-	}
-	keys := rules.SplitPath(p)
-	return p, importer.InputName(keys[len(keys)-1]), nil
+var cursorKeys = []string{
+	"cursor_path", "initial_value", "end_value", "start_param", "end_param", "convert", "transform", "lag", "last_value_func", "primary_key",
+	"row_order", "allow_external_schedulers", "on_cursor_value_missing", "range_start", "range_end", "type",
 }
 
-// keptStart returns the expression for the start of the interval, where it is a part of a text.
-func (t *translation) keptStart() (string, error) {
-	p, name, err := t.cursor()
-	if err != nil {
-		return "", err
+// increment reads the parameter of type incremental, or incremental of the endpoint.
+func (b *builder) increment() error {
+	n := b.in(b.res, "incremental")
+	c := &cursor{}
+	for _, p := range b.merged(b.res, "params") {
+		if p.get("type").text() != "incremental" {
+			continue
+		}
+		if c.placed {
+			return fmt.Errorf("%s: dlt allows one parameter of type incremental", p.path)
+		}
+		n, c.target, c.placed = p, importer.Target{In: importer.InParam, Name: p.name}, true
 	}
-	kept := rules.FormatPath("kept", []string{name})
-	if len(t.out.Keep) == 0 {
-		t.out.Keep = append(t.out.Keep, importer.Field{Name: name, Source: fmt.Sprintf("latestOf(items, %q, %s)", p, kept)})
-	}
-	if lag := t.increment.get("lag"); lag.given() {
-		t.note(importer.Approximate, lag, "pagination", "the lag is left out, as the start is a part of a text")
-	}
-	initial := t.increment.get("initial_value")
-	if !initial.given() {
-		return kept, nil
-	}
-	return kept + " ?? " + literal(initial.v), nil
-}
-
-// finishIncrement writes the increment: as incremental, or as a filter if no request depends on it.
-func (t *translation) finishIncrement() error {
-	if t.increment == nil {
+	if !n.given() {
 		return nil
 	}
-	n := t.increment.node
-	t.known(n, "incremental")
-	p, name, err := t.cursor()
-	if err != nil {
+	c.node = n
+	path := n.get("cursor_path")
+	keys, err := pathKeys(path.text())
+	if err != nil || len(keys) == 0 || slices.Contains(keys, "*") {
+		return fmt.Errorf("%s: want the path of a member of the items instead of %q", path.path, path.text())
+	}
+	c.keys, c.name = keys, importer.InputName(keys[len(keys)-1])
+	if start := n.get("start_param").text(); start != "" && !c.placed {
+		c.target, c.placed = importer.Target{In: importer.InParam, Name: start}, true
+	}
+	if c.from, err = b.bound(n.get("initial_value")); err != nil {
 		return err
 	}
-	if f := n.get("last_value_func").text(); f != "" && f != "max" {
-		return fmt.Errorf("%s: only the greatest value is kept, and not %s", n.get("last_value_func").path, f)
+	if c.to, err = b.bound(n.get("end_value")); err != nil {
+		return err
 	}
-	if convert := n.get("convert"); convert.given() {
-		t.note(importer.Approximate, convert, "incremental",
-			"a function of Python converts the value there; write format, or the parameter by hand")
+	if c.to != nil && c.from == nil {
+		return fmt.Errorf("%s: dlt wants an initial_value with an end_value", n.get("end_value").path)
 	}
-	if param, end := n.get("end_param").text(), n.get("end_value"); param != "" && end.given() {
-		t.splitQuery()
-		t.out.Params = append(t.out.Params, importer.Member{Name: param, Value: importer.Constant(end.v)})
+	b.cursor = c
+	return b.cursorNotes(c)
+}
+
+// bound returns a bound: a constant, or an expression for an input.
+func (b *builder) bound(n node) (any, error) {
+	if !n.given() {
+		return nil, nil
 	}
-	initial := n.get("initial_value")
-	if len(t.out.Keep) > 0 { // the start is a part of a text
-		return nil
+	text, isScalar := n.scalar()
+	if !isScalar {
+		return nil, fmt.Errorf("%s: want a text or a number", n.path)
 	}
-	if t.increment.param == "" {
-		kept := rules.FormatPath("kept", []string{name})
-		t.out.Keep = append(t.out.Keep, importer.Field{Name: name, Source: fmt.Sprintf("latestOf(items, %q, %s)", p, kept)})
-		start := kept + " == nil or " + rules.FormatPath("item", rules.SplitPath(p)) + " >= " + kept
-		if initial.given() {
-			start = fmt.Sprintf("%s >= (%s ?? %s)", rules.FormatPath("item", rules.SplitPath(p)), kept, literal(initial.v))
+	parts, _, err := b.parts(n, text)
+	if err != nil {
+		return nil, err
+	}
+	if v := joined(parts); v.Source != "" {
+		return importer.Computed(v.Source), nil
+	}
+	return n.v, nil
+}
+
+// source returns a bound as an expression.
+func source(v any) string {
+	switch v := v.(type) {
+	case nil:
+		return "nil"
+	case importer.Value:
+		return v.Source
+	case string:
+		return quote(v)
+	}
+	return fmt.Sprint(v)
+}
+
+// isTime matches the beginning of a date.
+var isTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
+
+// cursorNotes reads the keys that change how the cursor works.
+func (b *builder) cursorNotes(c *cursor) error {
+	for _, m := range c.members() {
+		if !slices.Contains(cursorKeys, m.name) {
+			b.out.Note(unknownKey(m))
 		}
-		t.out.Filter = start
-		return nil
+		if !m.given() {
+			continue
+		}
+		text, _ := m.scalar()
+		switch m.name {
+		case "convert", "transform":
+			b.note(importer.Approximate, m, "incremental", "%s is Python, and was left out: the value is sent as the items have it; format says how times are sent", m.name)
+		case "last_value_func":
+			if text != "max" {
+				return fmt.Errorf("%s: only the greatest value is kept, and not %s", m.path, text)
+			}
+		case "row_order":
+			b.note(importer.Approximate, m, "", "all pages are read; dlt stops at a row outside of the range")
+		case "primary_key", "allow_external_schedulers":
+			b.note(importer.Left, m, "", "%s has no effect here", m.name)
+		case "on_cursor_value_missing":
+			if text == "exclude" {
+				b.filter(rules.FormatPath("item", c.keys) + " != nil")
+			} else {
+				b.note(importer.Left, m, "", "a row without the value is written, and the value is not kept")
+			}
+		case "range_start":
+			if text == "open" && c.to == nil {
+				b.note(importer.Approximate, m, "", "rows that have exactly the last value come again")
+			}
+		case "end_param":
+			if c.to == nil {
+				b.note(importer.Left, m, "", "without end_value, dlt does not send it")
+				break
+			}
+			b.out.Params = append(b.out.Params, importer.Member{Name: text, Value: constantOf(c.to)})
+		case "lag":
+			if err := b.lag(c, m, text); err != nil {
+				return err
+			}
+		}
 	}
-	param := t.increment.param
-	if !t.increment.inBody {
-		t.splitQuery()
-	} else if t.out.Body != nil {
-		param = "body:" + rules.PathOf(param)
-	}
-	t.out.Incremental = &importer.Incremental{Cursor: p, Param: param, From: initial.v, Lag: t.lag(n.get("lag"), initial)}
 	return nil
 }
 
-// lag returns the lag: seconds of times, days of dates, and a number of ids.
-func (t *translation) lag(n, initial node) string {
-	if !n.given() || n.v == 0 {
-		return ""
+func constantOf(v any) importer.Value {
+	if computed, is := v.(importer.Value); is {
+		return computed
 	}
-	switch first := initial.text(); {
-	case isTime.MatchString(first) && len(first) == len("2006-01-02"):
-		return fmt.Sprintf("%vd", n.v)
-	case first != "" || !initial.given():
-		return fmt.Sprintf("%vs", n.v)
+	return importer.Constant(v)
+}
+
+// lag reads a lag: of a number, of days if the first value is a date, or of seconds.
+func (b *builder) lag(c *cursor, n node, text string) error {
+	length, err := strconv.ParseFloat(text, 64)
+	if err != nil || length < 0 {
+		return fmt.Errorf("%s: want a number", n.path)
 	}
-	return fmt.Sprint(n.v)
+	first, isText := c.from.(string)
+	switch {
+	case length == 0:
+	case c.from != nil && !isText && !isValue(c.from):
+		c.lag = text
+	case isText && isTime.MatchString(first) && len(first) == len("2006-01-02"):
+		c.lag = text + "d"
+	default:
+		c.lag = text + "s"
+	}
+	return nil
+}
+
+func isValue(v any) bool {
+	_, is := v.(importer.Value)
+	return is
+}
+
+// filter adds a condition on items.
+func (b *builder) filter(condition string) {
+	if b.out.Filter != "" {
+		condition = b.out.Filter + " and " + condition
+	}
+	b.out.Filter = condition
+}
+
+// fills reports whether a text is the start of the cursor and nothing else, and the first one that is,
+// which becomes its parameter.
+func (c *cursor) fills(text string, at importer.Target) bool {
+	if c == nil || c.placed || c.to != nil || at.In == importer.Nowhere || !slices.Contains(startNames, text) {
+		return false
+	}
+	c.target, c.placed = at, true
+	return true
+}
+
+var startNames = []string{"{incremental.start_value}", "{incremental.last_value}"}
+
+// atCursor reports whether a place is that of the cursor.
+func (b *builder) atCursor(in importer.Place, name string) bool {
+	return b.cursor != nil && b.cursor.placed && b.cursor.target == importer.Target{In: in, Name: name}
+}
+
+// start returns the expression for the start.
+func (c *cursor) start() string {
+	if c.to != nil {
+		return source(c.from)
+	}
+	kept := "kept." + c.name
+	if c.lag != "" {
+		lag := c.lag
+		if _, err := strconv.ParseFloat(lag, 64); err != nil {
+			lag = quote(lag)
+		}
+		kept = fmt.Sprintf("earlier(%s, %s)", kept, lag)
+	}
+	if c.from == nil {
+		return kept
+	}
+	return kept + " ?? " + source(c.from)
+}
+
+// cursorValue returns the value of a placeholder of the cursor.
+func (b *builder) cursorValue(n node, name string) (part, error) {
+	c := b.cursor
+	if c == nil {
+		return part{}, fmt.Errorf("%s: there is no incremental for {incremental.%s}", n.path, name)
+	}
+	v := c.from
+	switch name {
+	case "start_value", "last_value":
+		if c.to == nil {
+			c.written = true
+			return part{source: c.start()}, nil
+		}
+	case "initial_value":
+	case "end_value":
+		v = c.to
+	default:
+		return part{}, fmt.Errorf("%s: {incremental.%s} is not known", n.path, name)
+	}
+	if v == nil {
+		return part{}, fmt.Errorf("%s: {incremental.%s} has no value", n.path, name)
+	}
+	if isValue(v) {
+		return part{source: source(v)}, nil
+	}
+	return part{text: fmt.Sprint(v)}, nil
+}
+
+// kept writes the cursor: the key incremental where it does the same, and otherwise a kept value.
+func (b *builder) kept() error {
+	c := b.cursor
+	if c == nil {
+		return nil
+	}
+	item := rules.FormatPath("item", c.keys)
+	if c.to != nil {
+		b.rangeOf(c, item)
+		return nil
+	}
+	if c.placed && !c.written {
+		b.out.Incremental = &importer.Incremental{Cursor: rules.PathOf(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
+	} else {
+		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.name,
+			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", quote(rules.PathOf(c.keys...)), c.name)})
+		switch {
+		case c.placed:
+			b.place(c, importer.Computed(c.start()))
+		case !c.written:
+			b.filter(fmt.Sprintf("%s >= (%s)", item, c.always(item)))
+		}
+	}
+	b.note(importer.Approximate, c.node, "incremental", "rows that have exactly the last value, and those of a lag, come again in the next run; dlt leaves out "+
+		"those that it has seen: merge the rows by key")
+	return nil
+}
+
+// always returns the start as an expression that has a value for each item.
+func (c *cursor) always(item string) string {
+	if c.from == nil {
+		return c.start() + " ?? " + item
+	}
+	return c.start()
+}
+
+// rangeOf reads the rows of a range, and keeps nothing.
+func (b *builder) rangeOf(c *cursor, item string) {
+	if c.placed {
+		b.place(c, constantOf(c.from))
+	}
+	low, high := ">=", "<"
+	if c.get("range_start").text() == "open" {
+		low = ">"
+	}
+	if c.get("range_end").text() == "closed" {
+		high = "<="
+	}
+	b.filter(fmt.Sprintf("%s %s %s and %s %s %s", item, low, source(c.from), item, high, source(c.to)))
+}
+
+// place puts a value where the cursor goes.
+func (b *builder) place(c *cursor, v importer.Value) {
+	one := importer.Member{Name: c.target.Name, Value: v}
+	switch c.target.In {
+	case importer.InHeader:
+		b.out.Headers = append(b.out.Headers, one)
+	case importer.InBody:
+		b.out.Body = withMember(b.out.Body, rules.SplitPath(c.target.Name), v)
+	default:
+		b.out.Params = append(b.out.Params, one)
+	}
+}
+
+// first returns the first value as the key from has it: a date, a number or an expression.
+func (c *cursor) first() any {
+	text, isText := c.from.(string)
+	switch {
+	case isValue(c.from):
+		return source(c.from)
+	case !isText:
+		return c.from
+	}
+	if _, err := rules.ParseTime(text); err == nil {
+		return text
+	}
+	if n, err := strconv.Atoi(text); err == nil {
+		return n
+	}
+	return quote(text)
+}
+
+func param(t importer.Target) string {
+	switch t.In {
+	case importer.InHeader:
+		return "header:" + t.Name
+	case importer.InBody:
+		return "body:" + t.Name
+	}
+	return t.Name
 }

@@ -1,213 +1,247 @@
 package dlt
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// paginators are the keys of each paginator, apart from type.
-var paginators = map[string][]string{
-	"auto":          nil,
-	"single_page":   nil,
-	"json_link":     {"next_url_path"},
-	"json_response": {"next_url_path"}, // its name before
-	"header_link":   {"links_next_key"},
-	"header_cursor": {"cursor_key", "cursor_param"},
-	"cursor":        {"cursor_path", "cursor_param", "cursor_body_path"},
-	"offset": {"limit", "offset", "offset_param", "limit_param", "offset_body_path", "limit_body_path", "total_path", "maximum_offset",
-		"stop_after_empty_page", "has_more_path"},
-	"page_number": {"base_page", "page", "initial_page", "page_param", "page_body_path", "total_path", "maximum_page",
-		"stop_after_empty_page", "has_more_path"},
+// pagingKeys are the keys of each type of paginator.
+var pagingKeys = map[string][]string{
+	"json_link": {"next_url_path"}, "json_response": {"next_url_path"},
+	"header_link": {"links_next_key"}, "header_cursor": {"cursor_key", "cursor_param"},
+	"cursor": {"cursor_path", "cursor_param", "cursor_body_path"},
+	"offset": {
+		"limit", "offset", "offset_param", "limit_param", "total_path", "maximum_offset", "stop_after_empty_page", "has_more_path",
+		"offset_body_path", "limit_body_path",
+	},
+	"page_number": {
+		"base_page", "page", "page_param", "total_path", "maximum_page", "stop_after_empty_page", "has_more_path", "page_body_path",
+	},
+	"single_page": nil, "auto": nil,
 }
 
-// paginator reads how the next page is requested.
-func (t *translation) paginator(n node) error {
-	if !n.given() {
-		n.path = t.node.get("endpoint").path
-	}
-	kind := n.text()
-	if n.isObject() {
-		kind = n.get("type").text()
-	}
-	keys, known := paginators[kind]
-	switch {
-	case !n.given() || kind == "auto":
-		t.note(importer.Partial, n, "pagination",
-			"the paginator is found by the first response there, and one page is read here: stopwhen detect finds it from the address")
+// pages reads the paginator: of the endpoint, or of the client. The response to a path that ends with
+// a placeholder is one item.
+func (b *builder) pages() error {
+	n := b.in(b.res, "paginator")
+	if !n.given() && b.isSingle() {
 		return nil
-	case !known:
-		return fmt.Errorf("%s: the paginator %q is a class of Python, which is not translated", n.path, kind)
+	}
+	if !n.given() {
+		n = b.client.get("paginator")
+	}
+	kind := cmp.Or(n.text(), n.get("type").text(), "auto")
+	keys, known := pagingKeys[kind]
+	if !known {
+		return fmt.Errorf("%s: the paginator %s is Python: stopwhen detect finds how the API pages", cmp.Or(n.path, "client.paginator"), kind)
 	}
 	for _, m := range n.members() {
 		if m.name != "type" && !slices.Contains(keys, m.name) {
-			t.note(importer.Left, m.node, "", "%s is not known here", m.name)
+			b.out.Note(unknownKey(m))
 		}
 	}
+	var err error
 	switch kind {
-	case "single_page":
-		return nil
 	case "json_link", "json_response":
-		return t.token(n, importer.NextURL, importer.Target{In: importer.InURL}, "next_url_path", "next")
+		b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true}
+		b.out.Paging.Path, err = pathOf(n.get("next_url_path"), "next")
 	case "header_link":
-		t.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true,
-			Rel: text(n, "links_next_key", "next")}
-		return nil
+		b.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true, Rel: n.get("links_next_key").text()}
 	case "header_cursor":
-		t.out.Paging = &importer.Paging{Kind: importer.Token, Header: text(n, "cursor_key", "next"),
-			Into: importer.Target{In: importer.InParam, Name: text(n, "cursor_param", "cursor")}}
-		t.placeToken()
-		return nil
+		b.out.Paging = &importer.Paging{Kind: importer.Token, Header: cmp.Or(n.get("cursor_key").text(), "next"),
+			Into: importer.Target{In: importer.InParam, Name: cmp.Or(n.get("cursor_param").text(), "cursor")}}
 	case "cursor":
-		return t.token(n, importer.Token, t.target(n, "cursor_param", "cursor", "cursor_body_path"), "cursor_path", "cursors.next")
+		b.out.Paging = &importer.Paging{Kind: importer.Token}
+		if b.out.Paging.Into, err = b.target(n, "cursor_param", "cursor_body_path", "cursor"); err == nil {
+			b.out.Paging.Path, err = pathOf(n.get("cursor_path"), "cursors.next")
+		}
+	case "offset":
+		err = b.offset(n)
+	case "page_number":
+		err = b.pageNumber(n)
+	case "auto":
+		b.auto(n)
 	}
-	return t.counted(n, kind)
+	return err
 }
 
-func text(n node, key, otherwise string) string {
-	if s := n.get(key).text(); s != "" {
-		return s
+// auto is the paginator that dlt chooses by the first response.
+func (b *builder) auto(n node) {
+	b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true,
+		Source: `link("next") ?? body.next ?? body.links.next`}
+	at := n
+	if !at.given() {
+		at = b.res.endpoint
 	}
-	return otherwise
+	b.note(importer.Approximate, at, "pagination", "dlt finds the paging in the first response (auto): here, the address of the next page is followed, in "+
+		"the header Link, next or links.next; run stopwhen detect with the address of the list, and copy the pagination that it finds")
 }
 
-// target returns where a number or a token goes: to a path of the body if that is given.
-func (t *translation) target(n node, param, otherwise, bodyPath string) importer.Target {
-	if p := n.get(bodyPath).text(); p != "" {
-		return importer.Target{In: importer.InBody, Name: rules.PathOf(strings.Split(p, ".")...)}
+// pathOf returns the path in the response that a JSONPath is.
+func pathOf(n node, usual string) (string, error) {
+	text := cmp.Or(n.text(), usual)
+	keys, err := pathKeys(text)
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", n.path, err)
 	}
-	return importer.Target{In: importer.InParam, Name: text(n, param, otherwise)}
+	if len(keys) == 0 || slices.Contains(keys, "*") {
+		return "", fmt.Errorf("%s: want the path of one value instead of %q", n.path, text)
+	}
+	return rules.PathOf(keys...), nil
 }
 
-// token sets a paging by a value of the response.
-func (t *translation) token(n node, kind importer.PagingKind, into importer.Target, key, otherwise string) error {
-	p, err := path(node{text(n, key, otherwise), join(n.path, key)})
+// target returns the parameter, or the path in the body, that two keys name.
+func (b *builder) target(n node, param, body, usual string) (importer.Target, error) {
+	inBody := n.get(body)
+	switch {
+	case inBody.given() && n.get(param).given():
+		return importer.Target{}, fmt.Errorf("%s: want %s or %s, and not both", n.path, param, body)
+	case !inBody.given():
+		return importer.Target{In: importer.InParam, Name: cmp.Or(n.get(param).text(), usual)}, nil
+	}
+	path, err := pathOf(inBody, "")
+	if b.out.Body == nil {
+		b.out.Body = []importer.Member{}
+	}
+	return importer.Target{In: importer.InBody, Name: path}, err
+}
+
+// number returns a number that a key has.
+func number(n node, usual int) (int, error) {
+	if !n.given() {
+		return usual, nil
+	}
+	text, _ := n.scalar()
+	v, err := strconv.Atoi(text)
+	if err != nil || v < 0 {
+		return 0, fmt.Errorf("%s: want a whole number, got %v", n.path, n.v)
+	}
+	return v, nil
+}
+
+// offset reads the paginator that counts items.
+func (b *builder) offset(n node) error {
+	limit, err := number(n.get("limit"), 0)
 	if err != nil {
 		return err
 	}
-	t.out.Paging = &importer.Paging{Kind: kind, Path: p, Into: into, NoParam: kind == importer.NextURL}
-	t.placeToken()
-	return nil
-}
-
-// splitQuery makes the parameters of a POST, which are its body otherwise, its query.
-func (t *translation) splitQuery() {
-	if t.out.Method == "POST" && t.out.Body == nil {
-		t.out.Params, t.out.Body = nil, append([]importer.Member{}, t.out.Params...)
+	if limit == 0 {
+		return fmt.Errorf("%s: the paginator offset needs a limit", n.get("limit").path)
 	}
-}
-
-// placeToken keeps the query and the body apart if the number or the token of a page wants it.
-func (t *translation) placeToken() {
-	switch into := t.out.Paging.Into.In; {
-	case into == importer.InParam:
-		t.splitQuery()
-	case into == importer.InBody && t.out.Method == "" && t.out.Body == nil:
-		t.out.Body = []importer.Member{}
+	start, err := number(n.get("offset"), 0)
+	if err != nil {
+		return err
 	}
-}
-
-// counted sets a paging by the number of a page or of items.
-func (t *translation) counted(n node, kind string) error {
-	p := &importer.Paging{Kind: importer.Offset, First: true}
-	t.out.Paging = p
-	if kind == "offset" {
-		limit := n.get("limit").number(0)
-		if limit <= 0 {
-			return fmt.Errorf("%s: want a number of items above 0", n.get("limit").path)
-		}
-		p.Start, p.Size = n.get("offset").number(0), strconv.Itoa(limit)
-		p.Into = t.target(n, "offset_param", "offset", "offset_body_path")
-		t.placeToken()
-		t.limit(t.target(n, "limit_param", "limit", "limit_body_path"), limit)
+	p := &importer.Paging{Kind: importer.Offset, Start: start, First: true, Size: strconv.Itoa(limit), BySize: true}
+	if p.Into, err = b.target(n, "offset_param", "offset_body_path", "offset"); err != nil {
+		return err
+	}
+	size, err := b.target(n, "limit_param", "limit_body_path", "limit")
+	if err != nil {
+		return err
+	}
+	if size.In == importer.InBody {
+		b.out.Body = withMember(b.out.Body, rules.SplitPath(size.Name), importer.Constant(limit))
 	} else {
-		p.Kind = importer.Pages
-		base := n.get("base_page").number(0)
-		p.Start = first(n.get("page"), n.get("initial_page")).number(base)
-		p.Into = t.target(n, "page_param", "page", "page_body_path")
-		t.placeToken()
-		if p.Start != base && t.totalPath(n) != "" {
-			return fmt.Errorf("%s: a total beside a first page that differs from base_page is not translated", n.path)
-		}
+		p.SizeIn = size.Name
+		b.out.Params = withMember(b.out.Params, []string{size.Name}, importer.Constant(limit))
 	}
-	return t.ends(n, p)
-}
-
-// limit sets the size of the pages.
-func (t *translation) limit(to importer.Target, limit int) {
-	p := t.out.Paging
-	member := importer.Member{Name: to.Name, Value: importer.Constant(limit)}
-	switch {
-	case to.In == importer.InParam:
-		p.SizeIn = to.Name
-		t.out.Params = append(t.out.Params, member)
-	case t.out.Body != nil:
-		t.out.Body = append(t.out.Body, nested(to.Name, member.Value))
-	default:
-		t.out.Params = append(t.out.Params, nested(to.Name, member.Value))
+	b.out.Paging = p
+	total, err := b.ends(n)
+	if err != nil {
+		return err
 	}
-}
-
-// nested returns a value at a path of the body as a member.
-func nested(path string, v importer.Value) importer.Member {
-	keys := rules.SplitPath(path)
-	for i := len(keys) - 1; i > 0; i-- {
-		v = importer.Value{Object: []importer.Member{{Name: keys[i], Value: v}}}
+	if total != "" {
+		p.Stops = append(p.Stops, importer.Stop{Name: "total", When: fmt.Sprintf("state.offset + %d >= number(%s)", limit, total)})
 	}
-	return importer.Member{Name: keys[0], Value: v}
-}
-
-// totalPath returns the path of the total: total, unless the source says that there is none, or a flag
-// decides, which goes before the total.
-func (t *translation) totalPath(n node) string {
-	none := slices.ContainsFunc(n.members(), func(m namedNode) bool { return m.name == "total_path" && m.v == nil })
-	if none || n.get("has_more_path").given() {
-		return ""
-	}
-	return text(n, "total_path", "total")
-}
-
-// ends sets the rules that end a counted list.
-func (t *translation) ends(n node, p *importer.Paging) error {
-	if total := t.totalPath(n); total != "" {
-		keys, err := path(node{total, join(n.path, "total_path")})
+	if most := n.get("maximum_offset"); most.given() {
+		maximum, err := number(most, 0)
 		if err != nil {
 			return err
 		}
-		if p.Kind == importer.Pages {
-			p.Pages = keys
-		} else {
-			p.Stops = append(p.Stops, importer.Stop{
-				When: "state.offset + count >= number(" + rules.FormatPath("body", rules.SplitPath(keys)) + ")"})
+		p.Stops = append(p.Stops, importer.Stop{Name: "maximum", When: fmt.Sprintf("state.offset + %d >= %d", limit, maximum)})
+	}
+	return nil
+}
+
+// pageNumber reads the paginator that counts pages.
+func (b *builder) pageNumber(n node) error {
+	base, err := number(n.get("base_page"), 0)
+	if err != nil {
+		return err
+	}
+	start, err := number(n.get("page"), base)
+	if err != nil {
+		return err
+	}
+	p := &importer.Paging{Kind: importer.Pages, Start: start, First: true}
+	if p.Into, err = b.target(n, "page_param", "page_body_path", "page"); err != nil {
+		return err
+	}
+	b.out.Paging = p
+	total, err := b.ends(n)
+	if err != nil {
+		return err
+	}
+	switch {
+	case total != "" && start == base && p.Into.In == importer.InParam:
+		p.Pages, err = pathOf(n.get("total_path"), "total")
+	case total != "":
+		p.Stops = append(p.Stops, importer.Stop{Name: "total", When: fmt.Sprintf("page + %d >= number(%s)", start-base, total)})
+	}
+	if most := n.get("maximum_page"); most.given() && err == nil {
+		var maximum int
+		if maximum, err = number(most, 0); err == nil {
+			p.Stops = append(p.Stops, importer.Stop{Name: "maximum", When: fmt.Sprintf("page >= %d", maximum-start)})
 		}
+	}
+	return err
+}
+
+// ends reads what ends a list that is counted. It returns the expression for the total, if it counts:
+// a flag decides alone.
+func (b *builder) ends(n node) (string, error) {
+	if stop := n.get("stop_after_empty_page"); stop.v == false {
+		b.note(importer.Approximate, stop, "pagination", "an empty page ends the list here in any case")
 	}
 	if more := n.get("has_more_path"); more.given() {
-		keys, err := path(more)
-		if err != nil {
-			return err
+		path, err := pathOf(more, "")
+		b.out.Paging.More = path
+		if total := n.get("total_path"); total.given() {
+			b.note(importer.Left, total, "", "has_more_path decides when the list ends")
 		}
-		p.More = keys
+		return "", err
 	}
-	if empty, isBool := n.get("stop_after_empty_page").v.(bool); isBool && !empty {
-		t.note(importer.Approximate, n.get("stop_after_empty_page"), "pagination", "an empty page ends the list here, too")
+	total := n.get("total_path")
+	if total.has && !total.given() {
+		return "", nil
 	}
-	maximum, pages := n.get("maximum_offset"), 0
-	switch {
-	case maximum.given():
-		p.Stops = append(p.Stops, importer.Stop{When: fmt.Sprintf("state.offset + count >= %d", maximum.number(0))})
-	case n.get("maximum_page").given():
-		maximum = n.get("maximum_page")
-		if pages = maximum.number(0) - p.Start; pages <= 0 {
-			return fmt.Errorf("%s: want a number above the first page", maximum.path)
+	path, err := pathOf(total, "total")
+	if err != nil {
+		return "", err
+	}
+	return rules.FormatPath("body", rules.SplitPath(path)), nil
+}
+
+// withMember returns members with one at a path, in the place of one that is there.
+func withMember(members []importer.Member, keys []string, v importer.Value) []importer.Member {
+	i := slices.IndexFunc(members, func(m importer.Member) bool { return m.Name == keys[0] })
+	if len(keys) > 1 {
+		var inner []importer.Member
+		if i >= 0 {
+			inner = members[i].Value.Object
 		}
-		p.Stops = append(p.Stops, importer.Stop{When: fmt.Sprintf("page >= %d", pages)})
-	default:
-		return nil
+		v = importer.Value{Object: withMember(inner, keys[1:], v)}
 	}
-	t.note(importer.Check, maximum, "pagination", "the list ends there although there may be more: it is complete by the rule of the source")
-	return nil
+	if i >= 0 {
+		out := slices.Clone(members)
+		out[i].Value = v
+		return out
+	}
+	return append(slices.Clone(members), importer.Member{Name: keys[0], Value: v})
 }

@@ -3,9 +3,10 @@ package dlt
 import (
 	"cmp"
 	"fmt"
+	"net/url"
+	"path"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -13,404 +14,467 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// keysOf are the keys of each object that are read. A key with a text is left out, and a note says the
-// text.
-var keysOf = map[string]map[string]string{
-	"": {"client": "", "resource_defaults": "", "resources": ""},
-	"client": {"base_url": "", "headers": "", "auth": "", "paginator": "",
-		"session": "a session is an object of Python: what it sets belongs to api.http"},
-	"resource": {"name": "", "endpoint": "", "selected": "", "include_from_parent": "", "processing_steps": "", "primary_key": "",
-		"merge_key":         "rows are merged by the key of the job: stopwhen run --merge",
-		"write_disposition": "the command says how rows are written: --out replaces, --append appends, --merge merges by key",
-		"table_name":        "the file has the name of the job; --out names another one",
-		"columns":           "types of columns come from the items, or from a contract: --contract",
-		"schema_contract":   "stopwhen run --contract FILE --contract-mode freeze",
-		"max_table_nesting": "rows have the items as the API sends them",
-		"table_format":      "it is for the destination", "file_format": "it is for the destination",
-		"references": "it is for the destination", "nested_hints": "it is for the destination",
-		"parallelized": "stopwhen run --jobs N runs jobs at the same time",
-		"spec":         "it is for programs in Python"},
-	"endpoint": {"path": "", "method": "", "params": "", "json": "", "headers": "", "paginator": "", "data_selector": "",
-		"response_actions": "", "incremental": "", "auth": "", "data": ""},
-	"incremental": {"cursor_path": "", "initial_value": "", "start_param": "", "end_value": "", "end_param": "", "lag": "", "type": "",
-		"convert":                   "",
-		"last_value_func":           "",
-		"primary_key":               "a row that the next run reads again is replaced by the key of the job: stopwhen run --merge",
-		"row_order":                 "the whole list is read",
-		"on_cursor_value_missing":   "an item without the value is written, and does not move what is kept",
-		"allow_external_schedulers": "a scheduler sets inputs: --set NAME=VALUE",
-		"range_start":               "", "range_end": ""},
-	"resolve": {"type": "", "resource": "", "field": ""},
-	"action":  {"status_code": "", "content": "", "action": ""},
-}
-
-// known notes the keys of an object that are left out, and those that are not known.
-func (t *translation) known(n node, kind string) {
-	for _, m := range n.members() {
-		switch why, known := keysOf[kind][m.name]; {
-		case !known:
-			t.note(importer.Left, m.node, "", "%s is not known here", m.name)
-		case why != "":
-			t.note(importer.Left, m.node, "", "%s", why)
-		}
-	}
-}
-
-// A translation makes the stream of one resource.
-type translation struct {
+// A builder makes the stream of a resource.
+type builder struct {
 	*reader
-	out  *importer.Stream
-	node node // with the defaults
+	res *resource
+	out *importer.Stream
 
-	params    map[string]string // of the path: the expressions that replace them
-	increment *increment
+	parent   string // the resource that placeholders read
+	variable string // of for, which has its items
+	cursor   *cursor
+	taken    map[string]bool // the parameters that the path has taken
 }
 
-// An increment is what the next run does not read again.
-type increment struct {
-	node
-	param  string // the parameter that has the start; empty if there is none
-	inBody bool   // whether it is a member of the body
-}
-
-func (t *translation) note(g importer.Grade, n node, target, format string, args ...any) {
-	t.out.Note(importer.Note{Grade: g, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target})
-}
-
-func (t *translation) translate() error {
-	endpoint := t.node.get("endpoint")
-	client := t.root.get("client")
-	t.known(t.root, "")
-	t.known(client, "client")
-	t.known(t.node, "resource")
-	t.known(endpoint, "endpoint")
-	if endpoint.get("data").given() {
-		return fmt.Errorf("%s: a body that is no JSON is not translated", endpoint.get("data").path)
+// build makes the stream of a resource. It refuses the stream if a part of it cannot be translated.
+func (r *reader) build(res *resource) {
+	if res.built {
+		return
 	}
-	t.increments(endpoint)
-	for _, step := range []func() error{
-		func() error { return t.parameters(endpoint) },
-		func() error { return t.address(endpoint) },
-		func() error { return t.headers(client.get("headers"), endpoint.get("headers")) },
-		func() error { return t.items(endpoint.get("data_selector")) },
-		func() error { return t.paginator(first(endpoint.get("paginator"), client.get("paginator"))) },
-		func() error { return t.actions(endpoint.get("response_actions")) },
-		t.finishIncrement,
+	res.built = true
+	b := &builder{reader: r, res: res, out: res.out, taken: map[string]bool{}}
+	if err := b.stream(); err != nil {
+		*res.out = importer.Stream{Name: res.name, Place: res.path, Hidden: res.out.Hidden, Notes: res.out.Notes, Refused: err.Error()}
+	}
+}
+
+// note adds a note about a part of the source.
+func (b *builder) note(grade importer.Grade, n node, target, format string, args ...any) {
+	b.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: n.path, Target: target})
+}
+
+func (b *builder) stream() error {
+	for _, one := range []func() error{
+		b.hints, b.known, b.parents, b.increment, b.address, b.method, b.auth, b.headers, b.items, b.pages, b.actions, b.included, b.kept,
 	} {
-		if err := step(); err != nil {
+		if err := one(); err != nil {
 			return err
 		}
-	}
-	t.credentials(first(endpoint.get("auth"), client.get("auth")))
-	t.steps(t.node.get("processing_steps"))
-	return t.identity()
-}
-
-func first(nodes ...node) node {
-	for _, n := range nodes {
-		if n.given() {
-			return n
-		}
-	}
-	return node{}
-}
-
-// parameters reads the parameters and the body.
-func (t *translation) parameters(n node) error {
-	params, err := t.values(n.get("params"), inQuery)
-	if err != nil {
-		return err
-	}
-	body, err := t.values(n.get("json"), inBody)
-	if err != nil {
-		return err
-	}
-	t.out.Params = params
-	switch method := strings.ToUpper(cmp.Or(n.get("method").text(), "GET")); method {
-	case "GET":
-		if len(body) > 0 {
-			t.out.Body = body
-		}
-	case "POST":
-		t.out.Method = method
-		if len(params) == 0 {
-			t.out.Params = body
-			break
-		}
-		t.out.Body = append([]importer.Member{}, body...)
-	default:
-		return fmt.Errorf("%s: requests with method %s are not made", n.get("method").path, method)
 	}
 	return nil
 }
 
-// A place is where values are.
-type place int
-
-const (
-	inQuery place = iota
-	inBody
-	elsewhere // in a header, or within another value
+// The keys of resources. Those of tables say how dlt's destination keeps the rows.
+var (
+	resourceKeys = []string{
+		"name", "endpoint", "include_from_parent", "write_disposition", "primary_key", "merge_key", "table_name", "selected", "processing_steps",
+	}
+	tableKeys = []string{
+		"max_table_nesting", "parent", "parent_table_name", "columns", "schema_contract", "table_format", "file_format", "references", "nested_hints", "parallelized",
+	}
+	endpointKeys = []string{
+		"path", "method", "params", "json", "data", "paginator", "data_selector", "response_actions", "incremental", "auth", "headers",
+	}
+	clientKeys = []string{"base_url", "headers", "auth", "paginator", "session"}
 )
 
-// values reads parameters or a body, without those that belong to the path or to the increment.
-func (t *translation) values(n node, at place) ([]importer.Member, error) {
-	var out []importer.Member
-	for _, m := range n.members() {
-		switch kind := m.get("type").text(); kind {
-		case "resolve":
-			t.known(m.node, "resolve")
-			source, err := t.parent(m.get("resource").text(), m.get("field").text(), m.node)
-			if err != nil {
-				return nil, err
+// hints reads the keys of the resource that are about tables.
+func (b *builder) hints() error {
+	for _, level := range []node{b.defaults, b.res.node} {
+		for _, m := range level.members() {
+			switch {
+			case slices.Contains(tableKeys, m.name):
+				b.note(importer.Left, m, "", "%s is about tables and threads, and has no effect here", m.name)
+			case !slices.Contains(resourceKeys, m.name):
+				b.out.Note(unknownKey(m))
 			}
-			if strings.Contains(t.node.get("endpoint").get("path").text(), "{"+m.name+"}") {
-				t.params[m.name] = source
-				continue
-			}
-			out = append(out, importer.Member{Name: m.name, Value: importer.Computed(source)})
-			continue
-		case "incremental":
-			if at == elsewhere {
-				return nil, fmt.Errorf("%s: an increment is translated among the parameters and at the top of the body", m.path)
-			}
-			t.increment = &increment{m.node, m.name, at == inBody}
-			continue
-		}
-		if t.increment != nil && t.increment.param == "" && at != elsewhere && startValue.MatchString(m.text()) {
-			t.increment.param, t.increment.inBody = m.name, at == inBody
-			continue
-		}
-		v, err := t.value(m.node)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, importer.Member{Name: m.name, Value: v})
-	}
-	return out, nil
-}
-
-// startValue matches a text that is the start of an increment alone.
-var startValue = regexp.MustCompile(`^\{incremental\.(start_value|last_value)\}$`)
-
-func (t *translation) value(n node) (importer.Value, error) {
-	switch v := n.v.(type) {
-	case string:
-		return t.template(n, v)
-	case []any:
-		out := importer.Value{List: []importer.Value{}}
-		for _, e := range n.list() {
-			one, err := t.value(e)
-			if err != nil {
-				return out, err
-			}
-			out.List = append(out.List, one)
-		}
-		return out, nil
-	}
-	if !n.isObject() {
-		return importer.Constant(n.v), nil
-	}
-	members, err := t.values(n, elsewhere)
-	return importer.Value{Object: append([]importer.Member{}, members...)}, err
-}
-
-// address reads the base and the path.
-func (t *translation) address(n node) error {
-	base := t.root.get("client").get("base_url")
-	t.out.BaseURL = strings.TrimSuffix(base.text(), "/") + "/"
-	if base.text() == "" || strings.Contains(base.text(), "{") {
-		v := t.input(importer.Input{Name: "url", Doc: "address of the API, without a slash at its end",
-			Sample: "https://api.example.com", Place: "client.base_url"})
-		t.out.BaseURL = "{+" + v.Source + "}/"
-		if text, isText := v.Const.(string); isText {
-			t.out.BaseURL = strings.TrimSuffix(text, "/") + "/"
 		}
 	}
-	parts, err := t.parts(n.get("path"), cmp.Or(n.get("path").text(), t.out.Name))
-	if err != nil {
-		return err
+	for _, step := range b.of(b.res, "processing_steps").list() {
+		for _, m := range step.members() {
+			code, _ := m.scalar()
+			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, value.Clip(code, 60))
+		}
 	}
-	for _, p := range parts {
-		if p.source != "" {
-			t.out.Endpoint += "{" + p.source + "}"
+	disposition := b.of(b.res, "write_disposition")
+	how := cmp.Or(disposition.text(), disposition.get("disposition").text())
+	switch primary, merge := b.of(b.res, "primary_key"), b.of(b.res, "merge_key"); {
+	case primary.given():
+		b.out.Key = keyPaths(primary)
+		if merge.given() {
+			b.note(importer.Left, merge, "", "the rows are merged by primary_key")
+		}
+	case merge.given():
+		b.out.Key = keyPaths(merge)
+		b.note(importer.Check, merge, "key", "dlt replaces all rows of a merge_key; here, key replaces one row, so it must identify an item")
+	case how == "merge":
+		b.note(importer.Check, disposition, "", "there is no primary_key, so that dlt adds rows as with append")
+	}
+	switch {
+	case how == "merge" && b.out.Key != nil:
+		b.note(importer.Check, disposition, "key", "merge the rows by key, so that the file has one for each")
+	case disposition.given() && how != "merge":
+		b.note(importer.Left, disposition, "", "a complete list replaces the file of the run before, unless the job is an increment, whose rows are added")
+	}
+	if table := b.of(b.res, "table_name"); table.given() {
+		if name := table.text(); name != "" && !strings.ContainsAny(name, "{(") && !strings.HasPrefix(name, "lambda") {
+			b.out.ID, b.out.Name = b.res.name, name
 		} else {
-			t.out.Endpoint += strings.NewReplacer("{", "{{", "}", "}}").Replace(p.text)
+			b.note(importer.Approximate, table, "", "the name of the table is computed in Python; the file has the name of the resource")
 		}
 	}
-	t.out.Endpoint = strings.TrimPrefix(t.out.Endpoint, "/")
-	return nil
-}
-
-func (t *translation) headers(all ...node) error {
-	for _, n := range all {
-		members, err := t.values(n, elsewhere)
-		if err != nil {
-			return err
-		}
-		for _, m := range members {
-			t.out.Headers = slices.DeleteFunc(t.out.Headers, func(h importer.Member) bool { return strings.EqualFold(h.Name, m.Name) })
-			t.out.Headers = append(t.out.Headers, m)
-		}
+	if selected := b.of(b.res, "selected"); selected.given() && selected.v != false {
+		b.note(importer.Left, selected, "", "the resource is selected in any case")
 	}
 	return nil
 }
 
-// items reads the path of the list. Without one, dlt takes the list with the likeliest name.
-func (t *translation) items(n node) error {
-	if !n.given() {
-		t.out.AnyList = true
-		t.note(importer.Check, t.node.get("endpoint"), "dataField",
-			"the source does not say where the list is; the only list of the response is taken: if there are several, write dataField")
+func keyPaths(n node) []string {
+	return value.Map(n.texts(), func(name string) string { return rules.PathOf(name) })
+}
+
+// known notes the keys of the endpoint and of the client that are not known.
+func (b *builder) known() error {
+	for _, level := range []node{endpointDefaults(b.defaults), b.res.endpoint} {
+		if level.given() && !level.isObject() {
+			return fmt.Errorf("%s: want a path or an object", level.path)
+		}
+		for _, m := range level.members() {
+			if !slices.Contains(endpointKeys, m.name) {
+				b.out.Note(unknownKey(m))
+			}
+		}
+	}
+	for _, m := range b.client.members() {
+		if m.name == "session" && m.given() {
+			b.note(importer.Approximate, m, "api.http", "a session is Python, and was left out: write what it changes, such as headers, in api.http")
+		} else if !slices.Contains(clientKeys, m.name) {
+			b.out.Note(unknownKey(m))
+		}
+	}
+	return nil
+}
+
+// placeholder matches what dlt replaces in texts.
+var placeholder = regexp.MustCompile(`\{((?:resources|incremental)\.[^{}]+)\}`)
+
+// braces matches a name in braces in a path.
+var braces = regexp.MustCompile(`\{([^{}]*)\}`)
+
+// parents finds the resource whose items the endpoint reads, and makes it the variable of the job.
+func (b *builder) parents() error {
+	type read struct{ resource, at string }
+	var reads []read
+	for _, p := range b.merged(b.res, "params") {
+		if p.get("type").text() == "resolve" {
+			for _, m := range p.members() {
+				if !slices.Contains([]string{"type", "resource", "field"}, m.name) {
+					b.out.Note(unknownKey(m))
+				}
+			}
+			reads = append(reads, read{p.get("resource").text(), p.path})
+		}
+	}
+	for _, key := range []string{"path", "params", "json", "data", "headers"} {
+		n := b.in(b.res, key)
+		value.Any(n.v, func(v any) bool {
+			text, _ := v.(string)
+			for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+				if parts := strings.SplitN(m[1], ".", 3); parts[0] == "resources" && len(parts) == 3 {
+					reads = append(reads, read{parts[1], n.path})
+				}
+			}
+			return false
+		}, nil)
+	}
+	for _, one := range reads {
+		switch {
+		case b.parent != "" && one.resource != b.parent:
+			return fmt.Errorf("%s: the resource has several parents (%s and %s), which dlt refuses, too", one.at, b.parent, one.resource)
+		case b.resources[one.resource] == nil:
+			return fmt.Errorf("%s: its parent %q is not in the document; a resource that is Python cannot be read", one.at, one.resource)
+		}
+		b.parent = one.resource
+	}
+	if b.parent == "" {
 		return nil
 	}
-	path, err := path(n)
-	t.out.Items = strings.TrimSuffix(path, ".*")
-	if t.out.Items == "*" {
-		t.out.Items = ""
-	}
-	return err
-}
-
-// actions reads what is done about responses.
-func (t *translation) actions(n node) error {
-	for _, a := range n.list() {
-		do := map[string]string{"ignore": "stop", "raise": "fail"}[a.get("action").text()]
-		if do == "" {
-			t.note(importer.Approximate, a, "onError", "an action that is a function of Python is left out; write the rule by hand")
-			continue
-		}
-		t.known(a, "action")
-		status := a.get("status_code").number(0)
-		var conditions []string
-		if status != 0 {
-			conditions = append(conditions, "status == "+strconv.Itoa(status))
-		}
-		if text := a.get("content").text(); text != "" {
-			conditions = append(conditions, "toJSON(body) contains "+strconv.Quote(text))
-			t.note(importer.Check, a.get("content"), "onError", "the text is looked for in the body as JSON without white space")
-		}
-		when := strings.Join(conditions, " and ")
-		if status == 0 || status >= 300 {
-			t.out.Errors = append(t.out.Errors, importer.ErrorRule{When: when, Do: do})
-		}
-		if status < 300 {
-			t.out.Errors = append(t.out.Errors, importer.ErrorRule{On: "success", When: when, Do: do})
-		}
-	}
+	parent := b.resources[b.parent]
+	b.build(parent)
+	b.variable = b.variableName(parent)
+	b.out.For = []importer.Variable{{Name: b.variable, Parent: parent.out}}
 	return nil
 }
 
-// steps names the steps that are functions.
-func (t *translation) steps(n node) {
-	for _, s := range n.list() {
-		for _, m := range s.members() {
-			t.note(importer.Partial, m.node, "", "the step %s is a function of Python and is left out; write filter or fields", m.name)
-		}
+// variableName returns the name of one item of the parent, which neither an expression nor a variable
+// of its parents has.
+func (b *builder) variableName(parent *resource) string {
+	taken := map[string]bool{}
+	for s, depth := parent.out, 0; len(s.For) > 0 && depth < len(b.order); s, depth = s.For[0].Parent, depth+1 {
+		taken[s.For[0].Name] = true
 	}
+	name := importer.Singular(importer.InputName(parent.name))
+	for n := 2; importer.Taken(name) || taken[name]; n++ {
+		name = fmt.Sprintf("%s_%d", importer.Singular(importer.InputName(parent.name)), n)
+	}
+	return name
 }
 
-// identity reads the key, and the members that come from the parent.
-func (t *translation) identity() error {
-	key := t.node.get("primary_key")
-	if text := key.text(); text != "" {
-		t.out.Key = []string{rules.PathOf(text)}
-	}
-	for _, k := range key.list() {
-		t.out.Key = append(t.out.Key, rules.PathOf(k.text()))
-	}
-	include := t.node.get("include_from_parent")
-	if include.given() && len(t.out.For) == 0 {
-		return fmt.Errorf("%s: the resource has no parent", include.path)
-	}
-	for _, f := range include.list() {
-		v := t.out.For[0]
-		t.out.Fields = append(t.out.Fields, importer.Field{Name: rules.PathOf("_" + v.Parent.Name + "_" + f.text()),
-			Source: rules.FormatPath(v.Name, []string{f.text()})})
-	}
-	return nil
-}
-
-// parent returns the expression for a member of an item of another resource, and makes that resource
-// the parent.
-func (t *translation) parent(resource, field string, n node) (string, error) {
-	parent := t.streams[resource]
-	if parent == nil || parent == t.out {
-		return "", fmt.Errorf("%s: there is no resource %q", n.path, resource)
-	}
-	keys, err := pathKeys(node{field, join(n.path, "field")})
+// field returns the expression for a field of the parent's item.
+func (b *builder) field(path string) (string, error) {
+	keys, err := pathKeys(path)
 	if err != nil {
 		return "", err
 	}
-	name := importer.InputName(resource)
-	if importer.Taken(name) {
-		name = "parent_" + name
-	}
-	if !slices.ContainsFunc(t.out.For, func(v importer.Variable) bool { return v.Parent == parent }) {
-		if len(t.out.For) > 0 {
-			return "", fmt.Errorf("%s: a resource with two parents is not translated", n.path)
-		}
-		t.out.For = append(t.out.For, importer.Variable{Name: name, Parent: parent})
-	}
-	return rules.FormatPath(name, keys), nil
+	return rules.FormatPath(b.variable, keys), nil
 }
 
-// credentials reads the authentication. The values are inputs.
-func (t *translation) credentials(n node) {
-	if !n.given() {
-		return
+// pathKeys reads a JSONPath, which may begin without the $.
+func pathKeys(text string) ([]string, error) {
+	switch {
+	case strings.HasPrefix(text, "$"):
+	case strings.HasPrefix(text, "["):
+		text = "$" + text
+	default:
+		text = "$." + text
 	}
-	secret := func(key, input string) importer.Member {
-		return importer.Member{Name: key, Value: t.input(importer.Input{Name: input, Secret: true, Place: n.path})}
+	return importer.JSONPath(text)
+}
+
+// address reads the address of the client, and the path.
+func (b *builder) address() error {
+	base, err := b.inAddress(b.client.get("base_url"), strings.TrimRight(b.client.get("base_url").text(), "/"))
+	if err != nil {
+		return err
 	}
-	open := func(key, input, text string) importer.Member {
-		if text != "" && !strings.ContainsAny(text, "{[") {
-			return importer.Member{Name: key, Value: importer.Constant(text)}
-		}
-		return importer.Member{Name: key, Value: t.input(importer.Input{Name: input, Place: n.path})}
+	if !strings.HasPrefix(base, "{+") && !strings.Contains(base, "://") {
+		return fmt.Errorf("client.base_url: want an address such as https://api.example.com/v1 instead of %q", base)
 	}
-	kind := cmp.Or(n.get("type").text(), n.text())
-	if kind == "" && n.get("token").given() {
-		kind = "bearer"
+	n := b.in(b.res, "path")
+	text, ok := n.scalar()
+	if !ok {
+		return fmt.Errorf("%s: want a text", n.path)
 	}
-	auth := func(kind string, members ...importer.Member) {
-		t.out.Auth = append([]importer.Member{{Name: "type", Value: importer.Constant(kind)}}, members...)
+	if text, err = b.bindPath(n, text); err != nil {
+		return err
 	}
-	switch kind {
-	case "bearer":
-		auth("bearer", secret("#token", "token"))
-	case "api_key":
-		name := cmp.Or(n.get("name").text(), "Authorization")
-		switch in := cmp.Or(n.get("location").text(), "header"); in {
-		case "header", "query":
-			auth(in, importer.Member{Name: "name", Value: importer.Constant(name)}, secret("#value", "api_key"))
-		case "param":
-			auth("query", importer.Member{Name: "name", Value: importer.Constant(name)}, secret("#value", "api_key"))
-		case "cookie":
-			key := secret("#value", "api_key")
-			key.Value.Source = fmt.Sprintf("%q + %s", name+"=", key.Value.Source)
-			auth("header", importer.Member{Name: "name", Value: importer.Constant("Cookie")}, key)
+	endpoint, err := b.inAddress(n, text)
+	if err != nil {
+		return err
+	}
+	b.out.BaseURL = base + "/"
+	if rest, isURL := cutOrigin(endpoint); isURL {
+		b.out.BaseURL, endpoint = endpoint[:len(endpoint)-len(rest)], rest
+	}
+	if b.out.Endpoint = strings.TrimLeft(endpoint, "/"); b.out.Endpoint == "" {
+		b.out.Endpoint = "."
+	}
+	return nil
+}
+
+// cutOrigin returns an address without its origin and the slash after it.
+func cutOrigin(address string) (string, bool) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return address, false
+	}
+	return strings.TrimPrefix(address[len(u.Scheme)+3+len(u.Host):], "/"), true
+}
+
+// bindPath puts constant parameters into the path. Those that are resolved become placeholders.
+func (b *builder) bindPath(n node, text string) (string, error) {
+	params := map[string]node{}
+	for _, p := range b.merged(b.res, "params") {
+		params[p.name] = p
+	}
+	var failed error
+	out := braces.ReplaceAllStringFunc(text, func(found string) string {
+		name := found[1 : len(found)-1]
+		p, known := params[name]
+		constant, isScalar := p.scalar()
+		switch {
+		case placeholder.MatchString(found):
+			return found
+		case !known:
+			failed = cmp.Or(failed, fmt.Errorf("%s: there is no parameter %q for {%s}", n.path, name, name))
+		case p.get("type").text() == "resolve":
+			b.taken[name] = true
+			return fmt.Sprintf("{resources.%s.%s}", p.get("resource").text(), p.get("field").text())
+		case isScalar:
+			b.taken[name] = true
+			return constant
 		default:
-			t.note(importer.Credentials, n, "api.authentication", "the key is in %s, which is not known; write api.authentication", in)
+			failed = cmp.Or(failed, fmt.Errorf("%s: only parameters of type resolve and constants can be in a path", p.path))
 		}
-	case "http_basic":
-		auth("basic", open("username", "username", n.get("username").text()), secret("#password", "password"))
-	case "oauth2_client_credentials":
-		members := []importer.Member{open("tokenUrl", "token_url", n.get("access_token_url").text()),
-			open("clientId", "client_id", n.get("client_id").text()), secret("#clientSecret", "client_secret")}
-		if scope := n.get("access_token_request_data").get("scope").text(); scope != "" {
-			members = append(members, importer.Member{Name: "scopes", Value: importer.Constant(
-				value.Map(strings.Fields(scope), func(s string) any { return s }))})
+		return found
+	})
+	for name, p := range params {
+		if p.get("type").text() == "resolve" && !b.taken[name] {
+			failed = cmp.Or(failed, fmt.Errorf("%s: the path does not have {%s}; outside of the path, dlt wants {resources.PARENT.FIELD}", p.path, name))
 		}
-		for _, m := range n.get("access_token_request_data").members() {
-			if m.name != "scope" && m.name != "grant_type" {
-				t.note(importer.Credentials, m.node, "api.authentication", "the parameter %s of the token request is not translated", m.name)
+	}
+	return out, failed
+}
+
+// method reads the method, the parameters and the body.
+func (b *builder) method() error {
+	n := b.in(b.res, "method")
+	method := strings.ToUpper(cmp.Or(n.text(), "GET"))
+	if method != "GET" && method != "POST" {
+		return fmt.Errorf("%s: the method %s is not translated; lists are read with GET and POST", n.path, method)
+	}
+	for _, p := range b.merged(b.res, "params") {
+		if b.taken[p.name] || !p.given() {
+			continue
+		}
+		if err := b.param(p); err != nil {
+			return err
+		}
+	}
+	if method == "POST" {
+		b.out.Method = method
+	}
+	return b.body(method)
+}
+
+// body reads the body.
+func (b *builder) body(method string) error {
+	body, data := b.merged(b.res, "json"), b.in(b.res, "data")
+	switch whole := b.in(b.res, "json"); {
+	case whole.given() && !whole.isObject():
+		return fmt.Errorf("%s: a body that is no object is not translated", whole.path)
+	case data.given() && (!data.isObject() || method != "POST" || whole.given()):
+		return fmt.Errorf("%s: only an object as the body of a POST is translated, which is sent urlencoded", data.path)
+	case data.given():
+		b.out.Method, body = "FORM", b.merged(b.res, "data")
+	case method == "POST" && !whole.given():
+		b.note(importer.Approximate, b.in(b.res, "method"), "body", "the body is {}; dlt sends none")
+	case !whole.given():
+		return nil
+	}
+	b.out.Body = []importer.Member{}
+	for _, m := range body {
+		v, err := b.value(m, importer.Target{In: importer.InBody, Name: rules.PathOf(m.name)})
+		if err != nil {
+			return err
+		}
+		if b.atCursor(importer.InBody, rules.PathOf(m.name)) {
+			continue
+		}
+		b.out.Body = append(b.out.Body, importer.Member{Name: m.name, Value: v})
+	}
+	return nil
+}
+
+// headers reads the headers of the client and of the endpoint.
+func (b *builder) headers() error {
+	for _, level := range [][]node{b.client.get("headers").members(), b.merged(b.res, "headers")} {
+		for _, m := range level {
+			if !m.given() {
+				continue
+			}
+			v, secret, err := b.credential(m, m.name, importer.Target{In: importer.InHeader, Name: m.name})
+			if err != nil {
+				return err
+			}
+			name := m.name
+			if secret {
+				name = "#" + name
+			}
+			b.out.Headers = slices.DeleteFunc(b.out.Headers, func(h importer.Member) bool {
+				return strings.EqualFold(strings.TrimPrefix(h.Name, "#"), m.name)
+			})
+			if !b.atCursor(importer.InHeader, m.name) {
+				b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
 			}
 		}
-		auth("oauth2", members...)
-	default:
-		t.note(importer.Credentials, n, "api.authentication",
-			"the authentication %s is a class of Python; write api.authentication: its types login, oauth2 and sign cover most of them",
-			cmp.Or(kind, "of this resource"))
 	}
+	return nil
+}
+
+// single matches a path whose last part is a placeholder.
+var single = regexp.MustCompile(`\{[a-zA-Z0-9._-]+\}`)
+
+// isSingle reports whether dlt takes the response for one item: the path ends with a placeholder.
+func (b *builder) isSingle() bool {
+	text, _ := b.in(b.res, "path").scalar()
+	return single.MatchString(path.Base(text))
+}
+
+// items reads where the list is.
+func (b *builder) items() error {
+	n := b.in(b.res, "data_selector")
+	switch {
+	case !n.given() && b.isSingle():
+		return nil // the response is the item
+	case !n.given():
+		b.out.AnyList = true
+		b.note(importer.Approximate, b.res.endpoint, "dataField",
+			"there is no data_selector: the items are the response, or the only list in its root; if a response has several lists, where dlt "+
+				"chooses one, name it in dataField")
+		return nil
+	}
+	keys, err := pathKeys(n.text())
+	if err != nil {
+		return fmt.Errorf("%s: %w", n.path, err)
+	}
+	if len(keys) > 0 && keys[len(keys)-1] == "*" {
+		keys = keys[:len(keys)-1] // the elements of the list
+	}
+	b.out.Items = rules.PathOf(keys...)
+	return nil
+}
+
+// included adds members of the parent's item.
+func (b *builder) included() error {
+	n := b.of(b.res, "include_from_parent")
+	if len(n.texts()) > 0 && b.parent == "" {
+		return fmt.Errorf("%s: the resource has no parent", n.path)
+	}
+	for _, name := range n.texts() {
+		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.PathOf("_" + b.parent + "_" + name), Source: rules.FormatPath(b.variable, []string{name})})
+	}
+	return nil
+}
+
+// actions reads response_actions. dlt ignores a response with the action ignore, which ends the list;
+// every other word leaves it to the status.
+func (b *builder) actions() error {
+	for _, n := range b.in(b.res, "response_actions").list() {
+		action, status, content := n.get("action"), n.get("status_code"), n.get("content")
+		for _, m := range n.members() {
+			if !slices.Contains([]string{"action", "status_code", "content"}, m.name) {
+				b.out.Note(unknownKey(m))
+			}
+		}
+		switch {
+		case action.text() == "raise":
+			b.note(importer.Left, action, "", "errors end the run in any case")
+			continue
+		case action.text() != "ignore":
+			code, _ := action.scalar()
+			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as onError", cmp.Or(action.path, n.path), value.Clip(cmp.Or(code, n.text()), 60))
+		}
+		if err := b.ignore(status, content); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ignore adds the rules that end the list at a response.
+func (b *builder) ignore(status, content node) error {
+	var conditions []string
+	code, hasStatus := status.scalar()
+	if hasStatus {
+		if !regexp.MustCompile(`^[1-5][0-9][0-9]$`).MatchString(code) {
+			return fmt.Errorf("%s: want an HTTP status instead of %s", status.path, code)
+		}
+		conditions = append(conditions, "status == "+code)
+	}
+	if content.text() != "" {
+		conditions = append(conditions, "toJSON(body) contains "+quote(content.text()))
+		b.note(importer.Approximate, content, "pagination.onError", "the text is looked for in the body as compact JSON, without white space")
+	}
+	if conditions == nil {
+		return fmt.Errorf("%s: want status_code or content", content.path)
+	}
+	when := strings.Join(conditions, " and ")
+	if !hasStatus || code[0] != '2' {
+		b.out.Errors = append(b.out.Errors, importer.ErrorRule{When: when, Do: "stop"})
+	}
+	if !hasStatus || code[0] == '2' {
+		b.out.Errors = append(b.out.Errors, importer.ErrorRule{On: "success", When: when, Do: "stop"})
+	}
+	return nil
 }

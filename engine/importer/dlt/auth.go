@@ -1,0 +1,157 @@
+package dlt
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+)
+
+func escape(text string) string { return url.QueryEscape(text) }
+
+// authKeys are the keys of each type of auth.
+var authKeys = map[string][]string{
+	"bearer":     {"token"},
+	"api_key":    {"name", "api_key", "location"},
+	"http_basic": {"username", "password"},
+	"oauth2_client_credentials": {
+		"access_token", "access_token_url", "client_id", "client_secret", "access_token_request_data", "default_token_expiration", "session",
+	},
+}
+
+// auth reads the credentials. If they cannot be translated, the rest of the stream is.
+func (b *builder) auth() error {
+	n := b.in(b.res, "auth")
+	if !n.has {
+		n = b.client.get("auth")
+	}
+	if !n.given() {
+		return nil
+	}
+	kind := cmp.Or(n.text(), n.get("type").text(), "bearer")
+	keys, known := authKeys[kind]
+	if !known {
+		b.note(importer.Credentials, n, "api.authentication", "the auth %s is Python; write api.authentication", kind)
+		return nil
+	}
+	for _, m := range n.members() {
+		if m.name != "type" && !slices.Contains(keys, m.name) {
+			b.out.Note(unknownKey(m))
+		}
+	}
+	members, err := b.scheme(kind, n)
+	if err != nil {
+		b.note(importer.Credentials, n, "api.authentication", "%s; write api.authentication", err)
+		return nil
+	}
+	b.out.Auth = members
+	return nil
+}
+
+func member(name string, v importer.Value) importer.Member {
+	return importer.Member{Name: name, Value: v}
+}
+
+// scheme returns the authentication of a type.
+func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
+	switch kind {
+	case "bearer":
+		return b.keyed("bearer", n, [2]string{"#token", "token"})
+	case "http_basic":
+		return b.keyed("basic", n, [2]string{"username", "username"}, [2]string{"#password", "password"})
+	case "api_key":
+		location := cmp.Or(n.get("location").text(), "header")
+		if location == "cookie" {
+			return nil, fmt.Errorf("%s: a key in a cookie is not translated, and dlt does not send it either", n.get("location").path)
+		}
+		out, err := b.keyed("header", n, [2]string{"#value", "api_key"})
+		if err != nil {
+			return nil, err
+		}
+		if location != "header" {
+			out[0].Value = importer.Constant("query")
+		}
+		return slices.Insert(out, 1, member("name", importer.Constant(cmp.Or(n.get("name").text(), "Authorization")))), nil
+	}
+	return b.okeyed(n)
+}
+
+// keyed returns an authentication with some keys: their names here and there. A # marks a secret.
+func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Member, error) {
+	out := []importer.Member{member("type", importer.Constant(kind))}
+	for _, key := range keys {
+		v, err := b.secretOf(n.get(key[1]), key[1], strings.HasPrefix(key[0], "#"))
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, member(key[0], v))
+	}
+	return out, nil
+}
+
+// secretOf returns a value of the credentials. One that is missing is read by dlt from its secrets, and
+// so is an input; and so is a secret that stands in the document.
+func (b *builder) secretOf(n node, name string, hidden bool) (importer.Value, error) {
+	text, isScalar := n.scalar()
+	if !n.given() {
+		p := b.input(importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}, n.path)
+		return joined([]part{p}), nil
+	}
+	if !isScalar {
+		return importer.Value{}, fmt.Errorf("%s: want a text", n.path)
+	}
+	parts, _, err := b.parts(n, text)
+	if err != nil {
+		return importer.Value{}, err
+	}
+	v := joined(parts)
+	if hidden && v.Source == "" && text != "" {
+		return importer.Computed(b.plainSecret(n, importer.InputName(name))), nil
+	}
+	return v, nil
+}
+
+// oauth2 returns the authentication with the credentials of a client, which dlt sends in the body.
+func (b *builder) okeyed(n node) ([]importer.Member, error) {
+	out, err := b.keyed("oauth2", n, [2]string{"clientId", "client_id"}, [2]string{"#clientSecret", "client_secret"})
+	if err != nil {
+		return nil, err
+	}
+	address, err := b.secretOf(n.get("access_token_url"), "access_token_url", false)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.Insert(out, 1, member("tokenUrl", address))
+	out = append(out, member("clientAuth", importer.Constant("body")))
+	var params []importer.Member
+	for _, m := range n.get("access_token_request_data").members() {
+		v, err := b.value(m, importer.Target{In: importer.Nowhere})
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case m.name == "scope" && v.IsConst():
+			out = append(out, member("scopes", v))
+		case m.name == "grant_type" && v.Const != "client_credentials":
+			return nil, fmt.Errorf("%s: the grant %v is not translated", m.path, v.Const)
+		case m.name != "grant_type":
+			params = append(params, member(m.name, v))
+		}
+	}
+	if params != nil {
+		out = append(out, member("params", importer.Value{Object: params}))
+	}
+	if token := n.get("access_token"); token.given() {
+		b.note(importer.Left, token, "", "the token is requested in any case")
+	}
+	if expires := n.get("default_token_expiration"); expires.given() {
+		b.note(importer.Left, expires, "", "a token whose response does not say when it ends is used until the API refuses it")
+	}
+	if session := n.get("session"); session.given() {
+		b.note(importer.Left, session, "", "a session is Python, and was left out")
+	}
+	return out, nil
+}

@@ -1,0 +1,285 @@
+package dlt
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// reference matches what a text of the document reads from dlt's configuration or the environment. The
+// groups are the kind and the name of dlt's, and the names of variables.
+var reference = regexp.MustCompile(`dlt\.(secrets|config)(?:\.value|\[\s*["']([^"'\]]+)["']\s*\])` +
+	`|os\.(?:environ\[|environ\.get\(|getenv\()\s*["']([A-Za-z_][A-Za-z0-9_]*)["']\s*[\])]|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// A part of a text is constant, or an expression.
+type part struct{ text, source string }
+
+func quote(text string) string { return strconv.Quote(text) }
+
+// parts splits a text into constants and expressions. It reports whether one of these is a secret.
+func (b *builder) parts(n node, text string) (out []part, hidden bool, err error) {
+	for text != "" {
+		at := reference.FindStringSubmatchIndex(text)
+		if at == nil {
+			at = []int{len(text), len(text)}
+		}
+		plain, err := b.placeholders(n, text[:at[0]])
+		if err != nil {
+			return nil, false, err
+		}
+		out = append(out, plain...)
+		if at[0] < len(text) {
+			one, isSecret := b.referred(n, reference.FindStringSubmatch(text[at[0]:]))
+			out = append(out, one)
+			hidden = hidden || isSecret
+		}
+		text = text[at[1]:]
+	}
+	return out, hidden, nil
+}
+
+// referred returns the input for a reference, or its constant. It reports whether it is a secret.
+func (b *builder) referred(n node, found []string) (part, bool) {
+	kind, key := found[1], found[2]+found[3]+found[4]
+	name := key[strings.LastIndex(key, ".")+1:]
+	if key == "" {
+		key, name = n.path, n.name
+	}
+	hidden := kind == "secrets" || kind == "" && secret.Name(name)
+	in := importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}
+	if strings.Contains(found[2], ".") {
+		in.Doc = found[2] + " of dlt's " + kind
+	}
+	return b.input(in, key), hidden
+}
+
+// input returns the input for a key, or the constant that the user has set.
+func (r *reader) input(in importer.Input, key string) part {
+	if name, known := r.inputs[key]; known {
+		return part{source: "input." + name}
+	}
+	if !in.Secret {
+		if text, set := r.set.Get(in.Name); set {
+			return part{text: text}
+		}
+	}
+	for n, first := 2, in.Name; slices.ContainsFunc(r.source.Inputs, func(other importer.Input) bool { return other.Name == in.Name }); n++ {
+		in.Name = fmt.Sprintf("%s_%d", first, n)
+	}
+	r.inputs[key] = in.Name
+	r.source.Inputs = append(r.source.Inputs, in)
+	return part{source: "input." + in.Name}
+}
+
+// placeholders splits a text at {resources.…} and {incremental.…}.
+func (b *builder) placeholders(n node, text string) ([]part, error) {
+	var out []part
+	for text != "" {
+		at := placeholder.FindStringSubmatchIndex(text)
+		if at == nil {
+			return append(out, part{text: b.unescaped(text)}), nil
+		}
+		if at[0] > 0 {
+			out = append(out, part{text: b.unescaped(text[:at[0]])})
+		}
+		source, err := b.placeholder(n, text[at[2]:at[3]])
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, source)
+		text = text[at[1]:]
+	}
+	return out, nil
+}
+
+// unescaped returns a constant. Where dlt expands placeholders, two braces are one.
+func (b *builder) unescaped(text string) string {
+	if b.parent == "" && b.cursor == nil {
+		return text
+	}
+	return strings.NewReplacer("{{", "{", "}}", "}").Replace(text)
+}
+
+func (b *builder) placeholder(n node, name string) (part, error) {
+	parts := strings.SplitN(name, ".", 3)
+	if parts[0] == "incremental" {
+		return b.cursorValue(n, strings.TrimPrefix(name, "incremental."))
+	}
+	if len(parts) != 3 {
+		return part{}, fmt.Errorf("%s: want {resources.PARENT.FIELD} instead of {%s}", n.path, name)
+	}
+	source, err := b.field(parts[2])
+	if err != nil {
+		return part{}, fmt.Errorf("%s: %w", n.path, err)
+	}
+	return part{source: source}, nil
+}
+
+// joined returns parts as a value.
+func joined(parts []part) importer.Value {
+	var terms []string
+	constant, computed := "", false
+	for _, p := range parts {
+		computed = computed || p.source != ""
+		constant += p.text
+		if p.source == "" {
+			terms = append(terms, quote(p.text))
+		} else {
+			terms = append(terms, p.source)
+		}
+	}
+	switch {
+	case !computed:
+		return importer.Constant(constant)
+	case len(terms) == 1:
+		return importer.Computed(terms[0])
+	}
+	for i, p := range parts {
+		if p.source != "" && !strings.HasPrefix(p.source, "input.") {
+			terms[i] = "text(" + p.source + ")"
+		}
+	}
+	return importer.Computed(strings.Join(terms, " + "))
+}
+
+// value translates a value, which goes to a place of the request. Texts have placeholders.
+func (b *builder) value(n node, at importer.Target) (importer.Value, error) {
+	switch {
+	case placeholder.MatchString(n.name):
+		return importer.Value{}, fmt.Errorf("%s: a placeholder in a name is not translated", n.path)
+	case n.isObject():
+		out := importer.Value{Object: []importer.Member{}}
+		for _, m := range n.members() {
+			inner := importer.Target{In: at.In, Name: rules.PathOf(append(rules.SplitPath(at.Name), m.name)...)}
+			v, err := b.value(m, inner)
+			if err != nil {
+				return importer.Value{}, err
+			}
+			if !b.atCursor(inner.In, inner.Name) {
+				out.Object = append(out.Object, importer.Member{Name: m.name, Value: v})
+			}
+		}
+		return out, nil
+	case n.list() != nil:
+		out := importer.Value{List: []importer.Value{}}
+		for _, e := range n.list() {
+			v, err := b.value(e, importer.Target{In: importer.Nowhere})
+			if err != nil {
+				return importer.Value{}, err
+			}
+			out.List = append(out.List, v)
+		}
+		return out, nil
+	case n.text() == "":
+		return importer.Constant(n.v), nil
+	}
+	v, _, err := b.credential(n, "", at)
+	return v, err
+}
+
+// credential translates a scalar that may be a secret: a reference to one or, by its name, the value
+// itself. It reports whether it is a secret.
+func (b *builder) credential(n node, name string, at importer.Target) (importer.Value, bool, error) {
+	text, isScalar := n.scalar()
+	if !isScalar {
+		return importer.Value{}, false, fmt.Errorf("%s: want a text, a number or a boolean", n.path)
+	}
+	if b.cursor.fills(text, at) {
+		return importer.Value{}, false, nil
+	}
+	parts, hidden, err := b.parts(n, text)
+	if err != nil {
+		return importer.Value{}, false, err
+	}
+	v := joined(parts)
+	isKey := at.In == importer.InHeader && secret.Header(name, text) || at.In == importer.InParam && secret.Parameter(name, text)
+	if v.Source == "" && name != "" && isKey {
+		return importer.Computed(b.plainSecret(n, importer.InputName(name))), true, nil
+	}
+	if v.Source == "" && n.text() == "" {
+		v.Const = n.v
+	}
+	return v, hidden, nil
+}
+
+// plainSecret returns the input for a secret that stands in the document.
+func (b *builder) plainSecret(n node, name string) string {
+	b.note(importer.Check, n, "inputs."+name, "the document has the secret itself, which was not copied: set the input %s, and keep secrets out of documents", name)
+	return b.input(importer.Input{Name: name, Secret: true, Place: n.path}, n.path).source
+}
+
+// inAddress returns a text as a part of an address, with expressions in braces.
+func (b *builder) inAddress(n node, text string) (string, error) {
+	parts, hidden, err := b.parts(n, text)
+	if err != nil {
+		return "", err
+	}
+	if hidden {
+		return "", fmt.Errorf("%s: an address has a secret: send it as a parameter or a header", n.path)
+	}
+	var out strings.Builder
+	for i, p := range parts {
+		switch {
+		case p.source == "" && strings.ContainsAny(p.text, "{}"):
+			return "", fmt.Errorf("%s: the braces in %q are not translated", n.path, value.Clip(p.text, 60))
+		case p.source == "":
+			out.WriteString(p.text)
+		case i > 0 && strings.HasPrefix(p.source, "input."):
+			out.WriteString("{" + p.source + "}")
+		default:
+			out.WriteString("{+" + p.source + "}") // dlt does not escape it
+		}
+	}
+	return out.String(), nil
+}
+
+// param adds a parameter.
+func (b *builder) param(p node) error {
+	switch kind := p.get("type").text(); {
+	case placeholder.MatchString(p.name):
+		return fmt.Errorf("%s: a placeholder in a name is not translated", p.path)
+	case p.isObject() && kind == "incremental":
+		return nil // it is the cursor
+	case p.isObject():
+		return fmt.Errorf("%s: want the type resolve or incremental instead of %q", p.path, kind)
+	case p.list() != nil:
+		return b.listParam(p)
+	}
+	if flag, isFlag := p.v.(bool); isFlag { // Python's names
+		b.out.Params = append(b.out.Params, importer.Member{Name: p.name, Value: importer.Constant(map[bool]string{true: "True", false: "False"}[flag])})
+		return nil
+	}
+	v, hidden, err := b.credential(p, p.name, importer.Target{In: importer.InParam, Name: p.name})
+	if err != nil || b.atCursor(importer.InParam, p.name) {
+		return err
+	}
+	name := p.name
+	if hidden {
+		name = "#" + name
+	}
+	b.out.Params = append(b.out.Params, importer.Member{Name: name, Value: v})
+	return nil
+}
+
+// listParam puts a parameter with several values into the endpoint, which repeats it.
+func (b *builder) listParam(p node) error {
+	for _, e := range p.list() {
+		text, isScalar := e.scalar()
+		if !isScalar || reference.MatchString(text) || placeholder.MatchString(text) {
+			return fmt.Errorf("%s: only constants in a list of values are translated", e.path)
+		}
+		glue := "?"
+		if strings.Contains(b.out.Endpoint, "?") {
+			glue = "&"
+		}
+		b.out.Endpoint += glue + escape(p.name) + "=" + escape(text)
+	}
+	return nil
+}
