@@ -210,6 +210,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 		"engine/detect/hypotheses.go",          // a hypothesis proposes the settings of a method
 		"engine/importer/dlt/paging.go",        // its words are those of the format
 		"engine/importer/nango/paging.go",      // its words are those of Nango
+		"engine/importer/keboola/paging.go",    // its words are those of the extractor
 		"engine/importer/openapi/extension.go", // its words are those of an extension
 		"engine/importer/pagination.go",        // it writes what a source says as the method that does it
 		"fixtures/programs/bench", "fixtures/programs/chaos", "fixtures/programs/combine",

@@ -317,7 +317,8 @@ func page(s *Stream, items []any) any {
 // if they depend on more than constants.
 func (s *Stream) requests(token string) []string {
 	address, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(s.BaseURL))
-	if err != nil || strings.Contains(s.Endpoint, "{") || strings.Contains(s.BaseURL, "{") || s.Method != "" || s.Body != nil || s.Incremental != nil {
+	if err != nil || strings.Contains(s.Endpoint, "{") || strings.Contains(s.BaseURL, "{") ||
+		s.Method != "" || s.Body != nil || s.Incremental != nil {
 		return nil
 	}
 	first := "GET " + address.Path + s.Endpoint

@@ -112,13 +112,15 @@ func (r *reader) document(root node, file string) error {
 		case slices.Contains([]string{"client", "resources", "resource_defaults"}, m.name):
 		case slices.Contains(ofSource, m.name):
 			if m.name != "name" && m.name != "type" {
-				r.general = append(r.general, importer.Note{Grade: importer.Left, Source: m.path, Text: m.name + " shapes tables and has no effect here"})
+				r.general = append(r.general, importer.Note{Grade: importer.Left, Source: m.path,
+					Text: m.name + " shapes tables and has no effect here"})
 			}
 		default:
 			r.general = append(r.general, unknownKey(m))
 		}
 	}
-	r.source = &importer.Source{Name: strings.Trim(strings.ToLower(notInName.Replace(name)), "-"), From: "the rest_api configuration " + path.Base(strings.ReplaceAll(file, `\`, "/")) + " of dlt"}
+	r.source = &importer.Source{Name: strings.Trim(strings.ToLower(notInName.Replace(name)), "-"),
+		From: "the rest_api configuration " + path.Base(strings.ReplaceAll(file, `\`, "/")) + " of dlt"}
 	return r.streams(root.get("resources"))
 }
 

@@ -114,7 +114,8 @@ func (b *builder) cursorNotes(c *cursor) error {
 		text, _ := m.scalar()
 		switch m.name {
 		case "convert", "transform":
-			b.note(importer.Approximate, m, "incremental", "%s is Python, and was left out: the value is sent as the items have it; format says how times are sent", m.name)
+			b.note(importer.Approximate, m, "incremental",
+				"%s is Python, and was left out: the value is sent as the items have it; format says how times are sent", m.name)
 		case "last_value_func":
 			if text != "max" {
 				return fmt.Errorf("%s: only the greatest value is kept, and not %s", m.path, text)
@@ -274,8 +275,9 @@ func (b *builder) kept() error {
 			b.filter(fmt.Sprintf("%s >= (%s)", item, c.always(item)))
 		}
 	}
-	b.note(importer.Approximate, c.node, "incremental", "rows that have exactly the last value, and those of a lag, come again in the next run; dlt leaves out "+
-		"those that it has seen: merge the rows by key")
+	b.note(importer.Approximate, c.node, "incremental",
+		"rows that have exactly the last value, and those of a lag, come again in the next run; dlt leaves out "+
+			"those that it has seen: merge the rows by key")
 	return nil
 }
 

@@ -51,7 +51,8 @@ func (b *builder) pages() error {
 		b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true}
 		b.out.Paging.Path, err = pathOf(n.get("next_url_path"), "next")
 	case "header_link":
-		b.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true, Rel: n.get("links_next_key").text()}
+		b.out.Paging = &importer.Paging{Kind: importer.Link, Into: importer.Target{In: importer.InURL}, NoParam: true,
+			Rel: n.get("links_next_key").text()}
 	case "header_cursor":
 		b.out.Paging = &importer.Paging{Kind: importer.Token, Header: cmp.Or(n.get("cursor_key").text(), "next"),
 			Into: importer.Target{In: importer.InParam, Name: cmp.Or(n.get("cursor_param").text(), "cursor")}}
@@ -78,8 +79,9 @@ func (b *builder) auto(n node) {
 	if !at.given() {
 		at = b.res.endpoint
 	}
-	b.note(importer.Approximate, at, "pagination", "dlt finds the paging in the first response (auto): here, the address of the next page is followed, in "+
-		"the header Link, next or links.next; run stopwhen detect with the address of the list, and copy the pagination that it finds")
+	b.note(importer.Approximate, at, "pagination",
+		"dlt finds the paging in the first response (auto): here, the address of the next page is followed, in "+
+			"the header Link, next or links.next; run stopwhen detect with the address of the list, and copy the pagination that it finds")
 }
 
 // pathOf returns the path in the response that a JSONPath is.

@@ -60,7 +60,8 @@ var (
 		"name", "endpoint", "include_from_parent", "write_disposition", "primary_key", "merge_key", "table_name", "selected", "processing_steps",
 	}
 	tableKeys = []string{
-		"max_table_nesting", "parent", "parent_table_name", "columns", "schema_contract", "table_format", "file_format", "references", "nested_hints", "parallelized",
+		"max_table_nesting", "parent", "parent_table_name", "columns", "schema_contract", "table_format", "file_format", "references",
+		"nested_hints", "parallelized",
 	}
 	endpointKeys = []string{
 		"path", "method", "params", "json", "data", "paginator", "data_selector", "response_actions", "incremental", "auth", "headers",
@@ -83,7 +84,8 @@ func (b *builder) hints() error {
 	for _, step := range b.of(b.res, "processing_steps").list() {
 		for _, m := range step.members() {
 			code, _ := m.scalar()
-			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, value.Clip(code, 60))
+			return fmt.Errorf(
+				"%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, value.Clip(code, 60))
 		}
 	}
 	disposition := b.of(b.res, "write_disposition")
@@ -104,7 +106,8 @@ func (b *builder) hints() error {
 	case how == "merge" && b.out.Key != nil:
 		b.note(importer.Check, disposition, "key", "merge the rows by key, so that the file has one for each")
 	case disposition.given() && how != "merge":
-		b.note(importer.Left, disposition, "", "a complete list replaces the file of the run before, unless the job is an increment, whose rows are added")
+		b.note(importer.Left, disposition, "",
+			"a complete list replaces the file of the run before, unless the job is an increment, whose rows are added")
 	}
 	if table := b.of(b.res, "table_name"); table.given() {
 		if name := table.text(); name != "" && !strings.ContainsAny(name, "{(") && !strings.HasPrefix(name, "lambda") {
@@ -300,7 +303,8 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 	})
 	for name, p := range params {
 		if p.get("type").text() == "resolve" && !b.taken[name] {
-			failed = cmp.Or(failed, fmt.Errorf("%s: the path does not have {%s}; outside of the path, dlt wants {resources.PARENT.FIELD}", p.path, name))
+			failed = cmp.Or(failed, fmt.Errorf(
+				"%s: the path does not have {%s}; outside of the path, dlt wants {resources.PARENT.FIELD}", p.path, name))
 		}
 	}
 	return out, failed
@@ -422,7 +426,8 @@ func (b *builder) included() error {
 		return fmt.Errorf("%s: the resource has no parent", n.path)
 	}
 	for _, name := range n.texts() {
-		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.PathOf("_" + b.parent + "_" + name), Source: rules.FormatPath(b.variable, []string{name})})
+		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.PathOf("_" + b.parent + "_" + name),
+			Source: rules.FormatPath(b.variable, []string{name})})
 	}
 	return nil
 }
@@ -443,7 +448,8 @@ func (b *builder) actions() error {
 			continue
 		case action.text() != "ignore":
 			code, _ := action.scalar()
-			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as onError", cmp.Or(action.path, n.path), value.Clip(cmp.Or(code, n.text()), 60))
+			return fmt.Errorf("%s is Python (%s): remove it from the document, and write its effect as onError",
+				cmp.Or(action.path, n.path), value.Clip(cmp.Or(code, n.text()), 60))
 		}
 		if err := b.ignore(status, content); err != nil {
 			return err

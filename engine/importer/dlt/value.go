@@ -211,7 +211,8 @@ func (b *builder) credential(n node, name string, at importer.Target) (importer.
 
 // plainSecret returns the input for a secret that stands in the document.
 func (b *builder) plainSecret(n node, name string) string {
-	b.note(importer.Check, n, "inputs."+name, "the document has the secret itself, which was not copied: set the input %s, and keep secrets out of documents", name)
+	b.note(importer.Check, n, "inputs."+name,
+		"the document has the secret itself, which was not copied: set the input %s, and keep secrets out of documents", name)
 	return b.input(importer.Input{Name: name, Secret: true, Place: n.path}, n.path).source
 }
 
@@ -253,7 +254,8 @@ func (b *builder) param(p node) error {
 		return b.listParam(p)
 	}
 	if flag, isFlag := p.v.(bool); isFlag { // Python's names
-		b.out.Params = append(b.out.Params, importer.Member{Name: p.name, Value: importer.Constant(map[bool]string{true: "True", false: "False"}[flag])})
+		b.out.Params = append(b.out.Params, importer.Member{Name: p.name,
+			Value: importer.Constant(map[bool]string{true: "True", false: "False"}[flag])})
 		return nil
 	}
 	v, hidden, err := b.credential(p, p.name, importer.Target{In: importer.InParam, Name: p.name})

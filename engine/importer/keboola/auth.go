@@ -181,7 +181,8 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 			source := ""
 			if text, isPath := m.Value.(string); isPath {
 				source = response(text) + " ?? " + strconv.Quote(text)
-			} else if e, err := r.expression(m.Value, references{"response": func(name string) (string, error) { return response(name), nil }}); err != nil {
+			} else if e, err := r.expression(m.Value,
+				references{"response": func(name string) (string, error) { return response(name), nil }}); err != nil {
 				return nil, err
 			} else {
 				source = e.source

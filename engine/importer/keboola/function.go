@@ -143,7 +143,8 @@ func (r *reader) call(name, args any, more references) (expression, error) {
 	if f.Timed && len(parts) == f.Min-1 {
 		parts = append(parts, expression{source: now})
 	}
-	if isText := func(e expression) bool { return e.text }; name == "concat" && !slices.ContainsFunc(parts, func(e expression) bool { return !isText(e) }) {
+	if isText := func(e expression) bool { return e.text }; name == "concat" &&
+		!slices.ContainsFunc(parts, func(e expression) bool { return !isText(e) }) {
 		return expression{strings.Join(sources(parts), " + "), true}, nil
 	}
 	return expression{source: f.Builtin + "(" + strings.Join(sources(parts), ", ") + ")"}, nil

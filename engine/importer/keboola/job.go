@@ -49,7 +49,8 @@ func had(list []any, one any) bool {
 
 // read reads a job and its children.
 func (j *job) read() {
-	j.out = &importer.Stream{Name: j.name(), Place: j.path, BaseURL: j.base, Auth: j.auth, Common: j.common, Notes: slices.Clone(j.reader.notes)}
+	j.out = &importer.Stream{Name: j.name(), Place: j.path, BaseURL: j.base, Auth: j.auth, Common: j.common,
+		Notes: slices.Clone(j.reader.notes)}
 	j.out.ID = j.id()
 	if j.top == nil {
 		j.top = j.out
@@ -188,8 +189,9 @@ func (j *job) findPlaceholders() error {
 		if isURLEncode(function) {
 			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A space in %s is sent as %%20; the extractor sends +", field)
 		} else {
-			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint", "A value at %s must be one text or number, and is encoded in the address. "+
-				"The extractor makes a request for each element of a list, and does not encode", field)
+			j.note(importer.Approximate, "placeholders."+m.Name, "endpoint",
+				"A value at %s must be one text or number, and is encoded in the address. "+
+					"The extractor makes a request for each element of a list, and does not encode", field)
 		}
 		j.placeholders = j.placeholders.With(m.Name, e.source)
 		j.fields = withField(j.fields, "parent_"+strings.TrimPrefix(field, "parent_"), asText(e))

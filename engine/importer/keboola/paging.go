@@ -171,7 +171,8 @@ func (p *pager) read() error {
 
 // finished returns the pagination. The writer adds the rule for short pages, unless there are others.
 func (p *pager) finished() *importer.Paging {
-	if p.out.Kind == importer.Pages && p.out.Short && slices.ContainsFunc(p.keys, func(m importer.Member) bool { return m.Name == "stopRules" }) {
+	if p.out.Kind == importer.Pages && p.out.Short &&
+		slices.ContainsFunc(p.keys, func(m importer.Member) bool { return m.Name == "stopRules" }) {
 		p.rule("count < limit")
 		p.out.Short = false
 	}
