@@ -401,13 +401,13 @@ func IsStream(path string) bool {
 // RefuseDirectory returns an error if a directory is in the place of a file that is to be written,
 // which would otherwise be found after the run.
 func RefuseDirectory(path string) error {
-	if info, err := os.Stat(path); err != nil || !info.IsDir() {
-		return nil
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &engine.Error{
+			Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
+			Hint: "move it away, or write elsewhere",
+		}
 	}
-	return &engine.Error{
-		Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
-		Hint: "move it away, or write elsewhere",
-	}
+	return nil
 }
 
 // refuseDirectories refuses directories in the places of a file and its rows.

@@ -108,10 +108,10 @@ func withKey(t *testing.T, at, base string, key node) string {
 		root = put(root, []string{"resources", "1", "endpoint", "path"}, "all/{p}/x")
 	}
 	for _, m := range (node{v: object(t, base)}).members() {
-		root = put(root, append(keys[:len(keys):len(keys)], m.name), m.v)
+		root = put(root, append(slices.Clip(keys), m.name), m.v)
 	}
 	if key.name != "" {
-		root = put(root, append(keys[:len(keys):len(keys)], key.name), key.v)
+		root = put(root, append(slices.Clip(keys), key.name), key.v)
 	}
 	r := &reader{set: importer.NewSettings(importer.Options{}), inputs: map[string]string{}, resources: map[string]*resource{}}
 	if err := r.document(node{v: root, has: true}, "config.yaml"); err != nil {

@@ -17,9 +17,9 @@ func (r *reader) authentication(o value.Object) []importer.Member {
 	var err error
 	switch kind, _ := of(o, "type").(string); kind {
 	case "":
-		out, err = r.aws(at(r.root, "aws", "signature", "credentials"))
+		out = r.aws(at(r.root, "aws", "signature", "credentials"))
 	case rules.AuthBasic:
-		out, err = r.basic(o)
+		out = r.basic(o)
 	case "query", "url.query":
 		if out, err = r.inQuery(at(o, "query")); len(at(o, "query")) == 0 {
 			out = r.written(o)
@@ -70,7 +70,7 @@ func (r *reader) secret(name string, v any) importer.Value {
 }
 
 // basic reads the user name and the password, which stand in config.
-func (r *reader) basic(o value.Object) ([]importer.Member, error) {
+func (r *reader) basic(o value.Object) []importer.Member {
 	out := kindOf(rules.AuthBasic)
 	for _, key := range []string{"username", "#password"} {
 		plain := strings.TrimPrefix(key, "#")
@@ -92,7 +92,7 @@ func (r *reader) basic(o value.Object) ([]importer.Member, error) {
 		}
 		out = append(out, importer.Member{Name: key, Value: r.secret(place, v)})
 	}
-	return out, nil
+	return out
 }
 
 // inQuery reads the parameters that authenticate.
@@ -178,7 +178,7 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
 		var parts []importer.Member
 		for _, m := range at(o, "apiRequest", names[0]) {
-			source := ""
+			var source string
 			if text, isPath := m.Value.(string); isPath {
 				source = response(text) + " ?? " + strconv.Quote(text)
 			} else if e, err := r.expression(m.Value,
@@ -250,13 +250,13 @@ func (r *reader) expires(v any, response func(string) string) (string, error) {
 }
 
 // aws reads aws.signature.credentials, next to api.
-func (r *reader) aws(o value.Object) ([]importer.Member, error) {
+func (r *reader) aws(o value.Object) []importer.Member {
 	if o == nil {
-		return nil, nil
+		return nil
 	}
 	return append(kindOf(rules.AuthAWS4),
 		importer.Member{Name: "region", Value: importer.Constant(of(o, "regionName"))},
 		importer.Member{Name: "service", Value: importer.Constant(of(o, "serviceName"))},
 		importer.Member{Name: "accessKeyId", Value: r.secret("aws.signature.credentials.accessKeyId", of(o, "accessKeyId"))},
-		importer.Member{Name: "#secretAccessKey", Value: r.secret("aws.signature.credentials.#secretKey", of(o, "#secretKey"))}), nil
+		importer.Member{Name: "#secretAccessKey", Value: r.secret("aws.signature.credentials.#secretKey", of(o, "#secretKey"))})
 }

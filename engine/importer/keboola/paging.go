@@ -180,8 +180,9 @@ func (p *pager) finished() *importer.Paging {
 	return p.out
 }
 
-// size reads the number of items of a page: the parameter of the job, or limit.
-func (p *pager) size() (limit string, given bool, err error) {
+// size reads the number of items of a page, and reports whether there is one: the parameter of the job,
+// or limit.
+func (p *pager) size() (given bool, err error) {
 	name := p.setText("limitParam", "limit")
 	own, inJob := at(p.job.Object, "params").Get(name)
 	if !inJob {
@@ -189,17 +190,17 @@ func (p *pager) size() (limit string, given bool, err error) {
 	}
 	p.out.SizeIn = name
 	if !isGiven(own) {
-		return "", false, nil
+		return false, nil
 	}
 	n, isNumber := whole(own)
 	if !isNumber {
-		return "", false, fmt.Errorf("the page size must be a whole number, so that a short page is found; it is %s", value.Preview(own))
+		return false, fmt.Errorf("the page size must be a whole number, so that a short page is found; it is %s", value.Preview(own))
 	}
 	if !inJob || of(p.Object, "method") == "offset" { // which must have it
 		p.set("limit", n)
 	}
 	p.out.Size = strconv.Itoa(n)
-	return p.out.Size, true, nil
+	return true, nil
 }
 
 // withoutParam leaves out a parameter of the job that each page replaces.
@@ -208,7 +209,7 @@ func (p *pager) withoutParam(name string) {
 }
 
 func (p *pager) offset() error {
-	_, given, err := p.size()
+	given, err := p.size()
 	if err == nil && !given {
 		err = fmt.Errorf("limit is 0")
 	}
@@ -231,7 +232,7 @@ func (p *pager) offset() error {
 }
 
 func (p *pager) pageNumber() error {
-	_, short, err := p.size()
+	short, err := p.size()
 	if err != nil {
 		return err
 	}
@@ -439,11 +440,9 @@ func (p *pager) flag(o value.Object) {
 		}
 		p.set("nextPageFlag", flag)
 	}
-	also := ""
+	also := "; the extractor counts it as false"
 	if ifNotSet {
 		also = ", and null as false; the extractor counts the first as false, and the second as missing"
-	} else {
-		also = "; the extractor counts it as false"
 	}
 	p.note("nextPageFlag", `An empty text at %s counts as true%s`, field, also)
 }
