@@ -39,7 +39,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 }
 
 // maxRules is how many rules all jobs of a configuration may have together.
-const maxRules = 500_000
+const maxRules = 250_000
 
 // lowerer makes the rulesets of one configuration.
 type lowerer struct {

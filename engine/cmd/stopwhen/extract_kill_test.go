@@ -89,7 +89,9 @@ func TestKillLoop(t *testing.T) {
 			"api": {"baseUrl": "%s/", "pagination": {"method": "offset", "limit": %d%s}},
 			"config": {"jobs": [%s]}}`, api.URL, killPageSize, variant.keep, strings.Join(jobs, ",")), 0o600))
 		args := append([]string{"run", "c.json", "-q", "--state", "state.json", "--out", "out", "--trace", "trace.json", "--format", format}, variant.flags...)
-		for runOrKill(t, program, args, time.After(5*time.Millisecond+rand.N(60*time.Millisecond))) {
+		patience := 60 * time.Millisecond // grows, so that a slow machine gets to the end as well
+		for runOrKill(t, program, args, time.After(5*time.Millisecond+rand.N(patience))) {
+			patience += patience / 20
 			if killed++; variant.before != "" && hasEnded(t) {
 				break // killed after its end: the same command would begin the next increment
 			}
