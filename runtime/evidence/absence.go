@@ -19,7 +19,9 @@ type Absence struct {
 
 	Renamed bool `json:"renamed,omitempty"` // the list of items is absent, and the last response has another list of objects
 
-	Ordinary bool `json:"-"` // nothing else suggests that the list is incomplete, so a partition with the path refutes the absence
+	// Ordinary says that nothing else suggests that the list is incomplete. Then a partition that has
+	// the path refutes the absence.
+	Ordinary bool `json:"-"`
 }
 
 // keyItems is the key of the list of items.
@@ -94,8 +96,9 @@ func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 }
 
 // isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of
-// other partitions have it. It may not if the last response has a similar path, or if the list has
-// items and ended because of the absence.
+// other partitions have it; see [Absence.Ordinary]. It may not if the last response has a similar path,
+// or if the list has items and ended because of the absence. more says whether the response promises
+// further items.
 func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
 	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
 	return !more && !ended && !w.misspelt(watch.Path)

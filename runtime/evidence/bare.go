@@ -9,10 +9,12 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 )
 
-// noticeBareEnd notices a page after pages with items that has nothing of what page 1 has: no list of items,
-// not even an empty one, and no other member, as {} after {"data": […], "total": 7}. It may end the list.
-// A list that is null is empty, so then page 1 must have had something else. A message explains the page, and
-// a link or a token is usually absent from the last page.
+// noticeBareEnd notices a bare page after pages with items, such as {} after {"data": […], "total": 7}. A
+// bare page lacks every member of page 1: the list of items, even an empty one, and all others. It may be an
+// error that ends the list.
+//
+// Some pages are not bare. A list that is null counts as an empty list unless page 1 has another member. A
+// message explains the page. A link or a token is usually absent from the last page, so it does not count.
 func (w *Watcher) noticeBareEnd() {
 	c, n := w.Context, w.Noticed
 	n.Facts.BarePage = 0

@@ -8,9 +8,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// noticeCursor notices that the next request, which reads items, continues from the wrong end of a
-// page: after page 1 from its first item, and nothing follows; or it is the same request again,
-// although the page was full and had new items. fresh says whether this page has new items.
+// noticeCursor notices a cursor that is probably the wrong item, in a list whose next request reads
+// items. There are two signs. Page 2 is empty, and its request continues after the first item of page 1
+// instead of the last. Or the same request brings the same page again, although that page was full of
+// new items. fresh says whether this page has new items.
 func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
 	c, n := w.Context, w.Noticed
 	if !w.Subject.readsItems || c.Polled {
@@ -27,8 +28,8 @@ func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent,
 	n.Fresh = fresh
 }
 
-// firstOfMany returns the identifier of the first item of a page, or "" if it has none or is the only
-// item.
+// firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or
+// is the only item.
 func (w *Watcher) firstOfMany() string {
 	ends := w.page.Ends
 	if len(ends) < 2 {

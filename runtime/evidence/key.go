@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// NoticeKeys compares the keys of the items that are written of the last page with those of the items
-// before them, of which it remembers the latest (see [Recall]).
+// NoticeKeys notices items whose key an earlier item has, and items without a key. items are the items
+// of the last page that are written. The keys of the latest items are remembered; see [Recall].
 func (w *Watcher) NoticeKeys(items document.Items) {
 	if len(w.Subject.keys) == 0 {
 		return

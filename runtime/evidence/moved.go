@@ -89,10 +89,11 @@ func namesOf(object rules.Object) []string {
 	return value.Map(object, func(m rules.Member) string { return m.Name })
 }
 
-// noticeStranger notices an object in the place where the first page has a list, if it has no
+// noticeObjectForList notices an object in the place where the first page has a list, if it has no
 // member of an item: {"data": {"code": 500}}. An object that is like an item may be the only item of
-// a page. On the first page, an object counts that has nothing but the members of an error.
-func (w *Watcher) noticeStranger() {
+// a page. The first page has no earlier page to differ from, so there only an error counts; see
+// [isErrorObject].
+func (w *Watcher) noticeObjectForList() {
 	c, f := w.Context, &w.Facts
 	field := w.Subject.job.Spec().DataField
 	if !w.page.Single || field == nil || w.page.Bytes > maxErrorBody {
@@ -114,8 +115,8 @@ func (w *Watcher) noticeStranger() {
 	f.ErrorPage = c.Page
 }
 
-// isErrorObject reports whether an object has nothing but the members of an error, one of which reports
-// it.
+// isErrorObject reports whether an object has only members that errors usually have, and one of them
+// says that there is an error.
 func isErrorObject(object rules.Object) bool {
 	reports := false
 	for _, m := range object {
@@ -162,8 +163,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 	return places
 }
 
-// listsObjects reports whether a page has a list of objects at a path. Another function notices
-// errors.
+// listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
 func (w *Watcher) listsObjects(path []string) bool {
 	if slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
@@ -190,7 +190,7 @@ func (w *Watcher) noticeError() {
 	}
 	signs := apinames.ErrorSigns()
 	if c.Count > 0 {
-		w.noticeStranger()
+		w.noticeObjectForList()
 		if f.Error == "" && !w.listsErrors() {
 			w.noticeErrorLine()
 		}
@@ -219,11 +219,11 @@ func (w *Watcher) noticeError() {
 	case w.page.Columns != nil:
 		w.noticeStrangeHeader()
 	case w.lostItems():
-		w.noticeComplaint(&page, "there is no list of items", apinames.Complains)
+		w.noticeMessage(&page, "there is no list of items", apinames.Complains)
 	case c.Page > 1 && len(w.FirstPaths) > 0 && w.page.HasField:
-		w.noticeComplaint(&page, "the list of items is empty", apinames.Fails)
+		w.noticeMessage(&page, "the list of items is empty", apinames.Fails)
 	case c.Page == 1 && !w.page.HasField:
-		w.noticeComplaint(&page, "there is no list of items", apinames.Fails)
+		w.noticeMessage(&page, "there is no list of items", apinames.Fails)
 	}
 }
 
@@ -248,7 +248,7 @@ func (w *Watcher) noticeErrorBeside() {
 }
 
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. The only line of the first page is an error if it has nothing but the members of one.
+// lines. The only line of the first page is an error if [isErrorObject] says so.
 func (w *Watcher) noticeErrorLine() {
 	ends, f := w.page.Ends, &w.Facts
 	if !w.page.Lines || len(ends) == 0 {
@@ -273,8 +273,8 @@ func (w *Watcher) noticeErrorLine() {
 	}
 }
 
-// noticeStrangeHeader notices a page in CSV that is a single line, which is no header of the list: it
-// has no column of the first page, or is a sentence about a failure.
+// noticeStrangeHeader notices a page in CSV that is a single line, and is not the header of the list: the
+// line has no column of the first page, or is a sentence about a failure.
 func (w *Watcher) noticeStrangeHeader() {
 	columns, f := w.page.Columns, &w.Facts
 	line := strings.Join(columns, ",")
@@ -284,9 +284,9 @@ func (w *Watcher) noticeStrangeHeader() {
 	}
 }
 
-// noticeComplaint notices a message on a page without items, in its root or next to the place of the
+// noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no such message: {"message": "Rate limit exceeded"}.
-func (w *Watcher) noticeComplaint(page *rules.Context, state string, complains func(message string) bool) {
+func (w *Watcher) noticeMessage(page *rules.Context, state string, complains func(message string) bool) {
 	var parent []string
 	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 0 {
 		parent = field.Keys[:len(field.Keys)-1]

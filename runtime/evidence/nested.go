@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// The number of items that are searched for lists within them as long as none was found: of the
-// first page, and of a later one. The items of a list are usually alike.
+// The number of items on the first page, and on a later page, that are searched for lists within them
+// until an item has such a list. The items of a list are usually alike.
 const (
 	firstSearched = 16
 	laterSearched = 2
@@ -20,7 +20,7 @@ const (
 
 // noticeNested notices items that say that a list within them is truncated, if no child of the job
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
-// apart from those in the middle of a very large page.
+// except in the middle of a very large page.
 func (w *Watcher) noticeNested() {
 	n, ends := w.Noticed, w.page.Ends
 	if !n.Nests {

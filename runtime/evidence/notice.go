@@ -92,25 +92,25 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 	if c.Count == 0 {
 		return false
 	}
-	half := request.Half() >> 32
-	had, known := n.Lists.Get(w.page.List)
+	now := newListSighting(c.Page, request)
+	number, known := n.Lists.Get(w.page.List)
+	had := listSighting(number)
 	if !known && c.SamePage { // it differs in its spelling
-		had, known = uint64(c.Page-1)<<32|before.Half()>>32, true
+		had, known = newListSighting(c.Page-1, before), true
 	}
 	if !known {
-		n.Lists.Put(w.page.List, uint64(c.Page)<<32|half)
+		n.Lists.Put(w.page.List, uint64(now))
 		return false
 	}
-	page := int(had >> 32)
-	if had&(1<<32-1) == half {
+	if had.request() == now.request() {
 		return true
 	}
 	f := &n.Facts
 	w.repeats = true
 	if f.Repeats++; f.Repeats == 1 {
-		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, page, c.Count
+		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, had.page(), c.Count
 	}
-	if page == 1 && f.FirstAgain == 0 {
+	if had.page() == 1 && f.FirstAgain == 0 {
 		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
 	}
 	return true
@@ -134,8 +134,8 @@ func (w *Watcher) noticeSize(sent trace.Sent) {
 	}
 }
 
-// lost returns the names of the parameters of the first request that another one lacks, or "" if it
-// lacks none with the given value.
+// lost returns the names of the parameters of the first request that another request lacks. It returns
+// "" unless one of them has the value v.
 func lost(first, sent trace.Sent, v string) string {
 	var names []string
 	after, found := parametersOf(sent), false
@@ -192,9 +192,9 @@ func shortText(v any) string {
 // noticeItems compares the items of a page with those of earlier pages. It reports whether items
 // have identifiers and all of them are known, and whether these items are also unchanged.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
-	n, page := w.Noticed, uint64(w.Context.Page)&0xffff
+	n := w.Noticed
 	identified, known, same := 0, 0, 0
-	overlap := w.overlaps(page)
+	overlap := w.overlaps() // until an item is not on the previous page
 	for _, item := range w.page.Ends {
 		id := document.Identity(item)
 		if id == nil {
@@ -203,44 +203,62 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		identified++
 		key := document.DigestOf(id, document.Digest{})
 		n.LastItem = key.Half()
-		now := document.DigestOf(item, document.Digest{}).Half()<<16 | page
-		had, again := n.Identities.Get(key)
-		n.Identities.Put(key, now)
-		if again && had>>16 == now>>16 {
+		now := newItemSighting(w.Context.Page, item)
+		number, again := n.Identities.Get(key)
+		had := itemSighting(number)
+		n.Identities.Put(key, uint64(now))
+		if !again {
+			overlap = false
+			continue
+		}
+		if had.content() == now.content() {
 			same++
 		}
-		overlap = overlap && again && (had+1)&0xffff == page
+		overlap = overlap && had.isOnPageBefore(now)
 		switch {
-		case !again:
-			continue
 		case overlap:
 			known++
-			continue
-		case had&0xffff == page:
-			n.Ambiguous = n.Ambiguous || had != now
-			if f := &n.Facts; had == now && w.listsOf() == nil && w.Subject.job.Spec().Key == nil {
-				if f.Twice++; f.Twice == 1 {
-					f.TwicePage, f.TwiceID = w.Context.Page, value.Clip(string(id), 60)
-				}
-			}
-			continue
-		case had>>16 == now>>16:
-			n.Facts.Duplicates++
+		case had.page() == now.page():
+			w.noticeTwice(id, had, now)
 		default:
-			n.Facts.Revised++
-		}
-		if known++; n.Facts.ShiftPage == 0 {
-			n.Facts.ShiftPage, n.Facts.Duplicate = w.Context.Page, value.Clip(string(id), 60)
+			known++
+			w.noticeAgain(id, had, now)
 		}
 	}
 	n.Facts.Identified += identified
 	return identified > 0 && known == identified, identified > 0 && same == identified
 }
 
-// overlaps reports whether a page begins with the last items of the previous page. If the next
-// request reads items, it may ask for them again, which is not a sign of a changed list. Without
-// the last one, the cursor is not what the list is sorted by.
-func (w *Watcher) overlaps(page uint64) bool {
+// noticeTwice notices an identifier that a page has twice.
+func (w *Watcher) noticeTwice(id []byte, had, now itemSighting) {
+	if had != now {
+		w.Ambiguous = true
+		return
+	}
+	if f := &w.Facts; w.listsOf() == nil && w.Subject.job.Spec().Key == nil {
+		if f.Twice++; f.Twice == 1 {
+			f.TwicePage, f.TwiceID = w.Context.Page, value.Clip(string(id), 60)
+		}
+	}
+}
+
+// noticeAgain notices an item that an earlier page has: the list may have shifted between the pages.
+func (w *Watcher) noticeAgain(id []byte, had, now itemSighting) {
+	f := &w.Facts
+	if had.content() == now.content() {
+		f.Duplicates++
+	} else {
+		f.Revised++
+	}
+	if f.ShiftPage == 0 {
+		f.ShiftPage, f.Duplicate = w.Context.Page, value.Clip(string(id), 60)
+	}
+}
+
+// overlaps reports whether a page begins with the last items of the previous page because the requests
+// read items: they may ask for these items again, which is not a sign of a changed list. If the very last
+// item is not among them, the list is not sorted by the cursor, so overlaps reports false.
+func (w *Watcher) overlaps() bool {
 	n := w.Noticed
 	for _, item := range w.page.Ends {
 		id := document.Identity(item)
@@ -249,8 +267,9 @@ func (w *Watcher) overlaps(page uint64) bool {
 		}
 		key := document.DigestOf(id, document.Digest{})
 		had, again := n.Identities.Get(key)
+		now := newItemSighting(w.Context.Page, nil)
 		switch {
-		case !w.Subject.readsItems || !again || (had+1)&0xffff != page:
+		case !w.Subject.readsItems || !again || !itemSighting(had).isOnPageBefore(now):
 			return false
 		case n.LastItem == 0 || n.LastItem == key.Half() || w.listsOf() != nil:
 			return true

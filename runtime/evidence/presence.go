@@ -14,8 +14,7 @@ import (
 
 // A Presence records the paths that child jobs read in the items of their parents and that no item
 // has had. Such paths are probably misspelt: partitions are missing, their requests lack a parameter,
-// or their items a value.
-// The zero Presence is empty.
+// or their items lack a value. The zero Presence is empty.
 type Presence struct {
 	mu      sync.Mutex
 	missing map[*compile.Job][][]string // missing paths of the jobs for which items were read
@@ -62,9 +61,9 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job, or nil. If partitions ran, only paths count whose values
-// they send or add to items: a condition may be about a path that items seldom have. The
-// finding is evidence if a value was nil in all of their requests because of such a path.
+// Finding returns the finding about a job, or nil. ran says whether partitions of the job ran. If so, only
+// paths count whose values the partitions send or add to items: a condition may be about a path that items
+// seldom have. The finding is evidence if a value was nil in all requests because of such a path.
 func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -109,7 +108,7 @@ func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 // the request was nil. It has only the rules whose values every partition should have.
 type Values map[string]NilCount
 
-// A NilCount counts the partitions in which a value was nil, among those that have computed it.
+// A NilCount counts the partitions that have computed a value, and the partitions in which it was nil.
 type NilCount struct {
 	Nil int `json:"nil"`
 	All int `json:"all"`

@@ -53,7 +53,7 @@ func outlineOf(v any) any {
 	return v
 }
 
-// signsOf returns what the rules of a job read of responses, except of their items.
+// signsOf returns the values that the rules of a job read of responses, except of their items.
 func signsOf(watched []language.Read, decisive []language.Read) []language.Read {
 	all := watched
 	for _, read := range decisive {

@@ -46,9 +46,9 @@ type Subject struct {
 	job        *compile.Job
 	watches    []compile.Watch
 	decisives  []language.Read
-	signs      []language.Read // what rules read of a response, except of its items
+	signs      []language.Read // the values that rules read of a response, except of its items
 	readsItems bool            // whether the next request reads items
-	keys       [][]string      // paths of what identifies an item; nil if nothing does
+	keys       [][]string      // paths of the values that identify an item; nil if no values do
 	keyPaths   string          // the same, for people
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 }
