@@ -32,8 +32,8 @@ type Options struct {
 
 // A Store keeps refresh tokens between runs.
 type Store interface {
-	// Update calls change with the token stored under a key, or "" if there is none, and stores the
-	// token that change returns. When Update returns, the token survives a crash. If change returns
+	// Update calls change with the token stored under a key, or "" if no token is stored, and stores
+	// the token that change returns. When Update returns, the token survives a crash. If change returns
 	// "" or an error, Update stores nothing, and returns the error. No other call for the key, even
 	// in another process, runs at the same time: a refresh token can often be used only once.
 	Update(ctx context.Context, key string, change func(stored string) (string, error)) error

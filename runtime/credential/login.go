@@ -47,7 +47,7 @@ func newLogin(auth *rules.Auth, options Options) (transport.Auth, error) {
 func (l *login) placeholder() *transport.Lease {
 	lease := &transport.Lease{Lists: rules.SwitchesOf(l.dialect).LoginLists, Secrets: map[string]string{"login": placeholder}}
 	for _, e := range l.Expressions.Parts {
-		lease.Add(e.Rule.Role == rules.Header, e.Rule.Target, placeholder)
+		addPart(lease, e.Rule, placeholder)
 	}
 	return lease
 }
@@ -133,7 +133,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 		if err != nil {
 			return nil, l.unusable(response, err)
 		}
-		lease.Add(e.Rule.Role == rules.Header, e.Rule.Target, text)
+		addPart(lease, e.Rule, text)
 		for i, secret := range append([]string{text}, rules.CredentialsIn(text)...) {
 			lease.Secrets[fmt.Sprintf("login %s %d", e.Rule.Target, i)] = secret
 		}
@@ -147,6 +147,16 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 	}
 	l.Log.Debug("logged in", "event", "token", "grant", rules.AuthLogin, "seconds", seconds)
 	return lease, nil
+}
+
+// addPart adds the header or the query parameter that a rule sets, with a value.
+func addPart(lease *transport.Lease, rule rules.Rule, text string) {
+	part := [2]string{rule.Target, text}
+	if rule.Role == rules.Header {
+		lease.Header = append(lease.Header, part)
+	} else {
+		lease.Query = append(lease.Query, part)
+	}
 }
 
 // unusable returns the error for a response that lacks the values that the configuration reads.
@@ -176,17 +186,15 @@ func (l *login) hideBody(lease *transport.Lease, body any) {
 // decoded returns a body as expressions see it: as JSON or, if it is not JSON, as text. Under a
 // configured format, the key data holds text, or JSON that is neither an object nor a list.
 func (l *login) decoded(body []byte) any {
-	if l.auth.Format == rules.LoginText || !json.Valid(body) {
-		return l.underData(string(body), l.auth.Format == rules.LoginText)
+	if l.auth.Format == rules.LoginText {
+		return map[string]any{"data": string(body)}
+	}
+	if !json.Valid(body) {
+		return string(body)
 	}
 	var v any
 	_ = value.Unmarshal(body, &v) // the body is valid
-	_, isScalar := value.Text(v)
-	return l.underData(v, isScalar && l.auth.Format == rules.LoginJSON)
-}
-
-func (l *login) underData(v any, under bool) any {
-	if under {
+	if _, isScalar := value.Text(v); isScalar && l.auth.Format == rules.LoginJSON {
 		return map[string]any{"data": v}
 	}
 	return v

@@ -16,7 +16,7 @@ import (
 )
 
 // Auth holds the credentials of every request to the configured origin. They are added when a
-// request is sent, so that no log or trace contains them. The zero Auth adds none.
+// request is sent, so that no log or trace contains them. The zero Auth has no credentials.
 type Auth struct {
 	Header [][2]string // names and values
 	Query  [][2]string // names and values

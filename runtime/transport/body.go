@@ -137,8 +137,8 @@ type watchdog struct {
 	arrived atomic.Bool   // whether the headers have arrived
 }
 
-// newWatchdog returns a watchdog and the context that it cancels. timeout is the configured one; 0
-// means none.
+// newWatchdog returns a watchdog and the context that it cancels. timeout is the configured timeout; 0
+// means that no timeout is configured.
 func newWatchdog(parent context.Context, timeout time.Duration) (context.Context, *watchdog) {
 	w := &watchdog{timeout: timeout, end: time.Now().Add(cmp.Or(timeout, pageTimeout))}
 	w.ctx, w.cancel = context.WithCancelCause(parent)

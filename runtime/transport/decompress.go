@@ -62,7 +62,7 @@ func (m *gzipMembers) Reset(from *bufio.Reader) error {
 	return m.nextMember()
 }
 
-// nextMember starts the next member. It returns [io.EOF] if there is none.
+// nextMember starts the next member. It returns [io.EOF] if no member follows.
 func (m *gzipMembers) nextMember() error {
 	if _, err := m.from.Peek(1); err != nil {
 		return err

@@ -137,7 +137,7 @@ func (r *localReservation) Cancel() { r.of.CancelAt(r.at) }
 type originHold struct {
 	gate    *gate
 	until   time.Time     // no request goes before it; zero without a hold
-	probed  time.Time     // value of until when the first request after it began; zero if none is in flight
+	probed  time.Time     // value of until when the first request after it began; zero if that request is not in flight
 	changed chan struct{} // closed when that request has ended
 }
 
@@ -246,8 +246,8 @@ func (c *Client) Reserve() int {
 	return g.numbers
 }
 
-// MayReserve reports whether requests are left besides those in flight, according to the last
-// report of the API. It reports true before any report.
+// MayReserve reports whether the API allows another request besides the requests in flight, according to
+// its last report. It reports true before any report.
 func (c *Client) MayReserve() bool {
 	g := c.gate
 	g.mu.Lock()

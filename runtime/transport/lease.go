@@ -32,15 +32,6 @@ type Lease struct {
 	Renew time.Time
 }
 
-// Add adds a header or, if header is false, a query parameter. The lease must not be in use yet.
-func (l *Lease) Add(header bool, name, text string) {
-	if header {
-		l.Header = append(l.Header, [2]string{name, text})
-		return
-	}
-	l.Query = append(l.Query, [2]string{name, text})
-}
-
 // address returns the address of a request with the parameters of the lease.
 func (l *Lease) address(address string) string {
 	var lists [][2]string
@@ -62,8 +53,8 @@ func (l *Lease) address(address string) string {
 	return WithQuery(address, lists)
 }
 
-// leases shares one lease among all requests of a client. It obtains a new lease if there is none,
-// at the time of Renew, and when the API refuses the current one.
+// leases shares one lease among all requests of a client. It obtains a new lease for the first request,
+// at the time of Renew, and when the API refuses the current lease.
 type leases struct {
 	mu      sync.Mutex
 	current *Lease

@@ -87,14 +87,14 @@ type Hold interface {
 	// Begin begins a hold, or extends it. It does not shorten a hold.
 	Begin(wait time.Duration)
 
-	// State returns how long a request must wait. If another request goes first, it returns a
-	// channel instead, which is closed when the request should ask again. It returns neither if the
-	// request may be made.
+	// State returns how long a request must wait. If another request goes first, it returns a channel
+	// instead, which is closed when the request should ask again. If the request may be made, it
+	// returns 0 and nil.
 	State() (wait time.Duration, changed <-chan struct{})
 
 	// Enter begins a request, unless it must wait. ok reports whether the request may be made, and
-	// first whether it is the first one after the hold, which must call Leave when it has ended.
-	// The error is that of the context.
+	// first whether it is the first request after the hold, which must call Leave when it has ended.
+	// The error is the error of the context.
 	Enter(ctx context.Context) (first, ok bool, err error)
 
 	// Leave ends the first request after a hold. If no other hold has begun in the meantime, all

@@ -42,7 +42,7 @@ func (o *Options) Retries(status int, headers http.Header) bool {
 const (
 	MaxWait     = 15 * time.Minute // longest wait; a longer one ends the call
 	BackoffBase = time.Second      // bound of the first wait without a header, which doubles with each retry
-	BackoffCap  = time.Minute      // bound of all of them
+	BackoffCap  = time.Minute      // bound of every wait without a header
 )
 
 // randomJitter returns a random positive wait up to a bound.

@@ -18,7 +18,7 @@ import (
 )
 
 // An ErrorDecision determines the treatment of a response that is not a page because of its status,
-// such as 202, 304, or 400 and above, and with [Call.JudgesPages] of one that is.
+// such as 202, 304, or 400 and above. With [Call.JudgesPages], it also determines the treatment of pages.
 type ErrorDecision struct {
 	Action  Action
 	Message string // hint of the error, for [Fail]
@@ -168,7 +168,7 @@ func statusFault(status int) string {
 	return "want 200, 201, 203 or 204"
 }
 
-// charsetFault returns the name of a charset other than UTF-8, or "" if there is none.
+// charsetFault returns the charset of a response if it is not UTF-8, or "".
 func charsetFault(r *Response) string {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
@@ -209,7 +209,7 @@ func (c *Client) lostPath(address string) string {
 	return last
 }
 
-// statusHint returns the usual remedy for a status, or "" if there is none.
+// statusHint returns the usual remedy for a status, or "" if no remedy is usual.
 func statusHint(status int) string {
 	const pastTheEnd = "if this page is past the end of the list, " +
 		"stop before it with nextPageFlag, forceStop or stopRules, or stop there with onError"
