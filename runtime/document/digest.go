@@ -64,9 +64,9 @@ func mix(x, y uint64) uint64 {
 	return hi ^ lo
 }
 
-// DigestOf returns the digest of data that follows the data whose digest is seed;
-// the zero Digest starts a new one. Four lanes consume 64 bytes at a time. Each adds
-// its old value to the product, so that a factor of 0 loses nothing.
+// DigestOf returns the digest of data that continues the data with the digest seed. The zero Digest
+// starts anew. To be fast, it mixes 64 bytes at a time into four independent words. Each word adds its
+// old value to the product, so that a factor of 0 loses nothing.
 func DigestOf(data []byte, seed Digest) Digest {
 	length := uint64(len(data))
 	a, b, c, d := seed.a^key4, seed.b^key2, seed.b^key1, seed.a^key0
@@ -164,7 +164,7 @@ const maxIdentityBytes = 4096
 
 // Identity returns the identifier of an item as it was sent: the value of its first key that names
 // an identifier (see [apinames.IsIdentifier]), or the identifier of its node, as in an edge of
-// GraphQL. It returns nil if there is none. item is a valid JSON value without insignificant
+// GraphQL. It returns nil if the item has no identifier. item is a valid JSON value without insignificant
 // whitespace.
 func Identity(item []byte) []byte {
 	if len(item) == 0 || item[0] != '{' {

@@ -186,8 +186,8 @@ func (w *itemWriter) added(at *memberEdit) {
 
 var emptyObject = []byte("{}")
 
-// Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is
-// none. The last of duplicate keys counts.
+// Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
+// The last of duplicate keys counts.
 func Find(raw []byte, path []string) []byte {
 	for _, key := range path {
 		if scan.KindOf(raw) != scan.Object {

@@ -221,7 +221,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 }
 
 // duplicateKey returns the path of the first key that occurs twice in an object, among the keys that
-// rules read and those that lead to items. It returns "" if no such key does.
+// rules read and the keys that lead to items. It returns "" if no such key occurs twice.
 func (r *Reader) duplicateKey() string {
 	s := r.doc.scanner
 	switch {

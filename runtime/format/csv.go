@@ -74,7 +74,7 @@ func (c *Converter) delimiter(contentType string) rune {
 }
 
 // columns returns the names of the columns, from the configuration or from the header. It returns
-// nil if there are none, and io.EOF for an empty file.
+// nil if the columns have no names, and io.EOF for an empty file.
 func (c *Converter) columns(r *csv.Reader) ([]string, error) {
 	o := c.options.Response
 	if !o.Header {

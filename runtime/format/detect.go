@@ -16,7 +16,7 @@ import (
 
 var byteOrderMark = []byte("\ufeff")
 
-// mediaTypes maps media types to formats, except for those whose suffix states the format.
+// mediaTypes maps media types to formats. A media type whose suffix states the format is not listed.
 var mediaTypes = map[string]string{
 	"application/json": rules.JSON, "text/json": rules.JSON, "application/x-json": rules.JSON,
 
@@ -129,7 +129,7 @@ var htmlBeginning = regexp.MustCompile(`^<(?i:!doctype\s+html|html)[\s>]`)
 
 func looksLikeHTML(head []byte) bool { return htmlBeginning.Match(head) }
 
-// Hint returns the setting for a response that was read as JSON and is not, or "" if there is none.
+// Hint returns the setting for a response that was read as JSON and is not JSON, or "" if no setting helps.
 func Hint(b Body) string {
 	head := beginning(b.Data)
 	format := typeOf(b.ContentType)

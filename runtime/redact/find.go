@@ -63,7 +63,7 @@ func newFinder(secrets []named) *finder {
 type purpose int
 
 const (
-	toHide       purpose = iota // hide every secret, also the part of one that is left where a text was clipped
+	toHide       purpose = iota // hide every secret, and the beginning of a secret where a text was clipped
 	toHideCut                   // like toHide, for a text whose end was cut off
 	toSpellAgain                // replace secrets in a text that must be restored later
 )
@@ -171,7 +171,7 @@ func withoutPartialEscape(text string) string {
 	return text
 }
 
-// escapeAt decodes the escape at the beginning of a text. The size is 0 if there is none.
+// escapeAt decodes the escape at the beginning of a text. The size is 0 if there is no escape.
 func escapeAt(text string) (plain string, size int) {
 	switch text[0] {
 	case '%':

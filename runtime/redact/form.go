@@ -147,27 +147,37 @@ func unescape(text string) (unescaped, bool) {
 
 // source returns the part of the escaped text from which a part of the unescaped text comes.
 func (u unescaped) source(part span) span {
-	return span{u.offset(part.start, false), u.offset(part.end, true)}
+	return span{u.startOffset(part.start), u.endOffset(part.end)}
 }
 
-// offset returns the offset in the escaped text for an offset in the unescaped text. Within an
-// escape, it returns its beginning or, if end is set, its end.
-func (u unescaped) offset(at int, end bool) int {
-	i := sort.Search(len(u.escapes), func(i int) bool {
-		return u.escapes[i].at > at || end && u.escapes[i].at == at
-	}) - 1
+// startOffset returns the offset in the escaped text for the start of a part of the unescaped text. An
+// escape that the part begins in belongs to it.
+func (u unescaped) startOffset(start int) int {
+	i := sort.Search(len(u.escapes), func(i int) bool { return u.escapes[i].at > start }) - 1
 	if i < 0 {
-		return at
+		return start
 	}
-	e := u.escapes[i]
-	if within := at - e.at; within >= e.length {
-		return e.from + e.size + within - e.length
+	if e := u.escapes[i]; start < e.at+e.length {
+		return e.from
 	}
-	if end {
+	return u.escapes[i].after(start)
+}
+
+// endOffset is startOffset for the end of a part. An escape that the part ends in belongs to it.
+func (u unescaped) endOffset(end int) int {
+	i := sort.Search(len(u.escapes), func(i int) bool { return u.escapes[i].at >= end }) - 1
+	if i < 0 {
+		return end
+	}
+	if e := u.escapes[i]; end < e.at+e.length {
 		return e.from + e.size
 	}
-	return e.from
+	return u.escapes[i].after(end)
 }
+
+// after returns the offset in the escaped text for an offset in the unescaped text between the escape
+// and the next.
+func (e escape) after(at int) int { return e.from + e.size + at - (e.at + e.length) }
 
 // percent decodes %2f or %u00e9 at the beginning of a text. The size is 0 if there is no escape.
 func percent(text string) (plain string, size int) {

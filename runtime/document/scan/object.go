@@ -4,8 +4,13 @@ import (
 	"math/bits"
 )
 
-// object reads an object, which most often is an item or a part of one. Paths go on at a
-// node, or nowhere if it is nil; at the root object there is always one.
+// object reads an object. It is the innermost loop of a scan, since most objects are items or parts of
+// items, so it keeps the frequent cases in its own code. It reads a member in two parts. For the text
+// before the value, it expects the prefix that followed the last prefix in an earlier object; member reads
+// any other text. For the value, a string or a number is read here, and field or value reads the rest.
+//
+// at is the node of the object on the paths of the scan, or nil if no path leads here. The root object
+// always has a node.
 func (s *Scanner) object(i, depth int, at *Node) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
@@ -63,9 +68,9 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 	}
 }
 
-// member reads the prefix after another one, and returns the offset of the value. There is
-// none, and next is nil, at the end of the object, and if it fails. Paths go
-// on at a node, or nowhere if it is nil.
+// member reads the prefix that follows the prefix last, and returns it with the offset of the value. At
+// the end of the object, next is nil, and the offset is the offset after the object. If the text is not
+// valid, next is nil, and the offset is -1. at is as in [Scanner.object].
 func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end int, next *prefix) {
 	if depth > 1 {
 		if next = s.prefixes.follow(s.data, i, depth, last); next != nil {
@@ -92,7 +97,7 @@ func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end 
 	return end, next
 }
 
-// key returns the offset of the next key of an object, or, if there is none, the offset
+// key returns the offset of the next key of an object. If the object is closed, it returns the offset
 // after the object.
 func (s *Scanner) key(i int, first bool) (end int, closed bool) {
 	data := s.data

@@ -261,7 +261,7 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 	}
 }
 
-// separates reports whether the list at i is the one whose elements are separated.
+// separates reports whether the elements of the list at i are separated.
 func (s *Scanner) separates(i, depth int, at *Node) bool {
 	root := s.Detect && (depth == 1 || depth == 2 && s.rootIsObject)
 	if !root && (at == nil || at != s.Items) {
@@ -295,7 +295,7 @@ func (s *Scanner) word(i int, word string) int {
 	return s.unexpected(i+k, "in the literal "+word)
 }
 
-// gap skips whitespace where there usually is none. Unlike space, it is inlined.
+// gap skips whitespace at a place where it is rare. Unlike space, it is inlined.
 // data is s.data, which its callers hold in a register.
 func (s *Scanner) gap(data []byte, i int) int {
 	if i < len(data) && data[i] <= ' ' {

@@ -36,7 +36,7 @@ func NewTree(selected, noted [][]string) *Tree {
 	for _, path := range noted {
 		t.add(path)
 	}
-	t.Root.number(&t.Width, true)
+	t.Root.assignCells(&t.Width, func(*Node) bool { return true })
 	return t
 }
 
@@ -46,7 +46,7 @@ func NewColumns(paths [][]string) *Tree {
 	for _, path := range paths {
 		t.add(path).Selected = true
 	}
-	t.Root.number(&t.Width, false)
+	t.Root.assignCells(&t.Width, func(n *Node) bool { return n.Selected })
 	return t
 }
 
@@ -64,14 +64,15 @@ func (t *Tree) add(path []string) *Node {
 	return at
 }
 
-// number assigns the next cells to the node and its descendants.
-func (n *Node) number(next *int, all bool) {
-	n.cell, n.noted, n.Leads = *next, all || n.Selected, n.Selected
+// assignCells assigns cells, from *next on, to the node and its descendants for which hasCell is true. It
+// also sets Leads.
+func (n *Node) assignCells(next *int, hasCell func(*Node) bool) {
+	n.cell, n.noted, n.Leads = *next, hasCell(n), n.Selected
 	if n.noted {
 		*next++
 	}
 	for _, child := range n.Children {
-		child.number(next, all)
+		child.assignCells(next, hasCell)
 		n.Leads = n.Leads || child.Leads
 	}
 	n.end = *next
