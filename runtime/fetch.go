@@ -40,7 +40,7 @@ type errorAction struct {
 	because string            // the rule with the values that it read
 }
 
-// transportActions maps the decisions of onError rules to those of the transport.
+// transportActions maps the decision of an onError rule to the decision of the transport.
 var transportActions = map[rules.ErrorAction]transport.Action{
 	rules.ErrorRetry: transport.Retry, rules.ErrorFail: transport.Fail,
 	rules.ErrorStop: transport.Accept, rules.ErrorRestart: transport.Accept, rules.ErrorContinue: transport.Accept,
@@ -116,8 +116,8 @@ func (r *listRun) exchange(
 	return err
 }
 
-// onError evaluates the onError rules on a response: those for errors, or those for pages. The first rule that
-// matches decides.
+// onError evaluates the onError rules on a response. A rule is either for responses that can be pages, or for
+// error responses. The first rule that is for this response and is met decides.
 func (r *listRun) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
@@ -178,8 +178,8 @@ func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 	return trigger.Rule.ID + " matched: " + trigger.Because(c)
 }
 
-// stopOnError ends the job on an error response. The sink receives it as a last
-// page without items, so that the trace shows what ended the list.
+// stopOnError ends the job on an error response. The sink receives the response as a last page without
+// items, so that the trace shows why the list ended.
 func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
 	page := &Page{Record: r.record(request, f)}
 	page.Page = r.context().Page + 1

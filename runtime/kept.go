@@ -27,7 +27,7 @@ func (r *listRun) carryOver(page *Page) error {
 	return nil
 }
 
-// keepSoFar returns the values for the next run that are about the items of all pages, up to this one.
+// keepSoFar returns the values for the next run that are about the items of all pages, up to this page.
 func (r *listRun) keepSoFar() (map[string]any, error) {
 	values, err := r.job.KeepSoFar(&r.pooled.machine, r.context(), r.state.Kept.Value)
 	if err == nil {
@@ -39,8 +39,8 @@ func (r *listRun) keepSoFar() (map[string]any, error) {
 	return values, nil
 }
 
-// warnOfNil warns of values for the next run that are nil, unless they are about items and the list
-// has none.
+// warnOfNil warns of values for the next run that are nil. A value about items may be nil if the list
+// has no items.
 func (r *listRun) warnOfNil(lacking []*language.Expression) {
 	for _, e := range lacking {
 		if len(r.job.For) > 0 { // the other partitions may have it

@@ -30,8 +30,8 @@ type Page struct {
 	Root  string
 	Final bool // whether the page is the last of Root and of all jobs below it
 
-	// Signs are the values of the response that rules read, and those that describe the list, in a
-	// run that asks for them to compare them with a contract.
+	// Signs are the values of the response that rules read or that describe the list. Only a run that
+	// compares them with a contract asks for them.
 	Signs []evidence.Sign
 
 	members    []any // keys of the items in the object that holds them; see [document.Reading.Members]
@@ -42,7 +42,7 @@ type Page struct {
 // A Delivery is a page on its way from its list to a sink. It is valid until the receiver returns.
 type Delivery struct {
 	Page       *Page
-	Sent       *document.Items                 // the items as the API sent them; nil if they are those of Page
+	Sent       *document.Items                 // the items as the API sent them; nil if Page has them unchanged
 	Checkpoint func() (json.RawMessage, error) // returns the position of the list after the page, or nil if the list fails on it
 	Result     func() ListResult               // returns the result of the list after the page
 }

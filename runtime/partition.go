@@ -18,7 +18,7 @@ import (
 // has no Binding.
 type Partition struct {
 	Job     *compile.Job
-	Binding map[string]any // values of the variables by name, including those of the parents
+	Binding map[string]any // values of the variables by name, including the variables of the parents
 }
 
 type partitionKey struct{}
@@ -31,9 +31,9 @@ func PartitionOf(ctx context.Context) (Partition, bool) {
 	return p, ok
 }
 
-// Blame returns the class of an error in the values of the job's own request. In a job with
-// variables the values of the variables are to blame, most of which come from responses; otherwise
-// it is the configuration.
+// Blame returns the class of an error in the values of the job's own request. In a job with variables,
+// their values are to blame, and most of these come from responses. In any other job, the configuration
+// is to blame.
 func (p Partition) Blame() failure.Class {
 	if len(p.Binding) > 0 {
 		return failure.Response

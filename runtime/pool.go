@@ -55,7 +55,8 @@ const (
 	keptBytes = 64 << 10 // largest size of a buffer in a pool
 )
 
-// get returns a run that has only pooled parts for a job, preferably those that the job used before.
+// get returns a run that has only its pooled parts, which suit a job. It prefers parts that the job has
+// used before.
 func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	reading := l.readingOf(job)
 	r := p.remove(func(t *pooled) bool { return t.job == job && t.reader.Reads(reading) })

@@ -158,25 +158,40 @@ func (r *listRun) unacceptable(f fetched, size int, err error) error {
 	return e
 }
 
-// compare compares this response and its items with earlier ones. It returns the number of an
-// earlier page with the same request and response, or 0.
+// compare compares a response and its items with earlier responses, and counts the repetitions in the
+// context. It returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.context()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
 	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.moves(request)
-	exchange := request.With(reading.Content)
-	had, known := r.state.Exchanges.Get(exchange)
-	repeats, c.RepeatedExchange = int(had), known
-	if !known {
-		r.state.Exchanges.Put(exchange, uint64(c.Page))
-	}
 	if c.EmptyPages++; c.Count > 0 || r.job.EndsByRequest() {
 		c.EmptyPages = 0
 	}
+	repeats = r.countExchange(request.With(reading.Content))
+	r.countSameItems(reading.List)
+	r.compareWithFirst(reading.Content)
+	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
+	return repeats
+}
+
+// countExchange returns the number of an earlier page with the same request and response, or 0.
+func (r *listRun) countExchange(exchange document.Digest) (page int) {
+	c := r.context()
+	had, known := r.state.Exchanges.Get(exchange)
+	c.RepeatedExchange = known
+	if !known {
+		r.state.Exchanges.Put(exchange, uint64(c.Page))
+	}
+	return int(had)
+}
+
+// countSameItems counts consecutive pages with the same items, and warns of them.
+func (r *listRun) countSameItems(list document.Digest) {
+	c := r.context()
 	switch {
 	case c.Count == 0:
 		c.SameItems = 0
-	case c.Prev != nil && reading.List == r.state.List:
+	case c.Prev != nil && list == r.state.List:
 		c.SameItems++
 		if !c.SamePage && !c.Polled && !r.switches.QuietSameItems {
 			r.warn(fmt.Sprintf("same_items.%d", c.Page), fmt.Sprintf("page %d has the same items as the page before it", c.Page))
@@ -184,13 +199,16 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 	default:
 		c.SameItems = 1
 	}
+}
+
+// compareWithFirst warns of a page that equals the first page.
+func (r *listRun) compareWithFirst(content document.Digest) {
+	c := r.context()
 	if c.Page == 1 {
-		r.state.FirstContent = reading.Content
-	} else if c.Page > 2 && reading.Content == r.state.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
+		r.state.FirstContent = content
+	} else if c.Page > 2 && content == r.state.FirstContent && c.Count > 0 && !c.SamePage && !c.Polled {
 		r.warn("page_equals_first", fmt.Sprintf("page %d equals the first one; the API may start again after its last page", c.Page))
 	}
-	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
-	return repeats
 }
 
 // digestOf returns the digest of a request.

@@ -25,7 +25,7 @@ type Result struct {
 	// Repeats is set, they are the values of the previous run.
 	Kept map[string]any `json:"kept,omitempty"`
 
-	// Repeats reports whether the next run begins where this one did, because the job, its parent
+	// Repeats reports whether the next run begins where this run began, because the job, its parent
 	// or one of its children is not complete or was not selected: then the kept values stay.
 	Repeats bool `json:"-"`
 

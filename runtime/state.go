@@ -43,7 +43,7 @@ type state struct {
 	Due      time.Time                  `json:"due,omitzero"`      // time of the next request, if it has to wait
 	Hints    saved.Value[*rules.Hints]  `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
 
-	// Kept holds the values for the next run that are about the items of all pages, up to this one.
+	// Kept holds the values for the next run that are about the items of all pages, up to this page.
 	Kept saved.Value[map[string]any] `json:"kept,omitzero"`
 
 	Restarts    int              `json:"restarts,omitempty"`

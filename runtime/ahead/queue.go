@@ -70,9 +70,9 @@ func NewQueue(ctx context.Context, list Source, policy Policy) *Queue {
 	return q
 }
 
-// Arrived notes a page that has just arrived. It requests the next page if the request reads no
-// response and the page is large. It does not if the page may be the last: it is much smaller than
-// others, or [Source.MayFollow] allows no further page.
+// Arrived notes a page that has just arrived. If the page is large, and the next request reads no
+// response, Arrived requests the next page. It does not if the page may be the last: if the page is much
+// smaller than others, or [Source.MayFollow] allows no further page.
 func (q *Queue) Arrived(response *transport.Response) {
 	bytes := len(response.Body)
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
@@ -85,9 +85,9 @@ func (q *Queue) Arrived(response *transport.Response) {
 	}
 }
 
-// Offer requests the next page, as decided by the loop, unless it was already requested or the policy
-// says that it has to wait. If the list has had a large page, the page after it follows as soon as the
-// next one has arrived, unless that is much smaller than others.
+// Offer requests the next page, as decided by the loop, unless the page was already requested or the
+// policy lets it wait. If the list has had a large page, the page after the next is requested as soon as
+// the next page has arrived, unless that page is much smaller than others.
 func (q *Queue) Offer(next requests.Request) {
 	if q == nil || q.window > 1 || q.largest == 0 && !q.delivering {
 		return
@@ -156,8 +156,8 @@ func (q *Queue) Close() {
 	q.window, q.largest, q.sent = 0, 0, 0
 }
 
-// fill requests pages until the window is full. It requests none while a failed flight is in the
-// queue.
+// fill requests pages until the window is full. While a failed flight is in the queue, it requests no
+// page.
 func (q *Queue) fill() {
 	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.list.Client.MayReserve() {
 		if !q.requestPlanned(0) {
@@ -166,8 +166,8 @@ func (q *Queue) fill() {
 	}
 }
 
-// plan returns the call for the page after the last requested one, before that page is read. It
-// reports false if there is no such page, or if the last one must be read first.
+// plan returns the call for the page after the last requested page, before the latter is read. It
+// reports false if there is no such page, or if the last requested page must be read first.
 func (q *Queue) plan() (transport.Call, bool) {
 	c := q.context
 	if c.Page++; !q.independent || !q.list.MayFollow(c.Page) {
@@ -199,7 +199,8 @@ func (q *Queue) encode(request requests.Request, page int) (call transport.Call,
 	return call, err == nil && (q.window > 1 || call.Method == http.MethodGet && len(withheld) == 0)
 }
 
-// requestPlanned requests the page after the last requested one. It reports false if there is none.
+// requestPlanned requests the page after the last requested page. It reports false if there is no such
+// page.
 func (q *Queue) requestPlanned(after int) bool {
 	call, ok := q.plan()
 	if ok {
@@ -317,15 +318,16 @@ func (f *Flight) scan(reader *document.Reader) {
 	f.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body, Window: f.Response.Window})
 }
 
-// A Policy determines which pages are requested ahead of their turn. The zero Policy requests none.
+// A Policy determines which pages are requested ahead of their turn. With the zero Policy, every page is
+// requested in its turn.
 type Policy struct {
 	// Window is the number of pages in flight, including the page that the loop waits for, for jobs
 	// whose requests read no response. Below 2, there is one.
 	Window int
 	Grows  bool // whether the window doubles, up to maxWindow, when the loop waits for a page
 
-	// Large is the size in bytes of a page that the next page is requested alongside; 0 means no
-	// such page.
+	// Large is the size, in bytes, from which a page is large: while it is processed, the next page is
+	// requested. 0 means that no page is large.
 	Large int
 
 	// Delivering says that the next page is requested as soon as the loop knows that there is one, while

@@ -135,7 +135,7 @@ func (b *backlog) storeItems(items document.Items, marks []document.Mark) (s sto
 	return s, err
 }
 
-// loadItems returns stored items. Those in the file are read into a buffer.
+// loadItems returns stored items. It reads items in the file into a buffer.
 func (b *backlog) loadItems(s storedItems, buffer *spool.Buffer) (document.Items, []document.TypedItems, error) {
 	if s.at[0] == s.at[1] {
 		return s.all, s.lists, nil
@@ -171,7 +171,7 @@ func (b *backlog) end(err error) {
 	b.changed.Broadcast()
 }
 
-// drain forwards the entries and, when there are none left, lets the task forward the rest itself.
+// drain forwards the entries and, when no entry is left, lets the task forward the rest itself.
 // It returns the error of the task after its end.
 func (b *backlog) drain(ctx context.Context, to *frame) error {
 	for e, ok := b.removeFirst(); ok; e, ok = b.removeFirst() {

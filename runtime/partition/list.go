@@ -17,8 +17,8 @@ import (
 )
 
 // runList runs the list of a partition, from a position unless it is nil. If rules may split the
-// window of the partition, its pages wait until it is certain that no rule splits it. If a rule
-// does, the outcome is [rules.Split], and no page is delivered.
+// window of the partition, the list is tried: its pages wait in a backlog until the list has ended. If a
+// rule splits the window, the outcome is [rules.Split], and no page is delivered.
 func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, receiver runtime.Receiver) (runtime.ListResult, error) {
 	_, _, divisible := divide(p.Job, lastValue(p))
 	tried := divisible && from == nil

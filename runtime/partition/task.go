@@ -188,15 +188,22 @@ func (r *taskRun) child(c *saved.Concealer, job *compile.Job, level int, step st
 func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label()) }
 
 // ending returns the ending of the task, given the result of its partition.
-func (r *taskRun) ending(result runtime.ListResult, skipped bool) *Ending {
+func (r *taskRun) ending(result runtime.ListResult) *Ending {
 	one := endOf(result)
-	one.Name, one.Skipped = r.Redactor.String(r.partition.Name()), skipped
+	one.Name = r.Redactor.String(r.partition.Name())
 	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{one}}
+}
+
+// skippedEnding is ending for a partition that has failed and is skipped.
+func (r *taskRun) skippedEnding(result runtime.ListResult) *Ending {
+	e := r.ending(result)
+	e.Results[0].Skipped = true
+	return e
 }
 
 // failedEnding returns the ending of a task that failed before its list began.
 func (r *taskRun) failedEnding(err error) *Ending {
-	return r.ending(runtime.ListResult{Result: r.failed(runtime.Result{Job: r.task.Job}, err)}, false)
+	return r.ending(runtime.ListResult{Result: r.failed(runtime.Result{Job: r.task.Job}, err)})
 }
 
 // RootOf returns the index of the root job of a task, given the task's id. It reports false for the

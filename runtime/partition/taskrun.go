@@ -37,7 +37,7 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 	case r.ended != nil: // the error belongs to a partition that is skipped
 		return r.ended, nil
 	case err == nil:
-		return r.ending(result, false), nil
+		return r.ending(result), nil
 	case r.stored != nil && !isFailure(r.stored):
 		return nil, r.stored
 	case errors.Is(err, failure.ErrCancelled):
@@ -45,8 +45,10 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 	}
 	if r.stored != nil { // the children read a wrong value
 		result.Result = r.failed(result.Result, err)
+	} else if Skips(r.job, err) {
+		return r.skippedEnding(result), err
 	}
-	return r.ending(result, r.stored == nil && Skips(r.job, err)), err
+	return r.ending(result), err
 }
 
 // storePage stores a page with the tasks of its children. The partition is skipped if its list has
@@ -68,7 +70,9 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 	if page.Decision == trace.Stop {
 		result := d.Result()
 		result.FailedPage = nil
-		step.Ending = r.ending(result, page.Skipped)
+		if step.Ending = r.ending(result); page.Skipped {
+			step.Ending = r.skippedEnding(result)
+		}
 	}
 	items, lists := page.Items, page.Lists
 	if !r.emits(r.job) {

@@ -32,8 +32,8 @@ type Walk struct {
 	Limit *Quota
 
 	// Skipped receives the page on which a skipped partition failed, if the sink did not receive
-	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. The
-	// calls come between those of the sink, in the order of the pages. It may be nil.
+	// that page; see [runtime.Result.FailedPage]. The page has no items and no checkpoint. Calls of
+	// Skipped and of the sink come in the order of the pages. It may be nil.
 	Skipped func(*runtime.Page)
 
 	// Accept reports whether the run accepts how a rule ended a job. A job that it does not accept
@@ -211,7 +211,7 @@ func NewQuota(n int) *Quota {
 	return &Quota{left: n}
 }
 
-// take takes one partition from the quota. It reports false if none is left.
+// take takes one partition from the quota. It reports false if the quota is used up.
 func (q *Quota) take() bool {
 	switch {
 	case q == nil:

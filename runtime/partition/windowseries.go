@@ -117,7 +117,7 @@ func number(v any) float64 {
 	return math.NaN()
 }
 
-// next returns the next window. It reports false if there is none.
+// next returns the next window. It reports false after the last window.
 func (w *windowSeries) next() (any, bool) {
 	if w.done() {
 		return nil, false

@@ -21,8 +21,8 @@ type Record struct {
 	Request Sent `json:"request"` // the request without its credentials
 	Status  int  `json:"status"`  // HTTP status
 	Count   int  `json:"count"`   // number of items that the API sent
-	// Written is the number of items that were delivered, if the filter left some out. Nil means
-	// all, or none if Dropped is set.
+	// Written is the number of items that were delivered, if the filter left some out. Nil means that
+	// all items were delivered or, if Dropped is set, no item.
 	Written   *int          `json:"written,omitempty"`
 	Bytes     int           `json:"bytes"` // size as minified JSON
 	Verdicts  []Verdict     `json:"verdicts"`
