@@ -84,6 +84,7 @@ var mayImport = map[string][]string{
 	"engine/recording":      {module + "engine", module + "runtime", module + "rules/value"},
 	"engine/report":         {module + "engine", module + "runtime", module + "rules"},
 	"engine/importer/grade": {},
+	"engine/workbench":      {module + "rules", module + "compile", module + "runtime", module + "engine", module + "fixtures"},
 	"engine/importer":       {module + "engine", module + "rules", module + "compile/language", "go.yaml.in/yaml/v4"},
 	"engine/detect":         {module + "engine", module + "rules", module + "runtime", "go.yaml.in/yaml/v4"},
 	"engine/otelstopwhen":   {module + "engine", "go.opentelemetry.io/otel"},

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -27,6 +29,17 @@ type Simulation struct {
 	Result  *Row           `json:"result,omitempty"`  // nil if nothing was simulated
 
 	Guards []string `json:"-"` // IDs of the rules that are guards
+
+	watch func(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page))
+}
+
+// Watch runs the job once more, and passes the transport of the run to a function, which returns the one that
+// is used, and every page with its items to another. It does nothing if nothing was simulated. A page on which
+// the run fails is not passed: it is the last of Pages.
+func (s *Simulation) Watch(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page)) {
+	if s.watch != nil {
+		s.watch(ctx, transport, page)
+	}
 }
 
 // Simulate runs the job of an id. The error is that of the context, or says that there is no
@@ -58,6 +71,15 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 	sim.Pages, sim.Result = append(sim.Pages, r.pages...), &result
 	if failed := r.end.FailedPage; failed != nil {
 		sim.Pages = append(sim.Pages, *failed)
+	}
+	sim.watch = func(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page)) {
+		again, suite := *m, *m.suite
+		suite.Walk = func(env Environment) partition.Walk {
+			env.Transport = transport(env.Transport)
+			return m.suite.Walk(env)
+		}
+		again.suite, again.watch = &suite, page
+		again.under(ctx, spec.all)
 	}
 	return sim, ctx.Err()
 }

@@ -18,7 +18,8 @@ import (
 type subject struct {
 	suite   *Suite
 	job     *compile.Job
-	binding map[string]any // nil for a job without variables
+	binding map[string]any      // nil for a job without variables
+	watch   func(*runtime.Page) // receives the pages; may be nil
 }
 
 // run runs the job against an API. most is the maximum number of requests.
@@ -28,7 +29,12 @@ func (s *subject) run(ctx context.Context, a *api, most int) *run {
 	r.apiOf = func(runtime.Partition) *api { return a }
 	loop := s.suite.Walk(Environment{Transport: r, Clock: r})
 	list := runtime.List{Partition: runtime.Partition{Job: job, Binding: s.binding}}
-	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) { return true, r.receive(ctx, d.Page) })
+	end, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
+		if s.watch != nil {
+			s.watch(d.Page)
+		}
+		return true, r.receive(ctx, d.Page)
+	})
 	r.end, r.err = end.Result, err
 	if partition.Skips(job, r.err) {
 		r.end.Outcome, r.err = rules.Partial, nil

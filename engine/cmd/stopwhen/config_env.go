@@ -48,7 +48,7 @@ func (s *loader) environment(server *fixtures.Server) (*environment, error) {
 // options returns the options with which every command loads configurations.
 func (e *environment) options() []engine.Option {
 	return []engine.Option{
-		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", parseByContent),
+		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", yaml.ParseByContent),
 		engine.WithUserAgent("stopwhen/" + strings.Fields(version())[0]), engine.WithEnv(e.lookup),
 	}
 }

@@ -5,15 +5,10 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/output"
 	"github.com/stopwhen/stopwhen/fixtures"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
-	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // loaded is a compiled configuration and, with --fixture, the API that answers it.
@@ -58,26 +53,6 @@ func (l *loaded) Close() {
 
 // stdinName is the name of a configuration from standard input in messages.
 const stdinName = "stdin"
-
-// parseByContent parses a configuration whose name has no ending, such as standard input, as JSON
-// or, if it is not JSON, as YAML. If the text begins like JSON, the error is from the JSON
-// parser.
-func parseByContent(source *diag.Source) (any, error) {
-	root, err := rules.ParseJSON(source)
-	if err == nil {
-		return root, nil
-	}
-	asYAML := diag.NewSource(source.Name, source.Text)
-	root, yamlErr := yaml.Parse(asYAML)
-	if _, isObject := value.Members(root); yamlErr == nil && isObject {
-		*source = *asYAML // keep the positions of the values
-		return root, nil
-	}
-	if strings.HasPrefix(strings.TrimLeft(source.Text, " \t\r\n"), "{") {
-		return nil, err
-	}
-	return nil, yamlErr
-}
 
 // keptValues are the values under `keep` that a run saves for the next one, by job and name.
 type keptValues = map[string]map[string]any

@@ -14,6 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/shape"
+	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -110,14 +111,14 @@ func (c *peekCommand) peek(ctx context.Context, l *loaded) (*peekReport, error) 
 			report.OfItems, body = true, itemList(page.Items)
 		}
 	}
-	readers := readersOf(l.With(engine.WithJobs()).Explain(), job) // children read items, too
-	report.Headers = readers.headers(exchange.ResponseHeader)
+	readers := workbench.ReadersOf(l.With(engine.WithJobs()).Explain(), job) // children read items, too
+	report.Headers = readers.Headers(exchange.ResponseHeader)
 	var s shape.Shape
 	if json.Valid(body) {
 		if err := s.Add(body); err != nil {
 			return nil, err
 		}
-		report.Body = readers.paths(&s, report.OfItems)
+		report.Body = readers.Paths(&s, report.OfItems)
 	}
 	return report, nil
 }

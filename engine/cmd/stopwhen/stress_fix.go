@@ -70,7 +70,7 @@ func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 // changed returns the text of the configuration after changes.
 func (c *stressCommand) changed(l *loaded, changes []stress.Change) (string, error) {
 	var outer []string
-	if root, err := parseByContent(diag.NewSource(l.name, string(l.text))); err == nil {
+	if root, err := yaml.ParseByContent(diag.NewSource(l.name, string(l.text))); err == nil {
 		members, _ := value.Members(root)
 		if _, wrapped := members.Get("parameters"); wrapped {
 			outer = []string{"parameters"}

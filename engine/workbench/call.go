@@ -1,0 +1,97 @@
+package workbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// A Request has the arguments of a call. Each call reads only some of them.
+type Request struct {
+	At       Position        `json:"at"`
+	Range    *Range          `json:"range,omitempty"`
+	Name     string          `json:"name,omitempty"` // the new name of rename
+	Width    int             `json:"width,omitempty"`
+	Limits   Limits          `json:"limits"`
+	Job      string          `json:"job,omitempty"`
+	Model    string          `json:"model,omitempty"` // of run: the pages come from this model of the job
+	Fixes    []string        `json:"fixes,omitempty"` // behaviours of stress
+	Behave   stress.Options  `json:"stress"`
+	Document json.RawMessage `json:"document,omitempty"` // for the caller, which chooses the document by it
+}
+
+// calls are the calls by name, except those of runs, whose source the caller chooses.
+var calls = map[string]func(ctx context.Context, d *Document, r Request) (any, error){
+	"diagnostics": func(_ context.Context, d *Document, _ Request) (any, error) { return d.Diagnostics(), nil },
+	"explain":     func(_ context.Context, d *Document, r Request) (any, error) { return d.Explain(r.Width) },
+	"stress":      func(ctx context.Context, d *Document, r Request) (any, error) { return d.Stress(ctx, r.Behave) },
+	"tests":       func(ctx context.Context, d *Document, _ Request) (any, error) { return d.Tests(ctx) },
+	"replay": func(ctx context.Context, d *Document, r Request) (any, error) {
+		return d.Run(ctx, FromRecording(), r.Limits)
+	},
+	"simulate": func(ctx context.Context, d *Document, r Request) (any, error) {
+		return d.Run(ctx, FromModel(r.Job, r.Model), r.Limits)
+	},
+}
+
+// Calls returns the names of the calls.
+func Calls() []string { return slices.Sorted(maps.Keys(calls)) }
+
+// Call makes a call by its name, with its arguments as JSON, and returns its result as JSON. An error is an
+// [*Error].
+func (d *Document) Call(ctx context.Context, name string, arguments []byte) (json.RawMessage, error) {
+	call := calls[name]
+	if call == nil {
+		return nil, &Error{Message: fmt.Sprintf("unknown call %q", name), Hint: diag.DidYouMean(name, Calls())}
+	}
+	var r Request
+	if len(arguments) > 0 {
+		if err := json.Unmarshal(arguments, &r); err != nil {
+			return nil, &Error{Message: fmt.Sprintf("call %s: %v", name, err)}
+		}
+	}
+	result, err := call(ctx, d, r)
+	if err != nil {
+		return nil, d.errorOf(err)
+	}
+	text, err := json.Marshal(result)
+	if err != nil {
+		return nil, &Error{Message: err.Error()}
+	}
+	return text, nil
+}
+
+// An Error is the error of a call.
+type Error struct {
+	Message     string       `json:"message"`
+	Hint        string       `json:"hint,omitempty"`
+	Diagnostics []Diagnostic `json:"diagnostics,omitempty"` // if the configuration has mistakes
+}
+
+// Error returns the message.
+func (e *Error) Error() string { return e.Message }
+
+// errorOf returns the error of a call.
+func (d *Document) errorOf(err error) *Error {
+	out := &Error{Message: err.Error()}
+	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
+		out.Message = errNeverCompiled.Error()
+		for _, one := range found {
+			out.Diagnostics = append(out.Diagnostics, d.diagnostic(one))
+		}
+		if len(found) == 1 {
+			out.Message, out.Hint = found[0].Message, found[0].Hint
+		}
+	}
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
+		out.Message, out.Hint = failed.Message, failed.Hint
+	}
+	return out
+}

@@ -1,0 +1,132 @@
+package workbench
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// A Diagnostic is a mistake in a configuration, or a warning about it.
+type Diagnostic struct {
+	Range    Range  `json:"range"`
+	Severity string `json:"severity"` // "error" or "warning"
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"` // how to fix it, if known
+	Path     string `json:"path,omitempty"` // config path
+	Fix      *Fix   `json:"fix,omitempty"`  // if a change of the text follows from the hint
+}
+
+// A Fix is a change of the text.
+type Fix struct {
+	Title string `json:"title"`
+	Edits []Edit `json:"edits"`
+}
+
+// Diagnostics returns the mistakes in the text or, if there are none, the warnings about it, in the order of
+// their positions.
+func (d *Document) Diagnostics() []Diagnostic {
+	e, err := d.load()
+	found := diag.Diagnostics{}
+	switch mistakes, ok := errors.AsType[diag.Diagnostics](err); {
+	case err == nil:
+		found = e.Warnings()
+	case ok:
+		found = mistakes
+	default:
+		found = append(found, &diag.Diagnostic{Message: err.Error()})
+	}
+	all := make([]Diagnostic, len(found))
+	for i, one := range found {
+		all[i] = d.diagnostic(one)
+	}
+	return all
+}
+
+func (d *Document) diagnostic(of *diag.Diagnostic) Diagnostic {
+	out := Diagnostic{Severity: "error", Message: of.Message, Hint: of.Hint, Path: of.Path}
+	if of.Severity == diag.SeverityWarning {
+		out.Severity = "warning"
+	}
+	start, end := 0, 0
+	if of.Pos.Line > 0 {
+		start = d.lines().diagOffset(of.Pos)
+		start, end = d.token(start)
+	}
+	out.Range = d.lines().span(start, end)
+	if word, ok := replacement(of.Hint); ok && start < end {
+		out.Fix = d.fix(of, start, end, word)
+	}
+	return out
+}
+
+// token returns the part of the text that a diagnostic at an offset is about: a text in quotes, a word, an
+// operator, or one character.
+func (d *Document) token(at int) (start, end int) {
+	rest := d.Text[at:]
+	line, _, _ := strings.Cut(rest, "\n")
+	line = strings.TrimRight(line, "\r")
+	if line == "" {
+		return at, at
+	}
+	if quoted := quotedText.FindString(line); quoted != "" {
+		return at, at + len(quoted)
+	}
+	first, size := utf8.DecodeRuneInString(line)
+	same := func(c rune) bool { return c == first }
+	switch {
+	case isWord(first):
+		same = isWord
+	case strings.ContainsRune(operatorCharacters, first):
+		same = func(c rune) bool { return strings.ContainsRune(operatorCharacters, c) }
+	default:
+		return at, at + size
+	}
+	n := strings.IndexFunc(line, func(c rune) bool { return !same(c) })
+	if n < 0 {
+		n = len(line)
+	}
+	return at, at + n
+}
+
+// quotedText matches a text in quotes at the beginning of a line.
+var quotedText = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')`)
+
+const operatorCharacters = "=!<>&|+-*/%^?~"
+
+func isWord(c rune) bool { return c == '_' || c == '$' || unicode.IsLetter(c) || unicode.IsDigit(c) }
+
+// replacements match the hints that name what should stand in the place of a word or an operator.
+var replacements = []*regexp.Regexp{
+	regexp.MustCompile(`^did you mean "([^"]+)"\?$`),
+	regexp.MustCompile(`^write ([=!<>&|]+|nil|true|false|not|and|or)(?:,|$)`),
+	regexp.MustCompile(`^write (\w+)\(…\)`),
+}
+
+// replacement returns the word that a hint names.
+func replacement(hint string) (word string, ok bool) {
+	for _, form := range replacements {
+		if m := form.FindStringSubmatch(hint); m != nil {
+			return m[1], true
+		}
+	}
+	return "", false
+}
+
+// fix returns the fix that replaces the part of the text that a diagnostic is about. It returns nil if the text
+// has not fewer mistakes then.
+func (d *Document) fix(of *diag.Diagnostic, start, end int, word string) *Fix {
+	written := d.Text[start:end]
+	quote := ""
+	if strings.HasPrefix(written, `"`) || strings.HasPrefix(written, `'`) {
+		quote = written[:1]
+	}
+	change := Edit{Range: d.lines().span(start, end), Text: quote + word + quote}
+	if rest := d.Text[end:]; strings.Contains(of.Hint, "(…)") && !strings.HasPrefix(rest, "(") || strings.Contains(word, quote) && quote != "" {
+		return nil
+	}
+	return &Fix{Title: "Replace " + strings.Trim(written, quote) + " by " + word, Edits: []Edit{change}}
+}

@@ -1,0 +1,20 @@
+// Package workbench answers what somebody who writes a configuration asks: what is wrong with it and how to
+// fix it, what may stand here, what a word means, what the rules are, what they do on each page of a list, and
+// what happens when the API misbehaves. Editors and pages are built on it: its types are their JSON.
+//
+// A [Workbench] opens a text as a [Document], which never changes: after an edit, [Document.With] returns
+// another one, and what was known of the earlier text answers as long as the new one does not compile. The
+// package makes no requests and reads no files. The pages of a run come from a [Source]: a recording, a
+// built-in case, a model of the API, or a transport that the caller passes.
+//
+// All positions are those of the language server protocol: lines and UTF-16 code units, both from zero.
+// Secrets of the configuration and of responses are not in any result.
+//
+// The files, in the order in which they are best read:
+//
+//   - workbench.go and document.go open a text; position.go has its positions.
+//   - diagnostics.go and explain.go say what the engine says about it.
+//   - source.go, run.go, exchange.go and response.go run it, and show each page.
+//   - paths.go has the paths of the values of a response, and the rules that read them.
+//   - call.go is the package as calls by name, with JSON in and out.
+package workbench

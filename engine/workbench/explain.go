@@ -1,0 +1,32 @@
+package workbench
+
+import (
+	"errors"
+
+	"github.com/stopwhen/stopwhen/compile/explain"
+)
+
+// An Explained is an explanation of a document.
+type Explained struct {
+	Current bool                 `json:"current"` // false: the text has a mistake, and this is about an earlier one
+	Text    string               `json:"text"`    // for people
+	Mermaid string               `json:"mermaid"` // as a flowchart
+	Data    *explain.Explanation `json:"data"`
+}
+
+// errNeverCompiled is the error of what needs rules, of a document that has never had any.
+var errNeverCompiled = errors.New("the configuration has a mistake: see its diagnostics")
+
+// Explain describes the rules of the document: those of the text or, if it does not compile, those of the
+// latest text that did. A width is in columns, from 40 to 120; 0 is 100. The error says that no text has
+// compiled.
+func (d *Document) Explain(width int) (*Explained, error) {
+	e, current := d.engine()
+	if e == nil {
+		return nil, errNeverCompiled
+	}
+	x := e.Explain()
+	return &Explained{
+		Current: current, Text: x.Text(explain.TextOptions{Width: width, Full: true}), Mermaid: x.Mermaid(), Data: x,
+	}, nil
+}

@@ -1,0 +1,140 @@
+package workbench
+
+import (
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// A Position is a place in a text, between two characters.
+type Position struct {
+	Line      int `json:"line"`      // from 0
+	Character int `json:"character"` // UTF-16 code units in the line, from 0
+}
+
+// A Range is a part of a text, without its end.
+type Range struct {
+	Start Position `json:"start"`
+	End   Position `json:"end"`
+}
+
+// An Edit replaces a part of a text.
+type Edit struct {
+	Range Range  `json:"range"`
+	Text  string `json:"newText"`
+}
+
+// A lineTable converts between offsets in bytes and positions.
+type lineTable struct {
+	text   string
+	starts []int // offsets at which lines begin; a line ends with \n, \r\n or \r
+}
+
+func newLineTable(text string) *lineTable {
+	t := &lineTable{text: text, starts: []int{0}}
+	for i := 0; i < len(text); i++ {
+		switch {
+		case text[i] == '\n', text[i] == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
+			t.starts = append(t.starts, i+1)
+		}
+	}
+	return t
+}
+
+// line returns a line without its end.
+func (t *lineTable) line(n int) (start int, text string) {
+	start, end := t.starts[n], len(t.text)
+	if n+1 < len(t.starts) {
+		end = t.starts[n+1]
+	}
+	return start, strings.TrimRight(t.text[start:end], "\r\n")
+}
+
+// offset returns the offset of a position. One that is outside of the text or of its line, or within a
+// character, is moved to the nearest place before it.
+func (t *lineTable) offset(p Position) int {
+	switch {
+	case p.Line < 0:
+		return 0
+	case p.Line >= len(t.starts):
+		return len(t.text)
+	}
+	start, text := t.line(p.Line)
+	units := 0
+	for i, c := range text {
+		if units += utf16Length(c); units > p.Character {
+			return start + i
+		}
+	}
+	return start + len(text)
+}
+
+// position returns the position of an offset.
+func (t *lineTable) position(offset int) Position {
+	offset = min(max(offset, 0), len(t.text))
+	n, found := slices.BinarySearch(t.starts, offset)
+	if !found {
+		n--
+	}
+	p := Position{Line: n}
+	for i, c := range t.text[t.starts[n]:] {
+		if t.starts[n]+i >= offset || c == '\n' || c == '\r' {
+			break
+		}
+		p.Character += utf16Length(c)
+	}
+	return p
+}
+
+// span returns the range between two offsets.
+func (t *lineTable) span(start, end int) Range { return Range{t.position(start), t.position(end)} }
+
+// diagOffset returns the offset of a position as diagnostics have it: from 1, in characters, and with lines
+// that end with \n.
+func (t *lineTable) diagOffset(at diag.Position) int {
+	rest, offset := t.text, 0
+	if mark := len(rest) - len(strings.TrimPrefix(rest, byteOrderMark)); mark > 0 { // the engine does not see it
+		rest, offset = rest[mark:], mark
+	}
+	for range at.Line - 1 {
+		i := strings.IndexByte(rest, '\n')
+		if i < 0 {
+			return len(t.text)
+		}
+		rest, offset = rest[i+1:], offset+i+1
+	}
+	for range at.Column - 1 {
+		_, size := utf8.DecodeRuneInString(rest)
+		rest, offset = rest[size:], offset+size
+	}
+	return offset
+}
+
+const byteOrderMark = "\ufeff"
+
+// utf16Length returns the number of UTF-16 code units of a character.
+func utf16Length(c rune) int {
+	if c > 0xffff {
+		return 2
+	}
+	return 1
+}
+
+// Apply returns a text after edits, none of which overlap and all of which have positions of the text before
+// any edit.
+func Apply(text string, edits []Edit) string {
+	t := newLineTable(text)
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b Edit) int { return t.offset(a.Range.Start) - t.offset(b.Range.Start) })
+	var b strings.Builder
+	at := 0
+	for _, e := range edits {
+		start, end := t.offset(e.Range.Start), t.offset(e.Range.End)
+		b.WriteString(text[at:max(at, start)])
+		b.WriteString(e.Text)
+		at = max(at, end)
+	}
+	return b.String() + text[at:]
+}

@@ -1,0 +1,221 @@
+package workbench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/redact"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// Limits bound a run. The zero value has the default bounds.
+type Limits struct {
+	Pages  int                       `json:"pages,omitempty"` // of all jobs together; 0 means 10 for a transport, and otherwise 10,000
+	Jobs   []string                  `json:"jobs,omitempty"`  // ids of the jobs that run; none means all
+	Inputs map[string]any            `json:"inputs,omitempty"`
+	Kept   map[string]map[string]any `json:"kept,omitempty"` // values of an earlier run, by job and name
+}
+
+// The default numbers of pages.
+const (
+	maxLivePages = 10
+	maxPages     = 10_000
+)
+
+// A Run says what the rules did on each page.
+type Run struct {
+	Pages []*Page            `json:"pages"` // in the order in which they came
+	Jobs  []engine.JobResult `json:"jobs"`
+	Error string             `json:"error,omitempty"` // why the run ended early
+	Hint  string             `json:"hint,omitempty"`
+	More  bool               `json:"more,omitempty"` // the limit of pages ended the run
+
+	Played *recording.Played `json:"played,omitempty"` // of a recording: its requests that were made or missing
+	Model  []string          `json:"model,omitempty"`  // of a model: sentences that describe the API
+	Row    *stress.Row       `json:"row,omitempty"`    // of a model: what became of the list
+
+	// Recording is what a transport has answered, as an archive that package recording reads. It has no
+	// secrets. It is nil for other sources.
+	Recording []byte `json:"-"`
+
+	responses []*Response // of the pages
+}
+
+// A Page is a page of a [Run].
+type Page struct {
+	Number int `json:"number"` // from 1, of all jobs together
+	trace.Record
+
+	Why   string            `json:"why"`   // why the list ends or goes on, in one sentence
+	Items []json.RawMessage `json:"items"` // as they are written, without secrets; at most 1,000
+}
+
+// maxItems is the number of items of a page that a run shows.
+const maxItems = 1000
+
+// errEnough ends a run at its limit of pages.
+var errEnough = errors.New("the run has reached its limit of pages")
+
+// errNoRecording is the error of a replay without a recording.
+var errNoRecording = errors.New("there is no recording of the API")
+
+// Run runs the document. The error says that no run was begun: [engine.Diagnostics] if the text does not
+// compile or an input is missing. An error during the run is part of the result.
+func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, error) {
+	if model, ok := from.(fromModel); ok {
+		return model.run(ctx, d, limits)
+	}
+	o, err := from.open(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	most := limits.Pages
+	if most <= 0 && o.record {
+		most = maxLivePages
+	} else if most <= 0 {
+		most = maxPages
+	}
+	e := o.engine.With(engine.WithVerdicts(), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0), engine.WithParallelJobs(1),
+		engine.WithKeepGoing(), engine.WithJobs(limits.Jobs...), engine.WithKept(limits.Kept), engine.WithTokenStore(nil))
+	if limits.Inputs != nil {
+		e = e.With(engine.WithInputs(limits.Inputs))
+	}
+	if o.clock != nil {
+		e = e.With(engine.WithClock(o.clock))
+	}
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	var archive bytes.Buffer
+	var recorder *recording.Recorder
+	if o.record {
+		recorder = recording.NewRecorder(&archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: e.Redactor()})
+		o.transport = recorder
+	}
+	r := &running{Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: most}
+	result, err := e.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
+	if recorder != nil {
+		if err := recorder.Close(); err != nil {
+			return nil, err
+		}
+		if recorder.Len() > 0 {
+			r.Recording = archive.Bytes()
+		}
+	}
+	if o.player != nil {
+		played := o.player.Played()
+		r.Played = &played
+	}
+	r.end(result, err)
+	r.describe(e)
+	return r.Run, nil
+}
+
+// A running is a run that goes on.
+type running struct {
+	*Run
+	tap      *tap
+	redactor *redact.Redactor
+	most     int
+}
+
+// page adds a page.
+func (r *running) page(_ context.Context, page *engine.Page) error {
+	r.add(page.Record, page.Items)
+	if len(r.Pages) >= r.most && page.Decision != engine.Stop {
+		return errEnough
+	}
+	return nil
+}
+
+func (r *running) skipped(page *engine.Page) { r.add(page.Record, engine.Items{}) }
+
+// add adds the record of a page with its items, and the exchange that gave it.
+func (r *running) add(record trace.Record, items engine.Items) {
+	p := &Page{Number: len(r.Pages) + 1, Record: record, Items: []json.RawMessage{}}
+	for item := range items.All() {
+		if len(p.Items) == maxItems {
+			break
+		}
+		p.Items = append(p.Items, json.RawMessage(hiddenIn(r.redactor.JSON(string(bytes.TrimSpace(item))))))
+	}
+	r.Pages = append(r.Pages, p)
+	made := r.tap.taken()
+	var last *exchange
+	if len(made) > 0 {
+		last = made[len(made)-1]
+	}
+	r.responses = append(r.responses, &Response{of: last, redactor: r.redactor})
+}
+
+// end adds how the jobs ended.
+func (r *running) end(result *engine.Result, err error) {
+	r.Jobs = result.Jobs
+	for _, job := range result.Jobs {
+		if job.FailedPage != nil {
+			r.add(*job.FailedPage, engine.Items{})
+		}
+	}
+	r.More = errors.Is(err, errEnough)
+	if err == nil || r.More {
+		return
+	}
+	r.Error = r.redactor.String(err.Error())
+	if failed, ok := errors.AsType[*engine.Error](err); ok {
+		r.Hint = r.redactor.String(failed.Hint)
+	}
+}
+
+// describe says of each page why the list ended or went on.
+func (r *running) describe(e *engine.Engine) {
+	x, readers := e.With(engine.WithJobs()).Explain(), map[string]Readers{}
+	for i, p := range r.Pages {
+		if _, known := readers[p.Job]; !known {
+			readers[p.Job] = ReadersOf(x, p.Job)
+		}
+		p.Why, r.responses[i].readers = r.why(i), readers[p.Job]
+	}
+}
+
+func (r *Run) why(i int) string {
+	p := r.Pages[i]
+	switch {
+	case p.Error != nil:
+		return p.Error.Message
+	case p.Decision == engine.Stop:
+		var because []string
+		for _, v := range p.Met() {
+			because = append(because, v.Rule+": "+v.Because)
+		}
+		if because != nil {
+			return "The list ends: " + strings.Join(because, "; ")
+		}
+		return fmt.Sprintf("The list ends: %s", p.Reason)
+	}
+	next := slices.IndexFunc(r.Pages[i+1:], func(other *Page) bool { return other.Job == p.Job })
+	if next < 0 {
+		return "No rule is met, so the list goes on."
+	}
+	request := r.Pages[i+1+next].Request
+	return fmt.Sprintf("No rule is met, so the list goes on: %s %s", request.Method, request.URL)
+}
+
+// Response returns the response of a page, by its number. It returns nil if there is no such page, or nothing
+// was requested for it.
+func (r *Run) Response(number int) *Response {
+	if number < 1 || number > len(r.responses) || r.responses[number-1].of == nil {
+		return nil
+	}
+	response := r.responses[number-1]
+	response.once.Do(response.read)
+	return response
+}
