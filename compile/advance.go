@@ -15,13 +15,13 @@ const MaxRestarts = 3
 // Parts are the values of the parts of a request after the first, in the order
 // of [Job.Parts]. Together with the configuration they are the request: it can
 // be made again from them, in another process too.
-type Parts []any
+type PartValues []any
 
 // Advance evaluates, after a page, the new state and the parts of the next
 // request. All variables are evaluated with the old state, all parts with the new
 // one. It reports false if the rules give no address: the list has ended. The
 // page is afterwards as it was before.
-func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts Parts, more bool, err error) {
+func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {
 		return nil, nil, false, err

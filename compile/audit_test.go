@@ -41,9 +41,9 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 // A rule whose signs are missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Ruleset.Rules)
-	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Needs: rules.OfList}}
+	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.OfList}}
 	for _, rule := range append(list, split) {
-		if rule.Role != rules.Audit || rule.Needs == 0 {
+		if rule.Role != rules.Audit || rule.Requires == 0 {
 			continue
 		}
 		e := sharedAuditor().compile(rule)
@@ -69,7 +69,7 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 				{rules.OfMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
 				require.Zero(t, rules.SignsIn(c)&other.sign)
-				if other.sign != rule.Needs {
+				if other.sign != rule.Requires {
 					other.add()
 					require.NotZero(t, rules.SignsIn(c)&other.sign)
 				}

@@ -25,8 +25,8 @@ type Builder struct {
 
 // Compute evaluates the computed values of the job's own request, in the order of
 // [Job.Computed]. The page is the context before the first response.
-func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
-	values := make(Parts, len(j.Computed))
+func (j *Job) Compute(m *language.Machine, page *rules.Context) (PartValues, error) {
+	values := make(PartValues, len(j.Computed))
 	for i, e := range j.Computed {
 		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {
@@ -39,7 +39,7 @@ func (j *Job) Compute(m *language.Machine, page *rules.Context) (Parts, error) {
 
 // Builder returns the job with computed values, which [Job.Compute] returned in this process or in
 // an earlier one.
-func (j *Job) Builder(values Parts) (*Builder, error) {
+func (j *Job) Builder(values PartValues) (*Builder, error) {
 	if len(values) != len(j.Computed) {
 		return nil, fmt.Errorf("the job has %s, but %d are given", value.Counted(len(j.Computed), "computed value"), len(values))
 	}
@@ -173,7 +173,7 @@ func (b *Builder) Begin(m *language.Machine, page *rules.Context) (state map[str
 // Apply returns the request that consists of parts: the job's own, with the parts
 // applied to it. Relative addresses are resolved against base, the address of the
 // response before it, unless the dialect says otherwise.
-func (b *Builder) Apply(parts Parts, base string) (requests.Request, error) {
+func (b *Builder) Apply(parts PartValues, base string) (requests.Request, error) {
 	j := b.job
 	if len(parts) != len(j.NextParts) {
 		return requests.Request{}, fmt.Errorf("the next request has %s, but %d are given", value.Counted(len(j.NextParts), "part"), len(parts))
@@ -189,7 +189,7 @@ func (b *Builder) Apply(parts Parts, base string) (requests.Request, error) {
 }
 
 // apply applies parts to a request, whose parameters override those of every request.
-func (b *Builder) apply(parts []*language.Expression, values Parts, request requests.Request) (requests.Request, error) {
+func (b *Builder) apply(parts []*language.Expression, values PartValues, request requests.Request) (requests.Request, error) {
 	for i, e := range parts {
 		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {
 			return request, &language.RuleError{Rule: e.Rule, Err: err}

@@ -12,7 +12,7 @@ import (
 
 // firstTwo makes the first request of a job, and the one after a page with the
 // body.
-func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, parts Parts, more bool) {
+func firstTwo(t *testing.T, j *Job, body string) (first, next requests.Request, parts PartValues, more bool) {
 	t.Helper()
 	m, page := &language.Machine{}, &rules.Context{Limit: j.Ruleset.Limit}
 	builder := builderOf(t, j)
@@ -61,32 +61,32 @@ func TestPartsAreAppliedToTheJobsOwnRequest(t *testing.T) {
 	for _, c := range []struct {
 		name, pagination, body string
 		first, next            string // next is empty: the list has ended
-		parts                  Parts
+		parts                  PartValues
 	}{
 		{"parts of the first request and of those after it", `{"method": "offset", "limit": 10}`, `{}`,
-			"GET https://x.example/users?sort=id&limit=10&offset=0", "GET https://x.example/users?sort=id&limit=10&offset=10", Parts{10, 10}},
+			"GET https://x.example/users?sort=id&limit=10&offset=0", "GET https://x.example/users?sort=id&limit=10&offset=10", PartValues{10, 10}},
 		{"parts of the requests after the first", expression + `"nextRequest": {"params": {"after": "body.id"}}}`, `{"id": 7}`,
-			"GET https://x.example/users?sort=id", "GET https://x.example/users?sort=id&after=7", Parts{7}},
+			"GET https://x.example/users?sort=id", "GET https://x.example/users?sort=id&after=7", PartValues{7}},
 		{"a nil param is left out", expression + `"nextRequest": {"params": {"sort": "body.none", "after": "body.id"}}}`, `{"id": 7}`,
-			"GET https://x.example/users?sort=id", "GET https://x.example/users?after=7", Parts{nil, 7}},
+			"GET https://x.example/users?sort=id", "GET https://x.example/users?after=7", PartValues{nil, 7}},
 		{"an object is merged", expression + `"nextRequest": {"params": "body"}}`, `{"sort": "name", "after": 7}`,
 			"GET https://x.example/users?sort=id", "GET https://x.example/users?sort=name&after=7",
-			Parts{map[string]any{"sort": "name", "after": 7}}},
+			PartValues{map[string]any{"sort": "name", "after": 7}}},
 		{"a url drops the job's params", expression + `"nextRequest": {"url": "body.next"}}`, `{"next": "users?page=2"}`,
-			"GET https://x.example/users?sort=id", "GET https://x.example/v1/users?page=2", Parts{"users?page=2"}},
+			"GET https://x.example/users?sort=id", "GET https://x.example/v1/users?page=2", PartValues{"users?page=2"}},
 		{"a url with the job's params", expression + `"nextRequest": {"url": "body.next", "includeParams": true}}`, `{"next": "/p/2"}`,
-			"GET https://x.example/users?sort=id", "GET https://x.example/p/2?sort=id", Parts{"/p/2"}},
+			"GET https://x.example/users?sort=id", "GET https://x.example/p/2?sort=id", PartValues{"/p/2"}},
 		{"an endpoint is resolved against the base address", expression + `"nextRequest": {"endpoint": "body.next"}}`, `{"next": "more"}`,
-			"GET https://x.example/users?sort=id", "GET https://x.example/more?sort=id", Parts{"more"}},
+			"GET https://x.example/users?sort=id", "GET https://x.example/more?sort=id", PartValues{"more"}},
 		{"an address is evaluated first", expression + `"nextRequest": {"params": {"a": "number(body.x)"}, "url": "body.next"}}`,
 			`{"x": "no number"}`,
-			"GET https://x.example/users?sort=id", "", Parts{nil}},
+			"GET https://x.example/users?sort=id", "", PartValues{nil}},
 		{"an empty address ends the list", expression + `"nextRequest": {"endpoint": "body.next"}}`, `{"next": ""}`,
-			"GET https://x.example/users?sort=id", "", Parts{""}},
+			"GET https://x.example/users?sort=id", "", PartValues{""}},
 		{"before the first page a missing address is the job's own", expression + `"nextRequest": {"url": "body.next", "applyToFirst": true}}`,
-			`{"next": "p2"}`, "GET https://x.example/users?sort=id", "GET https://x.example/v1/p2", Parts{"p2"}},
+			`{"next": "p2"}`, "GET https://x.example/users?sort=id", "GET https://x.example/v1/p2", PartValues{"p2"}},
 		{"a method", expression + `"nextRequest": {"method": "body.verb"}}`, `{"verb": "post"}`,
-			"GET https://x.example/users?sort=id", "POST https://x.example/users", Parts{"post"}},
+			"GET https://x.example/users?sort=id", "POST https://x.example/users", PartValues{"post"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			first, next, parts, more := firstTwo(t, job(t, c.pagination), c.body)
@@ -142,12 +142,12 @@ func TestAllVariablesAdvanceAtOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, more)
 	require.Equal(t, map[string]any{"a": 2, "b": 1, "c": 0}, state)
-	require.Equal(t, Parts{2, 1}, parts, "parts see the new state")
+	require.Equal(t, PartValues{2, 1}, parts, "parts see the new state")
 }
 
 func TestSavedPartsMustBeThoseOfTheJob(t *testing.T) {
 	j := job(t, `{"method": "offset", "limit": 10}`)
-	_, err := builderOf(t, j).Apply(Parts{1}, "")
+	_, err := builderOf(t, j).Apply(PartValues{1}, "")
 	require.EqualError(t, err, "the next request has 2 parts, but 1 are given")
 }
 

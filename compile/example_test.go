@@ -51,7 +51,7 @@ func ExampleJob_Advance() {
 
 		page.Page++ // and all that the response says
 		page.State = state
-		var parts compile.Parts
+		var parts compile.PartValues
 		if state, parts, _, err = job.Advance(machine, page); err != nil {
 			panic(err)
 		}

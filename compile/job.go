@@ -30,9 +30,9 @@ type Job struct {
 	Children  []*Job        // the jobs that are for the items of this one, in their order
 	ItemPaths [][]string    // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
 
-	ItemNeeds [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
+	RequiredItemPaths [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
 
-	partitionNeeds [][]string // the partitionReads that must be present
+	requiredReads  [][]string // the partitionReads that must be present
 	partitionReads [][]string // the paths of the variables that expressions read
 
 	Request    requests.Request       // the job's own request, without its computed values
@@ -234,7 +234,7 @@ func (j *Job) add(e *language.Expression) {
 		if r.Is(language.PartitionField) {
 			j.partitionReads = append(j.partitionReads, r.Path)
 			if !r.Has && !r.Defaulted {
-				j.partitionNeeds = append(j.partitionNeeds, r.Path)
+				j.requiredReads = append(j.requiredReads, r.Path)
 			}
 		}
 	}
@@ -296,7 +296,7 @@ func (j *Job) ID() string { return j.Ruleset.Job.ID }
 
 // JudgesPages reports whether an onError rule judges responses that are pages by their status.
 func (j *Job) JudgesPages() bool {
-	return slices.ContainsFunc(j.OnErrors, func(t *Trigger) bool { return t.Rule.Success })
+	return slices.ContainsFunc(j.OnErrors, func(t *Trigger) bool { return t.Rule.OnSuccess })
 }
 
 // Spec returns the job as it is configured. The caller must not change it.

@@ -22,10 +22,10 @@ const maxPartBytes = 1 << 20
 // evaluated.
 func evaluateParts(
 	parts []*language.Expression, m *language.Machine, page *rules.Context, state map[string]any,
-) (values Parts, more bool, err error) {
+) (values PartValues, more bool, err error) {
 	defer func(before map[string]any) { page.State = before }(page.State)
 	page.State = state
-	values = make(Parts, 0, len(parts))
+	values = make(PartValues, 0, len(parts))
 	for _, e := range parts {
 		v, err := e.Value(m, page, maxPartBytes)
 		if err != nil {

@@ -99,7 +99,7 @@ func link(jobs []*Job) {
 	for _, j := range jobs {
 		if j.Parent != nil {
 			j.ItemPaths = j.readsOf(j.For[0].Name, nil, func(j *Job) [][]string { return j.partitionReads })
-			j.ItemNeeds = j.readsOf(j.For[0].Name, nil, func(j *Job) [][]string { return j.partitionNeeds })
+			j.RequiredItemPaths = j.readsOf(j.For[0].Name, nil, func(j *Job) [][]string { return j.requiredReads })
 		}
 	}
 }

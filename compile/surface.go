@@ -13,13 +13,13 @@ import (
 // A Surface holds the values that the rules of a job read of responses, and the constants that they
 // compare with them: all that an API has to provide for the job to page through a list.
 type Surface struct {
-	Places   []Place    // places in the order of the rules
-	Keys     [][]string // paths in an item; a path without keys is the item itself
-	Literals []any      // the texts and numbers in the rules, each once
+	Values   []ResponseValue // places in the order of the rules
+	Keys     [][]string      // paths in an item; a path without keys is the item itself
+	Literals []any           // the texts and numbers in the rules, each once
 }
 
 // A Place is one place of a response that rules read.
-type Place struct {
+type ResponseValue struct {
 	Header string   // name of a header; empty for another place
 	Link   string   // relation of a Link header; empty for another place
 	Param  string   // parameter of the link, instead of its target
@@ -34,7 +34,7 @@ type Place struct {
 }
 
 // String returns the place as an expression.
-func (p Place) String() string {
+func (p ResponseValue) String() string {
 	switch {
 	case p.Header != "":
 		return "header(" + strconv.Quote(p.Header) + ")"
@@ -79,14 +79,14 @@ func (s *surface) add(e *language.Expression) {
 		case ofItem:
 			s.key(path)
 		case r.Root == "header" && len(r.Args) > 0:
-			s.place(e, Place{Header: r.Args[0]})
+			s.place(e, ResponseValue{Header: r.Args[0]})
 		case r.Root == "link" && len(r.Args) == 1:
-			s.place(e, Place{Link: r.Args[0]})
+			s.place(e, ResponseValue{Link: r.Args[0]})
 		case r.Root == "link" && len(r.Args) > 1:
-			s.place(e, Place{Link: r.Args[0], Param: r.Args[1]})
+			s.place(e, ResponseValue{Link: r.Args[0], Param: r.Args[1]})
 		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
 			isFlag := func(f language.Read) bool { return f.String() == r.String() }
-			s.place(e, Place{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
+			s.place(e, ResponseValue{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
 		}
 	}
 	for _, r := range e.Elements() {
@@ -100,22 +100,22 @@ func (s *surface) add(e *language.Expression) {
 }
 
 // place adds a place, with its use in the rule.
-func (s *surface) place(e *language.Expression, p Place) {
+func (s *surface) place(e *language.Expression, p ResponseValue) {
 	role := e.Rule.Role
 	p.Judged = role == rules.Stop
 	p.Sent = role == rules.Next || role.Builds() && role != rules.After
 	p.Address = role.Addresses()
 	p.Waits = role == rules.After
 	p.Fails = p.Judged && e.Rule.Outcome == rules.Failed
-	for i := range s.found.Places {
-		if had := &s.found.Places[i]; had.String() == p.String() {
+	for i := range s.found.Values {
+		if had := &s.found.Values[i]; had.String() == p.String() {
 			had.Sent, had.Address = had.Sent || p.Sent, had.Address || p.Address
 			had.Judged, had.Flag = had.Judged || p.Judged, had.Flag || p.Flag
 			had.Waits, had.Fails = had.Waits || p.Waits, had.Fails && p.Fails
 			return
 		}
 	}
-	s.found.Places = append(s.found.Places, p)
+	s.found.Values = append(s.found.Values, p)
 }
 
 func (s *surface) key(path []string) { s.found.Keys = withPath(s.found.Keys, path) }

@@ -156,11 +156,14 @@ func (p *goPackage) definition(name string) ast.Expr {
 	return p.types[name].Decl.Specs[0].(*ast.TypeSpec).Type
 }
 
-// fields writes the exported fields of a struct, and those of structs that are embedded.
+// fields writes the exported fields of a struct. An embedded struct is one of them if package engine has
+// a name for it, whose documentation lists its fields, and otherwise stands for its own fields.
 func (a *aliases) fields(p *goPackage, of *ast.StructType) string {
 	var b strings.Builder
 	for _, f := range of.Fields.List {
 		switch embedded, _ := f.Type.(*ast.SelectorExpr); {
+		case len(f.Names) == 0 && a.names[types.ExprString(embedded)] != "":
+			fmt.Fprintf(&b, "%s // %s\n", a.named(p, embedded), strings.TrimSpace(f.Comment.Text()))
 		case len(f.Names) == 0:
 			inner := a.open(p.imports[embedded.X.(*ast.Ident).Name])
 			b.WriteString(a.fields(inner, inner.definition(embedded.Sel.Name).(*ast.StructType)))

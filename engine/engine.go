@@ -57,14 +57,7 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e, err := build(nil, root, s)
-	if err == nil {
-		err = s.run.auth.check()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return e, nil
+	return build(nil, root, s)
 }
 
 // Load compiles the text of a configuration file: the specification's JSON, with or without the
@@ -209,7 +202,7 @@ func (e *Engine) selected() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.ID()] })
 }
 
-// running returns the jobs that run: those that are selected, and their ancestors.
+// running returns the jobs that run: the selected jobs and their ancestors.
 func (e *Engine) running() []*compile.Job {
 	runs := map[*compile.Job]bool{}
 	for _, job := range e.selected() {
@@ -258,19 +251,19 @@ func (e *Engine) namedSecrets() map[string]string {
 	return named
 }
 
-// namedCredentials returns the named secrets without the values of the environment that say which list is
-// requested.
+// namedCredentials returns the named secrets except for identities: values of the environment that
+// only select a list, such as the name of a tenant.
 func (e *Engine) namedCredentials() map[string]string {
 	named := e.namedSecrets()
 	maps.DeleteFunc(named, func(_, secret string) bool { return slices.Contains(e.cfg.Identities, secret) })
 	return named
 }
 
-// Check returns the error that would end a run before its first request. Missing, unknown or
-// invalid inputs and invalid job IDs are reported as [Diagnostics], and checkpoints of another
+// Check returns the error that would end a run before its first request. Invalid values of options,
+// and missing, unknown or invalid inputs, are reported as [Diagnostics], and checkpoints of another
 // version as an [*Error] of class "state". [Engine.Run] calls Check.
 func (e *Engine) Check() error {
-	if err := e.settings.run.auth.check(); err != nil {
+	if err := e.settings.run.check(); err != nil {
 		return err
 	}
 	if err := e.checkJobs(); err != nil {
@@ -298,6 +291,14 @@ func (e *Engine) Check() error {
 		}
 	}
 	return nil
+}
+
+// Ended reports whether the checkpoints of [WithResume] say that every job has ended. A run then
+// makes no requests and returns the result of the previous run.
+func (e *Engine) Ended() bool {
+	return !slices.ContainsFunc(e.roots(), func(job *compile.Job) bool {
+		return !runtime.Checkpoint(e.settings.run.Resume[job.ID()]).Ended()
+	})
 }
 
 // baseURL returns the base address of a run with these inputs.
@@ -341,7 +342,7 @@ func (e *Engine) checkJobs() error {
 	return found.Diagnostics().Err()
 }
 
-// checkResume reports the IDs of [WithResume] that are not those of roots.
+// checkResume reports the IDs of [WithResume] that are not IDs of root jobs.
 func (e *Engine) checkResume() error {
 	found := diag.NewCollector(nil)
 	for _, id := range slices.Sorted(maps.Keys(e.settings.run.Resume)) {

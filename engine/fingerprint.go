@@ -91,7 +91,7 @@ func (f *fingerprint) job(job *compile.Job) {
 		if r.Role.Scope() == rules.ScopeItem {
 			part = "items"
 		}
-		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.Success, r.Drop, r.First, r.Subsequent)
+		f.note(part, r.ID, r.Role, r.Target, r.Source, r.Outcome, r.Do, r.OnSuccess, r.Drop, r.First, r.Subsequent)
 	}
 }
 

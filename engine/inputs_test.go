@@ -125,7 +125,7 @@ func TestACheckpointOfAnotherVersionIsRefusedBeforeTheFirstRequest(t *testing.T)
 	require.NoError(t, err)
 	for _, token := range []string{`{"done": true}`, `{"version": 2}`, `x`} {
 		run := e.With(engine.WithResume(map[string]json.RawMessage{"users": json.RawMessage(token)}))
-		require.False(t, run.Publishing().Ended(), token)
+		require.False(t, run.Ended(), token)
 		require.ErrorIs(t, run.Check(), engine.ErrState, token)
 		_, err := run.Run(t.Context(), discard)
 		require.ErrorIs(t, err, engine.ErrState, token)
@@ -318,4 +318,41 @@ func TestOneEngineServesAHundredTenantsAtTheSameTime(t *testing.T) {
 		}
 		require.NotContains(t, e.Explain().String(), "-of-", "the engine holds nothing of its tenants")
 	})
+}
+
+func TestOptionsRefuseNegativeNumbers(t *testing.T) {
+	users := config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}}}
+	for _, c := range []struct {
+		option engine.Option
+		want   string
+	}{
+		{engine.WithMaxPages(-1), "WithMaxPages: want a number of pages, got -1"},
+		{engine.WithParallelJobs(-1), "WithParallelJobs: want a number of jobs, got -1"},
+		{engine.WithPrefetch(-2), "WithPrefetch: want a number of pages, or AutoPrefetch, got -2"},
+		{engine.WithTimeout(-time.Second), "WithTimeout: want a duration of 0 or more, got -1s"},
+	} {
+		_, err := engine.New(users, c.option)
+		require.EqualError(t, err, c.want)
+		require.ErrorAs(t, err, new(engine.Diagnostics))
+
+		if changed, ofRun := c.option.(engine.RunOption); ofRun {
+			e, err := engine.New(users)
+			require.NoError(t, err)
+			_, err = e.With(changed).Run(t.Context(), discard)
+			require.EqualError(t, err, c.want)
+		}
+	}
+	for _, option := range []engine.Option{engine.WithPrefetch(engine.AutoPrefetch), engine.WithParallelJobs(0), engine.WithTimeout(0)} {
+		_, err := engine.New(users, option)
+		require.NoError(t, err)
+	}
+}
+
+func TestARunWithoutASinkIsRefused(t *testing.T) {
+	e, err := engine.New(config.Config{BaseURL: "https://api.test/", Jobs: []config.Job{{Endpoint: "users"}}})
+	require.NoError(t, err)
+	_, err = e.Run(t.Context(), nil)
+	require.ErrorIs(t, err, engine.ErrConfig)
+	_, err = e.RunTo(t.Context(), nil)
+	require.ErrorIs(t, err, engine.ErrConfig)
 }

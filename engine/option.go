@@ -57,6 +57,7 @@ type runSettings struct {
 	secrets      int  // number of options that add secrets
 	userAgent    string
 	timeout      time.Duration
+	prefetch     int
 	parallel     int
 	jobs         []string // IDs of the selected jobs; empty for all jobs
 	keepGoing    bool
@@ -81,7 +82,7 @@ type format = func(*diag.Source) (any, error)
 
 func newSettings(options []Option) (settings, error) {
 	s := settings{formats: map[string]format{}, language: language.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
-	s.run.Ahead = ahead.Pages(1)
+	s.run.setPrefetch(1)
 	for _, o := range options {
 		if o == nil {
 			continue
@@ -90,8 +91,33 @@ func newSettings(options []Option) (settings, error) {
 			return s, err
 		}
 	}
+	if err := s.run.check(); err != nil {
+		return s, err
+	}
 	return s, s.try()
 }
+
+// check reports values that cannot be used. The options of a run do not report them, because
+// [Engine.With] returns no error.
+func (s runSettings) check() error {
+	found := diag.NewCollector(nil)
+	for _, o := range []struct {
+		option, want string
+		value        any
+		valid        bool
+	}{
+		{"WithParallelJobs", "a number of jobs", s.parallel, s.parallel >= 0},
+		{"WithPrefetch", "a number of pages, or AutoPrefetch", s.prefetch, s.prefetch >= 0 || s.prefetch == AutoPrefetch},
+		{"WithTimeout", "a duration of 0 or more", s.timeout, s.timeout >= 0},
+	} {
+		if !o.valid {
+			found.Errorf(diag.Outside(o.option), "want %s, got %v", o.want, o.value)
+		}
+	}
+	return join(s.auth.check(), found.Diagnostics().Err())
+}
+
+func (s *runSettings) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.Pages(n) }
 
 // WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format
 // other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so that programs without
@@ -204,7 +230,7 @@ func WithUserAgent(agent string) RunOption {
 }
 
 // WithTimeout ends a run that takes longer than d with an error of class "policy". Pages before
-// the timeout are complete. Zero means no limit.
+// the timeout are complete. Zero means no limit; d must not be negative.
 func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
 
 // WithInputs sets declared inputs of the configuration by name. Values are text, numbers and
@@ -236,18 +262,18 @@ const AutoPrefetch = ahead.Auto
 // responses, as soon as its response has arrived. With n > 1, or [AutoPrefetch] to let the run
 // choose the number, jobs whose requests do not depend on responses have up to n requests in
 // flight; [Engine.Explain] lists these jobs. With 0, a page is requested after the previous page
-// has been delivered.
+// has been delivered. Other negative numbers than AutoPrefetch are refused.
 //
 // Pages are always delivered in order. At most max(n-1, 1) pages beyond the end of a list are
 // requested, or no page if the first page states the number of items; they are discarded and not
 // counted. With 1, only GET requests are made ahead, and parent jobs make no request ahead,
 // because the requests of their children come first.
 func WithPrefetch(n int) RunOption {
-	return runOption(func(s *runSettings) { s.Ahead = ahead.Pages(n) })
+	return runOption(func(s *runSettings) { s.setPrefetch(n) })
 }
 
 // WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each
-// job are delivered in order, one page of all jobs at a time.
+// job are delivered in order, one page of all jobs at a time. Zero means one; n must not be negative.
 func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
 
 // WithJobs runs only the jobs with the given IDs, in the order of the configuration. Without IDs

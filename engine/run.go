@@ -30,9 +30,9 @@ import (
 // with an error of class internal, whose cause has a method Stack() []byte.
 func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	if sink == nil {
-		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
+		return e.RunTo(ctx, nil)
 	}
-	return e.run(ctx, e.newFailures(sink))
+	return e.RunTo(ctx, sink)
 }
 
 func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
@@ -235,7 +235,7 @@ func (e *Engine) walk(loop runtime.Loop) partition.Walk {
 	s := e.settings.run
 	return partition.Walk{
 		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
-		Accept: e.Publishing().Accepts,
+		Accept: e.Auditor().Accepts,
 	}
 }
 
@@ -280,13 +280,22 @@ type Sink interface {
 	Commit(ctx context.Context, job JobResult) error
 }
 
+// A SinkFunc is a [Sink] that receives pages and commits nothing.
+type SinkFunc func(ctx context.Context, page *Page) error
+
+// Page calls the function.
+func (f SinkFunc) Page(ctx context.Context, page *Page) error { return f(ctx, page) }
+
+// Commit does nothing.
+func (SinkFunc) Commit(context.Context, JobResult) error { return nil }
+
 // RunTo is like [Engine.Run] with a sink that also learns which jobs are complete, even if another
 // job has failed or the context has ended.
 func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
-	result, err := e.Run(ctx, sink.Page)
+	result, err := e.run(ctx, e.newFailures(sink.Page))
 	errs := []error{err}
 	for _, job := range result.Completed() {
 		errs = append(errs, commit(context.WithoutCancel(ctx), sink, job))

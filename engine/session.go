@@ -12,13 +12,12 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// Distributed provides operations for programs that share a run among machines, such as package
-// engine/cluster: a run is divided into tasks, and each machine opens a [Session], which runs some
-// of them.
-type Distributed struct{ engine *Engine }
+// A Distribution shares runs of an engine among machines, as package engine/cluster does: a run is
+// divided into tasks, and each machine opens a [Session], which runs some of them.
+type Distribution struct{ engine *Engine }
 
-// Distributed returns the operations for programs that share a run among machines.
-func (e *Engine) Distributed() Distributed { return Distributed{e} }
+// Distribution returns the operations for programs that share a run among machines.
+func (e *Engine) Distribution() Distribution { return Distribution{e} }
 
 // RunFacts hold the facts about a shared run that all machines know.
 type RunFacts struct {
@@ -33,13 +32,13 @@ type RunFacts struct {
 type Session struct {
 	*partition.Tasks // methods of the session, except Run
 	loop             runtime.Loop
-	owned            bool // whether the client is closed with the session
+	ownsClient       bool // whether Close closes the client
 }
 
 // Open prepares this process for tasks of a run. It makes no requests. [WithResume],
 // [WithParallelJobs], [WithKeepGoing] and [WithTimeout] do not apply to sessions: each task has
 // its own position, and the caller decides how many run.
-func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
+func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) {
 	e := d.engine
 	if err := e.Check(); err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 		return nil, err
 	}
 	loop.Ahead = d.ahead(loop.Ahead)
-	s := &Session{loop: loop, owned: e.settings.run.transport == nil}
+	s := &Session{loop: loop, ownsClient: e.settings.run.transport == nil}
 	if s.Tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
@@ -61,10 +60,10 @@ func (d Distributed) Open(ctx context.Context, run RunFacts) (*Session, error) {
 	return s, nil
 }
 
-// ahead returns which pages a session requests ahead: because storing a page takes a while, also the
-// next one while a page is stored, unless the user wants no page ahead. If the configuration limits the
-// requests in flight, each task makes one at a time.
-func (d Distributed) ahead(p ahead.Policy) ahead.Policy {
+// ahead returns the policy by which a session requests pages ahead. Because storing a page takes a
+// while, the next page is requested meanwhile, unless the user wants no page ahead. If the
+// configuration limits the requests in flight, each task makes one request at a time.
+func (d Distribution) ahead(p ahead.Policy) ahead.Policy {
 	switch {
 	case p.Large == 0:
 		return p
@@ -93,12 +92,12 @@ func (s *Session) Run(
 }
 
 // InTurn returns the session for a task that requests a page only after the page before it has been
-// stored. It is not closed.
+// stored. The caller closes only the session itself.
 func (s *Session) InTurn() *Session { return &Session{Tasks: s.Tasks.InTurn(), loop: s.loop} }
 
 // Close closes the connections of the session.
 func (s *Session) Close() {
-	if s.owned {
+	if s.ownsClient {
 		s.loop.Client.Close()
 	}
 }
@@ -106,13 +105,13 @@ func (s *Session) Close() {
 // RootTasks returns the tasks with which a run begins: one for each of [Info].Roots. With
 // limits.partitions there is one task for all jobs, because only a fixed order omits the same
 // partitions in every run.
-func (d Distributed) RootTasks() []partition.Task {
+func (d Distribution) RootTasks() []partition.Task {
 	return partition.RootTasks(d.engine.roots(), d.engine.cfg.MaxPartitions > 0)
 }
 
 // Tallies returns a tally for each tree of the jobs that run, by the ID of the root job. They make
 // no requests and need no secrets.
-func (d Distributed) Tallies() map[string]*partition.Tally {
+func (d Distribution) Tallies() map[string]*partition.Tally {
 	e := d.engine
 	log := e.settings.run.Log
 	if log == nil {
@@ -127,6 +126,6 @@ func (d Distributed) Tallies() map[string]*partition.Tally {
 }
 
 // Outlines returns the outlines of the jobs that run, parents before their children.
-func (d Distributed) Outlines() []partition.Outline {
+func (d Distribution) Outlines() []partition.Outline {
 	return partition.Outlines(d.engine.roots(), d.engine.selected())
 }

@@ -53,7 +53,7 @@ func playTasks(t *testing.T, c *fixtures.Case, handOver bool) {
 		if handOver { // or a page would be requested while the task is given away, and again afterwards
 			e = e.With(engine.WithPrefetch(0))
 		}
-		r := &taskRunner{t: t, engine: e, tallies: e.Distributed().Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
+		r := &taskRunner{t: t, engine: e, tallies: e.Distribution().Tallies(), handOver: handOver, facts: engine.RunFacts{ID: "r1", Started: server.Clock().Now()}}
 		err = r.run(t.Context())
 		var keeps strings.Builder
 		var all []engine.JobResult
@@ -143,7 +143,7 @@ func (r *taskRunner) run(ctx context.Context) error {
 	if err := r.open(ctx); err != nil {
 		return err
 	}
-	for _, task := range r.engine.Distributed().RootTasks() {
+	for _, task := range r.engine.Distribution().RootTasks() {
 		if err := r.task(ctx, task, nil); err != nil {
 			return err
 		}
@@ -153,7 +153,7 @@ func (r *taskRunner) run(ctx context.Context) error {
 }
 
 func (r *taskRunner) open(ctx context.Context) (err error) {
-	r.session, err = r.engine.Distributed().Open(ctx, r.facts)
+	r.session, err = r.engine.Distribution().Open(ctx, r.facts)
 	return err
 }
 
@@ -206,7 +206,7 @@ func (r *taskRunner) step(ctx context.Context, step *partition.Step) error {
 		tally.Add(&saved)
 		state, err := tally.Save()
 		require.NoError(r.t, err)
-		again := r.engine.Distributed().Tallies()[root]
+		again := r.engine.Distribution().Tallies()[root]
 		require.NoError(r.t, again.Restore(state))
 		r.tallies[root] = again
 	}
@@ -316,7 +316,7 @@ func TestTheNextPageIsRequestedWhileOneIsStored(t *testing.T) {
 			e := load(t, fmt.Appendf(nil, `{"api": {"baseUrl": "https://api.test/", "http": %s, "pagination": {"method": "pagenum"}},
 				"config": {"jobs": [{"endpoint": "users", "dataField": "."}]}}`, test.http),
 				engine.WithTransport(serve), engine.WithPrefetch(test.prefetch))
-			s, err := e.Distributed().Open(t.Context(), engine.RunFacts{ID: "r"})
+			s, err := e.Distribution().Open(t.Context(), engine.RunFacts{ID: "r"})
 			require.NoError(t, err)
 			defer s.Close()
 			if test.inTurn {
@@ -325,7 +325,7 @@ func TestTheNextPageIsRequestedWhileOneIsStored(t *testing.T) {
 			var before []string
 			arrived := 0
 			wanted := strings.Fields(test.want)
-			_, err = s.Run(t.Context(), e.Distributed().RootTasks()[0], nil, func(context.Context, *partition.Step) error {
+			_, err = s.Run(t.Context(), e.Distribution().RootTasks()[0], nil, func(context.Context, *partition.Step) error {
 				for want := wanted[len(before)]; fmt.Sprint(arrived) < want; arrived++ {
 					<-requests
 				}

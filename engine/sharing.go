@@ -18,7 +18,7 @@ import (
 // Origin returns the scheme, host and port of the API, such as "https://api.example.com". It is
 // empty if they come from the environment or from a secret input, which this process may lack (see
 // [WithPlaceholders]).
-func (d Distributed) Origin() string {
+func (d Distribution) Origin() string {
 	e := d.engine
 	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
 	text, err := e.baseURL(inputs)
@@ -40,12 +40,12 @@ func (d Distributed) Origin() string {
 
 // Parallel returns the number of requests that the configuration allows in flight:
 // api.http.parallel. 0 means no limit.
-func (d Distributed) Parallel() int { return d.engine.cfg.HTTP.Pace.Parallel }
+func (d Distribution) Parallel() int { return d.engine.cfg.HTTP.Pace.Parallel }
 
 // WrittenSecrets reports secrets that are written in the text of the configuration instead of
 // being read from the environment. The engine must have been loaded with [WithPlaceholders] and
 // without [WithEnv].
-func (d Distributed) WrittenSecrets() Diagnostics {
+func (d Distribution) WrittenSecrets() Diagnostics {
 	e := d.engine
 	found := diag.NewCollector(e.cfg.Source)
 	text := ""
@@ -118,6 +118,6 @@ func (e *Engine) secretPlace(at int) secretPlace {
 }
 
 // Checkpoints returns the checkpoints of [WithResume], by job.
-func (d Distributed) Checkpoints() map[string]json.RawMessage {
+func (d Distribution) Checkpoints() map[string]json.RawMessage {
 	return maps.Clone(d.engine.settings.run.Resume)
 }

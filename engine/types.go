@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
@@ -17,36 +16,10 @@ import (
 // The command go doc does not show the fields of an alias, so its documentation lists them,
 // and a test compares the list with the definition.
 
-// Page is one page of a job and the decision about it. Its items are valid until the sink
-// returns or the iteration continues.
+// Page is one page of a job, with its [Record]: the request, the verdicts and the decision. Its items
+// are valid until the sink returns or the iteration continues.
 //
-//	Job  string // id of the job
-//	Page int    // page number, from 1
-//	// Partition holds the values of the variables of for that expressions read.
-//	Partition map[string]any
-//	Request   trace.Sent // the request without its credentials
-//	Status    int        // HTTP status
-//	Count     int        // number of items that the API sent
-//	// Written is the number of items that were delivered, if the filter left some out. Nil means
-//	// all, or none if Dropped is set.
-//	Written   *int
-//	Bytes     int // size as minified JSON
-//	Verdicts  []Verdict
-//	Decision  trace.Decision
-//	StoppedBy []string
-//	Outcome   rules.Outcome   // set if Decision is Stop
-//	Dropped   bool            // the items were not delivered
-//	Skipped   bool            // the partition failed on this page, and the run goes on
-//	Attempts  int             // number of requests made
-//	At        int64           // time of the request, in milliseconds since the job began
-//	Millis    int64           // time from the request to the decoded page, in milliseconds
-//	Findings  []Finding       // findings of the audit, on the last page of a job
-//	Version   int             // version of this format
-//	Reason    string          // the rule of StoppedBy that decided
-//	Repeats   int             // earlier page with the same request and response
-//	Waits     []trace.Wait    // waits before and between the attempts
-//	Restarts  []trace.Restart // restarts since the previous page
-//	Error     *trace.Fault    // why the job failed on this page
+//	Record // the request, the verdicts and the decision
 //	// Items are the items as filter and fields leave them, in the order and spelling of the API.
 //	// They are empty if the page was dropped.
 //	Items Items
@@ -230,9 +203,6 @@ type EventKind = runtime.EventKind
 //	Result    *JobResult // set for the end of a job
 //	Err       error      // error of the request or the job; nil if it succeeded
 type Event = runtime.Event
-
-// A SinkFunc receives the pages of a run: see [Engine.Run].
-type SinkFunc func(ctx context.Context, page *Page) error
 
 // Result describes how a run ended, job by job, in the order in which they ran.
 type Result struct {

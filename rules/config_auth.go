@@ -51,10 +51,10 @@ const (
 
 // An AuthType is a type of authentication. A # before a key marks a secret.
 type AuthType struct {
-	Name  string
-	Doc   string   // the credentials that requests are sent with
-	Needs []string // the keys that it must have
-	May   []string // its other keys
+	Name     string
+	Doc      string   // the credentials that requests are sent with
+	Required []string // the keys that it must have
+	Optional []string // its other keys
 }
 
 var authTypes = []AuthType{
@@ -75,7 +75,7 @@ var authTypes = []AuthType{
 func AuthTypes() []AuthType { return authTypes }
 
 func (t AuthType) has(key string) bool {
-	return slices.ContainsFunc(append(slices.Clone(t.Needs), t.May...), func(k string) bool {
+	return slices.ContainsFunc(append(slices.Clone(t.Required), t.Optional...), func(k string) bool {
 		return strings.TrimPrefix(k, "#") == strings.TrimPrefix(key, "#")
 	})
 }
@@ -153,12 +153,12 @@ func (d *decoder) authentication(s settings) *Auth {
 		sections = append(sections, "config")
 	}
 	kind := findAuthType(auth.Type)
-	for _, key := range kind.Needs {
+	for _, key := range kind.Required {
 		if !d.credential(auth, s, sections, key) {
 			d.diags.Errorf(diag.Value(section.path()), "authentication of type %s needs %s", auth.Type, key)
 		}
 	}
-	for _, key := range kind.May {
+	for _, key := range kind.Optional {
 		d.credential(auth, s, sections, key)
 	}
 	d.uselessCredentials(kind, s.inner("api.authentication"))
@@ -257,7 +257,7 @@ func (a *Auth) Summary() string {
 // requests are then sent without any. The values must be bound.
 func (a *Auth) Empty() []string {
 	needs := grantNeeds[a.Values["grant"]]
-	for _, key := range findAuthType(a.Type).Needs {
+	for _, key := range findAuthType(a.Type).Required {
 		if f, _ := fieldNamed(authenticationFields, key); f.Kind == Secret && key != "tokenUrl" {
 			needs = append(needs, key)
 		}

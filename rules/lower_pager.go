@@ -365,8 +365,8 @@ func (p *pager) userStops(which func(Outcome) bool) {
 			p.diags.Errorf(diag.Value(one.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
-		r.Told = r.Message != ""
-		if !r.Told {
+		r.CustomMessage = r.Message != ""
+		if !r.CustomMessage {
 			r.Message = matched(r)
 		}
 		if r.Source != "" {
@@ -411,7 +411,7 @@ func (p *pager) errorRules() {
 		}
 		p.add(Rule{
 			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
-			Message: p.message(object.get("message")), Told: object.get("message").text() != "", Success: object.get("on").text() == OnSuccess,
+			Message: p.message(object.get("message")), CustomMessage: object.get("message").text() != "", OnSuccess: object.get("on").text() == OnSuccess,
 			Clause: when.text(), Origin: p.origin(Author{}, when.path()),
 		})
 	}

@@ -10,28 +10,28 @@ import (
 // it is compiled. Lowering turns every configuration into a list of rules, and
 // nothing else: the loop knows no method, guard or limit.
 type Rule struct {
-	ID       string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
-	Role     Role        // the use of its value
-	Target   string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
-	Source   string      // the expression
-	Outcome  Outcome     // the outcome of a Stop, or of an OnError that ends the list
-	Do       ErrorAction // the action of an OnError
-	Success  bool        // the OnError judges responses that are pages by their status, and not the others
-	ForIndex int         // For, or a Stop that splits windows: the position of the variable in for
-	Shared   bool        // the rule stands beside method multiple, and applies to each of its scrollers
+	ID        string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
+	Role      Role        // the use of its value
+	Target    string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
+	Source    string      // the expression
+	Outcome   Outcome     // the outcome of a Stop, or of an OnError that ends the list
+	Do        ErrorAction // the action of an OnError
+	OnSuccess bool        // the OnError judges responses that are pages by their status, and not the others
+	ForIndex  int         // For, or a Stop that splits windows: the position of the variable in for
+	Shared    bool        // the rule stands beside method multiple, and applies to each of its scrollers
 
 	Ending
 	Placement
 	Auditing
 
-	Clause   string // completes "stops when …" or "starts at …"
-	Says     string // Next, or a part: its value in words, if it reads the response; may be empty
-	Message  string // text of the log when a Stop or OnError matches; {…} holds an expression
-	Told     bool   // the user wrote Message
-	NamesJob bool   // Message names the job
-	Hint     string // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
-	Origin   Origin
-	Uses     []Use // the settings that a rule of a method depends on
+	Clause        string // completes "stops when …" or "starts at …"
+	Says          string // Next, or a part: its value in words, if it reads the response; may be empty
+	Message       string // text of the log when a Stop or OnError matches; {…} holds an expression
+	CustomMessage bool   // the user wrote Message
+	NamesJob      bool   // Message names the job
+	Hint          string // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
+	Origin        Origin
+	Uses          []Use // the settings that a rule of a method depends on
 }
 
 // OfFor reports whether the rule belongs to a variable of for.
@@ -57,11 +57,11 @@ type Placement struct {
 
 // Auditing holds the fields of rules with role [Audit].
 type Auditing struct {
-	Needs  Signs     // signs without which the rule is not met; if it is 0, the rule may be met in any list
-	Also   []Outcome // outcomes after which the rule is evaluated, besides Complete
-	Proof  string    // an expression; if it is true, the finding is evidence, otherwise a hint
-	Unless string    // the opposite of Proof in words, which follow the clause: "unless …"
-	Splits bool      // only jobs whose windows may be split have the rule
+	Requires Signs     // signs without which the rule is not met; if it is 0, the rule may be met in any list
+	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
+	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
+	Unless   string    // the opposite of Proof in words, which follow the clause: "unless …"
+	Splits   bool      // only jobs whose windows may be split have the rule
 }
 
 // A Weight says how much a finding means.

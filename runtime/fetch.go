@@ -132,7 +132,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 	c.Now = func() time.Time { return sent }
 	c.Body, _ = document.DecodePaths(r.errorBody(response), r.job.Needs.Body, r.MaxDepth) // Body is nil if the body is not JSON
 	for _, rule := range r.job.OnErrors {
-		if rule.Rule.Success != transport.IsPage(response.Status) {
+		if rule.Rule.OnSuccess != transport.IsPage(response.Status) {
 			continue
 		}
 		met, err := rule.EvalBool(&r.pooled.machine, &c)

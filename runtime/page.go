@@ -16,7 +16,8 @@ import (
 
 // A Page is one page of a job and the decision about it.
 type Page struct {
-	trace.Record
+	trace.Record // the request, the verdicts and the decision
+
 	// Items are the items as filter and fields leave them, in the order and spelling of the API.
 	// They are empty if the page was dropped.
 	Items document.Items

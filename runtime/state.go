@@ -34,14 +34,14 @@ type state struct {
 
 	// Context is the context of rules. A checkpoint has the fields that survive a resume; see
 	// [rules.Context].
-	Context saved.Value[rules.Context] `json:"context,omitzero"`
-	Last    saved.Value[*rules.Past]   `json:"last,omitzero"`  // the last page, for prev of the next page
-	Parts   saved.Value[compile.Parts] `json:"parts,omitzero"` // parts of the next request
+	Context saved.Value[rules.Context]      `json:"context,omitzero"`
+	Last    saved.Value[*rules.Past]        `json:"last,omitzero"`  // the last page, for prev of the next page
+	Parts   saved.Value[compile.PartValues] `json:"parts,omitzero"` // parts of the next request
 
-	Computed saved.Value[compile.Parts] `json:"computed,omitzero"` // values of the job's own request
-	Base     string                     `json:"base,omitempty"`    // URL of the last response, after redirects
-	Due      time.Time                  `json:"due,omitzero"`      // time of the next request, if it has to wait
-	Hints    saved.Value[*rules.Hints]  `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
+	Computed saved.Value[compile.PartValues] `json:"computed,omitzero"` // values of the job's own request
+	Base     string                          `json:"base,omitempty"`    // URL of the last response, after redirects
+	Due      time.Time                       `json:"due,omitzero"`      // time of the next request, if it has to wait
+	Hints    saved.Value[*rules.Hints]       `json:"hints,omitzero"`    // hints of the last response, if an error response may end the list
 
 	// Kept holds the values for the next run that are about the items of all pages, up to this page.
 	Kept saved.Value[map[string]any] `json:"kept,omitzero"`
@@ -74,7 +74,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 	s.Base = withoutQuery(s.Base)
 	if s.Done {
 		s.Context, s.Last = saved.Value[rules.Context]{}, saved.Value[*rules.Past]{}
-		s.Parts, s.Exchanges = saved.Value[compile.Parts]{}, evidence.Recall{}
+		s.Parts, s.Exchanges = saved.Value[compile.PartValues]{}, evidence.Recall{}
 		s.Kept = saved.Value[map[string]any]{}
 	} else if len(r.job.OnErrors) > 0 {
 		s.Hints.Value = r.watcher.Hints()

@@ -47,7 +47,7 @@ func (r *RuleExplanation) side() *Side {
 	if r.rule.Drop && !r.Guard { // the sentence of a guard says it
 		s.Says = append(s.Says, "the items of the page are not written")
 	}
-	if r.rule.Told {
+	if r.rule.CustomMessage {
 		s.Says = append(s.Says, "message: "+r.Message)
 	}
 	if r.Never != "" {
@@ -59,11 +59,11 @@ func (r *RuleExplanation) side() *Side {
 // identity returns a key that two rules share if they have the same effect, whatever their ids are.
 func (r *RuleExplanation) identity() string {
 	message, in := "", r.rule
-	if in.Told {
+	if in.CustomMessage {
 		message = in.Message
 	}
 	return fmt.Sprintf("%q", []any{
-		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.Success, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.Expects,
+		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.OnSuccess, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.Expects,
 		message, r.Never != "",
 	})
 }

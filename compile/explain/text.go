@@ -295,7 +295,7 @@ func (t *textWriter) rules(list []RuleExplanation) {
 		if r.rule.Role == rules.Remove { // it has no expression
 			source, says = says, ""
 		}
-		if r.rule.Told || t.full && r.Message != "" {
+		if r.rule.CustomMessage || t.full && r.Message != "" {
 			message = "message: " + r.Message
 		}
 		t.definition(r.ID, source, says, "["+t.from(r)+"]", message)

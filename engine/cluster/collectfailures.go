@@ -59,7 +59,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 		}
 	}
 	again := func() {
-		f = failures{tallies: c.engine.Distributed().Tallies()}
+		f = failures{tallies: c.engine.Distribution().Tallies()}
 		for _, t := range c.trees {
 			saved, err := t.tally.Save()
 			f.err = cmp.Or(f.err, err, f.tallies[t.root].Restore(saved))

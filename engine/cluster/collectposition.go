@@ -69,8 +69,8 @@ const tokenVersion = 1
 // resume restores the checkpoints of an earlier collection.
 func (c *collection) resume() error {
 	c.roots = c.engine.Info().Roots
-	tallies, saved := c.engine.Distributed().Tallies(), c.engine.Distributed().Checkpoints()
-	tasks := c.engine.Distributed().RootTasks()
+	tallies, saved := c.engine.Distribution().Tallies(), c.engine.Distribution().Checkpoints()
+	tasks := c.engine.Distribution().RootTasks()
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
 	for _, root := range c.roots {
 		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1}}

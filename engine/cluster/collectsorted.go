@@ -18,7 +18,7 @@ import (
 func (c *collection) collectSorted(ctx context.Context) error {
 	watched, stop := c.watched(ctx)
 	defer stop()
-	for i, task := range c.engine.Distributed().RootTasks() {
+	for i, task := range c.engine.Distribution().RootTasks() {
 		if c.trees[i].complete() { // completed by an earlier collection
 			continue
 		}

@@ -85,10 +85,10 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Distributed().Parallel(), e.Distributed().Origin()
+	r.record.Fingerprint, r.record.Parallel, r.record.Address = e.Fingerprint(), e.Distribution().Parallel(), e.Distribution().Origin()
 	r.record.Origin, r.record.Env, r.record.Secrets = originToken(&r.record), e.Info().Env, e.Info().SecretInputs
-	roots := e.Distributed().RootTasks()
-	r.record.Outlines, r.record.Whole = e.Distributed().Outlines(), len(roots) == 1 && roots[0].Job == ""
+	roots := e.Distribution().RootTasks()
+	r.record.Outlines, r.record.Whole = e.Distribution().Outlines(), len(roots) == 1 && roots[0].Job == ""
 	r.record.Config = fmt.Sprintf("%x", sha256.Sum256(s.Text))
 	if r.again, err = r.create(ctx); err != nil {
 		return nil, err
@@ -153,7 +153,7 @@ func (r *Run) check() (*engine.Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	if found := e.Distributed().WrittenSecrets(); found.Err() != nil {
+	if found := e.Distribution().WrittenSecrets(); found.Err() != nil {
 		return nil, found
 	}
 	for _, id := range e.Jobs() {

@@ -178,7 +178,7 @@ func (w *workerRun) openSession(ctx context.Context, s *session) error {
 		return lacks(err)
 	}
 	s.run = r
-	s.Session, err = e.Distributed().Open(ctx, engine.RunFacts{ID: s.id, Worker: w.Name, Started: r.record.Started})
+	s.Session, err = e.Distribution().Open(ctx, engine.RunFacts{ID: s.id, Worker: w.Name, Started: r.record.Started})
 	if err != nil {
 		return lacks(err)
 	}

@@ -72,9 +72,9 @@ func generated() ([]byte, error) {
 // authFields returns the fields of a type of authentication.
 func authFields(t rules.AuthType, all []rules.Field) []rules.Field {
 	var fields []rules.Field
-	for _, key := range slices.Concat(t.Needs, t.May) {
+	for _, key := range slices.Concat(t.Required, t.Optional) {
 		f := all[slices.IndexFunc(all, func(f rules.Field) bool { return f.Name == key })]
-		f.Required = slices.Contains(t.Needs, key)
+		f.Required = slices.Contains(t.Required, key)
 		f.Doc = docFor(t.Name, f.Doc)
 		fields = append(fields, f)
 	}

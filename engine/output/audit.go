@@ -17,7 +17,7 @@ func (p *Publisher) audit(g *group) bool {
 			continue
 		}
 		job, rows := t.jobs[0], t.file.rows
-		accepted = p.find(job, p.engine.Publishing().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())) && accepted
+		accepted = p.find(job, p.engine.Auditor().AuditFile(job, rows.Name(), rows.Lines(), t.file.replaces())) && accepted
 	}
 	return accepted
 }
@@ -31,7 +31,7 @@ func (p *Publisher) find(job string, found *engine.Finding) bool {
 	p.log.Warn(fmt.Sprintf("Job '%s': %s", job, found.Sentence()), "event", "suspect", "job", job, "finding", found.ID)
 	ended := p.ended[job]
 	ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
-	ended.Refused = !p.engine.Publishing().Accepts(ended)
+	ended.Refused = !p.engine.Auditor().Accepts(ended)
 	p.ended[job] = ended
 	p.found = append(p.found, ended)
 	return !ended.Refused

@@ -127,7 +127,7 @@ func (p *Publisher) auditContract(jobs []string) bool {
 		if differences := found[job]; len(differences) > 0 {
 			p.contract.drifted = true
 			frozen := p.options.ContractMode == contract.Freeze
-			differs := p.engine.Publishing().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)
+			differs := p.engine.Auditor().AuditContract(job, p.options.ContractFile, contract.Sentence(differences), frozen)
 			accepted = p.find(job, differs) && accepted
 		}
 	}

@@ -79,7 +79,7 @@ func (a *api) body(r *reply) ([]byte, error) {
 			continue
 		}
 		if _, isList := root.([]any); isList {
-			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.Place)
+			return nil, fmt.Errorf("the response is a list, and the rules read %s", p.ResponseValue)
 		}
 		root = place(root, p.Path, v)
 	}

@@ -31,7 +31,7 @@ func (r *recording) add(p recordedPage) {
 }
 
 // read returns the value at a place of the page, and whether there is one.
-func (p recordedPage) read(place compile.Place) (v any, ok bool) {
+func (p recordedPage) read(place compile.ResponseValue) (v any, ok bool) {
 	switch {
 	case place.Header != "":
 		values := p.header.Values(place.Header)
@@ -50,7 +50,7 @@ type reading struct {
 }
 
 // reading returns the values of a place.
-func (r recording) reading(place compile.Place) reading {
+func (r recording) reading(place compile.ResponseValue) reading {
 	out := reading{all: r.pages}
 	for _, p := range r.pages {
 		if v, ok := p.read(place); ok {
@@ -62,7 +62,7 @@ func (r recording) reading(place compile.Place) reading {
 
 // contradicts reports whether the recording shows that a place does not have a meaning. A recording
 // without pages contradicts nothing.
-func (r recording) contradicts(place compile.Place, m meaning) bool {
+func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	if len(r.pages) == 0 || place.Link != "" {
 		return false
 	}
@@ -218,7 +218,7 @@ func numberIn(v any) (int, bool) {
 
 // positional reports whether the recorded links or tokens of a place hold the position of the next
 // page: a number of items or of pages.
-func (r recording) positional(place compile.Place) bool {
+func (r recording) positional(place compile.ResponseValue) bool {
 	if len(r.pages) == 0 {
 		return false
 	}

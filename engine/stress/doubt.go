@@ -90,7 +90,7 @@ func (s *signal) isRead(r language.Read) bool {
 // a recording contradicts.
 func unclear(surface compile.Surface, rec recording) []string {
 	var names []string
-	for _, p := range surface.Places {
+	for _, p := range surface.Values {
 		hint := hinted(p)
 		if p.Link == "" && !p.Address && (hint == "" || rec.contradicts(p, named(hint))) {
 			names = append(names, p.String())

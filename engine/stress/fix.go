@@ -132,7 +132,7 @@ func (l *loss) stopRule(name, when string) Change {
 // field returns the first place whose value is of a kind, as an expression, or "".
 func (l *loss) field(kind string) string {
 	if m := l.signal(kind); m != nil {
-		return m.Place.String()
+		return m.ResponseValue.String()
 	}
 	return ""
 }

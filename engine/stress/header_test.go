@@ -12,7 +12,7 @@ import (
 // A run is repeatable, so the links of a response are in the order of the rules.
 func TestTheLinksOfAResponseAreInTheOrderOfTheRules(t *testing.T) {
 	place := func(rel, param string, v any) *signal {
-		return &signal{compile.Place{Link: rel, Param: param}, saying(v)}
+		return &signal{compile.ResponseValue{Link: rel, Param: param}, saying(v)}
 	}
 	a := &api{plan: &plan{base: "https://api.example.com/users", signals: []*signal{
 		place("next", "results", "true"), place("last", "", "/last"), place("first", "", "/first"), place("next", "", "/next"),

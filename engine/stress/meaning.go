@@ -101,7 +101,7 @@ func saying(v any) meaning {
 // likely returns the possible meanings of a place, judged by how rules use it, the most likely
 // first. If rules only test the value, its name decides, by the tables of package apinames. Meanings
 // that a recording contradicts are left out.
-func likely(p compile.Place, surface compile.Surface, rec recording) []meaning {
+func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []meaning {
 	var list []meaning
 	add := func(names ...string) {
 		for _, name := range names {
@@ -153,14 +153,14 @@ func likely(p compile.Place, surface compile.Surface, rec recording) []meaning {
 
 // denies reports whether the name of a place is one under which many APIs report an error by false,
 // such as ok or success.
-func denies(p compile.Place) bool {
+func denies(p compile.ResponseValue) bool {
 	return slices.ContainsFunc(apinames.ErrorSigns(), func(s apinames.ErrorSign) bool {
 		return s.Kind == apinames.ErrorDenial && slices.Equal(s.Keys, p.Path)
 	})
 }
 
 // hinted returns the name of the meaning that a place has in many APIs, or "".
-func hinted(p compile.Place) string {
+func hinted(p compile.ResponseValue) string {
 	for _, h := range apinames.HintHeaders() {
 		if strings.EqualFold(h.Name, p.Header) && !h.Range {
 			return hintedMeanings[h.Kind]
@@ -176,7 +176,7 @@ func hinted(p compile.Place) string {
 
 // byParameter returns the names of the meanings that a number has if its name is that of a parameter: the
 // page that it belongs to, the index of its first item, or its size.
-func byParameter(p compile.Place) []string {
+func byParameter(p compile.ResponseValue) []string {
 	n := len(p.Path)
 	switch {
 	case n == 0 || hinted(p) != "":
@@ -195,7 +195,7 @@ func byParameter(p compile.Place) []string {
 // page, and whose name does not say so.
 func (s *signal) unlikely() bool {
 	return (s.Sent || s.Address) && s.meaning.kind != pointer && s.meaning.name != steady.name &&
-		!slices.Contains(byParameter(s.Place), s.meaning.name)
+		!slices.Contains(byParameter(s.ResponseValue), s.meaning.name)
 }
 
 var hintedMeanings = map[apinames.HintKind]string{

@@ -40,7 +40,7 @@ type plan struct {
 
 // A signal is a place of the response with the meaning that the model gives it.
 type signal struct {
-	compile.Place
+	compile.ResponseValue
 	meaning meaning
 }
 
@@ -153,7 +153,7 @@ func polls(job *compile.Job) bool {
 // itemsOf returns where the model puts the items, or that a response is one item.
 func itemsOf(job *compile.Job, surface compile.Surface) (keys []string, stars []rules.Step, single bool) {
 	d := job.Spec().DataField
-	inBody := slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return len(p.Path) > 0 })
+	inBody := slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return len(p.Path) > 0 })
 	switch {
 	case d != nil && d.Lists != nil:
 		fixed := d.Lists[0].Fixed()
@@ -210,9 +210,9 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 // combinations yields the signals of a response: first the most likely meaning of
 // each, then with one of them less likely, and so on.
 func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
-	choices := make([][]meaning, len(surface.Places))
+	choices := make([][]meaning, len(surface.Values))
 	most := 0
-	for i, p := range surface.Places {
+	for i, p := range surface.Values {
 		if choices[i] = likely(p, surface, rec); len(choices[i]) == 0 {
 			return func(func([]*signal) bool) {}
 		}
@@ -229,7 +229,7 @@ func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 				if j > cost {
 					break
 				}
-				chosen[i] = &signal{surface.Places[i], m}
+				chosen[i] = &signal{surface.Values[i], m}
 				if !choose(i+1, cost-j) {
 					return false
 				}
@@ -248,7 +248,7 @@ func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 func (p *plan) sentences() []string {
 	var all []string
 	for _, m := range p.signals {
-		all = append(all, m.Place.String()+" is "+m.meaning.says+".")
+		all = append(all, m.ResponseValue.String()+" is "+m.meaning.says+".")
 	}
 	if p.unlimited {
 		all = append(all, "The limits of the configuration are left out.")

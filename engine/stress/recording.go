@@ -90,12 +90,12 @@ func signalsIn(v any, path []string, surface compile.Surface) (all []*signal) {
 		if len(path) == 0 && apinames.HoldsHints(m.Name) {
 			inner = append(inner, signalsIn(m.Value, at, surface)...)
 		}
-		if slices.ContainsFunc(surface.Places, func(p compile.Place) bool { return slices.Equal(p.Path, at) }) {
+		if slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return slices.Equal(p.Path, at) }) {
 			continue
 		}
 		for _, hint := range apinames.HintsOf(m.Name) {
 			if m, ok := meaningLike(hint.Kind, m.Value); ok {
-				all = append(all, &signal{compile.Place{Path: at}, m})
+				all = append(all, &signal{compile.ResponseValue{Path: at}, m})
 			}
 		}
 	}

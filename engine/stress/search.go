@@ -41,7 +41,7 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 			break
 		}
 		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
-		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.Place) })
+		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.ResponseValue) })
 		r := s.run(ctx, p.api(p.usual()), maxRequests)
 		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
 			return nil, noModel(r, "", nil)
@@ -53,7 +53,7 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 	if f.doubtful != nil {
 		return f.doubtful, nil
 	}
-	for _, place := range surface.Places {
+	for _, place := range surface.Values {
 		if len(likely(place, surface, rec)) == 0 {
 			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
 		}

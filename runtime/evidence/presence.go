@@ -45,7 +45,7 @@ func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
 	}
 	missing, read := p.missing[job]
 	if !read {
-		missing = job.ItemNeeds
+		missing = job.RequiredItemPaths
 	}
 	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
 }
@@ -115,7 +115,7 @@ type NilCount struct {
 }
 
 // ValuesOf returns the count of one partition, given the values of [compile.Job.Computed].
-func ValuesOf(job *compile.Job, values compile.Parts) Values {
+func ValuesOf(job *compile.Job, values compile.PartValues) Values {
 	var all Values
 	for i, e := range job.Computed {
 		if !job.Expects(e) {

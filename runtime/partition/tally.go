@@ -269,7 +269,7 @@ func (t *Tally) checkMissing(missing map[string][][]string) error {
 			return fmt.Errorf("it has missing paths of parent items for job %q, which has no parent", id)
 		}
 		for _, path := range paths {
-			if !slices.ContainsFunc(job.ItemNeeds, func(needed []string) bool { return slices.Equal(needed, path) }) {
+			if !slices.ContainsFunc(job.RequiredItemPaths, func(needed []string) bool { return slices.Equal(needed, path) }) {
 				return fmt.Errorf("it has a path of items that job %q does not read", id)
 			}
 		}

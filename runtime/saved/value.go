@@ -71,7 +71,7 @@ func tagged(v any) (_ any, err error) {
 		return map[string]any{durationTag: v.String()}, nil
 	case *time.Location:
 		return map[string]any{zoneTag: v.String()}, nil
-	case compile.Parts:
+	case compile.PartValues:
 		return tagged([]any(v))
 	case []any:
 		if v == nil {

@@ -335,7 +335,7 @@ func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
 	switch {
 	case len(job.Findings) > 0 && has(suspect):
 		met = append(met, suspect)
-	case len(job.Evidence()) > 0 && !has(accept) && (has(evident) || !l.With(engine.WithAccept(nil)).Publishing().Accepts(job)):
+	case len(job.Evidence()) > 0 && !has(accept) && (has(evident) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
 		met = append(met, evident)
 	}
 	return met

@@ -87,7 +87,7 @@ func (s *runState) logResume(l *loaded) {
 	case s.path == "":
 	case !s.Resumed():
 		s.logChanges(l)
-	case l.Publishing().Ended():
+	case l.Ended():
 		s.log.Info(fmt.Sprintf("%s: the extraction has ended; no request is made (--restart starts over)", s.path),
 			"event", "resume", "complete", true)
 	default:

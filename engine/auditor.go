@@ -1,0 +1,42 @@
+package engine
+
+import (
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/evidence"
+)
+
+// An Auditor judges lists for programs that publish the items of a run as files, such as package
+// engine/output.
+type Auditor struct{ engine *Engine }
+
+// Auditor returns the auditor of the engine's runs.
+func (e *Engine) Auditor() Auditor { return Auditor{e} }
+
+// Accepts reports whether a run accepts how a rule ended a job: see [WithAccept].
+func (a Auditor) Accepts(job JobResult) bool {
+	if accept := a.engine.settings.run.accept; accept != nil {
+		return accept(job)
+	}
+	return rules.SwitchesOf(a.engine.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0
+}
+
+// AuditFile returns the finding of the audit about a file that a job replaces, or nil. rows is the
+// number of rows that the file will have, and had the number that it has.
+func (a Auditor) AuditFile(job, file string, rows, had int64) *Finding {
+	compiled := a.engine.byID[job]
+	if compiled == nil {
+		return nil
+	}
+	return evidence.AuditFile(compiled, file, rows, had)
+}
+
+// AuditContract returns the finding of the audit about data of a job that differ from the contract in
+// a file, or nil. The drift describes the differences. The finding is evidence if the contract is
+// frozen.
+func (a Auditor) AuditContract(job, file, drift string, frozen bool) *Finding {
+	compiled := a.engine.byID[job]
+	if compiled == nil {
+		return nil
+	}
+	return evidence.AuditContract(compiled, file, a.engine.Redactor().String(drift), frozen)
+}
