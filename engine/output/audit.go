@@ -7,9 +7,15 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 )
 
-// audit compares the files of a group with those that they replace. It reports whether the run
-// accepts what it finds; otherwise the group must not be published. A finding about a file belongs
-// to the first of its jobs.
+// findings are the findings about files, which belong to the results of their jobs.
+type findings struct {
+	jobs     []engine.JobResult // results of the jobs, each with all of its findings so far
+	returned int                // number of jobs whose errors refusal has returned
+}
+
+// audit compares the files of a group with the files that they replace. It reports whether the run
+// accepts the findings; otherwise the group must not be published. A finding about a file belongs to
+// the first of its jobs.
 func (p *Publisher) audit(g *group) bool {
 	accepted := p.auditContract(g.unpublished())
 	for _, t := range g.targets {
@@ -33,21 +39,21 @@ func (p *Publisher) find(job string, found *engine.Finding) bool {
 	ended.Job, ended.Findings = job, append(slices.Clip(ended.Findings), *found)
 	ended.Refused = !p.engine.Auditor().Accepts(ended)
 	p.ended[job] = ended
-	p.found = append(p.found, ended)
+	p.findings.jobs = append(p.findings.jobs, ended)
 	return !ended.Refused
 }
 
 // addFindings adds the findings about files to the results of their jobs. If the run refuses one
-// of them, the next run begins where this one did.
+// of them, the next run begins where this run began.
 func (p *Publisher) addFindings(result *engine.Result) error {
 	for i := range result.Jobs {
 		job := &result.Jobs[i]
-		for _, found := range p.found {
+		for _, found := range p.findings.jobs {
 			switch {
 			case found.Job == job.Job:
 				job.Findings, job.Refused = found.Findings, job.Refused || found.Refused
 				job.Repeats = job.Repeats || found.Refused
-			case found.Refused && p.sharesGroup(found.Job, job.Job):
+			case found.Refused && p.groups.share(found.Job, job.Job):
 				job.Repeats = true
 			}
 		}
@@ -55,15 +61,10 @@ func (p *Publisher) addFindings(result *engine.Result) error {
 	return nil
 }
 
-// sharesGroup reports whether files of two jobs are published together.
-func (p *Publisher) sharesGroup(one, other string) bool {
-	return slices.ContainsFunc(p.groups[one], func(g *group) bool { return slices.Contains(g.jobs, other) })
-}
-
 // refusal returns the errors of the jobs that the run refuses for their files and that it has not
 // returned before, or nil.
 func (p *Publisher) refusal() error {
-	found := p.found[p.told:]
-	p.told = len(p.found)
+	found := p.findings.jobs[p.findings.returned:]
+	p.findings.returned = len(p.findings.jobs)
 	return engine.NewResult(found).Err()
 }

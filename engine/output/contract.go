@@ -19,17 +19,17 @@ import (
 // A comparison compares the data of a run with the contract of [PublisherOptions.ContractFile].
 type comparison struct {
 	before  *contract.Contract  // of earlier runs
-	now     *contract.Contract  // of this run, with what a run saw that it continues
+	now     *contract.Contract  // of this run, and of the earlier run that it continues
 	writers map[string][]string // jobs that write each output
 
 	judged  map[string]bool // outputs and jobs that were compared; an output is judged with all of its jobs
 	drifted bool            // whether something differs
 }
 
-// contractNote is the name under which a state holds what the run has seen.
+// contractNote is the name of the note in a state that holds comparison.now.
 const contractNote = "contract"
 
-// openContract reads the contract, and what a run has seen that this run continues.
+// openContract reads the contract and, from the state, the contract of the run that this run continues.
 func (p *Publisher) openContract() error {
 	path := p.options.ContractFile
 	if path == "" {
@@ -69,7 +69,7 @@ func (p *Publisher) openContract() error {
 	return nil
 }
 
-// page adds a page to what the run has seen.
+// page adds a page to the contract of this run.
 func (c *comparison) page(page *engine.Page) {
 	if c == nil {
 		return
@@ -82,20 +82,21 @@ func (c *comparison) page(page *engine.Page) {
 	}
 }
 
-// markContract adds what the run has seen to the next commit of the state.
+// markContract adds the contract of this run to the next commit of the state.
 func (p *Publisher) markContract() {
 	if p.contract == nil || p.store.Path() == "" {
 		return
 	}
 	text := p.contract.now.Text()
-	if len(text) > rules.MaxConfigBytes { // a run that continues this one compares only what it sees itself
+	if len(text) > rules.MaxConfigBytes { // a run that continues this run compares only its own data
 		text = nil
 	}
 	p.store.SetNote(contractNote, string(text))
 }
 
-// drift compares what some jobs have sent, and the outputs that no other job writes, with the contract, each
-// once. It returns the differences by job; those of an output belong to the first of its jobs.
+// drift compares the pages of some jobs, and the outputs that only these jobs write, with the contract. It
+// compares each of them once in a run. It returns the differences by job. Differences in an output belong
+// to the first of its jobs.
 func (c *comparison) drift(jobs []string) map[string][]string {
 	found := map[string][]string{}
 	for _, output := range slices.Sorted(maps.Keys(c.writers)) {
@@ -116,7 +117,7 @@ func (c *comparison) drift(jobs []string) map[string][]string {
 }
 
 // auditContract compares the data of jobs that have ended with the contract. It reports whether the run
-// accepts what it finds.
+// accepts the findings.
 func (p *Publisher) auditContract(jobs []string) bool {
 	if p.contract == nil {
 		return true
@@ -134,15 +135,15 @@ func (p *Publisher) auditContract(jobs []string) bool {
 	return accepted
 }
 
-// auditRest compares the data of the jobs that are complete and in no group of files, such as those that
-// write to a stream.
+// auditRest compares the data of the complete jobs that are in no group of files, such as jobs that write
+// to a stream.
 func (p *Publisher) auditRest() error {
 	p.auditContract(slices.Sorted(maps.Keys(p.ended)))
 	return nil
 }
 
 // saveContract adds the outputs whose items are published, and the pages of the jobs that wrote them, to
-// the contract. A frozen contract only gets those that it does not have.
+// the contract. To a frozen contract, it adds only outputs and jobs that the contract does not have.
 func (p *Publisher) saveContract() error {
 	if p.contract == nil {
 		return nil
@@ -172,7 +173,7 @@ func (p *Publisher) saveContract() error {
 	return nil
 }
 
-// published returns the outputs whose items are where they should be, and the complete jobs.
+// published returns the outputs whose items are published, and the complete jobs.
 func (p *Publisher) published() (outputs, jobs []string) {
 	complete := func(job string) bool {
 		ended, ok := p.ended[job]
@@ -199,7 +200,8 @@ func (p *Publisher) isPublished(job, output string) bool {
 	})
 }
 
-// forgetContract removes what was seen of jobs that the next run requests again from their beginning.
+// forgetContract removes jobs from the contract of this run that the next run requests again from their
+// beginning.
 func (p *Publisher) forgetContract(roots map[string]bool) {
 	if p.contract == nil {
 		return

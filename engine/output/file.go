@@ -64,8 +64,8 @@ func (f *file) append() (openLine bool, err error) {
 	return openLine, nil
 }
 
-// mergeInto declares, before anything is written, that the rows replace those of the existing file
-// with the same key.
+// mergeInto declares, before anything is written, that the rows replace rows of the existing file with
+// the same key.
 func (f *file) mergeInto(key []string) error {
 	f.key = key
 	if len(f.head.columns) == 0 {
@@ -172,7 +172,8 @@ func (f *file) rewrite() (rewriteFunc, error) {
 	return f.merge, nil
 }
 
-// merge writes the rows of the existing file and those of this run, the last of each key.
+// merge writes the rows of the existing file and of this run. Of several rows with one key, it writes
+// only the last.
 func (f *file) merge(to io.Writer, before, rows io.Reader) error {
 	m := newMerger(f.rows.Name(), f.key)
 	switch w := f.encoder.(type) {
@@ -213,9 +214,9 @@ func (f *file) countBefore() int64 {
 // maxCounted is the size in bytes of the largest existing file whose rows are always counted.
 const maxCounted = 64 << 20
 
-// mayShrink reports whether the rows of this run may be less than half of those of the existing
-// file. A large file is only counted if it also has clearly more bytes than this run has written:
-// reading it takes long.
+// mayShrink reports whether the run may have less than half as many rows as the existing file. Counting
+// the rows of a large file takes long, so a large file may shrink only if it has clearly more bytes than
+// this run has written.
 func (f *file) mayShrink() bool {
 	before, err := os.Stat(f.rows.Name())
 	if f.appends || err != nil || !before.Mode().IsRegular() || before.Size() == 0 {

@@ -111,8 +111,11 @@ func (f Format) countRows(file io.Reader) (n int64, err error) {
 		}
 		return table.NumRows(), nil
 	}
-	next := lineReader(file, f.kind() == Singer)
-	if f.kind() == CSV {
+	next := lineReader(file, "")
+	switch f.kind() {
+	case Singer:
+		next = lineReader(file, recordStart)
+	case CSV:
 		table := csv.NewReader(file)
 		table.ReuseRecord, table.FieldsPerRecord = true, -1
 		next = func() (bool, error) { _, err := table.Read(); return true, err }
@@ -132,12 +135,12 @@ func (f Format) countRows(file io.Reader) (n int64, err error) {
 }
 
 // lineReader returns a function that reads the next line, or a part of it, and reports whether an
-// item begins there.
-func lineReader(file io.Reader, singer bool) func() (bool, error) {
+// item begins there: a line that is not empty and has the prefix.
+func lineReader(file io.Reader, prefix string) func() (bool, error) {
 	lines, begins := bufio.NewReaderSize(file, 64<<10), true
 	return func() (bool, error) {
 		piece, err := lines.ReadSlice('\n')
-		row := begins && len(piece) > 0 && (!singer || bytes.HasPrefix(piece, []byte(recordStart)))
+		row := begins && len(piece) > 0 && bytes.HasPrefix(piece, []byte(prefix))
 		begins = !errors.Is(err, bufio.ErrBufferFull)
 		if !begins || len(piece) > 0 {
 			err = nil // the end of the file comes with the next call

@@ -6,36 +6,60 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // A group is the targets that are published in one commit, together with the values that their jobs
-// keep. The files of a tree of jobs that keeps values, or whose rows are added, form a group,
-// because the next run requests the rows of all of them again or of none. Other files are alone.
+// keep. If the jobs of a tree keep values, or their rows are added, all files of the tree form a group,
+// because the next run requests the rows of all of them again, or of no file. Other files are alone.
 type group struct {
 	targets []*target
 	jobs    []string
 	left    int    // number of jobs that have not ended
-	leftOut string // a job that was not selected, although it reads what jobs of the group keep; "" if there is none
+	leftOut string // a job that was not selected, although it reads values that jobs of the group keep; or ""
 }
 
-// assignGroups determines the groups. Trees that share a file are in one group.
-func (p *Publisher) assignGroups() {
-	p.groups, p.ended, p.saved = map[string][]*group{}, map[string]engine.JobResult{}, map[string]bool{}
-	p.keptFor = map[string]string{}
-	for part, about := range p.options.Fingerprint {
-		if job, keeps := strings.CutPrefix(part, saved.KeepPart); keeps {
-			p.keptFor[job] = about
+// groups holds the groups of a run.
+type groups struct {
+	byJob map[string][]*group
+	due   []*group // groups whose jobs have ended, but whose items still wait
+}
+
+// share reports whether files of two jobs are published together.
+func (g *groups) share(one, other string) bool {
+	return slices.ContainsFunc(g.byJob[one], func(g *group) bool { return slices.Contains(g.jobs, other) })
+}
+
+// endJob records that a job is complete.
+func (g *groups) endJob(job string) {
+	for _, of := range g.byJob[job] {
+		if of.left--; of.left == 0 {
+			g.due = append(g.due, of)
 		}
 	}
+}
+
+// assignGroups determines the groups.
+func (p *Publisher) assignGroups() {
+	p.groups.byJob = map[string][]*group{}
+	for _, g := range p.allGroups() {
+		slices.Sort(g.jobs)
+		g.jobs = slices.Compact(g.jobs)
+		g.left = len(g.jobs)
+		for _, job := range g.jobs {
+			p.groups.byJob[job] = append(p.groups.byJob[job], g)
+		}
+	}
+	p.noteLeftOut()
+}
+
+// allGroups returns the groups of all targets. Trees that share a file are in one group.
+func (p *Publisher) allGroups() (all []*group) {
 	trees := p.trees()
-	var all []*group
 	of := map[*target]*group{} // group of each file
 	for _, root := range p.engine.Info().Roots {
 		if !p.together(trees[root]) {
@@ -60,14 +84,11 @@ func (p *Publisher) assignGroups() {
 			all = append(all, g)
 		}
 	}
-	for _, g := range all {
-		slices.Sort(g.jobs)
-		g.jobs = slices.Compact(g.jobs)
-		g.left = len(g.jobs)
-		for _, job := range g.jobs {
-			p.groups[job] = append(p.groups[job], g)
-		}
-	}
+	return all
+}
+
+// noteLeftOut notes, in each group, a job that was not selected although it reads kept values of the group.
+func (p *Publisher) noteLeftOut() {
 	selected := p.engine.Jobs()
 	for _, job := range p.engine.With(engine.WithJobs()).Jobs() {
 		info := p.engine.Job(job)
@@ -75,7 +96,7 @@ func (p *Publisher) assignGroups() {
 			continue
 		}
 		for _, keeper := range info.Keepers {
-			for _, g := range p.groups[keeper] {
+			for _, g := range p.groups.byJob[keeper] {
 				g.leftOut = job
 			}
 		}
@@ -120,7 +141,7 @@ func (g *group) add(t *target, of map[*target]*group) {
 	}
 }
 
-// unpublished returns the jobs of the group, or none if its files are published, as in a run that
+// unpublished returns the jobs of the group, or nil if its files are published, as in a run that
 // continues after its publication.
 func (g *group) unpublished() []string {
 	if slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil && t.file.rows.Published() }) {
@@ -141,29 +162,24 @@ func (g *group) absorb(other *group, of map[*target]*group) *group {
 
 // endJob records that a job is complete.
 func (p *Publisher) endJob(job engine.JobResult) {
-	if _, ended := p.ended[job.Job]; ended {
-		return
-	}
-	p.ended[job.Job] = job
-	for _, g := range p.groups[job.Job] {
-		if g.left--; g.left == 0 {
-			p.due = append(p.due, g)
-		}
+	if _, ended := p.ended[job.Job]; !ended {
+		p.ended[job.Job] = job
+		p.groups.endJob(job.Job)
 	}
 }
 
-// publishDue publishes the groups whose jobs are complete, except those whose items still wait for
-// other jobs or for the end of a stream.
+// publishDue publishes the groups whose jobs are complete, unless their items still wait for other jobs
+// or for the end of a stream.
 func (p *Publisher) publishDue() error {
-	due := p.due
-	p.due = nil
+	due := p.groups.due
+	p.groups.due = nil
 	for i, g := range due {
 		if slices.ContainsFunc(g.targets, p.waits) {
-			p.due = append(p.due, g)
+			p.groups.due = append(p.groups.due, g)
 			continue
 		}
 		if err := p.publish(g); err != nil {
-			p.due = append(p.due, due[i+1:]...)
+			p.groups.due = append(p.groups.due, due[i+1:]...)
 			return err
 		}
 	}
@@ -206,44 +222,56 @@ func (p *Publisher) publish(g *group) error {
 	if err != nil {
 		return err
 	}
-	maps.Copy(p.kept, kept)
-	c, files := checkpoint.Commitment{Kept: kept, KeptFile: p.options.KeptFile, KeptFor: p.keptFor}, false
+	maps.Copy(p.kept.values, kept)
 	if g.leftOut != "" && p.carries() {
 		p.log.Warn(fmt.Sprintf("the kept values stay as they are, because job %s, which depends on them, was left out; "+
 			"the next run requests the same again (run it as well, so that all jobs of the tree move on together)", g.leftOut),
 			"event", "kept_unchanged", "job", g.leftOut)
 	}
-	for _, t := range g.targets {
-		if t.stream != nil {
-			if len(kept) > 0 {
-				err = t.stream.state(p.kept)
-			}
-		} else if files = true; repeats && t.file.appends && !t.file.rows.Published() {
-			err = p.withhold(t, g.leftOut)
-		} else if !t.file.rows.Published() {
-			var part checkpoint.Part
-			part, err = t.file.part(p.stateOf(t, kept))
-			p.warnMixed(t.file.rows.Name(), t.file.encoder)
-			c.Parts = append(c.Parts, part)
-		}
-		if err != nil {
-			return err
-		}
+	parts, err := p.completeRows(g, kept, repeats)
+	hasFiles := slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil })
+	if err != nil || len(parts) == 0 && (hasFiles || len(kept) == 0 || !p.carries()) {
+		return err
 	}
-	if len(c.Parts) == 0 && (files || len(kept) == 0 || !p.carries()) {
-		return nil
-	}
-	switch err := p.store.Publish(c); {
+	err = p.store.Publish(checkpoint.Commitment{
+		Parts: parts, Kept: kept, KeptFile: p.options.KeptFile, KeptFor: p.kept.fingerprints,
+	})
+	switch {
 	case errors.Is(err, failure.ErrResponse): // rows without a key cannot be merged; other files can be published
-		p.unmerged, p.failed = append(p.unmerged, g.jobs...), errors.Join(p.failed, err)
+		p.unmerged.jobs, p.unmerged.err = append(p.unmerged.jobs, g.jobs...), errors.Join(p.unmerged.err, err)
 		return nil
 	case err != nil:
 		return err
 	}
 	for job := range kept {
-		p.saved[job] = true
+		p.kept.saved[job] = true
 	}
 	return nil
+}
+
+// completeRows completes the rows of a group: a stream receives the kept values, and the files become the
+// parts of a commitment. If the next run requests the rows again (repeats), added rows are withheld.
+func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repeats bool) (parts []checkpoint.Part, err error) {
+	for _, t := range g.targets {
+		switch {
+		case t.stream != nil:
+			if len(kept) > 0 {
+				err = t.stream.state(p.kept.values)
+			}
+		case t.file.rows.Published():
+		case repeats && t.file.appends:
+			err = p.withhold(t, g.leftOut)
+		default:
+			var part checkpoint.Part
+			part, err = t.file.part(p.stateOf(t, kept))
+			p.warnMixed(t.file.rows.Name(), t.file.encoder)
+			parts = append(parts, part)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return parts, nil
 }
 
 // closeTable ends a stream.
@@ -267,8 +295,8 @@ func (p *Publisher) warnMixed(name string, e encoder) {
 	}
 }
 
-// keptOf returns the values that the jobs of a group keep. If the next run requests rows of the
-// group again, they are those of the run before.
+// keptOf returns the values that the jobs of a group keep. If the next run requests rows of the group
+// again (repeats), these are only the values that have stayed as they were.
 func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, error) {
 	kept := map[string]json.RawMessage{}
 	for _, job := range g.jobs {
@@ -285,8 +313,8 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 	return kept, nil
 }
 
-// stateOf returns the values that the rows of a file are followed by: those of its jobs, in the
-// last file of each.
+// stateOf returns the kept values that follow the rows of a file. The values of a job follow its rows in
+// its last file.
 func (p *Publisher) stateOf(t *target, kept map[string]json.RawMessage) map[string]json.RawMessage {
 	own := map[string]json.RawMessage{}
 	for _, job := range t.jobs {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
@@ -92,6 +93,24 @@ func ReadAtMost(path string, limit int) ([]byte, error) {
 	return text, err
 }
 
+// keptValues holds the values that jobs keep for the next run, by job.
+type keptValues struct {
+	values       map[string]json.RawMessage // values of the previous run or, once a group is published, of this run
+	saved        map[string]bool            // jobs whose values of this run are saved
+	fingerprints map[string]string          // fingerprints of the lists that the values are about
+}
+
+// newKeptValues returns no values. The fingerprints are the [saved.KeepPart] of the fingerprint.
+func newKeptValues(fingerprint map[string]string) keptValues {
+	k := keptValues{values: map[string]json.RawMessage{}, saved: map[string]bool{}, fingerprints: map[string]string{}}
+	for part, about := range fingerprint {
+		if job, keeps := strings.CutPrefix(part, saved.KeepPart); keeps {
+			k.fingerprints[job] = about
+		}
+	}
+	return k
+}
+
 // repairKept completes the commit that an earlier run with the file of kept values has begun.
 func (p *Publisher) repairKept() error {
 	if p.options.KeptFile == "" {
@@ -100,8 +119,8 @@ func (p *Publisher) repairKept() error {
 	return p.repair(p.options.KeptFile)
 }
 
-// readKept finds the values from which the run continues. It reads the file of kept values after
-// completing the commits of an earlier run, which may have saved some.
+// readKept finds the values from which the run continues. The commits of an earlier run, which may have
+// saved some of them, are complete by then.
 func (p *Publisher) readKept() (err error) {
 	switch {
 	case p.options.Kept != nil:
@@ -114,7 +133,7 @@ func (p *Publisher) readKept() (err error) {
 		return err
 	}
 	for job, values := range p.options.Kept {
-		if p.kept[job], err = json.Marshal(values); err != nil {
+		if p.kept.values[job], err = json.Marshal(values); err != nil {
 			return err
 		}
 	}

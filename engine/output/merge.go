@@ -18,8 +18,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A merger writes the rows of a file that have no successor in this run, and then the last row of each
-// key of this run. It holds 16 bytes of the digest of each of these keys, and the number of a row.
+// A merger writes the rows of a file whose keys this run does not have, and then the last row of each key
+// of this run. It holds 16 bytes of the digest of each key of this run, and the number of a row.
 type merger struct {
 	name  string   // of the file
 	paths []string // of the key
@@ -31,7 +31,7 @@ func newMerger(name string, paths []string) *merger {
 	return &merger{name: name, paths: paths, keys: value.Map(paths, rules.SplitPath), last: map[[16]byte]uint32{}}
 }
 
-// keyFunc returns the key of a row as bytes, and whether the row has one.
+// keyFunc returns the key of a row as bytes, and whether the row has a key.
 type keyFunc func(row []byte) (key []byte, found bool, err error)
 
 // learn notes the last row of each key of this run.
@@ -77,7 +77,7 @@ func (m *merger) newer(key keyFunc) func(row []byte) (bool, error) {
 	}
 }
 
-// digestOf returns a part of a cryptographic digest: no two keys have the same.
+// digestOf returns a part of a cryptographic digest, which is long enough that no two keys have the same.
 func digestOf(key []byte) [16]byte {
 	sum := sha256.Sum256(key)
 	return [16]byte(sum[:])

@@ -21,9 +21,9 @@ type PublisherOptions struct {
 	// Append adds the items of a run to the existing files instead of replacing them.
 	Append bool
 
-	// Merge lets the items of a run replace those of the existing files that have the same key, which
-	// the configuration names (`key`). A file then has the last item of each key. It is not for Singer,
-	// nor for a stream.
+	// Merge lets the items of a run replace items of the existing files that have the same key, which the
+	// configuration names (`key`). A file then has the last item of each key. It is not for Singer, nor for
+	// a stream.
 	Merge bool
 
 	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read

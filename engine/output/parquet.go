@@ -12,7 +12,7 @@ import (
 )
 
 // parquetWriter writes items as Parquet. The types of the columns are known when the last item has
-// arrived, so the items wait as NDJSON, and rewrite encodes them. The columns are those of CSV.
+// arrived, so the items wait as NDJSON, and rewrite encodes them. The columns are the same as in CSV.
 type parquetWriter struct {
 	lineWriter
 	table
@@ -143,7 +143,8 @@ func (w *parquetWriter) rewrite(io.Reader) (rewriteFunc, error) {
 	}, nil
 }
 
-// known returns the columns of the items that were written. One that failed may have added others.
+// known returns the columns of the items that were written. An item that could not be written may have
+// added other columns to the table.
 func (w *parquetWriter) known() head {
 	return head{slices.Clone(w.columns[:len(w.seen)]), slices.Clone(w.seen)}
 }
@@ -178,9 +179,9 @@ const (
 	numberKind
 )
 
-// kind returns the type of a column that holds values of the given types. It is text if no other type
-// holds all of them without a change, and if there are none. Lists are text, too: readers that follow
-// Apache Arrow give columns of the type JSON as bytes.
+// kindOf returns the kind of a column that holds values of the given types. It is text if no other kind
+// holds all values without a change, and if the column has no value. Lists are text, too: readers that
+// follow Apache Arrow return columns of the type JSON as bytes.
 func kindOf(t shape.Types) kind {
 	switch t &^= shape.Null; {
 	case t == 0:
@@ -201,7 +202,7 @@ func isMixed(t shape.Types) bool {
 	return kindOf(t) == textKind && t&^(shape.Text|shape.LongText) != 0 && t&^(shape.List|shape.Empty) != 0
 }
 
-// plainText returns a value as a text: that of a text, and the JSON of all other values.
+// plainText returns a value as a text: a text without its quotes, and the JSON of any other value.
 func plainText(value []byte) []byte {
 	if value[0] == '"' {
 		return scan.Unquote(value)

@@ -15,7 +15,7 @@ import (
 type parquetMerge struct {
 	*merger
 	again   func() (io.ReadCloser, error) // returns the items
-	columns []int                         // columns of the key; -1 for one that no row has
+	columns []int                         // columns of the key; -1 for a column that no row has
 	old     func(key []byte) (bool, error)
 	new     func(key []byte) (bool, error)
 }
@@ -70,7 +70,7 @@ func (w *rowGroups) ownValue(column int) parquet.Value {
 	return convert(valueOf(w.cell(column), w.kinds[column]), w.kinds[column], textKind)
 }
 
-// keyOf returns the key of a row, or nil if it has none.
+// keyOf returns the key of a row, or nil if the row has no key.
 func (m *parquetMerge) keyOf(value func(column int) parquet.Value) (key []byte) {
 	found := false
 	for _, at := range m.columns {

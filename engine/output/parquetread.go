@@ -20,7 +20,7 @@ type parquetFile struct {
 	kinds []kind
 }
 
-// openParquet opens a Parquet file, or returns nil if there is none.
+// openParquet opens a Parquet file. It returns nil for nil.
 func openParquet(content io.Reader) (f *parquetFile, err error) {
 	if content == nil {
 		return nil, nil
@@ -99,8 +99,8 @@ func typesOfColumn(c *parquet.Column) (shape.Types, error) {
 		c.Name(), c.Type())
 }
 
-// applyNote replaces the types of the columns by those in the metadata of the file, unless another program
-// has changed the columns since.
+// applyNote sets the types of the columns to the types in the metadata of the file, unless another
+// program has changed the columns since.
 func (f *parquetFile) applyNote() {
 	text, _ := f.Lookup(headKey)
 	var note parquetNote
@@ -150,8 +150,8 @@ func leafOf(k kind) parquet.Node {
 	return parquet.String()
 }
 
-// flat is the root of a schema whose columns are in the order in which they appeared: those of a
-// [parquet.Group] are sorted by name.
+// flat is the root of a schema whose columns are in the order in which they appeared. A [parquet.Group]
+// sorts its columns by name.
 type flat struct {
 	parquet.Group
 	fields []parquet.Field
@@ -159,7 +159,7 @@ type flat struct {
 
 func (f flat) Fields() []parquet.Field { return f.fields }
 
-// GoType returns a type for the values of Go programs, of which there are none.
+// GoType returns an arbitrary type, because no values of Go types are written.
 func (flat) GoType() reflect.Type { return reflect.TypeFor[struct{}]() }
 
 type flatField struct {

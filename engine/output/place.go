@@ -74,8 +74,8 @@ func (p *Place) add(job engine.JobInfo, runs bool) {
 	}
 }
 
-// check refuses a file that several jobs share by chance: none of them has a dataType, and their
-// endpoints or ids are alike.
+// check refuses a file that several jobs share by chance: the jobs have no dataType, and their endpoints
+// or ids are alike.
 func (p *Place) check() error {
 	if len(p.unnamed) < 2 {
 		return nil

@@ -3,7 +3,6 @@ package output
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -38,33 +37,37 @@ type Publisher struct {
 	store   *checkpoint.Store
 	options PublisherOptions
 	log     *slog.Logger
+
 	targets []*target
 	byJob   map[string][]*target // targets of each job; several if its items have several types
 	queues  map[*target]*queue   // queues of targets that concurrent jobs share
 	waiting waitingItems         // items waiting in the queues
-	groups  map[string][]*group  // groups of each job
-	ended   map[string]engine.JobResult
-	due     []*group                   // groups whose jobs have ended, but whose items wait
-	saved   map[string]bool            // jobs whose values for the next run are saved
-	keptFor map[string]string          // fingerprints of the lists for which these values were kept, by job
-	kept    map[string]json.RawMessage // values for the next run, by job, for a STATE message
-	found   []engine.JobResult         // jobs with findings about their files, with all of their findings
-	told    int                        // number of them that refusal has returned
+	close   []func() error       // close streams and queues
 
-	unmerged []string // jobs with rows that cannot be merged
-	failed   error    // why they cannot
+	trace     trace
+	recording *Recording  // nil if the run is not recorded
+	contract  *comparison // nil without a contract
 
-	trace trace
-	close []func() error
+	commits  commits
+	ended    map[string]engine.JobResult // results of the jobs that have ended
+	groups   groups
+	kept     keptValues
+	findings findings
+	unmerged unmerged
+}
 
-	contract *comparison // nil without a contract
+// commits decides when pages are committed to the state, and with which outputs.
+type commits struct {
+	everyPage bool          // whether a commit needs a checkpoint of every page
+	interval  time.Duration // between commits
+	last      time.Time
+	writers   map[*checkpoint.Output]string // root of the job that last wrote to each output
+}
 
-	recording *Recording // nil if the run is not recorded
-
-	everyPage  bool          // whether a commit needs a checkpoint of every page
-	interval   time.Duration // between commits
-	lastCommit time.Time
-	writers    map[*checkpoint.Output]string // root of the job that last wrote to each output
+// unmerged holds the jobs with rows that cannot be merged.
+type unmerged struct {
+	jobs []string
+	err  error // why the rows cannot be merged
 }
 
 var _ engine.Sink = (*Publisher)(nil)
@@ -75,16 +78,16 @@ var _ engine.Sink = (*Publisher)(nil)
 // store. If Open fails, the caller closes it.
 func Open(e *engine.Engine, store *checkpoint.Store, o PublisherOptions) (*Publisher, error) {
 	p := &Publisher{
-		engine: e, store: store, options: o, log: o.Log, interval: commitInterval,
-		kept: map[string]json.RawMessage{}, writers: map[*checkpoint.Output]string{},
+		engine: e, store: store, options: o, log: o.Log, ended: map[string]engine.JobResult{}, kept: newKeptValues(o.Fingerprint),
+		commits: commits{interval: commitInterval, writers: map[*checkpoint.Output]string{}},
 	}
 	if p.log == nil {
 		p.log = slog.New(slog.DiscardHandler)
 	}
 	if o.EveryPage || o.Dir == "" && o.Stream != nil {
-		p.interval = 0 // items in a stream cannot be discarded when the run resumes
+		p.commits.interval = 0 // items in a stream cannot be discarded when the run resumes
 	}
-	p.everyPage = o.Order != Sequential && len(e.Info().Roots) > 1
+	p.commits.everyPage = o.Order != Sequential && len(e.Info().Roots) > 1
 	if err := p.open(); err != nil {
 		_ = p.closeStreams()
 		return nil, WriteError(err)
@@ -197,12 +200,12 @@ func (p *Publisher) publishJobs(result *engine.Result) error {
 // All jobs below one root count as one job.
 func (p *Publisher) beginPage(root string, targets []*target) error {
 	for _, o := range p.outputs(targets) {
-		if before, shared := p.writers[o]; shared && before != root && o.Torn() {
+		if before, shared := p.commits.writers[o]; shared && before != root && o.Torn() {
 			if err := o.Rollback(); err != nil {
 				return err
 			}
 		}
-		p.writers[o] = root
+		p.commits.writers[o] = root
 	}
 	return nil
 }
@@ -242,8 +245,8 @@ func (p *Publisher) savePage(page *engine.Page) error {
 	if p.store.Path() == "" {
 		return nil
 	}
-	due := page.Final || time.Since(p.lastCommit) >= p.interval
-	if !due && !p.everyPage {
+	due := page.Final || time.Since(p.commits.last) >= p.commits.interval
+	if !due && !p.commits.everyPage {
 		return nil
 	}
 	position, err := page.Checkpoint()
@@ -260,14 +263,14 @@ func (p *Publisher) savePage(page *engine.Page) error {
 		return err
 	}
 	p.log.Debug("checkpoint saved", "event", "checkpoint", "committed_bytes", p.store.Committed())
-	p.lastCommit = time.Now()
+	p.commits.last = time.Now()
 	return nil
 }
 
 // writtenBy returns the outputs last written by a job or one of its descendants, and the recording.
 func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 	var all []*checkpoint.Output
-	for o, writer := range p.writers {
+	for o, writer := range p.commits.writers {
 		if writer == root {
 			all = append(all, o)
 		}
@@ -283,13 +286,13 @@ func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
 func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 
 // End finishes the output of a run, given its result and its error, which may be nil. It publishes
-// the items of all complete jobs, and returns the error of the run joined with its own errors. In
-// the result, values for the next run that could not be saved are replaced by those of the run
-// before.
+// the items of all complete jobs, and returns the error of the run joined with its own errors. If the
+// values of a job for the next run could not be saved, the result has the values of the previous run
+// instead.
 func (p *Publisher) End(result *engine.Result, failed error) error {
-	err := errors.Join(failed, WriteError(p.end(result)), p.refusal(), WriteError(p.failed))
+	err := errors.Join(failed, WriteError(p.end(result)), p.refusal(), WriteError(p.unmerged.err))
 	for i := range result.Jobs {
-		if job := &result.Jobs[i]; p.carries() && !p.saved[job.Job] {
+		if job := &result.Jobs[i]; p.carries() && !p.kept.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
 		}
 	}
@@ -297,8 +300,8 @@ func (p *Publisher) End(result *engine.Result, failed error) error {
 	return errors.Join(err, WriteError(p.publishRecords(result, err)))
 }
 
-// end writes the queued items, publishes the completed jobs, including those of earlier runs, and
-// traces the failures, which are not part of a commit.
+// end writes the queued items, publishes the completed jobs, also if an earlier run has completed them,
+// and traces the failures, which are not part of a commit.
 func (p *Publisher) end(result *engine.Result) error {
 	for _, end := range []func() error{
 		p.endQueues, func() error { return p.publishJobs(result) }, p.auditRest, func() error { return p.addFindings(result) },
@@ -312,37 +315,14 @@ func (p *Publisher) end(result *engine.Result) error {
 	return nil
 }
 
-// discard removes refused lists from the state, so that the next run requests them again: lists with
-// findings, lists that continue from kept values, lists with rows that cannot be merged, and all lists
-// that share a file with one. Any other
-// list that a limit ended would end there again, and a collection would collect the same pages.
+// discard removes refused lists from the state, so that the next run requests them again. A list is also
+// removed if it shares an unpublished file with a refused list.
 func (p *Publisher) discard(result *engine.Result) error {
-	refused := map[string]bool{} // roots
-	for _, job := range result.Jobs {
-		info := p.engine.Job(job.Job)
-		again := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
-		if (job.Refused && again || slices.Contains(p.unmerged, job.Job)) && !p.options.Received {
-			refused[info.Root] = true
-		}
-	}
+	refused := p.refusedRoots(result)
 	if len(refused) == 0 {
 		return nil
 	}
-	var outputs []*checkpoint.Output
-	for more := true; more; {
-		more, outputs = false, nil
-		for _, t := range p.targets {
-			isRefused := func(job string) bool { return refused[p.engine.Job(job).Root] }
-			if t.file == nil || t.file.rows.Published() || !slices.ContainsFunc(t.jobs, isRefused) {
-				continue
-			}
-			outputs = append(outputs, t.file.rows)
-			for _, job := range t.jobs {
-				more = more || !isRefused(job)
-				refused[p.engine.Job(job).Root] = true
-			}
-		}
-	}
+	outputs := p.addSharingRoots(refused)
 	if all := p.engine.Info().Roots; len(refused) == len(all) {
 		for _, record := range p.records() {
 			if record.file != nil {
@@ -352,6 +332,45 @@ func (p *Publisher) discard(result *engine.Result) error {
 	}
 	p.forgetContract(refused)
 	return p.store.Discard(slices.Collect(maps.Keys(refused)), outputs...)
+}
+
+// refusedRoots returns the roots of the refused lists that the next run can request again with another
+// result: lists with findings, lists that continue from kept values, and lists with rows that cannot be
+// merged. Any other list that a limit ended would end there again. A collection would collect the same
+// pages, so it has no such lists.
+func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
+	refused := map[string]bool{}
+	if p.options.Received {
+		return refused
+	}
+	for _, job := range result.Jobs {
+		info := p.engine.Job(job.Job)
+		again := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
+		if job.Refused && again || slices.Contains(p.unmerged.jobs, job.Job) {
+			refused[info.Root] = true
+		}
+	}
+	return refused
+}
+
+// addSharingRoots adds the roots whose jobs share an unpublished file with jobs of the given roots, until
+// there are no more. It returns these files.
+func (p *Publisher) addSharingRoots(roots map[string]bool) (outputs []*checkpoint.Output) {
+	for more := true; more; {
+		more, outputs = false, nil
+		for _, t := range p.targets {
+			isAmong := func(job string) bool { return roots[p.engine.Job(job).Root] }
+			if t.file == nil || t.file.rows.Published() || !slices.ContainsFunc(t.jobs, isAmong) {
+				continue
+			}
+			outputs = append(outputs, t.file.rows)
+			for _, job := range t.jobs {
+				more = more || !isAmong(job)
+				roots[p.engine.Job(job).Root] = true
+			}
+		}
+	}
+	return outputs
 }
 
 // settle ends the compression of streams, and completes the rows of unpublished files.
@@ -367,7 +386,7 @@ func (p *Publisher) settle() error {
 	return all
 }
 
-// Close closes all files, including those of the store, and returns the first error.
+// Close closes all files, also the files of the store, and returns the first error.
 func (p *Publisher) Close() error { return WriteError(cmp.Or(p.closeStreams(), p.store.Close())) }
 
 // closeStreams closes the queues, pipes and devices, and returns the first error.

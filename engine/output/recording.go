@@ -36,7 +36,7 @@ func (p *Publisher) openRecording() error {
 	return nil
 }
 
-// Recording returns the file of [PublisherOptions.RecordFile], or nil if there is none.
+// Recording returns the file of [PublisherOptions.RecordFile], or nil if the run is not recorded.
 func (p *Publisher) Recording() *Recording { return p.recording }
 
 // Exchanges returns the number of exchanges that the recording has. It is above 0 at the beginning
@@ -77,7 +77,7 @@ func (r *Recording) flush() error {
 }
 
 // publishRecords gives the trace and the recording their names, after a run that has succeeded.
-// Those of any other run replace no file, and stay where they are if the run can be resumed.
+// After any other run, they replace no file, and stay where they are if the run can be resumed.
 func (p *Publisher) publishRecords(result *engine.Result, failed error) error {
 	for _, r := range p.records() {
 		if r.file == nil || r.file.Published() {
@@ -120,7 +120,8 @@ func (p *Publisher) rejects(result *engine.Result) bool {
 	return len(result.Completed()) < len(result.Jobs)
 }
 
-// logUnpublished says where the trace or the recording of a run is that has not succeeded.
+// logUnpublished logs where the trace or the recording is after a run that has not succeeded. exists says
+// whether there is a file of that name.
 func (p *Publisher) logUnpublished(kind string, file *checkpoint.Output, exists bool) {
 	if !file.Created() {
 		return

@@ -63,7 +63,7 @@ func propertiesOf(key []string) []string {
 	return names
 }
 
-// begin sets the shape of the items before those that will be written.
+// begin sets the shape of the earlier items, before items are written.
 func (w *singerWriter) begin(s *shape.Shape) {
 	if w.known != nil {
 		s = shape.Union(w.known, s)
@@ -143,7 +143,7 @@ func (w *singerWriter) schemaText() []byte {
 	return bytes.Replace(text, []byte(`["null","object"]`), []byte(`"object"`), 1) // a record is not null
 }
 
-// writeSchema writes a SCHEMA with all known properties, unless it equals the one before.
+// writeSchema writes a SCHEMA with all known properties, unless it equals the last SCHEMA.
 func (w *singerWriter) writeSchema() error {
 	text := w.schemaText()
 	if w.note != "" && bytes.Equal(text, w.schema) {

@@ -11,8 +11,8 @@ import (
 
 // A stream writes items to a pipe, a device, or any other writer.
 //
-// The columns of a table are those of all items, so a table waits in a temporary file until close,
-// and its stream must have items of a single data type.
+// A table has the columns of all items, so it waits in a temporary file until close, and its stream must
+// have items of a single data type.
 type stream struct {
 	w        io.Writer
 	frame    checkpoint.FrameWriter // nil if not compressed

@@ -91,7 +91,7 @@ func (t *table) read(raw []byte) error {
 	return err
 }
 
-// cell returns the value of the current item in a column, or nil if it has none.
+// cell returns the value of the current item in a column, or nil if the item has no such value.
 func (t *table) cell(column int) []byte {
 	if c := &t.row[column]; c.item == t.items {
 		return c.value
@@ -99,8 +99,8 @@ func (t *table) cell(column int) []byte {
 	return nil
 }
 
-// checkLate returns an error for a column that the file to which rows are added has under another name,
-// because its names of nested members are joined by another text.
+// checkLate returns an error for a new column that the file probably has under another name. Names of
+// nested members may have been joined by another text when the file was written.
 func (t *table) checkLate(name string) error {
 	path := strings.Split(name, t.nested)
 	if len(path) < 2 {
@@ -122,8 +122,8 @@ func (t *table) checkLate(name string) error {
 	return nil
 }
 
-// joinsNames reports whether a text may be one that joins names where another one does so now: it has
-// neither letters nor digits, and does not contain the other.
+// joinsNames reports whether a text may have joined names in a file, instead of the text other: it has
+// neither letters nor digits, and does not contain other.
 func joinsNames(text, other string) bool {
 	named := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsSpace(c) || c == '"' }
 	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)

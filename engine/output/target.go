@@ -67,7 +67,7 @@ func (p *Publisher) openTarget(place Place) error {
 		if err != nil {
 			return err
 		}
-		p.interval = 0
+		p.commits.interval = 0
 		p.addStream(p.options.Options, w, place)
 		return nil
 	}
@@ -132,57 +132,68 @@ func (t *target) lists(page *engine.Page) iter.Seq2[string, engine.Items] {
 	}
 }
 
-// chooseModes decides which files are appended to. A job that continues from the values of an
-// earlier run, its own or those of its parent, appends its rows, because the rows of the earlier
-// run are never requested again.
+// chooseModes decides which files are appended to.
 func (p *Publisher) chooseModes() error {
 	if p.options.Merge {
 		if err := p.chooseMerge(); err != nil {
 			return err
 		}
 	}
-	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
 	for _, t := range p.targets {
 		if t.file == nil {
 			continue
 		}
-		var continues, starts []string
-		for _, job := range t.jobs {
-			if slices.ContainsFunc(p.engine.Job(job).Keepers, hasKept) {
-				continues = append(continues, job)
-			} else {
-				starts = append(starts, job)
-			}
+		if err := p.chooseMode(t); err != nil {
+			return err
 		}
-		if p.options.Append || len(continues) > 0 && !p.options.Merge {
-			if err := p.beginAppend(t.file); err != nil {
-				return err
-			}
-		}
-		if p.options.Append || len(continues) == 0 {
-			continue
-		}
-		name := t.file.rows.Name()
-		if len(starts) > 0 && !p.options.Merge {
-			return &engine.Error{
-				Class: failure.Config, Op: "output",
-				Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
-					"give each job its own dataType, or add all rows with PublisherOptions.Append", name, continues[0], starts[0]),
-			}
-		}
-		if !exists(name) {
-			p.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
-				"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, strings.Join(continues, " and ")),
-				"event", "append_new", "file", name)
-			continue
-		}
-		if p.options.Merge {
-			continue
-		}
-		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run",
-			name, strings.Join(continues, " and ")), "event", "append", "file", name)
 	}
 	return nil
+}
+
+// chooseMode decides whether a file is appended to. A job that continues from values that it or its
+// parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
+// requested again.
+func (p *Publisher) chooseMode(t *target) error {
+	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
+	var continues, starts []string
+	for _, job := range t.jobs {
+		if slices.ContainsFunc(p.engine.Job(job).Keepers, hasKept) {
+			continues = append(continues, job)
+		} else {
+			starts = append(starts, job)
+		}
+	}
+	if p.options.Append || len(continues) > 0 && !p.options.Merge {
+		if err := p.beginAppend(t.file); err != nil {
+			return err
+		}
+	}
+	if p.options.Append || len(continues) == 0 {
+		return nil
+	}
+	name := t.file.rows.Name()
+	if len(starts) > 0 && !p.options.Merge {
+		return &engine.Error{
+			Class: failure.Config, Op: "output",
+			Message: fmt.Sprintf("%s: job %s continues from kept values, so its rows are added, but job %s starts at the beginning; "+
+				"give each job its own dataType, or add all rows with PublisherOptions.Append", name, continues[0], starts[0]),
+		}
+	}
+	p.logContinued(name, strings.Join(continues, " and "))
+	return nil
+}
+
+// logContinued says what becomes of a file whose jobs continue from the values of an earlier run.
+func (p *Publisher) logContinued(name, jobs string) {
+	switch {
+	case !exists(name):
+		p.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
+			"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, jobs),
+			"event", "append_new", "file", name)
+	case !p.options.Merge:
+		p.log.Info(fmt.Sprintf("%s: rows are added, since job %s continues from the values of an earlier run", name, jobs),
+			"event", "append", "file", name)
+	}
 }
 
 // checkMerge checks that rows can be merged at all.
@@ -204,12 +215,12 @@ func (p *Publisher) checkMerge() error {
 	return nil
 }
 
-// chooseMerge prepares all files for the rows that replace those with the same key.
+// chooseMerge prepares all files for rows that replace existing rows with the same key.
 func (p *Publisher) chooseMerge() error {
 	for _, t := range p.targets {
 		if t.file == nil {
 			if t.dataType == "" {
-				continue // of jobs whose items are not written
+				continue // it is the stream for jobs whose items are not written
 			}
 			return &engine.Error{Class: failure.Config, Op: "merge", Message: "rows cannot be merged into a pipe or a device",
 				Hint: "rows that were written to a stream cannot be replaced"}

@@ -100,15 +100,18 @@ type lineWriter struct {
 func (l *lineWriter) Write(p []byte) (int, error) {
 	n := len(p)
 	for len(p) > 0 {
-		end := linesEnd(p, len(l.rest) > 0)
+		end := bytes.IndexByte(p, '\n') + 1
 		if end == 0 {
 			l.rest = append(l.rest, p...)
 			break
 		}
-		block := p[:end]
+		var block []byte
 		if len(l.rest) > 0 {
-			block = append(l.rest, block...)
+			block = append(l.rest, p[:end]...)
 			l.rest = block[:0]
+		} else {
+			end = max(end, bytes.LastIndexByte(p[:min(len(p), maxBlock)], '\n')+1)
+			block = p[:end]
 		}
 		if err := l.lines(block); err != nil {
 			return 0, err
@@ -116,15 +119,4 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		p = p[end:]
 	}
 	return n, nil
-}
-
-// linesEnd returns the end of the complete lines at the beginning of p that are passed on at once.
-// If first is true, it returns the end of the first line, or 0 if it is incomplete.
-func linesEnd(p []byte, first bool) int {
-	if !first {
-		if i := bytes.LastIndexByte(p[:min(len(p), maxBlock)], '\n'); i >= 0 {
-			return i + 1
-		}
-	}
-	return bytes.IndexByte(p, '\n') + 1
 }
