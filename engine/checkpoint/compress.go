@@ -79,11 +79,10 @@ func (o *Output) dropFrame() {
 	o.frame, o.framed = nil, false
 }
 
-// complete ends the frame of an output. An output without rows gets an empty frame, because a
-// compressed file without frames cannot be read. No frame is needed if the rows are added to a
-// file that has one.
-func (o *Output) complete(added bool) error {
-	if o.written.Bytes == 0 && !added {
+// complete ends the frame of an output whose rows are added to a file of size base. A compressed file
+// without frames cannot be read, so an empty frame is written if there would be no frame.
+func (o *Output) complete(base int64) error {
+	if o.written.Bytes == 0 && base == 0 {
 		o.openFrame()
 	}
 	return o.endFrame()
@@ -97,9 +96,9 @@ func compressed(c Compression, text []byte) ([]byte, error) {
 	return b.Bytes(), errors.Join(err, w.Close())
 }
 
-// earlier opens the file with the name of the output, to which rows may be added, and returns its
+// openExisting opens the file with the name of the output, to which rows may be added, and returns its
 // size. f is nil if there is no such file.
-func (o *Output) earlier() (f file, size int64, err error) {
+func (o *Output) openExisting() (f file, size int64, err error) {
 	f, err = o.store.files.Open(o.name, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
@@ -114,7 +113,7 @@ func (o *Output) earlier() (f file, size int64, err error) {
 // It is nil if the file does not exist or is empty. If the output is not compressed, the content is
 // also an [io.ReaderAt] with a method Size.
 func (o *Output) Before() (io.ReadCloser, error) {
-	f, size, err := o.earlier()
+	f, size, err := o.openExisting()
 	if f == nil {
 		return nil, err
 	}
@@ -165,7 +164,7 @@ func (c *content) Close() error { return errors.Join(c.ReadCloser.Close(), c.fil
 // newline. A newline is added before rows are appended to such a file. A compressed file is read
 // to its end; an error means that it is damaged.
 func (o *Output) EndsWithOpenLine() (bool, error) {
-	f, size, err := o.earlier()
+	f, size, err := o.openExisting()
 	if f == nil {
 		return false, err
 	}

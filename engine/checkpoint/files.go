@@ -41,12 +41,12 @@ func Probe(path string) error {
 // private is the mode of files that only their owner can read.
 const private os.FileMode = 0o600
 
-// temporarySuffix ends the name of a temporary file. Its whole name is that of the file that it will
-// replace, a dot, 16 hexadecimal digits that are drawn, and this suffix.
+// temporarySuffix ends the name of a temporary file. The whole name consists of the name of the file that
+// it will replace, a dot, 16 random hexadecimal digits, and this suffix.
 const temporarySuffix = ".new"
 
-// temporaryName matches the names of temporary files, including those of earlier builds, which had
-// no digits, or the number of a process.
+// temporaryName matches the names of temporary files. In earlier builds, a name had no digits, or the
+// number of a process.
 var temporaryName = regexp.MustCompile(`^(.+?)(\.[0-9a-f]{16}|\.[0-9]+)?\.new$`)
 
 // Leftovers returns the temporary files that [Replace], a [Store] and [Probe] have created for the
@@ -100,7 +100,7 @@ func newReplacement(files fileSystem, path string, mode os.FileMode) (*Replaceme
 	temporary := files.Temporary(path)
 	f, err := files.Create(temporary, mode)
 	if failed, ok := errors.AsType[*os.PathError](err); ok {
-		failed.Path = path // the drawn name says nothing
+		failed.Path = path // the random name says nothing
 	}
 	if err != nil {
 		return nil, err

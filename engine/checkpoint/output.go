@@ -93,7 +93,7 @@ func (o *Output) Path() string { return o.path }
 // Private declares, before anything is written, that only the owner can read the file.
 func (o *Output) Private() { o.private = true }
 
-// Lines returns the number of complete rows written, including those of earlier runs.
+// Lines returns the number of complete rows written, including the rows of earlier runs.
 func (o *Output) Lines() int64 { return o.written.Rows }
 
 // Note returns the value set by [Output.SetNote], possibly in an earlier run.
@@ -282,11 +282,11 @@ func (s *Store) openFile(o *Output) (file, error) {
 // create creates the file of an output. A file of an earlier run is replaced together with the
 // state that it belongs to.
 func (s *Store) create(o *Output) (file, error) {
-	if s.stale {
+	if s.earlier.stale {
 		if err := errors.Join(s.files.Remove(s.path), s.files.SyncDir(s.path)); err != nil {
 			return nil, err
 		}
-		s.stale = false
+		s.earlier.stale = false
 	}
 	mode := s.mode
 	if o.private {

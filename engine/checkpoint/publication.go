@@ -18,8 +18,9 @@ import (
 // [Commitment].
 const CompleteSuffix = ".complete"
 
-// publication is the record of a publication that has begun. It suffices to complete the
-// publication after a crash, any number of times.
+// A publication is the record of a publication that has begun. It suffices to complete the publication
+// after a crash, any number of times. It describes how the rows of one file are moved to their name, and
+// has the kept values. Also has the publications of further files.
 type publication struct {
 	Name     string                     `json:"name,omitempty"`     // "" if only values are kept
 	Bytes    int64                      `json:"bytes"`              // size of the rows
@@ -47,7 +48,7 @@ func (p *publication) parts() []*publication {
 	return append([]*publication{p}, p.Also...)
 }
 
-// order returns the place of a file among those of a publication.
+// order sorts the files of a publication: appended rows come first, because only they can be undone.
 func (p *publication) order() int {
 	if p.Append {
 		return 0

@@ -100,25 +100,25 @@ func (s *Store) plan(c Commitment) (*publication, error) {
 	return p, nil
 }
 
-// planPart prepares an output for its publication, and decides how to publish it.
+// planPart completes the file of an output and makes it durable, and then decides how to publish it: by
+// rewriting the rows, by appending them to the existing file, or by renaming the file.
 func (s *Store) planPart(p *publication, part Part) error {
 	o := part.Output
 	var before file
 	var base int64 // size of the published file
 	if part.Append {
 		var err error
-		if before, base, err = o.earlier(); before != nil {
+		if before, base, err = o.openExisting(); before != nil {
 			defer before.Close()
 		}
 		if err != nil {
 			return ioError("open the output", err)
 		}
 	}
-	// Create a file even for an output without rows.
-	if _, err := s.use(o); err != nil {
+	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
 		return err
 	}
-	if err := o.complete(base > 0); err != nil {
+	if err := o.complete(base); err != nil {
 		return ioError("write the output", err)
 	}
 	if err := s.sync(o); err != nil {

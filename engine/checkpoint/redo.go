@@ -45,7 +45,7 @@ func repair(files fileSystem, path string) (bool, error) {
 	return true, p.forget(files)
 }
 
-// readRecord reads the record next to a file. It returns nil if there is none.
+// readRecord reads the record next to a file. It returns nil if there is no record.
 func readRecord(files fileSystem, path string) (*publication, error) {
 	text, err := readFile(files, path+RedoSuffix)
 	if errors.Is(err, os.ErrNotExist) {

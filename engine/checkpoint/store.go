@@ -21,16 +21,23 @@ type Store struct {
 	path      string      // path of the state; "" without a state
 	mode      os.FileMode // mode of new outputs
 	state     stateFile
-	resumed   bool
-	follows   bool     // whether the state is from a run that has ended
-	earlier   []string // outputs of that run
-	changed   string   // parts of the configuration that changed since the previous increment; "" if nothing changed
-	stale     bool     // whether the file at path is from an earlier run that this run replaces
+	earlier   earlierRun
 	outputs   map[string]*Output
-	open      []*Output                  // outputs with an open file, most recently used last
-	pending   map[string]json.RawMessage // checkpoints of the next commit, by job
-	idle      map[Compression][]FrameWriter
-	discarded int64 // number of bytes discarded from the outputs
+	open      []*Output                     // outputs with an open file, most recently used last
+	pending   map[string]json.RawMessage    // checkpoints of the next commit, by job
+	idle      map[Compression][]FrameWriter // compressors of closed frames, for reuse
+	discarded int64                         // number of bytes discarded from the outputs
+}
+
+// An earlierRun says what this run does with the run that wrote the state file. At most one of resumed,
+// ended and stale is true.
+type earlierRun struct {
+	resumed bool // this run continues it
+	ended   bool // it has ended, and this run is the next increment
+	stale   bool // this run replaces its files
+
+	outputs []string // its outputs, if it has ended
+	changed string   // parts of the configuration that changed since then; "" if nothing changed
 }
 
 // Open reads the state file at path. If the file does not exist, the run starts from the
@@ -63,6 +70,8 @@ func removeLeftovers(path string) {
 	}
 }
 
+// The functions below are those above for any file system, so that tests can lose unsynced data.
+
 func stateless(files fileSystem) *Store {
 	s := newStore(files, "", "", nil)
 	s.mode = 0o666
@@ -80,6 +89,8 @@ func newStore(files fileSystem, path, program string, fingerprint map[string]str
 	}
 }
 
+// open reads the state, completes a publication that it records, and compares the fingerprints. They decide
+// whether the run resumes, begins the next increment, or is refused.
 func open(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
 	s := newStore(files, path, program, fingerprint)
 	text, err := readFile(files, path)
@@ -97,7 +108,7 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 		return nil, s.refuse("%v", err)
 	}
 	found.Program = program
-	s.state, s.resumed = found, true
+	s.state, s.earlier.resumed = found, true
 	if err := s.repair(); err != nil {
 		return nil, err
 	}
@@ -113,16 +124,18 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	return s, nil
 }
 
+// restart completes a publication that the state records, since published files must be complete even if
+// this run replaces them only later. It ignores everything else in the state.
 func restart(files fileSystem, path, program string, fingerprint map[string]string) (*Store, error) {
 	s := newStore(files, path, program, fingerprint)
 	text, err := readFile(files, path)
 	if err != nil && !errors.Is(err, os.ErrNotExist) && !errors.Is(err, errTooLarge) {
 		return nil, ioError("read the state", err)
 	}
-	s.stale = err == nil || errors.Is(err, errTooLarge)
-	earlier := newStore(files, path, program, fingerprint)
-	if parse(text, &earlier.state) == nil {
-		if err := earlier.repair(); errors.Is(err, failure.ErrIO) {
+	s.earlier.stale = err == nil || errors.Is(err, errTooLarge)
+	before := newStore(files, path, program, fingerprint)
+	if parse(text, &before.state) == nil {
+		if err := before.repair(); errors.Is(err, failure.ErrIO) {
 			return nil, err
 		}
 	}
@@ -142,12 +155,12 @@ func ioError(action string, err error) error {
 }
 
 // Resumed reports whether the state is from an earlier run that this run continues.
-func (s *Store) Resumed() bool { return s.resumed }
+func (s *Store) Resumed() bool { return s.earlier.resumed }
 
 // Published reports whether the run that this run continues has published the rows of an output.
 func (s *Store) Published(path string) bool {
 	e, known := s.state.Outputs[path]
-	return s.resumed && known && !e.Partial
+	return s.earlier.resumed && known && !e.Partial
 }
 
 // Jobs returns the last committed checkpoint of each job, for engine.WithResume.
@@ -171,7 +184,7 @@ func (s *Store) Kept() (map[string]map[string]any, error) {
 // Note returns a text that SetNote has set, possibly in a run that this run continues.
 func (s *Store) Note(name string) string { return s.state.Notes[name] }
 
-// SetNote adds a text to the next commit, for the run that continues this one.
+// SetNote adds a text to the next commit, for the run that continues this run.
 func (s *Store) SetNote(name, text string) {
 	if s.state.Notes == nil {
 		s.state.Notes = map[string]string{}
@@ -197,7 +210,7 @@ func (s *Store) Committed() int64 {
 
 // Changed returns the names of the parts of the configuration that this increment changes, such as
 // "rules". It is "" if nothing changed, and in a run that resumes.
-func (s *Store) Changed() string { return s.changed }
+func (s *Store) Changed() string { return s.earlier.changed }
 
 // End records that the run is over, so that the next run that opens the state begins the next
 // increment. It must be called when nothing else can fail. A run that fails or is killed before
@@ -218,15 +231,17 @@ func (s *Store) End() error {
 
 // Follows reports whether the state is from a run that has ended, and returns the outputs of that
 // run.
-func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier, s.follows }
+func (s *Store) Follows() (outputs []string, follows bool) { return s.earlier.outputs, s.earlier.ended }
 
 // Repeats reports whether the state is from a run that has ended and that had the same fingerprint
 // and the given outputs.
 func (s *Store) Repeats(outputs []string) bool {
-	return s.follows && s.changed == "" && slices.Equal(s.earlier, slices.Sorted(slices.Values(outputs)))
+	e := s.earlier
+	return e.ended && e.changed == "" && slices.Equal(e.outputs, slices.Sorted(slices.Values(outputs)))
 }
 
-// next begins the next increment: its jobs start from the beginning, and its outputs may differ.
+// next begins the next increment after a run that has ended: its jobs start from the beginning, and its
+// outputs may differ. Only the kept values remain, so next refuses values that were kept for another list.
 func (s *Store) next(fingerprint map[string]string, changed []string) error {
 	fingerprint = maps.Clone(fingerprint)
 	for _, job := range slices.Sorted(maps.Keys(s.state.Kept)) {
@@ -240,7 +255,9 @@ func (s *Store) next(fingerprint map[string]string, changed []string) error {
 			fingerprint[saved.KeepPart+job] = before // even if this run does not have the job
 		}
 	}
-	s.changed, s.resumed, s.follows, s.earlier = strings.Join(changed, " and "), false, true, slices.Sorted(maps.Keys(s.state.Outputs))
+	s.earlier = earlierRun{
+		ended: true, outputs: slices.Sorted(maps.Keys(s.state.Outputs)), changed: strings.Join(changed, " and "),
+	}
 	s.state.Ended, s.state.Fingerprint = false, fingerprint
 	s.state.Jobs, s.state.Outputs, s.state.Notes = map[string]json.RawMessage{}, map[string]extent{}, nil
 	return nil
@@ -266,7 +283,7 @@ func (s *Store) Begin() error {
 
 // matchOutputs checks that a resumed run has the same outputs as the earlier run.
 func (s *Store) matchOutputs() error {
-	if !s.resumed {
+	if !s.earlier.resumed {
 		return nil
 	}
 	for path := range s.state.Outputs {
@@ -341,7 +358,7 @@ func (s *Store) save() error {
 	if err != nil {
 		return ioError("save the state", err)
 	}
-	s.stale = false
+	s.earlier.stale = false
 	return nil
 }
 
