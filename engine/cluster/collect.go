@@ -100,7 +100,7 @@ func (r *Run) newCollection(ctx context.Context, e *engine.Engine, sink runtime.
 	}
 	c := &collection{
 		run: r, store: r.cluster.store, engine: e, sink: sink, options: o, created: info.Created,
-		checks: store.Backoff{First: shortestCheck, Longest: longestCheck},
+		checks: retryChecks{pauses: store.Backoff{First: shortestCheck, Longest: longestCheck}},
 	}
 	return c, c.resume()
 }
@@ -126,19 +126,34 @@ type collection struct {
 
 	read atomic.Uint64 // sequence of the last page read; 0 before the first page, and in a sorted collection
 
-	closing sync.Mutex             // held while checking whether the run is still cancelled
-	final   atomic.Pointer[uint64] // sequence of the last page to collect from a cancelled run; nil while the run goes on
+	limit    limit
+	arrivals arrivals
+	checks   retryChecks
 
-	gap     *store.Heading // failure at which a sorted collection stopped; nil if it has not met any
+	gap     *store.Heading // failure at which a sorted collection stopped; nil if it has not met a failure
 	failed  int            // number of tasks found to have failed after all others had ended
 	waiting int            // number of stored pages after a missing page, when a sorted collection has ended
 
-	releaser *releaser     // nil if the collection releases nothing
-	releases string        // ID of a collection that has released pages; it is part of its checkpoints
-	received atomic.Int64  // number of received pages
-	latest   atomic.Uint64 // highest sequence of a received page
-	seen     int64         // value of received at the last check
-	checks   store.Backoff
+	releaser *releaser // nil if the collection releases nothing
+	releases string    // ID of a collection that has released pages; it is part of its checkpoints
+}
+
+// A limit ends the collection of a cancelled run.
+type limit struct {
+	mu   sync.Mutex             // held while checking whether the run is still cancelled
+	last atomic.Pointer[uint64] // sequence of the last page to collect; nil while the run goes on
+}
+
+// arrivals counts the pages that a collection has received.
+type arrivals struct {
+	count  atomic.Int64
+	latest atomic.Uint64 // highest sequence
+}
+
+// retryChecks pauses between the checks of failed partitions that are queued again.
+type retryChecks struct {
+	pauses   store.Backoff
+	arrivals int64 // number of pages received before the last check
 }
 
 // waitForRetries waits before the next check of a run whose failed partitions are retried.
@@ -146,11 +161,11 @@ func (c *collection) waitForRetries(ctx context.Context) error {
 	if c.options.NoWait || c.cancelled() {
 		return c.incomplete(ctx, c.reason())
 	}
-	if now := c.received.Load(); now != c.seen {
-		c.seen = now
-		c.checks.Reset()
+	if now := c.arrivals.count.Load(); now != c.checks.arrivals {
+		c.checks.arrivals = now
+		c.checks.pauses.Reset()
 	}
-	return c.checks.Wait(ctx)
+	return c.checks.pauses.Wait(ctx)
 }
 
 // Bounds of the time between two checks of failed partitions that are queued again. Each check

@@ -15,8 +15,8 @@ import (
 
 // add processes a stored page and passes it to the sink.
 func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
-	c.received.Add(1)
-	c.latest.Store(max(c.latest.Load(), entry.Sequence))
+	c.arrivals.count.Add(1)
+	c.arrivals.latest.Store(max(c.arrivals.latest.Load(), entry.Sequence))
 	trees := c.treesOf(entry.Task)
 	switch {
 	case entry.Submission != c.run.record.Submission:

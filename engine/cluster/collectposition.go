@@ -135,7 +135,7 @@ func unusable(err error) error {
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
-// token returns the checkpoint of a tree.
+// token returns the checkpoint of a tree. done says whether nothing is left to collect.
 func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 	tally, err := t.tally.Save()
 	if err != nil {

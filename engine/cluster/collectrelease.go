@@ -87,8 +87,8 @@ func (c *collection) requirePermission(ctx context.Context) error {
 	return err
 }
 
-// checkReleased returns an error if a collection that this one does not continue has released
-// pages of the run.
+// checkReleased returns an error if pages of the run have been released, unless this collection continues
+// the collection that has released them.
 func (c *collection) checkReleased(r *record.Run) error {
 	if r.Releases == "" || r.Releases == c.releases {
 		return nil
@@ -99,8 +99,8 @@ func (c *collection) checkReleased(r *record.Run) error {
 			"to obtain everything again, submit the configuration as a new run"}
 }
 
-// requireAll returns an error if another collection has meanwhile released pages that this
-// collection, which releases none, may have missed.
+// requireAll returns an error if another collection has released pages that this collection may have
+// missed. A collection that releases pages itself has missed no page.
 func (c *collection) requireAll(ctx context.Context, err error) error {
 	if err != nil {
 		return err
@@ -128,8 +128,8 @@ type releaser struct {
 // releaseEvery is the time between two deletions.
 const releaseEvery = 250 * time.Millisecond
 
-// add marks a page stored by the sink for deletion. Pages of tasks that have announced others
-// remain, because they are needed to announce those again.
+// add marks a page stored by the sink for deletion. Pages of tasks that have announced other tasks
+// remain, because they are needed to announce these again.
 func (r *releaser) add(entry *store.Entry) {
 	if r == nil || entry.Children > 0 {
 		return
@@ -189,7 +189,7 @@ func (r *releaser) run(ctx context.Context, ended <-chan struct{}) error {
 	return nil
 }
 
-// claim makes this collection the only one that may read the run.
+// claim gives this collection the sole right to read the run.
 func (r *releaser) claim(ctx context.Context) error {
 	var taken error
 	run := *r.collection.run // a copy, because the collection reads the run

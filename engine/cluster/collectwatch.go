@@ -74,8 +74,8 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, al
 // closeAfterCancel limits the collection to the pages stored so far if the run is still cancelled.
 // Meanwhile, [collection.reopen] waits.
 func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCauseFunc) {
-	c.closing.Lock()
-	defer c.closing.Unlock()
+	c.limit.mu.Lock()
+	defer c.limit.mu.Unlock()
 	stored, err := c.store.Run(ctx, c.run.ID())
 	if err == nil && goesOn(stored) {
 		return
@@ -88,7 +88,7 @@ func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCa
 		stop(err)
 		return
 	}
-	c.final.Store(&last)
+	c.limit.last.Store(&last)
 	if !c.options.Sorted && c.read.Load() >= last {
 		stop(errCancelled)
 	}
@@ -96,25 +96,25 @@ func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCa
 
 // reopen removes the limit after the run was submitted again.
 func (c *collection) reopen() {
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	c.final.Store(nil)
+	c.limit.mu.Lock()
+	defer c.limit.mu.Unlock()
+	c.limit.last.Store(nil)
 }
 
 // cancelled reports whether the collection ends with the stored pages because its run is
 // cancelled.
-func (c *collection) cancelled() bool { return c.final.Load() != nil }
+func (c *collection) cancelled() bool { return c.limit.last.Load() != nil }
 
 // isFinal reports whether a page is the last one to collect from a cancelled run.
 func (c *collection) isFinal(sequence uint64) bool {
-	last := c.final.Load()
+	last := c.limit.last.Load()
 	return last != nil && sequence >= *last
 }
 
 // tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
 // pages arrive again. If the server has lost pages that were collected, it stops the collection.
 func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
-	seen, said := c.received.Load(), ""
+	seen, said := c.arrivals.count.Load(), ""
 	tick := time.NewTicker(c.run.cluster.timing.idle)
 	defer tick.Stop()
 	for {
@@ -123,11 +123,11 @@ func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFu
 			return
 		case <-tick.C:
 		}
-		if now := c.received.Load(); now != seen {
+		if now := c.arrivals.count.Load(); now != seen {
 			seen, said = now, ""
 			continue
 		}
-		latest := c.latest.Load() // before the server is asked, since pages may arrive meanwhile
+		latest := c.arrivals.latest.Load() // before the server is asked, since pages may arrive meanwhile
 		if info, err := c.store.Info(ctx, c.run.ID()); err == nil && (!info.Created.Equal(c.created) || info.Sequence < latest) {
 			stop(store.ErrReplaced)
 			return

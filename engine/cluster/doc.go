@@ -31,7 +31,7 @@
 //	  workerRun.takeNext    workturns.go     fetches task 0 from the queue, in a slot of the worker
 //	  attempt.handle        workattempt.go   one delivery of the task
 //	  attempt.awaitSession  worksession.go   compiles the run with the secrets, once for all of its tasks
-//	  attempt.resume                         reads the last stored page of the task: here, there is none
+//	  attempt.resume                         reads the last stored page of the task; here, no page is stored
 //	  attempt.runTask                        calls partition.Tasks.Run, which requests page 1 and calls store
 //	  attempt.storeStep     workstep.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
 //	                                         (store.Append), then queues these (store.Enqueue)

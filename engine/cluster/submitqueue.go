@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-// queue queues the first tasks of the run and, if it was submitted before, all others.
+// queue queues the first tasks of the run and, if it was submitted before, all other tasks.
 func (r *Run) queue(ctx context.Context, roots []partition.Task) error {
 	if r.again != nil {
 		if err := r.enqueueAgain(ctx, roots); err != nil {

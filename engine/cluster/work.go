@@ -111,11 +111,10 @@ type workerRun struct {
 	slots   chan struct{} // tasks that run
 	late    chan struct{} // tasks whose end is being stored, and that have left their slots
 	tasks   sync.WaitGroup
-	busy    atomic.Int64
+	busy    atomic.Int64 // number of goroutines of tasks
 
-	returned atomic.Int64  // number of tasks handed back since the worker began to end
-	renewals atomic.Int64  // number of leases renewed
-	unheard  atomic.Int64  // number of leases that could not be renewed
+	returned atomic.Int64 // number of tasks handed back since the worker began to end
+	leases   leaseCounts
 	news     chan struct{} // signals that a problem must be reported to the server at once
 	wake     chan struct{} // signals that a queue may have a task
 
@@ -123,16 +122,29 @@ type workerRun struct {
 	runs     map[string]*activeRun // active runs by ID
 	turns    float64               // turns of the run that has taken the latest task
 	sessions map[sessionKey]*session
-	avoided  map[string]*avoidance // origins that this worker does not reach
-	served   map[string]time.Time  // times of the latest pages, by origin
-	again    time.Time             // end of the longest pause of the tasks that this worker has put back
-	running  map[*attempt]record.RunningTask
-	alone    *attempt        // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
 	unused   map[string]bool // inputs that a run does not have and that have been logged
-	done     int             // number of tasks that ended here
-	failed   int             // of these, the number of failures
-	putBacks int             // number of tasks put back to be tried again
-	ended    bool            // set when the worker ends
+	origins  origins
+	running  map[*attempt]record.RunningTask
+	alone    *attempt // attempt that runs alone, because it may kill the worker; nil if there is no such attempt
+	ends     taskEnds
+	ended    bool // set when the worker ends
+}
+
+// leaseCounts counts the renewals of the leases of running tasks.
+type leaseCounts struct{ renewed, failed atomic.Int64 }
+
+// origins says which origins a worker reaches.
+type origins struct {
+	avoided map[string]*avoidance // origins that the worker does not reach
+	served  map[string]time.Time  // times of the latest pages
+}
+
+// taskEnds counts the tasks that have ended at a worker.
+type taskEnds struct {
+	done    int       // tasks whose end was stored
+	failed  int       // number of failures among them
+	putBack int       // tasks put back to be tried again
+	retryAt time.Time // end of the longest pause of these tasks
 }
 
 func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error) {
@@ -153,8 +165,9 @@ func newWorkerRun(ctx context.Context, c *Cluster, w Worker) (*workerRun, error)
 	run := &workerRun{
 		Worker: w, cluster: c, pace: shared, slots: make(chan struct{}, w.Slots), late: make(chan struct{}, w.Slots),
 		news: make(chan struct{}, 1), wake: make(chan struct{}, 1),
-		runs: map[string]*activeRun{}, sessions: map[sessionKey]*session{}, avoided: map[string]*avoidance{},
-		served: map[string]time.Time{}, running: map[*attempt]record.RunningTask{}, unused: map[string]bool{},
+		runs: map[string]*activeRun{}, sessions: map[sessionKey]*session{}, unused: map[string]bool{},
+		origins: origins{avoided: map[string]*avoidance{}, served: map[string]time.Time{}},
+		running: map[*attempt]record.RunningTask{},
 	}
 	if w.Monitor != nil {
 		w.Monitor.worker.Store(run)
@@ -278,7 +291,8 @@ func (w *workerRun) prepareQueue(ctx context.Context, run string) {
 // problemFor is how long a worker keeps reporting a problem.
 const problemFor = 5 * time.Minute
 
-// report sends the state of the worker to the server.
+// report sends the state of the worker to the server, at intervals and when it has news, and logs the
+// worker's progress.
 func (w *workerRun) report(ctx context.Context) {
 	host, _ := os.Hostname()
 	level := slog.LevelWarn // level of the first failure
@@ -287,24 +301,17 @@ func (w *workerRun) report(ctx context.Context) {
 	defer tick.Stop()
 	reconnects, stop := w.cluster.store.Reconnects()
 	defer stop()
-	told, before := time.Now(), 0
+	logged, doneBefore := time.Now(), 0
 	for {
-		rec.Problems, rec.Full = w.cluster.problems.current()
-		w.mu.Lock()
-		rec.Done, rec.Cannot, rec.Served = w.done, w.cannotRun(), w.servedOrigins()
-		rec.Running = slices.Collect(maps.Values(w.running))
-		w.mu.Unlock()
-		if n := len(rec.Running); time.Since(told) >= w.cluster.timing.progress && (n > 0 || rec.Done > before) {
+		w.describe(&rec)
+		if n := len(rec.Running); time.Since(logged) >= w.cluster.timing.progress && (n > 0 || rec.Done > doneBefore) {
 			w.cluster.log.Info(fmt.Sprintf("worker %s: %s running, %d done", w.Name, value.Counted(n, "task"), rec.Done),
 				"event", "worker_progress", "worker", w.Name, "running", n, "done", rec.Done)
-			told, before = time.Now(), rec.Done
+			logged, doneBefore = time.Now(), rec.Done
 		}
-		slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
-		if value, err := json.Marshal(rec); err == nil {
-			if err := w.cluster.store.PutWorker(ctx, w.Name, value); err != nil && ctx.Err() == nil {
-				w.cluster.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
-				level = slog.LevelDebug
-			}
+		if err := w.putRecord(ctx, rec); err != nil && ctx.Err() == nil {
+			w.cluster.log.Log(ctx, level, "Cluster.Overview does not show this worker: "+err.Error(), "event", "worker_report")
+			level = slog.LevelDebug
 		}
 		select {
 		case <-ctx.Done():
@@ -317,4 +324,23 @@ func (w *workerRun) report(ctx context.Context) {
 			}
 		}
 	}
+}
+
+// describe sets the parts of the worker's record that change.
+func (w *workerRun) describe(rec *record.Worker) {
+	rec.Problems, rec.Full = w.cluster.problems.current()
+	w.mu.Lock()
+	rec.Done, rec.Cannot, rec.Served = w.ends.done, w.cannotRun(), w.servedOrigins()
+	rec.Running = slices.Collect(maps.Values(w.running))
+	w.mu.Unlock()
+	slices.SortFunc(rec.Running, func(a, b record.RunningTask) int { return strings.Compare(a.Run+"/"+a.Task, b.Run+"/"+b.Task) })
+}
+
+// putRecord stores the record of the worker.
+func (w *workerRun) putRecord(ctx context.Context, rec record.Worker) error {
+	text, err := json.Marshal(rec)
+	if err != nil {
+		return err
+	}
+	return w.cluster.store.PutWorker(ctx, w.Name, text)
 }

@@ -69,7 +69,7 @@ func (a *attempt) beAlone(ctx context.Context) error {
 	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
 		most := cap(places)
 		if i == 0 {
-			most-- // it has one
+			most-- // it has a slot itself
 		}
 		for a.held[i] < most {
 			select {

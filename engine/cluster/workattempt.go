@@ -109,9 +109,9 @@ func (a *attempt) finish(ctx context.Context) {
 	_ = a.work.Done(ctx) // after an error it is delivered again, and found to have ended
 	a.locked(func() {
 		if a.stored {
-			a.worker.done++
+			a.worker.ends.done++
 			if a.head.State == store.Failed {
-				a.worker.failed++
+				a.worker.ends.failed++
 			}
 		}
 	})
@@ -160,9 +160,9 @@ func (a *attempt) keepAlive() (stop func()) {
 // repeated but stays correct.
 func (a *attempt) renew() {
 	if a.work.Progress() == nil {
-		a.worker.renewals.Add(1)
+		a.worker.leases.renewed.Add(1)
 	} else {
-		a.worker.unheard.Add(1)
+		a.worker.leases.failed.Add(1)
 	}
 }
 

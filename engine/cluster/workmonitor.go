@@ -2,14 +2,14 @@ package cluster
 
 import "sync/atomic"
 
-// A Monitor says what a worker does: see [Worker.Monitor]. It may be read by any goroutine at any
-// time, before the worker begins and after it has ended, too. The zero value is ready to use, for one
-// call of [Cluster.Work].
+// A Monitor returns the state of a worker: see [Worker.Monitor]. Any goroutine may read it at any time,
+// also before the worker begins and after it has ended. The zero value is ready to use, for one call of
+// [Cluster.Work].
 type Monitor struct {
 	worker atomic.Pointer[workerRun]
 }
 
-// A WorkerState is what a [Monitor] knows. The counts begin at 0 when the worker begins.
+// A WorkerState is the state that a [Monitor] returns. The counts begin at 0 when the worker begins.
 type WorkerState struct {
 	Working bool // the worker has begun, and has not ended
 	Slots   int  // number of tasks that can run at the same time
@@ -23,8 +23,8 @@ type WorkerState struct {
 	Renewals       int // number of times that the lease of a task was renewed
 	FailedRenewals int // number of times that it could not be renewed
 
-	// Problem is why the worker obtains nothing: the latest reason of the last minutes. It is empty if
-	// there is none, or if the worker has received a page in the last minute.
+	// Problem is why the worker obtains nothing: the latest reason of the last minutes. It is empty if no
+	// reason is known, or if the worker has received a page in the last minute.
 	Problem string
 }
 
@@ -37,8 +37,8 @@ func (m *Monitor) State() WorkerState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	state := WorkerState{
-		Working: !w.ended, Slots: w.Slots, Running: len(w.running), Done: w.done - w.failed, Failed: w.failed,
-		PutBack: w.putBacks, Returned: int(w.returned.Load()), Renewals: int(w.renewals.Load()), FailedRenewals: int(w.unheard.Load()),
+		Working: !w.ended, Slots: w.Slots, Running: len(w.running), Done: w.ends.done - w.ends.failed, Failed: w.ends.failed,
+		PutBack: w.ends.putBack, Returned: int(w.returned.Load()), Renewals: int(w.leases.renewed.Load()), FailedRenewals: int(w.leases.failed.Load()),
 	}
 	if len(w.servedOrigins()) == 0 {
 		state.Problem = w.cluster.problems.latest()

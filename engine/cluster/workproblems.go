@@ -68,7 +68,7 @@ func (p *problems) current() (texts map[string]string, waiting []string) {
 	return texts, waiting
 }
 
-// latest returns the latest problem of all runs, or "" if there is none.
+// latest returns the latest problem of all runs, or "" if no run has a problem.
 func (p *problems) latest() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()

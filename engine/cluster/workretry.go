@@ -28,8 +28,8 @@ type postponement struct {
 func (p *postponement) Error() string { return p.err.Error() }
 
 // postponement returns how a task that has failed is tried again, or nil if its failure is final. A
-// failure that may be caused by this worker is final when a second worker has had one, or when there
-// has been no other worker for a minute. A failure that may pass by itself is not final before the
+// failure that may be caused by this worker is final when a second worker has had such a failure, or when
+// there has been no other worker for a minute. A failure that may pass by itself is not final before the
 // patience of the run ends.
 func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
@@ -136,9 +136,9 @@ func (a *attempt) putBack(ctx context.Context, p *postponement) {
 		a.worker.avoid(a, p)
 	}
 	a.locked(func() {
-		a.worker.putBacks++
-		if end := time.Now().Add(p.trouble.Wait); end.After(a.worker.again) {
-			a.worker.again = end
+		a.worker.ends.putBack++
+		if end := time.Now().Add(p.trouble.Wait); end.After(a.worker.ends.retryAt) {
+			a.worker.ends.retryAt = end
 		}
 	})
 	postpone(ctx, a.work, p.trouble)
@@ -157,14 +157,14 @@ type avoidance struct {
 func (w *workerRun) avoid(a *attempt, because *postponement) {
 	origin := a.session.origin
 	w.mu.Lock()
-	one := w.avoided[origin]
-	if w.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
+	one := w.origins.avoided[origin]
+	if w.origins.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
 		w.mu.Unlock()
 		return
 	}
 	if one == nil {
 		one = &avoidance{}
-		w.avoided[origin] = one
+		w.origins.avoided[origin] = one
 	}
 	longest := w.cluster.timing.longestProbe
 	if because.reached {
@@ -191,7 +191,7 @@ func (w *workerRun) avoid(a *attempt, because *postponement) {
 
 // avoids reports whether no task of an origin may be taken now. The lock must be held.
 func (w *workerRun) avoids(origin string, now time.Time) bool {
-	one := w.avoided[origin]
+	one := w.origins.avoided[origin]
 	if one == nil || now.Before(one.until) {
 		return one != nil
 	}
@@ -207,9 +207,9 @@ func (w *workerRun) avoids(origin string, now time.Time) bool {
 func (w *workerRun) noteServed(a *attempt) {
 	origin := a.session.origin
 	w.mu.Lock()
-	_, avoided := w.avoided[origin]
-	delete(w.avoided, origin)
-	w.served[origin] = time.Now()
+	_, avoided := w.origins.avoided[origin]
+	delete(w.origins.avoided, origin)
+	w.origins.served[origin] = time.Now()
 	w.mu.Unlock()
 	if avoided {
 		w.cluster.problems.forget(a.work.Run)
@@ -219,6 +219,6 @@ func (w *workerRun) noteServed(a *attempt) {
 
 // servedOrigins returns the origins that have sent pages to this worker lately. The lock must be held.
 func (w *workerRun) servedOrigins() []string {
-	maps.DeleteFunc(w.served, func(_ string, at time.Time) bool { return time.Since(at) > w.cluster.timing.countsReached })
-	return slices.Sorted(maps.Keys(w.served))
+	maps.DeleteFunc(w.origins.served, func(_ string, at time.Time) bool { return time.Since(at) > w.cluster.timing.countsReached })
+	return slices.Sorted(maps.Keys(w.origins.served))
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// A activeRun is an active run as a worker sees it. The worker takes the tasks of its runs by turns:
-// the next one is of the run with the fewest turns, divided by the priorities. So the number of
-// queued tasks does not matter, and a run whose tasks cannot be run here costs no turn.
+// An activeRun is an active run as a worker sees it. The worker takes the tasks of its runs by turns: the
+// next task belongs to the run with the fewest turns, divided by the priorities. So the number of queued
+// tasks does not matter, and a run whose tasks cannot be run here costs no turn.
 type activeRun struct {
 	store.Queue
 	parallel, priority int
@@ -34,7 +34,7 @@ const (
 	quietPause  = 2 * time.Second        // longest pause otherwise
 )
 
-// addRun adds an active run, or what has changed of it. The lock must be held.
+// addRun adds an active run, or updates it. The lock must be held.
 func (w *workerRun) addRun(r *record.Run) {
 	known := w.runs[r.Run]
 	if known == nil || known.Queue.Origin != r.Origin {
@@ -102,7 +102,7 @@ func (w *workerRun) serve(ctx context.Context) error {
 func (w *workerRun) expectsRetry() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return time.Now().Before(w.again)
+	return time.Now().Before(w.ends.retryAt)
 }
 
 // rest waits until a queue may have a task.
@@ -156,7 +156,7 @@ func (w *workerRun) checkNowOrigin(q store.Queue) {
 	w.wakeUp()
 }
 
-// takeNext takes the task whose turn it is, if there is one. The caller has a slot for it.
+// takeNext takes the task whose turn it is, if there is such a task. The caller has a slot for it.
 func (w *workerRun) takeNext(ctx context.Context) (got bool, err error) {
 	for ctx.Err() == nil {
 		q, ok := w.nextQueue()
@@ -220,7 +220,7 @@ func (w *workerRun) noteFetched(run string, got bool) {
 		r.turns = w.turns + 1/float64(r.priority)
 		r.taken = now
 		r.pause.Reset()
-		if one := w.avoided[r.Origin]; one != nil {
+		if one := w.origins.avoided[r.Origin]; one != nil {
 			one.until = now.Add(w.cluster.timing.firstRetry) // one task at a time finds out whether the origin is reached again
 		}
 	default:

@@ -248,7 +248,7 @@ func prepareStore(dir string) (*flock.Flock, error) {
 }
 
 // probe creates a file, writes it, and removes it again. It follows no symbolic link. The directory is
-// locked, so a file of the same name is that of a hub that was killed.
+// locked, so only a hub that was killed can have left a file of the same name.
 func probe(path string) error {
 	_ = os.Remove(path) // if that fails, the next line does, too
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)

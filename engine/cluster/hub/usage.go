@@ -8,8 +8,8 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 )
 
-// Usage is what a hub holds. In a cluster of servers, it counts the runs and tasks that this server
-// leads, so that the sums over all servers are those of the cluster.
+// Usage counts what a hub holds. In a cluster of servers, it counts the runs and tasks that this server
+// leads, so that the sums over all servers describe the cluster.
 type Usage struct {
 	Connections int   // number of clients
 	Stored      int64 // size of everything stored on the disk of this server, in bytes
@@ -17,7 +17,7 @@ type Usage struct {
 	Accounts    []AccountUsage
 }
 
-// An AccountUsage is what an account of a hub holds.
+// An AccountUsage counts the runs and tasks of an account of a hub.
 type AccountUsage struct {
 	Name    string
 	Runs    int // number of runs that have not been deleted

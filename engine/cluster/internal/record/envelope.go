@@ -86,7 +86,7 @@ func Decode(text []byte, into any) error {
 	return value.Unmarshal(text, into)
 }
 
-// Page returns the page of a step, or nil if it has no page.
+// Page returns the page of a step, or nil if the step has no page. final is [engine.Page.Final].
 func (e *Envelope) Page(entry *store.Entry, final bool) *engine.Page {
 	if e.Record == nil {
 		return nil

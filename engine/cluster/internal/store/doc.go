@@ -17,9 +17,9 @@
 // page in one message needs a separate path in any case.
 //
 // Read names.go first, then append.go, on which everything else depends: a page is appended to a
-// task only if the last page of the task is the one that the writer knows. So of two writers
-// exactly one continues a task, and a page is stored exactly once although acknowledgements get
-// lost, connections break and servers restart. read.go delivers the stored pages, queue.go handles
+// task only if the writer knows the last page of the task. So exactly one of two writers continues a
+// task, and a page is stored exactly once although acknowledgements get lost, connections break and
+// servers restart. read.go delivers the stored pages, queue.go handles
 // the queued tasks and the slots of an origin, which puller.go fetches alike, bucket.go the buckets,
 // and records.go their contents.
 //

@@ -61,7 +61,7 @@ func CheckJob(id string) error {
 	return nil
 }
 
-// tokenVersion keeps the queues apart from those of programs with records of version 1, whose
+// tokenVersion keeps the queues apart from the queues of programs with records of version 1, whose
 // consumers take the tasks of all runs of an origin.
 const tokenVersion = "2 "
 

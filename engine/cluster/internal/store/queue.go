@@ -42,7 +42,7 @@ type Work struct {
 	Task       string  `json:"task"`
 	Payload    []byte  `json:"payload"`
 	RetryOf    uint64  `json:"retryOf,omitempty"` // sequence of the failure marker to be retried; 0 for a task that has not failed
-	Deliveries int     `json:"deliveries"`        // number of deliveries of the task, from 1, without those that were handed back
+	Deliveries int     `json:"deliveries"`        // number of deliveries of the task, from 1, not counting deliveries that were handed back
 	Trouble    Trouble `json:"trouble,omitzero"`  // earlier failures of the task
 	Submission string  `json:"submission"`        // submission of the run, see [Key]
 	New        bool    `json:"new,omitempty"`     // first delivery: there is no page, unless the task was queued again after its end
@@ -72,7 +72,7 @@ type note struct {
 	Trouble Trouble `json:"trouble,omitzero"`
 }
 
-// noteOf returns the note of a task; tasks that are queued for the first time have none.
+// noteOf returns the note of a task. It is the zero note if the task is queued for the first time.
 func noteOf(header nats.Header) (n note) {
 	if text := header.Get(headerTask); text != "" {
 		_ = json.Unmarshal([]byte(text), &n) // this package has written it
@@ -111,8 +111,8 @@ func (w *Work) Done(ctx context.Context) error {
 }
 
 // HandBack gives the task to another worker: it replaces the message with a copy at the end of the
-// queue, unless there is another copy already. The delivery does not count, so that only deliveries whose worker was lost do. If the task
-// has failed, the trouble says when it is tried again.
+// queue, unless the queue already has another copy. The delivery does not count; only a delivery whose
+// worker was lost counts. If the task has failed, the trouble says when it is tried again.
 func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m := nats.NewMsg(w.msg.Subject())
 	m.Data = w.Payload
@@ -134,8 +134,8 @@ func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
 // SetQueue lets workers fetch the tasks of a run.
 func (s *Store) SetQueue(ctx context.Context, q Queue) error { return s.tasks(q).prepare(ctx) }
 
-// SetSlots adds the slots of the origin that are missing, up to q.Slots. [Store.Fetch] removes those
-// that exceed this number.
+// SetSlots adds the slots of the origin that are missing, up to q.Slots. [Store.Fetch] removes slots
+// above this number.
 func (s *Store) SetSlots(ctx context.Context, q Queue) error {
 	slots := s.slots(q)
 	if err := slots.prepare(ctx); err != nil {

@@ -178,8 +178,9 @@ func (d *feed) open(ctx context.Context) error {
 	return nil
 }
 
-// check returns an error if the stream is not the one whose messages were delivered: it was created
-// anew, it has fewer messages, or the last one that was delivered is another.
+// check returns an error if the server no longer has the stream whose messages were delivered: the stream
+// was created anew, it has fewer messages, or it has another message in the place of the last delivered
+// message.
 func (d *feed) check(ctx context.Context) error {
 	stream, err := d.s.js.Stream(ctx, runStream+d.run)
 	if err != nil {

@@ -22,7 +22,7 @@ type Options struct {
 	// is 0, an existing queue keeps its value, and a new one has 30 seconds.
 	AckWait time.Duration
 	// Replicas is the number of servers that hold a submitted run. If it is 0, an existing run keeps
-	// its number, and a new one has 3 in a cluster and otherwise 1.
+	// its number, and a new run has 3 in a cluster and otherwise 1.
 	Replicas int
 	// Patience is how long a call waits for a server that does not answer. If it is 0, the call
 	// waits until its context ends.
@@ -64,7 +64,7 @@ type Store struct {
 	pullers sync.Map  // maps names of queues to *puller
 
 	configs, runs, pace, workers *Bucket
-	reports                      *Bucket // workers, for those who read it
+	reports                      *Bucket // the bucket workers for readers, who must not create it
 }
 
 // Open returns the store of the account that the connection belongs to. It creates the queue and

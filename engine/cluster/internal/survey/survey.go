@@ -41,7 +41,7 @@ type survey struct {
 type job struct {
 	counts        status.Counts // Waiting is not counted; it is the remainder
 	searches      int           // number of known tasks that search for values
-	searchesEnded int           // number of those that have ended, including failed ones
+	searchesEnded int           // number of searches that have ended, including failed searches
 	ends          []status.End
 }
 
