@@ -22,8 +22,8 @@ type Job struct {
 	// incomplete, then the others. At most the first ten have their pages.
 	Partitions []*Partition
 
-	open *Partition // partition that is being read
-	of   map[string]*ended
+	open *Partition        // partition that is being read
+	of   map[string]*ended // by [Partition.End]
 }
 
 // Ends counts the partitions that ended in one way: see [Partition.End].

@@ -32,7 +32,7 @@ type Partition struct {
 // Totals are sums over pages.
 type Totals struct {
 	Fetched  int           // number of pages
-	Requests int           // number of requests, including retries and those before a restart
+	Requests int           // number of requests, including retries and requests before a restart
 	Items    int           // number of items that were written
 	Bytes    int           // size of all pages as minified JSON
 	Took     time.Duration // from the first request to the end of the last page, for each partition

@@ -57,7 +57,7 @@ func newStressJob(n int, j *stress.JobReport) stressJob {
 	v := stressJob{JobReport: j, Anchor: anchor(n), Parts: j.Groups(), Left: j.Reasons(), Worst: stress.Complete}
 	var bad []stress.Verdict
 	for _, verdict := range stress.Verdicts() {
-		rows, _ := j.Sorted(true, verdict)
+		rows := j.Sorted(verdict)
 		v.Counts = append(v.Counts, verdictCount{verdict, len(rows)})
 		if verdict == stress.Complete {
 			v.Complete = rows
@@ -68,6 +68,6 @@ func newStressJob(n int, j *stress.JobReport) stressJob {
 		}
 		bad = append(bad, verdict)
 	}
-	v.Rows, v.Covered = j.Sorted(false, bad...)
+	v.Rows, v.Covered = j.Uncovered(bad...)
 	return v
 }

@@ -26,8 +26,7 @@ type TextOptions struct {
 }
 
 // StressText writes how a configuration copes with stress, for people: for each job the assumptions
-// of the model, then the rows that are not complete, the worst first, then the number of rows
-// that are.
+// of the model, then the rows that are not complete, the worst first, then the number of complete rows.
 func StressText(w io.Writer, r *stress.Report, o TextOptions) error {
 	o = o.bounded()
 	view := struct {
@@ -79,7 +78,7 @@ func (o TextOptions) template() textTemplate {
 // The columns of the text of a job.
 const (
 	verdictColumn = 12 // where the text next to a verdict begins
-	fixColumn     = 21 // where that of a fix begins
+	fixColumn     = 21 // where the text of a fix begins
 )
 
 // The colours of a terminal.
@@ -134,7 +133,7 @@ func newStressLines(n int, j *stress.JobReport, o TextOptions) stressLines {
 	v := stressLines{stressJob: newStressJob(n, j)}
 	rows := v.stressJob.Rows
 	if o.All {
-		rows, v.Covered = j.Sorted(true, stress.Verdicts()...)
+		rows, v.Covered = j.Sorted(stress.Verdicts()...), 0
 	}
 	t := newStressTable(rows, o.Width)
 	if t.widths != nil {

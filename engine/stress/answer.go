@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// respond answers a request at a time. The error says that the request cannot be read, or that
-// the model cannot answer with a page that has all that the rules read.
+// respond answers a request at a time. The error says that the request cannot be read, or that the model
+// cannot answer with a page that has all values that the rules read.
 func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
 	q, err := requestOf(r)
 	if err != nil {

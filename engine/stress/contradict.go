@@ -44,7 +44,7 @@ func (p recordedPage) read(place compile.ResponseValue) (v any, ok bool) {
 
 // A reading is the value of a place on each page of the recording that has it.
 type reading struct {
-	pages  []recordedPage // those that have a value
+	pages  []recordedPage // pages that have a value
 	values []any
 	all    []recordedPage
 }
@@ -79,8 +79,8 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	return !had.constant() || value.Preview(had.first()) != value.Preview(m.of(nil, nil, 0))
 }
 
-// fitting tells for meanings of numbers, and of constants whose value is open, whether the values of
-// a place may have them. A place that no page has may only be absent.
+// fitting has, for meanings of numbers and of constants whose value is open, functions that report whether
+// the values of a place may have the meaning. A place that no page has may only be absent.
 var fitting = map[string]func(reading) bool{
 	"total": func(r reading) bool {
 		last := r.all[len(r.all)-1]
@@ -185,8 +185,8 @@ func (r reading) points(form string) bool {
 	})
 }
 
-// flags reports whether the values may say whether another page follows: all pages but the last one
-// say so.
+// flags reports whether the values may say whether another page follows. If last is set, they may say that
+// the page is the last.
 func (r reading) flags(last bool) bool {
 	latest := 0 // the last page with items
 	for _, p := range r.all {

@@ -13,10 +13,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// lengths runs a job on lists of other lengths, with a plan with which first has obtained the ordinary
-// list. It returns the doubts that follow, or how the job loses items of a list, since the plan is
-// then wrong. A plan is doubtful if a run reports that such a list is incomplete, and if a rule that
-// reads a value ends no list.
+// lengths tests a plan on lists of other lengths. first is the run that has obtained the ordinary list with
+// the plan. If the job loses items of a list, the plan is wrong, and lost says how. Otherwise lengths returns
+// a number of doubts: there is a doubt if a run reports that its list is incomplete, and if a rule that reads
+// a value ends no list.
 func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, lost string) {
 	ended, m := first.end.StoppedBy, &stressed{subject: *s, plan: p}
 	for _, b := range behaviours {
@@ -62,8 +62,8 @@ func (a *api) beyondEnd() (n int) {
 	return n
 }
 
-// idle reports whether a place has a meaning to which no rule responds: rules that end the list read
-// it, and none of them has ended a list of several pages.
+// idle reports whether a place has a meaning to which no rule responds: rules that end the list read it, but
+// they have ended no list of several pages.
 func (p *plan) idle(job *compile.Job, ended []string) bool {
 	return slices.ContainsFunc(p.signals, func(signal *signal) bool {
 		if !signal.Judged || signal.Fails || signal.Sent || signal.meaning.kind == constant {
@@ -86,8 +86,8 @@ func (s *signal) isRead(r language.Read) bool {
 	return r.Root == "body" && slices.Equal(r.Path, s.Path)
 }
 
-// unclear names the places that a plan may misread: those whose names do not say what they mean, or say what
-// a recording contradicts.
+// unclear names the places that a plan may misread: their names do not say what the values mean, or a
+// recording contradicts the names.
 func unclear(surface compile.Surface, rec recording) []string {
 	var names []string
 	for _, p := range surface.Values {

@@ -48,7 +48,7 @@ func cutOff(_ *api, r *reply) { r.cut = true }
 
 func firstPage(a *api, r *reply) { r.page(a, 0) }
 
-// tooFar makes the last page announce another page, and answers the request for it.
+// tooFar makes the last page announce another page, and answers the request for it with an effect.
 func tooFar(beyond effect) effect {
 	return func(a *api, r *reply) {
 		switch {

@@ -15,7 +15,7 @@ import (
 type fixer struct {
 	*stressed
 	ctx      context.Context
-	original *compile.Job           // the job of the configuration, from which that of the model was made
+	original *compile.Job           // the job of the configuration, from which the job of the model was made
 	before   map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
 	known    map[string]*changedJob // changed jobs by changes; nil if the changes are invalid or lose the ordinary list
 }
@@ -63,8 +63,9 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 	return advice
 }
 
-// compare names the behaviours that have a better and a worse verdict with changes, besides the ones
-// that the changes are for. Behaviours that become SILENT are named apart: they make the changes unsafe.
+// compare names the other behaviours that have a better and a worse verdict with changes; but has the
+// behaviours that the changes are for. Behaviours that become SILENT are named apart: they make the changes
+// unsafe.
 func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, silenced []string) {
 	after := changed.verdicts()
 	for _, b := range behaviours {
@@ -91,8 +92,8 @@ func (f *fixer) verdict(changed *changedJob, all combination) Verdict {
 	return row.Verdict
 }
 
-// try returns the configuration with changes, or nil if there are none, if it is invalid, or if
-// its job does not obtain the ordinary list.
+// try returns the job after changes. It returns nil if there are no changes, if the changed configuration is
+// invalid, or if its job does not obtain the ordinary list.
 func (f *fixer) try(changes []Change) *changedJob {
 	key := fmt.Sprint(changes)
 	if changed, known := f.known[key]; known || changes == nil {

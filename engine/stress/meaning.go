@@ -174,7 +174,7 @@ func hinted(p compile.ResponseValue) string {
 	return ""
 }
 
-// byParameter returns the names of the meanings that a number has if its name is that of a parameter: the
+// byParameter returns the names of the meanings of a number whose name is also the name of a parameter: the
 // page that it belongs to, the index of its first item, or its size.
 func byParameter(p compile.ResponseValue) []string {
 	n := len(p.Path)

@@ -12,31 +12,40 @@ import (
 // An api is a model of the API that a job reads a list from. Behaviours change the model.
 type api struct {
 	*plan
-	rows []row // current list, in order
-	size int   // page size
+	apiPartition
+	apiHistory
 
+	rows   []row        // current list, in order
+	truth  []row        // rows that the run must obtain
+	hidden map[int]bool // numbers of rows removed after the list was cut into pages; may be nil
+	total  int          // length of the list as reported by the API; negative for the true length
+	chosen bool         // whether the user has chosen the length of the list
+
+	size      int // page size
 	usualSize int // page size in the original configuration
 
-	job    *compile.Job // job of the partition
-	offset int          // offset added to the numbers of the rows
-	window *span        // window of the partition; nil if it has no window
-	scope  string       // job of the partition and the values of its variables other than windows
-	total  int          // length of the list as reported by the API; negative for the true length
-	bare   int          // number of the row whose item lacks the values that other jobs read
+	answers []effect // effects of the behaviours, in the order in which they apply
+	seed    int      // seed that varies the behaviours
+	renews  bool     // whether each link or token is a new one
+	losing  bool     // whether links lack the parameters of the first request
+}
 
-	hidden  map[int]bool // numbers of rows removed after the list was cut into pages; may be nil
-	answers []effect     // effects of the behaviours, in the order in which they apply
+// An apiPartition describes the partition whose list the model has.
+type apiPartition struct {
+	job    *compile.Job
+	offset int    // offset added to the numbers of the rows
+	window *span  // window of the partition; nil if it has no window
+	scope  string // job of the partition and the values of its variables other than windows
+	bare   int    // number of the row whose item lacks the values that other jobs read
+}
 
-	truth     []row      // rows that the run must obtain
-	chosen    bool       // whether the user has chosen the length of the list
-	seed      int        // seed that varies the behaviours
-	pending   func(*api) // change of the list before the next answer; may be nil
+// An apiHistory is what a model remembers of the requests so far.
+type apiHistory struct {
+	exchanges []exchange
 	asked     request    // latest request
-	exchanges []exchange // exchanges made so far
-	renews    bool       // whether each link or token is a new one
 	query     url.Values // parameters of the first request
-	losing    bool       // whether links lack them
 	issued    []float64  // places in the list for which tokens were issued
+	pending   func(*api) // change of the list before the next answer; may be nil
 }
 
 // A row is an item of the list.
@@ -46,7 +55,7 @@ type row struct {
 	key    int     // key by which the list is sorted
 }
 
-// An exchange is a request, the index at which its page begins, and that of the next page.
+// An exchange is a request, with the indexes at which its page and the next page begin.
 type exchange struct {
 	request request
 	start   int
@@ -155,8 +164,9 @@ func (a *api) issue(start int) int {
 	return len(a.issued) - 1
 }
 
-// redeem returns the index of the page that a token is for: after the row that was the
-// last one when it was issued, wherever that is now, or the position that it stands for.
+// redeem returns the index of the page that a token is for. If tokens are positions, it is the position;
+// otherwise the page begins after the row that was the last row when the token was issued, wherever that
+// row is now.
 func (a *api) redeem(token int) (start int, ok bool) {
 	if token < 0 || token >= len(a.issued) {
 		return 0, false

@@ -14,28 +14,40 @@ import (
 // A plan describes how the model answers a job: the place of the items, the meaning of each place
 // that the rules read, and how a request identifies its page.
 type plan struct {
-	pageSize   int
-	list       []string         // path of the items
-	stars      []rules.Step     // steps after the keys
-	others     []rules.ItemList // empty lists of a response that has several lists
-	signals    []*signal
+	itemPlan
+	pagePlan
+
+	literals  []any          // constants in the rules
+	recording recording      // responses whose shape the model has
+	unlimited bool           // whether the limits of the configuration are left out
+	base      string         // address of the list
+	known     map[string]int // numbers of rows by their items, of all runs with the plan
+}
+
+// An itemPlan says where a response has its items, and what they contain.
+type itemPlan struct {
+	list   []string         // path of the items
+	stars  []rules.Step     // steps after the keys
+	others []rules.ItemList // empty lists of a response that has several lists
+	single bool             // whether a response is a single item
+	lines  bool             // whether the configuration says that an item is a line: NDJSON or CSV
+
 	keyPaths   [][]string
 	keys       keys
-	end        any // value of a link or token to the next page on the last page
-	beyond     int // status of a request beyond the end; 0 for an empty page
-	locator    locator
-	literals   []any       // constants in the rules
-	recording  recording   // responses whose shape the model has
 	references []reference // members of items that other jobs read
-	parent     bool        // whether other jobs run for its items
-	positional bool        // whether links and tokens are positions in the list
+	parent     bool        // whether other jobs run for the items
+}
+
+// A pagePlan says how the list is paged, and how it ends.
+type pagePlan struct {
 	paged      bool
-	single     bool           // whether a response is a single item
-	limited    bool           // whether the page size is known
-	lines      bool           // whether the configuration says that an item is a line: NDJSON or CSV
-	unlimited  bool           // whether the limits of the configuration are left out
-	base       string         // address of the list
-	known      map[string]int // numbers of rows by their items, of all runs with the plan
+	pageSize   int
+	limited    bool // whether the page size is known
+	signals    []*signal
+	locator    locator
+	positional bool // whether links and tokens are positions in the list
+	end        any  // value of a link or token to the next page on the last page
+	beyond     int  // status of a request beyond the end; 0 for an empty page
 }
 
 // A signal is a place of the response with the meaning that the model gives it.
@@ -95,8 +107,9 @@ func (p *plan) api(n int) *api {
 	return a
 }
 
-// conceivable yields plans, the most likely first. Lists of one page come last: a job that waits
-// for an export has no other.
+// conceivable yields plans, the most likely first: every combination of an end of the list, a page size, a
+// kind of key, and meanings of the values that rules read. Lists of one page come last: a job that waits for
+// an export has no other list.
 func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.Seq[*plan] {
 	list, stars, single := itemsOf(job, surface)
 	sizes := sizesOf(job, surface)
@@ -114,18 +127,22 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 	if job.Paged() && !polls(job) {
 		beyonds = slices.Concat(beyondStatuses, beyonds)
 	}
+	common := plan{
+		itemPlan: itemPlan{list: list, stars: stars, others: otherLists(job), single: single, keyPaths: surface.Keys},
+		literals: surface.Literals,
+	}
 	return func(yield func(*plan) bool) {
 		for _, beyond := range beyonds {
 			for _, end := range endMarks {
 				for _, size := range sizes {
 					for _, kind := range kinds {
 						for signals := range combinations(surface, rec) {
-							p := &plan{
-								pageSize: size, list: list, stars: stars, others: otherLists(job), single: single, signals: signals,
-								keyPaths: surface.Keys, keys: kind, end: end, beyond: max(beyond, 0), paged: beyond != onePage, locator: memory,
-								literals: surface.Literals, known: map[string]int{},
+							p := common
+							p.keys, p.known = kind, map[string]int{}
+							p.pagePlan = pagePlan{
+								paged: beyond != onePage, pageSize: size, signals: signals, locator: memory, end: end, beyond: max(beyond, 0),
 							}
-							if !yield(p) {
+							if !yield(&p) {
 								return
 							}
 						}

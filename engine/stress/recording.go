@@ -17,15 +17,15 @@ type Sample struct {
 	Body   []byte
 }
 
-// A recording has the responses of the API that the user gave. The zero recording has none.
+// A recording has the responses of the API that the user gave. The zero recording has no responses.
 type recording struct {
 	root  value.Object   // members of the first response, without its list of items
 	item  value.Object   // members of an item
 	pages []recordedPage // pages of one list in their order
 }
 
-// recordingOf parses responses of the API, which are the pages of one list in their order. It omits
-// the first one that is not JSON, and those after it.
+// recordingOf parses responses of the API, which are the pages of one list in their order. It stops at the
+// first response that is not JSON.
 func recordingOf(job *compile.Job, samples []Sample) (r recording) {
 	var keys []string
 	if d := job.Spec().DataField; d != nil {

@@ -124,31 +124,34 @@ var verdicts = []Verdict{Silent, Endless, Reported, Complete}
 // Verdicts returns all verdicts, the worst first.
 func Verdicts() []Verdict { return slices.Clone(verdicts) }
 
-// Sorted returns the rows of the verdicts, in the order of the verdicts. Unless all is set, it
-// omits a combination of behaviours if one of them alone has the same or a worse verdict, and
-// returns the number of rows that it omitted.
-func (j *JobReport) Sorted(all bool, of ...Verdict) (rows []Row, covered int) {
+// Sorted returns the rows of the verdicts, in the order of the verdicts.
+func (j *JobReport) Sorted(of ...Verdict) (rows []Row) {
+	for _, v := range of {
+		for _, row := range j.Rows {
+			if row.Verdict == v {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
+}
+
+// Uncovered returns the rows of [JobReport.Sorted] without the covered rows, and the number of covered rows.
+// A row is covered if it combines behaviours, and one of them alone has the same or a worse verdict.
+func (j *JobReport) Uncovered(of ...Verdict) (rows []Row, covered int) {
 	alone := map[string]int{}
 	for _, row := range j.Rows {
 		alone[row.Behaviour] = slices.Index(verdicts, row.Verdict)
 	}
-	for _, v := range of {
-		for _, row := range j.Rows {
-			if row.Verdict != v {
-				continue
-			}
-			worst := slices.ContainsFunc(row.parts(), func(name string) bool {
-				n, known := alone[name]
-				return known && n <= slices.Index(verdicts, v)
-			})
-			if !all && worst {
-				covered++
-				continue
-			}
-			rows = append(rows, row)
-		}
-	}
-	return rows, covered
+	rows = j.Sorted(of...)
+	all := len(rows)
+	rows = slices.DeleteFunc(rows, func(row Row) bool {
+		return slices.ContainsFunc(row.parts(), func(name string) bool {
+			n, known := alone[name]
+			return known && n <= slices.Index(verdicts, row.Verdict)
+		})
+	})
+	return rows, all - len(rows)
 }
 
 // parts returns the names of the combined behaviours, or nil for a single behaviour.

@@ -70,7 +70,7 @@ func (f *search) goesOn(ctx context.Context, p *plan) bool {
 }
 
 // certain reports whether the job obtains the list with a plan, as a run shows, and nothing speaks
-// against the plan. Otherwise it remembers the plan if it is better than the ones before it.
+// against the plan. Otherwise it remembers the plan if it is better than the plans before it.
 func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
 	if !r.good() {
 		if f.best == nil || len(r.obtained) > len(f.best.obtained) {
@@ -105,7 +105,7 @@ func (r *run) cutShort() bool {
 }
 
 // findLocator finds how a request says which page it is for, given a run in which the pages were
-// answered in their order. If no locator obtains the list, the plan has none.
+// answered in their order. If no locator obtains the list, the plan has no locator.
 func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
 	for _, l := range r.apis[0].locators() {
 		p.locator = l

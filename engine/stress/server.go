@@ -19,9 +19,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// A Server is the API of one row of a report as an HTTP server, for one run of the job. It answers
-// any number of requests, one at a time, as the model has answered those of the row, and its clock
-// is that of the system.
+// A Server is the API of one row of a report as an HTTP server, for one run of the job. It answers any
+// number of requests, one at a time, as the model has answered the requests of the row. Its clock is the
+// clock of the system.
 type Server struct {
 	lock  sync.Mutex
 	run   *run
@@ -39,7 +39,7 @@ func (j *JobReport) Server(behaviour string) *Server {
 		return j.tree.server(behaviour)
 	}
 	a := j.stressed.behaving(combinationOf(behaviour))
-	a.base = "" // it is that of the first request
+	a.base = "" // the first request sets it
 	r := newRun(0)
 	r.apis, r.rowOf = []*api{a}, a.rowOf
 	return &Server{run: r, apiOf: func(*http.Request) (*api, error) { return a, nil }, job: j.stressed.job}
@@ -130,8 +130,8 @@ func (s *Server) respond(r *http.Request) (*http.Response, error) {
 }
 
 // Tally compares the items that a run has written, each as JSON, with the list. It returns how many
-// of the items that were in the list during all of the run were obtained, how many are missing, and
-// how often one came again, as a [Row] has them.
+// of the items that were in the list during all of the run were obtained, how many are missing, and how
+// often an item came again: the numbers of a [Row].
 func (s *Server) Tally(items [][]byte) (obtained, missing, duplicated int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -42,8 +42,7 @@ func (s *Simulation) Watch(ctx context.Context, transport func(http.RoundTripper
 	}
 }
 
-// Simulate runs the job of an id. The error is that of the context, or says that there is no
-// such job.
+// Simulate runs the job of an id. The error is the error of the context, or says that there is no such job.
 func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation, error) {
 	i := slices.IndexFunc(s.Jobs, func(job *compile.Job) bool { return job.ID() == id })
 	if i < 0 {

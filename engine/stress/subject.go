@@ -111,7 +111,7 @@ type stressed struct {
 	seed int // varies where behaviours happen
 }
 
-// model finds a plan for a job. The error says that there is none.
+// model finds a plan for a job. The error says that no plan obtains the list.
 func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*stressed, error) {
 	one, rec := subject{suite: s, job: plain(job), binding: sample(job)}, recordingOf(job, like)
 	p, err := one.planOf(ctx, rec)
@@ -173,7 +173,7 @@ func (m *stressed) behaving(all combination) *api {
 		}
 	}
 	sized := *m.plan
-	if limit, ok := m.job.Ruleset.Limit.(int); ok { // that of a changed configuration may be another one
+	if limit, ok := m.job.Ruleset.Limit.(int); ok { // a changed configuration may have another limit
 		sized.pageSize = limit
 	}
 	a := sized.api(n)

@@ -21,8 +21,8 @@ type tree struct {
 	plans map[string]*plan
 }
 
-// stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions, or
-// why there are none. The tree is nil if there are no rows.
+// stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions. If there
+// are no rows, the tree is nil, and why says why.
 func (s *Suite) stressTree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
 	if !root.Partitioned() {
 		return nil, nil, ""
@@ -92,7 +92,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.Splits() == nil {
 			p := t.plans[job.ID()]
 			path := append(keysOf(job.Spec().Path()), "for", job.For[n-1].Name, "splitWhen")
-			most := (&api{plan: p, job: job}).capacity()
+			most := (&api{plan: p, apiPartition: apiPartition{job: job}}).capacity()
 			changes = append(changes, Change{Path: path, Value: fmt.Sprintf("total.items >= %d", most)})
 			says = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
 		}
@@ -164,8 +164,9 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 	return "the items of the model have no partitions"
 }
 
-// prepare adds the members that children read to the items of their parents, in the plans of a
-// tree.
+// prepare adds the members that children read to the items of their parents, in the plans of a tree. text
+// says whether the members are texts. A literal that is not nil is the value of all members that decide
+// whether an item has a partition.
 func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, literal any) {
 	p := *plans[job.ID()]
 	p.parent = len(job.Children) > 0
