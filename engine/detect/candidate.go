@@ -32,7 +32,7 @@ const (
 	echoed     = 75 // the response repeats the parameter
 	keyGuess   = 60
 	blind      = 50
-	besideSize = 3  // bonus of a parameter that APIs have next to that of the page size
+	besideSize = 3  // bonus of a parameter that APIs have next to the parameter of the page size
 	otherKey   = 12 // penalty for each later name of the key of an item
 	nextGuess  = 6  // penalty for each later name of a parameter
 )

@@ -87,7 +87,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 	}
 	switch {
 	case !h.kind.pages && !d.size.honoured(): // the job sends its own parameters, and the index from the second request on
-	case h.kind.pages && score < typed: // the first request is that of the address
+	case h.kind.pages && score < typed: // the first request is the given address
 		c.values["sendFirst"] = false
 	case !h.post: // the job keeps its body, in which the next value replaces the first
 		c.moved = []string{param}
@@ -127,7 +127,7 @@ func (d *detection) pathNumber(h hypothesis) []candidate {
 	return nil
 }
 
-// key finds the identifiers of the items, whose last one may be the position.
+// key finds the identifiers of the items. The identifier of the last item may be the position.
 func (d *detection) key(h hypothesis) []candidate {
 	name, order := d.identifier()
 	if d.call.method != http.MethodGet || d.isComplete() || name == "" || h.descending && order >= 0 {
@@ -175,8 +175,7 @@ func (d *detection) identifier() (name string, order int) {
 	return "", 0
 }
 
-// orderOf reports whether texts, of which a longer one is greater, ascend (1), descend (-1) or
-// neither (0).
+// orderOf reports whether texts ascend (1), descend (-1) or neither (0). A longer text is greater.
 func orderOf(texts []string) (order int) {
 	for i := 1; i < len(texts); i++ {
 		step := cmp.Or(cmp.Compare(len(texts[i]), len(texts[i-1])), strings.Compare(texts[i], texts[i-1]))

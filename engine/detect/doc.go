@@ -1,6 +1,6 @@
 // Package detect writes a configuration for an API, given only the address of a list.
 //
-// It makes at most [MaxRequests] requests, or none if it reads a recording. The first request
+// It makes at most [MaxRequests] requests, and no request if it reads a recording. The first request
 // fetches a page. A table of signs (hypotheses.go) gives the paginations that fit the page and its
 // request. The engine runs them, the likeliest first, until one obtains a second page with other
 // items. So the engine has used every setting of the configuration on a response of the API. An
@@ -12,6 +12,5 @@
 //
 // # Decisions
 //
-// Candidates are proved by running them, so there is no second reading of pages, links and
-// tokens that could differ from that of a run.
+// Candidates are proved by running them, so pages, links and tokens are read by the same code as in a run.
 package detect

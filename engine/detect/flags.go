@@ -20,7 +20,7 @@ type flag struct {
 // says describes the flag on the first page.
 func (f fact) says() string { return f.String() + " is " + value.Preview(f.value) }
 
-// flags returns the values of a page that say whether there is more, those nearest to the root first.
+// flags returns the values of a page that say whether there is more. Values near the root come first.
 func (p *page) flags() []flag {
 	var out []flag
 	for _, f := range p.facts {

@@ -272,8 +272,8 @@ func (p *page) at(place string) any {
 	return nil
 }
 
-// named returns the facts under one of the names, those nearest to the root first. A name
-// with a dot is the end of a path.
+// named returns the facts under one of the names. Facts near the root come first. A name with a dot is the
+// end of a path.
 func (p *page) named(names ...string) []fact {
 	var out []fact
 	for _, f := range p.facts {
@@ -285,7 +285,7 @@ func (p *page) named(names ...string) []fact {
 	return out
 }
 
-// hints returns the facts of a kind, those nearest to the root first, and headers last.
+// hints returns the facts of a kind. Facts near the root come first, and headers last.
 func (p *page) hints(kind apinames.HintKind) []fact {
 	var out []fact
 	for _, f := range p.facts {

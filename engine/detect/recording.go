@@ -21,8 +21,8 @@ import (
 const cacheBuster = "_"
 
 // FromRecording writes a configuration from exchanges that a browser or package recording has
-// recorded. It makes no request. It reads the list with the most pages among those whose address
-// begins with address; an empty address matches every list. It returns the same errors as [Detect].
+// recorded. It makes no request. Of the lists whose addresses begin with address, which is every list if
+// address is empty, it reads the list with the most pages. It returns the same errors as [Detect].
 func FromRecording(ctx context.Context, r *recording.Recording, address string) (*Result, error) {
 	series := seriesOf(r, address)
 	if len(series) == 0 {
@@ -76,8 +76,8 @@ func (s *series) request() Request {
 	return Request{URL: address, Method: x.Method, Header: x.Header.Clone(), Body: x.Body}
 }
 
-// seriesOf groups the exchanges by their addresses without parameters, those with the
-// most pages first.
+// seriesOf groups the exchanges by their addresses without parameters. The series with the most pages comes
+// first.
 func seriesOf(r *recording.Recording, address string) []*series {
 	var all []*series
 	exchanges := slices.Clone(r.Exchanges)
@@ -112,8 +112,8 @@ func seriesOf(r *recording.Recording, address string) []*series {
 	return all
 }
 
-// joined joins a series to the one whose pages link to its first page: the links of some
-// APIs lead to another address.
+// joined joins two series if the pages of one link to the first page of the other: the links of some APIs
+// lead to another address.
 func joined(all []*series) []*series {
 	var out []*series
 	for i, s := range slices.Backward(all) { // the later series is joined to the earlier series

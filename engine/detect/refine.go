@@ -92,7 +92,7 @@ func (d *detection) factOf(t *trial, f *flag) string {
 	return "missing"
 }
 
-// doubtStart doubts that the address is that of the first page.
+// doubtStart doubts that the address leads to the first page.
 func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	if at := d.page.previous(); at != "" {
 		d.doubt("%s points to a page before this one, so this may not be the first page: the items before it are not read.", at)
@@ -114,7 +114,7 @@ func (d *detection) doubtStart(ctx context.Context, t *trial) {
 	}
 }
 
-// settleStart finds out whether there is a page numbered 0 before that of the address, if a request is left.
+// settleStart finds out whether a page numbered 0 precedes the page of the address, if a request is left.
 func (d *detection) settleStart(ctx context.Context, t *trial) {
 	param := textOf(t.values["param"])
 	c := candidate{hypothesis: t.hypothesis}

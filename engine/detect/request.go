@@ -73,7 +73,7 @@ func (c *call) numbers() []fact {
 var declaredInteger = regexp.MustCompile(`\$(\w+)\s*:\s*Int\b`)
 
 // unset returns the variable of the query that has one of the names in any spelling, is an integer, and
-// has no value. It returns "" if there is none.
+// has no value. It returns "" if there is no such variable.
 func (c *call) unset(names []string) string {
 	variables, _ := c.body.Get("variables")
 	given, _ := variables.(value.Object)
@@ -112,8 +112,8 @@ func invalid(hint, format string, args ...any) error {
 	return &RequestError{Message: fmt.Sprintf(format, args...), Hint: hint}
 }
 
-// A call is a request as a configuration writes it: split into the keys of the job, those of the
-// API, and credentials.
+// A call is a request as a configuration writes it: split into the keys of the job, the keys of the API,
+// and credentials.
 type call struct {
 	base, endpoint string // addresses with {input.name} for inputs
 	address        *url.URL

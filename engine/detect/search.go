@@ -180,7 +180,7 @@ func (d *detection) withoutParams(t *trial) (candidate, bool) {
 }
 
 // fallBack reports that no candidate was proved. It returns the trial whose pagination is written
-// nevertheless, or nil if none is likely enough.
+// nevertheless, or nil if no pagination is likely enough.
 func (d *detection) fallBack(t *trial) *trial {
 	if t != nil && (t.score > tokenGuess-nextGuess || t.proof == emptyPage && len(d.more) > 0) {
 		d.saw("%s.", t.sentence())
@@ -204,7 +204,7 @@ func (d *detection) fallBack(t *trial) *trial {
 	case d.isComplete() || d.nextIsNull():
 		d.saw("The response says that the list ends with this page.")
 		d.doubt("Only one page was seen, so it is not known how longer lists are paged.")
-		d.smaller(true)
+		d.adviseSeveralPages()
 	case d.pointer() != "":
 		d.doubt("%s has a value, so the list probably has more items than this page, but nothing brought a second page. "+
 			"The configuration reads the first page only.", d.pointer())
@@ -213,13 +213,13 @@ func (d *detection) fallBack(t *trial) *trial {
 		f, n, _ := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
 		d.doubt("%s is %d, as many items as the page has. It may count the page, and not the list. The configuration reads one page.",
 			f.String(), n)
-		d.smaller(false)
+		d.adviseSmallerPage()
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
 		if d.session.made > 1 { // the parameters that were tried are not those of the API
 			d.advise(lookUp)
 		}
-		d.smaller(false)
+		d.adviseSmallerPage()
 	}
 	return nil
 }
@@ -232,7 +232,7 @@ func (d *detection) pointer() string {
 			f.value, _ = object.Get("href")
 		}
 		_, isFlag := f.value.(bool)
-		if text := textOf(f.value); pointsOn(f.path, isNumber(text)) && !isFlag && !slices.Contains([]string{"", "0", "-1"}, text) {
+		if text := textOf(f.value); pointsOn(f.path, text) && !isFlag && !slices.Contains([]string{"", "0", "-1"}, text) {
 			return f.String()
 		}
 	}
@@ -247,14 +247,15 @@ func (d *detection) pointer() string {
 	return ""
 }
 
-// pointsOn reports whether the name of the value at a path says that it leads to another page.
-func pointsOn(at path, isNumber bool) bool {
+// pointsOn reports whether the name of the value at a path says that it leads to another page. text is the
+// value; some names do not say so of a number.
+func pointsOn(at path, text string) bool {
 	if _, names := apinames.Following(at.name()); names || apinames.IsNext(at.name()) {
 		return true
 	}
 	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}
 	return slices.ContainsFunc(hypotheses, func(h hypothesis) bool {
-		return slices.Contains(kinds, h.kind) && slices.ContainsFunc(h.names, at.isNamed) && !(isNumber && h.textOnly)
+		return slices.Contains(kinds, h.kind) && slices.ContainsFunc(h.names, at.isNamed) && !(h.textOnly && isNumber(text))
 	})
 }
 
@@ -279,7 +280,11 @@ func (d *detection) adviseUnproved(t *trial) {
 	case t.refused && !d.recorded:
 		d.advise(lookUp)
 	default:
-		d.smaller(t.proof == onlyPage || t.proof == emptyPage)
+		if t.proof == onlyPage || t.proof == emptyPage {
+			d.adviseSeveralPages()
+		} else {
+			d.adviseSmallerPage()
+		}
 	}
 }
 
@@ -290,14 +295,19 @@ func (d *detection) nextIsNull() bool {
 	return slices.ContainsFunc(d.page.facts, func(f fact) bool { return apinames.IsNext(f.name()) && value.Empty(f.value) })
 }
 
-// smaller advises to ask for less than a complete list.
-func (d *detection) smaller(onePage bool) {
-	if d.recorded {
-		d.advise("Record more of the list: scroll or page through it until the end.")
+// adviseSeveralPages advises how to see a second page of a list that ended after its first page.
+func (d *detection) adviseSeveralPages() {
+	if len(d.items.items) < 2 && !d.recorded {
+		d.advise("Give an address whose list has more items.")
 		return
 	}
-	if len(d.items.items) < 2 && onePage {
-		d.advise("Give an address whose list has more items.")
+	d.adviseSmallerPage()
+}
+
+// adviseSmallerPage advises to ask for fewer items than the page had or, for a recording, to record more.
+func (d *detection) adviseSmallerPage() {
+	if d.recorded {
+		d.advise("Record more of the list: scroll or page through it until the end.")
 		return
 	}
 	name := d.size.param

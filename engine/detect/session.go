@@ -175,8 +175,8 @@ func (x *exchange) isFor(asked *exchange, ignored ...string) bool {
 		(bytes.Equal(x.Body, asked.Body) || sameParams(bodyParams(x.Body), bodyParams(asked.Body), ignored))
 }
 
-// pathOf returns the path of an address. Colons are not escaped: those in the values of inputs are in
-// requests.
+// pathOf returns the path of an address, with plain colons. A request has escaped colons in the values of
+// inputs.
 func pathOf(u *url.URL) string {
 	return cmp.Or(strings.NewReplacer("%3A", ":", "%3a", ":").Replace(u.EscapedPath()), "/")
 }

@@ -159,7 +159,7 @@ func (d *detection) token(h hypothesis) []candidate {
 }
 
 // advanced returns the parameter of the request whose number, plus one page or the items of the page, is
-// a number of the response. It returns "" if there is none.
+// a number of the response. It returns "" if there is no such parameter.
 func (d *detection) advanced(to int) string {
 	for _, f := range d.call.numbers() {
 		from, _ := number(f.value)
@@ -260,8 +260,8 @@ func (d *detection) linked(param, text string) bool {
 	})
 }
 
-// target returns the path in a JSON body at which a parameter belongs: next to that of
-// the page size, or among the params of JSON-RPC.
+// target returns the path in a JSON body at which a parameter belongs: next to the page size, or among the
+// params of JSON-RPC.
 func (d *detection) target(param string) string {
 	if _, isRPC := d.call.body.Get("jsonrpc"); isRPC {
 		return rules.PathOf("params", param)

@@ -13,9 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// test makes a test from the pages that were seen, shortened. It is the first of several
-// forms that passes: with few items per page, with all of them, and with a last page that
-// was made from the last one seen. It returns nil if none passes.
+// test makes a test from the pages that were seen, shortened. It tries several forms: with few items per
+// page and with many, and each also with a made-up last page. It returns the first form that passes, or nil.
 func (d *detection) test(ctx context.Context, root value.Object, t *trial) value.Object {
 	pages := []*page{d.page}
 	if t != nil && len(t.pages) > 1 {
@@ -30,17 +29,19 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 			answers := []any{}
 			items := 0
 			for _, p := range pages {
-				answers = append(answers, d.answer(p, keep, false))
+				answers = append(answers, d.answer(p, shortening{keep: keep}))
 				n := len(p.list(d.items.path))
 				if p.format == rules.JSON { // other formats are not shortened
 					n = min(n, keep)
 				}
 				items += n
 			}
+			name := "reads the pages that were seen"
 			if end {
-				answers = append(answers, d.answer(pages[len(pages)-1], 0, true))
+				answers = append(answers, d.answer(pages[len(pages)-1], shortening{last: true}))
+				name = "reads the pages that were seen, and ends after the last one (which is made up)"
 			}
-			if test := d.passing(ctx, root, answers, items, end); test != nil {
+			if test := d.passing(ctx, root, name, answers, items); test != nil {
 				return test
 			}
 			if t == nil {
@@ -54,13 +55,9 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 
 // passing runs a test and returns it with its expectations. It returns nil unless the run requests
 // exactly the pages of the test.
-func (d *detection) passing(ctx context.Context, root value.Object, answers []any, items int, made bool) value.Object {
+func (d *detection) passing(ctx context.Context, root value.Object, name string, answers []any, items int) value.Object {
 	if slices.ContainsFunc(answers, func(a any) bool { return a == nil }) {
 		return nil
-	}
-	name := "reads the pages that were seen"
-	if made {
-		name = "reads the pages that were seen, and ends after the last one (which is made up)"
 	}
 	inputs := value.Object{}
 	for _, input := range d.call.inputs {
@@ -83,13 +80,18 @@ func (d *detection) passing(ctx context.Context, root value.Object, answers []an
 	return test
 }
 
-// answer returns a page as a response of a test, with at most keep items. The last page
-// has no items, and nothing that says that there is more.
-func (d *detection) answer(p *page, keep int, last bool) any {
+// A shortening says how a page becomes a response of a test.
+type shortening struct {
+	keep int  // number of items that stay
+	last bool // the page becomes the last page: nothing in it says that there is more
+}
+
+// answer returns a page as a response of a test.
+func (d *detection) answer(p *page, s shortening) any {
 	if p.format != rules.JSON {
-		return d.textAnswer(p, last)
+		return d.textAnswer(p, s)
 	}
-	body := d.shorten(p.root, nil, keep, last)
+	body := d.shorten(p.root, nil, s)
 	headers := value.Object{}
 	for _, name := range d.pagingHeaders() {
 		list := []any{}
@@ -97,7 +99,7 @@ func (d *detection) answer(p *page, keep int, last bool) any {
 			list = append(list, d.hide(text))
 		}
 		switch {
-		case len(list) == 0 || last:
+		case len(list) == 0 || s.last:
 		case len(list) == 1:
 			headers = headers.With(name, list[0])
 		default:
@@ -110,11 +112,12 @@ func (d *detection) answer(p *page, keep int, last bool) any {
 	return object("headers", headers, "body", body)
 }
 
-// textAnswer returns a page of another format as it was sent, unless it is long.
-func (d *detection) textAnswer(p *page, last bool) any {
+// textAnswer returns a page of another format as it was sent. It returns nil if the page is long, or is to
+// become the last page.
+func (d *detection) textAnswer(p *page, s shortening) any {
 	const longest = 4000
 	data, err := p.data()
-	if err != nil || len(data) > longest || !utf8.Valid(data) || last {
+	if err != nil || len(data) > longest || !utf8.Valid(data) || s.last {
 		return nil
 	}
 	return object("headers", value.Object{}, "body", d.hide(string(data)))
@@ -135,9 +138,8 @@ func (d *detection) pagingHeaders() []string {
 	return slices.Compact(names)
 }
 
-// shorten returns a value of a response with few items, and without secrets and long
-// texts.
-func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
+// shorten returns a shortened value of a response, without secrets and long texts. keys is its path.
+func (d *detection) shorten(v any, keys []string, s shortening) any {
 	isItems := slices.Equal(keys, d.items.path)
 	switch v := v.(type) {
 	case value.Object:
@@ -145,27 +147,27 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 		for _, m := range v {
 			inner := append(slices.Clone(keys), m.Name)
 			switch {
-			case last && d.isPointer(m, inner):
-			case last && m.Value == true && apinames.IsHint(m.Name, apinames.HintMore):
+			case s.last && d.isPointer(m, inner):
+			case s.last && m.Value == true && apinames.IsHint(m.Name, apinames.HintMore):
 				out = append(out, value.Member{Name: m.Name, Value: false})
-			case last && m.Value == false && apinames.IsHint(m.Name, apinames.HintLast):
+			case s.last && m.Value == false && apinames.IsHint(m.Name, apinames.HintLast):
 				out = append(out, value.Member{Name: m.Name, Value: true})
 			default:
-				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, keep, last)})
+				out = append(out, value.Member{Name: m.Name, Value: d.shorten(d.withoutSecret(m), inner, s)})
 			}
 		}
 		return out
 	case []any:
 		n := len(v)
 		if isItems {
-			n = min(n, keep)
+			n = min(n, s.keep)
 		}
 		out := []any{}
 		for _, item := range v[:n] {
 			if isItems {
 				item = brief(item)
 			}
-			out = append(out, d.shorten(item, append(slices.Clone(keys), "*"), keep, last))
+			out = append(out, d.shorten(item, append(slices.Clone(keys), "*"), s))
 		}
 		return out
 	case string:
@@ -177,7 +179,7 @@ func (d *detection) shorten(v any, keys []string, keep int, last bool) any {
 // isPointer reports whether a member of the last page would point to another one.
 func (d *detection) isPointer(m value.Member, keys []string) bool {
 	_, isList := m.Value.([]any)
-	return !isList && !slices.Equal(keys, d.items.path) && pointsOn(keys, false)
+	return !isList && !slices.Equal(keys, d.items.path) && pointsOn(keys, "")
 }
 
 func (d *detection) withoutSecret(m value.Member) any {
@@ -187,8 +189,8 @@ func (d *detection) withoutSecret(m value.Member) any {
 	return m.Value
 }
 
-// brief returns an item with its first members that are not long: those that identify it
-// usually come first.
+// brief returns an item with its identifiers and its first members that are not long: the members that
+// identify an item usually come first.
 func brief(item any) any {
 	const most, longest = 4, 80
 	object, ok := item.(value.Object)

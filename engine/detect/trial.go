@@ -167,8 +167,8 @@ func (d *detection) hasList(p trialPage) bool {
 	return err == nil && read.list(d.items.path) != nil
 }
 
-// overlap counts the items of a page that another one has, by their identifiers or, if
-// they have none, as a whole.
+// overlap counts the items of a page that another page has. It compares items by their identifiers, or
+// whole items without identifiers.
 func overlap(first, second []string) int {
 	seen := map[string]bool{}
 	for _, item := range first {
