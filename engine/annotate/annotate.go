@@ -132,7 +132,8 @@ func (a *annotation) comments() []yaml.Comment {
 	return out
 }
 
-// byDefault returns the comment on a default, at the end of the nearest object that is written.
+// byDefault returns the comment on a default, at the end of the nearest object that is written. told says
+// whether another comment has explained the key.
 func (a *annotation) byDefault(s rules.ConfiguredKey, told bool) yaml.Comment {
 	at := diag.Parent(s.Path)
 	for at != "" && !a.source.Has(at) {

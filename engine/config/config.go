@@ -1,5 +1,5 @@
-// Package config is a configuration as Go values, for [engine.New]. The structs are those
-// of a configuration file, with its keys, meaning and defaults: forceStop.pages of a file is
+// Package config is a configuration as Go values, for [engine.New]. Each struct is an object of a
+// configuration file, with its keys, meanings and defaults: forceStop.pages of a file is
 // [Pagination].ForceStop.Pages. docs/reference/config.md documents the keys.
 //
 // A zero value is left out, like a key that a file does not have. A field is a pointer if

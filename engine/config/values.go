@@ -18,7 +18,7 @@ import (
 func (c Config) Values() (rules.Object, error) { return object(reflect.ValueOf(c), "") }
 
 // object writes the fields of a struct that have a config tag. Zero values are left out,
-// except those of keys that the object must have. The members of an inline field become
+// except for keys that the object must have. The members of an inline field become
 // members of the object itself.
 func object(v reflect.Value, path string) (rules.Object, error) {
 	out := rules.Object{}

@@ -12,7 +12,7 @@ import (
 )
 
 // Sample writes a test of the first job to start from, as the key `tests` of a
-// configuration. It tries one to three pages with one item or none, and returns the
+// configuration. It tries one to three pages with at most one item, and returns the
 // first test that passes, or else the last one.
 func (s *Suite) Sample() string {
 	job := s.Jobs[0].Spec()

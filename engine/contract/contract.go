@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Mode says what becomes of data that differ from a contract.
+// A Mode says how a run treats data that differ from a contract.
 type Mode string
 
 // The modes.
@@ -33,8 +33,8 @@ const (
 	maxName  = 200  // bytes of a name
 )
 
-// A Contract describes data: the shape of the items of each output, and that of the pages of each job.
-// The zero Contract describes none.
+// A Contract describes data: the shapes of the items of each output and of the pages of each job. The zero
+// Contract describes no data.
 type Contract struct {
 	outputs map[string]*shape.Shape
 	pages   map[string]*pages
@@ -45,7 +45,7 @@ type pages struct {
 	size   int         // number of items of each page but the last of a list; 0 if it is not known
 	full   int         // number of these pages
 	varies bool        // whether their sizes differ
-	signs  shape.Shape // of one object for each page, with what rules read of it
+	signs  shape.Shape // of one object for each page, with the values that rules read of the page
 }
 
 // Outputs returns the names of the outputs, sorted.
@@ -54,7 +54,7 @@ func (c *Contract) Outputs() []string { return slices.Sorted(maps.Keys(c.outputs
 // Jobs returns the ids of the jobs whose pages are described, sorted.
 func (c *Contract) Jobs() []string { return slices.Sorted(maps.Keys(c.pages)) }
 
-// Items returns the shape of the items of an output, or nil if the contract has none.
+// Items returns the shape of the items of an output, or nil if the contract does not have the output.
 func (c *Contract) Items(output string) *shape.Shape { return c.outputs[output] }
 
 // AddItems adds items of an output.
@@ -76,8 +76,8 @@ func (c *Contract) AddItems(output string, items engine.Items) {
 	}
 }
 
-// namesData reports whether the name of a member is data, such as a number, a date or an id: the next
-// run has other ones.
+// namesData reports whether the name of a member is data, such as a number, a date or an id: the next run
+// has other names.
 func namesData(name []byte) bool {
 	if len(name) == 0 || len(name) > maxName {
 		return true
@@ -128,8 +128,8 @@ func (p *pages) known() int {
 	return p.size
 }
 
-// Learn adds what another contract says of an output or the pages of a job. A name that it does not
-// have changes nothing.
+// Learn adds the outputs and the pages of jobs with these names of another contract. A name that the other
+// contract does not have changes nothing.
 func (c *Contract) Learn(from *Contract, outputs, jobs []string) {
 	for _, name := range outputs {
 		if s := from.outputs[name]; s != nil {
@@ -193,12 +193,11 @@ func (c *Contract) Without(outputs, jobs []string) (newOutputs, newJobs []string
 	return newOutputs, newJobs
 }
 
-// settledPages is the number of pages from which a value that all of them have counts as one that
-// every page has.
+// settledPages is a number of pages: if so many pages have a value, every page counts as having it.
 const settledPages = 3
 
-// Drift returns how the items of an output differ from those that the contract describes. It is nil if
-// they do not, or if the contract does not describe them.
+// Drift returns how the items of an output, as described by now, differ from the contract. It is nil if they
+// do not differ, or if the contract does not describe them.
 func (c *Contract) Drift(now *Contract, output string) []string {
 	before, seen := c.outputs[output], now.outputs[output]
 	if before == nil || seen == nil {

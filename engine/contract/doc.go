@@ -3,8 +3,8 @@
 // size or with other signs of how the list goes on.
 //
 // A run collects what it sees in a [Contract] of its own with [Contract.AddItems] and
-// [Contract.AddPage]. [Contract.Drift] compares it with that of the runs before, and [Contract.Learn]
-// adds it.
+// [Contract.AddPage]. [Contract.Drift] compares it with the contract of the runs before, and
+// [Contract.Learn] adds it to that contract.
 //
 // # Decisions
 //

@@ -10,7 +10,7 @@ import (
 
 // A drift collects differences.
 type drift struct {
-	settled int  // number of objects from which a member that all have is one that every object has
+	settled int  // number of objects, as [shape.Settled]
 	places  bool // whether the names of members are whole places, instead of parts of a path
 	all     []string
 }
@@ -25,8 +25,8 @@ func (d *drift) path(of, name string) string {
 	return rules.FormatPath(of, []string{name})
 }
 
-// compare compares the values at a path with those before. count is the number of values before, as far
-// as it is known.
+// compare compares the values at a path with the values before. count is the number of values before, as
+// far as it is known.
 func (d *drift) compare(path string, before, now *shape.Shape, count int) {
 	if d.types(path, before, now, count) {
 		return
@@ -83,8 +83,8 @@ func (d *drift) types(path string, before, now *shape.Shape, count int) bool {
 	return true
 }
 
-// plain reduces types to those that are compared: a number may be an integer, and an object may be
-// empty.
+// plain reduces types to the types that are compared: an integer is a number, and an empty object is an
+// object.
 func plain(t shape.Types) shape.Types {
 	for _, same := range []struct{ from, to shape.Types }{
 		{shape.BigInt, shape.Integer}, {shape.Decimal, shape.Number}, {shape.Empty, shape.Object},

@@ -70,7 +70,7 @@ func read(path string) (string, error) {
 	return string(text), err
 }
 
-// Parse reads the text of a contract. name is that of its file, for errors, which are
+// Parse reads the text of a contract. name is the name of its file, for errors, which are
 // [engine.Diagnostics].
 func Parse(name, text string) (*Contract, error) {
 	source := diag.NewSource(name, text)
@@ -231,8 +231,8 @@ func layOut(b *strings.Builder, o value.Object, depth int) {
 	b.WriteByte('}')
 }
 
-// Schema returns a JSON Schema (2020-12) of the items of an output. Without a name, it is that of the
-// items of the only output or, if there are several, of any of them.
+// Schema returns a JSON Schema (2020-12) of the items of an output. Without a name, it is the schema of all
+// items.
 func (c *Contract) Schema(output string) (value.Object, error) {
 	names := c.Outputs()
 	if len(names) == 0 {

@@ -100,7 +100,7 @@ func New(options ...Option) (*Observer, error) {
 func newInstruments(m metric.Meter) (instruments, error) {
 	var out instruments
 	var errs [6]error
-	// The boundaries are those of the semantic conventions.
+	// The semantic conventions define the boundaries.
 	out.duration, errs[0] = m.Float64Histogram("http.client.request.duration",
 		metric.WithUnit("s"), metric.WithDescription("Duration of HTTP client requests."),
 		metric.WithExplicitBucketBoundaries(0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10))

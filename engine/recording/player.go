@@ -117,9 +117,8 @@ func sortParams(text string) string {
 	return strings.Join(params, "&")
 }
 
-// RoundTrip answers with the first exchange of the same request that was not
-// played before. If there is none, the error names the nearest recorded request
-// and is not transient, so that the run ends.
+// RoundTrip answers with the first exchange of the same request that was not played before. If there is no
+// such exchange, the error names the nearest recorded request and is not transient, so that the run ends.
 func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	body, err := readBody(req)
 	if err != nil {
@@ -174,8 +173,7 @@ func missingMessage(recorded int) string {
 	return fmt.Sprintf("the recording has this request only %s", value.Counted(recorded, "time"))
 }
 
-// nearest describes how the most similar recorded request differs. It returns ""
-// if none is similar.
+// nearest describes how the most similar recorded request differs. It returns "" if no request is similar.
 func (p *Player) nearest(req *http.Request) string {
 	const tooMany = 4
 	hint, fewest := "", tooMany
@@ -313,8 +311,8 @@ func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]s
 	return samples
 }
 
-// following returns the pages that the recording has after those of a list without partitions. Their
-// requests differ from the one before in one parameter.
+// following returns the pages of a list without partitions that the recording has after the given pages.
+// Each request differs from the request before in one parameter.
 func (r *Recording) following(of *sampled) (pages []stress.Sample) {
 	last := of.last
 	for _, x := range r.Exchanges {
@@ -328,7 +326,7 @@ func (r *Recording) following(of *sampled) (pages []stress.Sample) {
 	return pages
 }
 
-// follows reports whether a request without a body has the address of another one, but for the value of one
+// follows reports whether a request without a body differs from another request only in the value of one
 // parameter.
 func (x Exchange) follows(before Exchange) bool {
 	a, err := url.Parse(before.URL)

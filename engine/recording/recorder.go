@@ -35,8 +35,8 @@ type Recorder struct {
 	omitted atomic.Int64
 }
 
-// MaxBodyBytes is the size of the largest body of a response that a [Recorder] keeps. For
-// a larger one, the entry has an error instead, and a replay fails with that error.
+// MaxBodyBytes is the size of the largest body of a response that a [Recorder] keeps. For a larger body, the
+// entry has an error instead, and a replay fails with that error.
 const MaxBodyBytes = 16 << 20
 
 // Options are the options of a [Recorder]. The zero value is valid.

@@ -69,7 +69,7 @@ func (j *Job) add(page *engine.Page) {
 // A Comparison compares the items of one job under two configurations.
 type Comparison struct {
 	Job   string `json:"job"`
-	Pages int    `json:"pages"` // number of pages of the second configuration minus that of the first
+	Pages int    `json:"pages"` // number of pages of the second configuration minus the number of the first
 	Same  int    `json:"same"`  // number of items that both extract
 	Lost  []Item `json:"lost"`  // items that only the first extracts, or extracts more often
 	Added []Item `json:"added"` // items that only the second extracts, or extracts more often

@@ -9,25 +9,27 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Settled is the number of objects from which a member that all of them have counts as one that every
-// object has. A shape that was written and read again does not count further.
+// Settled is a number of objects: if so many objects have a member, and no object lacks it, every object
+// counts as having the member. A shape that was written and read again does not count further.
 const Settled = 24
 
 // MarshalJSON writes the types, the formats and the members, with what is known of their presence, and
 // neither samples nor the exact numbers of values.
-func (s *Shape) MarshalJSON() ([]byte, error) { return value.Marshal(s.encoded(false)) }
+func (s *Shape) MarshalJSON() ([]byte, error) { return value.Marshal(s.encoded()) }
 
-// Encoded returns what MarshalJSON writes.
-func (s *Shape) Encoded() value.Object { return s.encoded(false) }
+// Encoded returns the object that MarshalJSON writes.
+func (s *Shape) Encoded() value.Object { return s.encoded() }
 
-func (s *Shape) encoded(optional bool) value.Object {
+// optional marks a member that some objects lack.
+var optional = value.Member{Name: "optional", Value: true}
+
+// encoded returns the encoding of a shape, with marks after the format.
+func (s *Shape) encoded(marks ...value.Member) value.Object {
 	o := value.ObjectOf("types", anys(s.Types.Words()))
 	if s.Format != "" {
 		o = o.With("format", s.Format)
 	}
-	if optional {
-		o = o.With("optional", true)
-	}
+	o = append(o, marks...)
 	if s.Objects > 0 && s.Objects < Settled {
 		o = o.With("seen", s.Objects)
 	}
@@ -37,12 +39,16 @@ func (s *Shape) encoded(optional bool) value.Object {
 	if len(s.Members) > 0 {
 		members := make(value.Object, len(s.Members))
 		for i, m := range s.Members {
-			members[i] = value.Member{Name: m.Name, Value: m.encoded(m.Count < s.Objects)}
+			var marks []value.Member
+			if m.Count < s.Objects {
+				marks = append(marks, optional)
+			}
+			members[i] = value.Member{Name: m.Name, Value: m.encoded(marks...)}
 		}
 		o = o.With("members", members)
 	}
 	if s.Element != nil {
-		o = o.With("elements", s.Element.encoded(false))
+		o = o.With("elements", s.Element.encoded())
 	}
 	return o
 }

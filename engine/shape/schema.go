@@ -15,29 +15,34 @@ var schemaTypes = []struct {
 
 // Schema returns a JSON Schema to which the values conform. Properties are in the order in which they
 // appeared.
-func (s *Shape) Schema() value.Object { return s.schema(false) }
+func (s *Shape) Schema() value.Object { return schemaWriter{}.schema(s) }
 
 // NullableSchema is Schema with null among the types of every value, and without required properties
 // and formats, so that a value that is not there today is not a change.
-func (s *Shape) NullableSchema() value.Object { return s.schema(true) }
+func (s *Shape) NullableSchema() value.Object { return schemaWriter{nullable: true}.schema(s) }
 
-func (s *Shape) schema(nullable bool) value.Object {
+// A schemaWriter makes a JSON Schema of a shape.
+type schemaWriter struct {
+	nullable bool // see [Shape.NullableSchema]
+}
+
+func (w schemaWriter) schema(s *Shape) value.Object {
 	o := value.Object{}
-	if names := s.schemaNames(nullable); len(names) == 1 && !nullable {
+	if names := w.types(s); len(names) == 1 && !w.nullable {
 		o = o.With("type", names[0])
 	} else if names != nil {
 		o = o.With("type", names)
 	}
-	if s.Format != "" && !nullable {
+	if s.Format != "" && !w.nullable {
 		o = o.With("format", s.Format)
 	}
 	if s.Types&(Object|Empty) != 0 {
-		o = s.withProperties(o, nullable)
+		o = w.withProperties(o, s)
 	}
 	if s.Types&List != 0 {
 		items := value.Object{}
 		if s.Element != nil {
-			items = s.Element.schema(nullable)
+			items = w.schema(s.Element)
 		}
 		o = o.With("items", items)
 	}
@@ -45,24 +50,25 @@ func (s *Shape) schema(nullable bool) value.Object {
 }
 
 // withProperties adds the members to the schema of objects.
-func (s *Shape) withProperties(o value.Object, nullable bool) value.Object {
+func (w schemaWriter) withProperties(o value.Object, s *Shape) value.Object {
 	properties := make(value.Object, len(s.Members))
 	var required []any
 	for i, m := range s.Members {
-		properties[i] = value.Member{Name: m.Name, Value: m.schema(nullable)}
+		properties[i] = value.Member{Name: m.Name, Value: w.schema(&m.Shape)}
 		if s.Objects >= Settled && m.Count >= s.Objects {
 			required = append(required, m.Name)
 		}
 	}
 	o = o.With("properties", properties)
-	if required != nil && !nullable {
+	if required != nil && !w.nullable {
 		o = o.With("required", required)
 	}
 	return o
 }
 
-func (s *Shape) schemaNames(nullable bool) (names []any) {
-	if nullable {
+// types returns the names of the types of a shape.
+func (w schemaWriter) types(s *Shape) (names []any) {
+	if w.nullable {
 		names = append(names, "null")
 	}
 	for _, t := range schemaTypes {
@@ -70,7 +76,7 @@ func (s *Shape) schemaNames(nullable bool) (names []any) {
 			names = append(names, t.name)
 		}
 	}
-	if s.Types&Null != 0 && !nullable {
+	if s.Types&Null != 0 && !w.nullable {
 		names = append(names, "null")
 	}
 	return names

@@ -189,7 +189,7 @@ func (s *Shape) add(name string) int {
 	return len(s.Members) - 1
 }
 
-// noteFormat narrows the format to one that a text has, too. Empty texts have every format.
+// noteFormat keeps the format if a text has it, too. Empty texts have every format.
 func (s *Shape) noteFormat(text []byte) {
 	if len(text) == len(`""`) {
 		return

@@ -32,7 +32,7 @@ const (
 const longText = 128
 
 // kinds lists the types for people, in the order in which a set names them. word is the name of the
-// type in a file, and name that of all types that people do not tell apart.
+// type in a file. Types that people do not tell apart have the same name.
 var kinds = []struct {
 	types              Types
 	word, name, plural string
@@ -115,7 +115,7 @@ func TypeOf(value []byte) Types {
 }
 
 // maxDigits is the number of significant digits that suffice for every floating-point number of 64
-// bits. A number with more was not meant to be one.
+// bits. A number with more digits was not meant as a floating-point number.
 const maxDigits = 17
 
 func typeOfNumber(value []byte) Types {
@@ -163,7 +163,7 @@ func ShortInteger(value []byte) (n int64, ok bool) {
 
 var minus = []byte{'-'}
 
-// formats are the formats of texts, which are those of JSON Schema.
+// formats are the formats of texts, with their names in JSON Schema.
 var formats = []string{"date", "date-time", "uri", "uuid", "email"}
 
 // formatOf returns the format of a text, or "".
