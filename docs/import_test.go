@@ -18,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/nango"
 	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
+	"github.com/stopwhen/stopwhen/engine/importer/postman"
 )
 
 // yamlBlock matches the first configuration of a page.
@@ -26,7 +27,8 @@ var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 // TestTheGuidesOfImportShowWhatIsImported imports the documents of the script import-NAME.txtar of each format, and
 // compares the configuration, without its comment and its tests, with the one that the guide shows.
 func TestTheGuidesOfImportShowWhatIsImported(t *testing.T) {
-	formats := []importer.Format{botocore.Format, dlt.Format, google.Format, keboola.Format, nango.Format, odata.Format, openapi.Format}
+	formats := []importer.Format{botocore.Format, dlt.Format, google.Format, keboola.Format, nango.Format, odata.Format, openapi.Format,
+		postman.Format}
 	for _, format := range formats {
 		t.Run(format.Name, func(t *testing.T) {
 			page, err := os.ReadFile("guide/import-" + format.Name + ".md")

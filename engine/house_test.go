@@ -123,6 +123,7 @@ var mayImport = map[string][]string{
 	"engine/importer/nango":    {module + "rules", module + "engine/importer"},
 	"engine/importer/odata":    {module + "rules", module + "engine/importer"},
 	"engine/importer/openapi":  {module + "rules", module + "engine/importer"},
+	"engine/importer/postman":  {module + "rules", module + "engine/detect", module + "engine/importer", module + "engine/recording"},
 	"engine/importer/importertest": {
 		module + "engine", module + "rules/yaml", "github.com/stretchr/testify", "golang.org/x/tools/txtar",
 	},
@@ -213,6 +214,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 		"engine/importer/nango/paging.go",      // its words are those of Nango
 		"engine/importer/keboola/paging.go",    // its words are those of the extractor
 		"engine/importer/openapi/extension.go", // its words are those of an extension
+		"engine/importer/postman/pages.go",     // it reads the methods that detect writes
 		"engine/importer/pagination.go",        // it writes what a source says as the method that does it
 		"fixtures/programs/bench", "fixtures/programs/chaos", "fixtures/programs/combine",
 	}

@@ -198,7 +198,7 @@ func (p *Paging) common(s *Stream, method value.Object) value.Object {
 		}
 		list = append(list, "count < "+size)
 	}
-	if name == "expression" && !counts && p.Into.In != InURL && p.Into.In != InEndpoint {
+	if name == "expression" && !counts && p.Keys == nil && p.Into.In != InURL && p.Into.In != InEndpoint {
 		list = append(list, fmt.Sprintf("empty(%s)", p.token()))
 	}
 	return append(out, p.stopRules(list)...)

@@ -80,6 +80,15 @@ func LikePageNumber(name string) bool {
 // as row_offset.
 func LikeItemIndex(name string) bool { return contains(name, "offset", "skip") }
 
+// IsPageNumber reports whether a parameter of a name carries the number of a page.
+func IsPageNumber(name string) bool { return AlikeAny(name, PageNumbers()) || LikePageNumber(name) }
+
+// IsItemIndex reports whether a parameter of a name carries the index of an item. The names from and
+// begin are more often those of times.
+func IsItemIndex(name string) bool {
+	return AlikeAny(name, ItemIndexes()) && !Alike(name, "from") && !Alike(name, "begin") || LikeItemIndex(name)
+}
+
 // contains reports whether a bare name contains one of several words.
 func contains(name string, words ...string) bool {
 	var buffer [maxBare]byte

@@ -20,6 +20,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/importer/nango"
 	"github.com/stopwhen/stopwhen/engine/importer/odata"
 	"github.com/stopwhen/stopwhen/engine/importer/openapi"
+	"github.com/stopwhen/stopwhen/engine/importer/postman"
 	"github.com/stopwhen/stopwhen/engine/report"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -27,7 +28,7 @@ import (
 
 // importFormats are the formats that are read.
 var importFormats = []importer.Format{airbyte.Format, botocore.Format, dlt.Format, google.Format, keboola.Format, nango.Format,
-	odata.Format, openapi.Format}
+	odata.Format, openapi.Format, postman.Format}
 
 // An importCommand is stopwhen import.
 type importCommand struct {

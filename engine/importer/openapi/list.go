@@ -77,7 +77,7 @@ func (r *reader) isEnvelope(op *operation) bool {
 	}
 	t := &translation{reader: r, operation: op}
 	if t.queryNamed(func(n string) bool {
-		return isPageNumber(n) || isItemIndex(n) || isPageSize(n) || apinames.IsPosition(n)
+		return apinames.IsPageNumber(n) || apinames.IsItemIndex(n) || isPageSize(n) || apinames.IsPosition(n)
 	}) != "" {
 		return true
 	}

@@ -37,7 +37,7 @@ func (t *translation) paging() error {
 func (t *translation) leaveOut() {
 	for _, p := range t.parameters {
 		name := p.get("name").text()
-		if p.get("in").text() == "query" && (isPageNumber(name) || isItemIndex(name) || apinames.IsPosition(name)) && t.out.Paging != nil {
+		if p.get("in").text() == "query" && (apinames.IsPageNumber(name) || apinames.IsItemIndex(name) || apinames.IsPosition(name)) && t.out.Paging != nil {
 			if _, set := t.options.Set[name]; !set {
 				t.sent["query "+name] = true
 			}
@@ -154,7 +154,7 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 			return p, names
 		}
 	}
-	if name := t.queryNamed(isPageNumber); name != "" {
+	if name := t.queryNamed(apinames.IsPageNumber); name != "" {
 		t.sent["query "+name] = true
 		p := t.pages(importer.Target{In: importer.InParam, Name: name})
 		names := []string{"the parameter " + name}
@@ -165,7 +165,7 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 		t.sizeOf(p, "")
 		return p, names
 	}
-	if name := t.queryNamed(isItemIndex); name != "" {
+	if name := t.queryNamed(apinames.IsItemIndex); name != "" {
 		t.sent["query "+name] = true
 		p := &importer.Paging{Kind: importer.Offset, Into: importer.Target{In: importer.InParam, Name: name}, First: true}
 		if start, ok := t.parameter("query", name).get("schema", "minimum").number(); ok && start == 1 {
@@ -217,7 +217,7 @@ func (t *translation) tokenParameter(next sign) string {
 		}
 	}
 	if t.typeOf(next.schema) == "integer" || apinames.NumbersPage(name) {
-		if p := t.queryNamed(isPageNumber); p != "" && t.typeOf(next.schema) == "integer" {
+		if p := t.queryNamed(apinames.IsPageNumber); p != "" && t.typeOf(next.schema) == "integer" {
 			return p
 		}
 	}
@@ -261,15 +261,6 @@ func (t *translation) queryNamed(is func(string) bool) string {
 		}
 	}
 	return ""
-}
-
-func isPageNumber(name string) bool {
-	return apinames.AlikeAny(name, apinames.PageNumbers()) || apinames.LikePageNumber(name)
-}
-
-func isItemIndex(name string) bool {
-	return apinames.AlikeAny(name, apinames.ItemIndexes()) && !apinames.Alike(name, "from") && !apinames.Alike(name, "begin") ||
-		apinames.LikeItemIndex(name)
 }
 
 func isPageSize(name string) bool { return apinames.AlikeAny(name, apinames.PageSizes()) }

@@ -1,0 +1,219 @@
+package postman
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/importer"
+	"github.com/stopwhen/stopwhen/rules/secret"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// reference matches {{name}}.
+var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
+
+// dynamic are the variables of Postman that have a value for each request. The others are random.
+var dynamic = map[string]string{
+	"$timestamp":    "text(now().Unix())",
+	"$isoTimestamp": `now().Format("2006-01-02T15:04:05.000Z")`,
+}
+
+// maxNested is how many variables may stand in the values of variables.
+const maxNested = 10
+
+// A part of a text is a constant, or an expression for a variable.
+type part struct{ text, source string }
+
+// parts splits a text at its variables. A variable whose value has variables is replaced by its parts.
+func (t *translation) parts(text string, nested int) ([]part, error) {
+	var out []part
+	add := func(s string) {
+		switch last := len(out) - 1; {
+		case s == "":
+		case last >= 0 && out[last].source == "":
+			out[last].text += s
+		default:
+			out = append(out, part{text: s})
+		}
+	}
+	end := 0
+	for _, m := range reference.FindAllStringSubmatchIndex(text, -1) {
+		add(text[end:m[0]])
+		end = m[1]
+		name := text[m[2]:m[3]]
+		known := t.lookup(name)
+		switch source, is := dynamic[name]; {
+		case is:
+			out = append(out, part{source: source})
+		case strings.HasPrefix(name, "$"):
+			return nil, fmt.Errorf("the random value {{%s}} is not translated", name)
+		case t.isSet(name):
+			v, _ := t.set.Get(name)
+			add(v)
+		case strings.Contains(known.text(), "{{"):
+			if nested == maxNested {
+				return nil, fmt.Errorf("the value of the variable %s has variables in variables without end", name)
+			}
+			inner, err := t.parts(known.text(), nested+1)
+			if err != nil {
+				return nil, err
+			}
+			for _, p := range inner {
+				if p.source == "" {
+					add(p.text)
+				} else {
+					out = append(out, p)
+				}
+			}
+		default:
+			out = append(out, part{source: "input." + t.variable(name)})
+		}
+	}
+	add(text[end:])
+	return out, nil
+}
+
+// lookup returns a variable of the path of the request, of an environment or of the collection.
+func (t *translation) lookup(name string) variable {
+	v := t.known[name]
+	v.Key = name
+	return v
+}
+
+func (t *translation) isSet(name string) bool {
+	_, set := t.options.Set[name]
+	return set
+}
+
+// isSecret reports whether a variable is a secret, by its type, its name or its value.
+func isSecret(v variable) bool {
+	return v.Type == "secret" || secret.Like(v.Key, v.text()) || secret.Name(v.Key)
+}
+
+// variable returns the name of the input for a variable.
+func (t *translation) variable(name string) string {
+	t.set.Get(name) // exists
+	v := t.lookup(name)
+	in := importer.Input{Name: importer.InputName(name), Secret: isSecret(v), Place: "variable"}
+	if text := v.text(); text != "" && !in.Secret {
+		in.Default = constant(text)
+	}
+	return t.input("variable "+name, in)
+}
+
+// input declares an input, once for each purpose, and returns its name.
+func (t *translation) input(purpose string, in importer.Input) string {
+	if name, known := t.inputs[purpose]; known {
+		return name
+	}
+	taken := map[string]bool{}
+	for _, other := range t.src.Inputs {
+		taken[other.Name] = true
+	}
+	for base, i := in.Name, 2; taken[in.Name]; i++ {
+		in.Name = fmt.Sprintf("%s_%d", base, i)
+	}
+	t.inputs[purpose] = in.Name
+	t.src.Inputs = append(t.src.Inputs, in)
+	return in.Name
+}
+
+// constant returns a text as a configuration has it: a whole number without quotes.
+func constant(text string) any {
+	if n, err := strconv.Atoi(text); err == nil && strconv.Itoa(n) == text {
+		return n
+	}
+	return text
+}
+
+func isNumber(v any) bool { _, is := v.(int); return is }
+
+// value returns the value of a text with variables.
+func (t *translation) value(text string) (importer.Value, error) {
+	parts, err := t.parts(text, 0)
+	switch {
+	case err != nil:
+		return importer.Value{}, err
+	case len(parts) == 0:
+		return importer.Constant(""), nil
+	case len(parts) == 1 && parts[0].source == "":
+		return importer.Constant(parts[0].text), nil
+	}
+	return importer.Computed(t.concatenated(parts)), nil
+}
+
+// concatenated returns parts as one expression.
+func (t *translation) concatenated(parts []part) string {
+	if len(parts) == 1 {
+		return parts[0].source
+	}
+	var out []string
+	for _, p := range parts {
+		source := p.source
+		if slices.ContainsFunc(t.src.Inputs, func(in importer.Input) bool { return source == "input."+in.Name && isNumber(in.Default) }) {
+			source = "text(" + source + ")"
+		}
+		out = append(out, cmp.Or(source, strconv.Quote(p.text)))
+	}
+	return strings.Join(out, " + ")
+}
+
+// resolved returns a text with the values of its variables, as far as they are known, for an exchange
+// of package detect.
+func (t *translation) resolved(text string) string {
+	for range maxNested {
+		next := reference.ReplaceAllStringFunc(text, func(s string) string {
+			name := reference.FindStringSubmatch(s)[1]
+			if v, set := t.options.Set[name]; set {
+				return v
+			}
+			return cmp.Or(t.lookup(name).text(), "x")
+		})
+		if next == text {
+			break
+		}
+		text = next
+	}
+	return text
+}
+
+var braces = strings.NewReplacer("{", "{{", "}", "}}")
+
+// addressed returns a text with variables as addresses have it.
+func (t *translation) addressed(text string, whole bool) (string, error) {
+	parts, err := t.parts(text, 0)
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, p := range parts {
+		switch {
+		case p.source == "":
+			out.WriteString(braces.Replace(p.text))
+		case whole:
+			out.WriteString("{+" + p.source + "}")
+		default:
+			out.WriteString("{" + p.source + "}")
+		}
+	}
+	return out.String(), nil
+}
+
+func member(name string, v importer.Value) importer.Member {
+	return importer.Member{Name: name, Value: v}
+}
+
+// number returns a value whose text is a whole number as one.
+func number(v importer.Value) importer.Value {
+	if text, isText := v.Const.(string); isText && v.Source == "" {
+		v.Const = constant(text)
+	}
+	return v
+}
+
+// preview returns a text for a message.
+func preview(text string) string { return value.Preview(text) }
