@@ -715,3 +715,29 @@ func TestARepairKeepsWhatOthersHaveWritten(t *testing.T) {
 	}
 	t.Fatal("no moment between the record and the rows")
 }
+
+// TestARunThatIsRefusedCompletesNoPublication stops a run before each of its operations, and opens its
+// state with another configuration.
+func TestARunThatIsRefusedCompletesNoPublication(t *testing.T) {
+	e := extraction{every: 1, state: true, adds: true, before: 1}
+	prepared, operations := e.prepared(t)
+	publications := 0
+	for stop := 1; stop <= operations; stop++ {
+		d := prepared.clone()
+		d.stopBefore = stop
+		require.ErrorIs(t, e.run(d), errPower)
+		d.stopBefore = 0
+		found := stateFile{}
+		if text, err := readFile(d, "state.json"); err != nil || parse(text, &found) != nil || found.Ended {
+			continue
+		}
+		if found.Publish != nil {
+			publications++
+		}
+		before := d.clone()
+		_, err := open(d, "state.json", "test", map[string]string{"rules": "others"})
+		require.ErrorContains(t, err, "it belongs to another configuration: rules changed")
+		require.Equal(t, before.live, d.clone().live)
+	}
+	require.Positive(t, publications)
+}

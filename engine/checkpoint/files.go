@@ -17,11 +17,7 @@ import (
 // or a loss of power the file holds either its old content or data, never a part of either. A file
 // with mode 0600 stays private; any other keeps the permissions that it has.
 func WriteFile(path string, data []byte, mode os.FileMode) error {
-	for _, left := range Leftovers(path) { // nothing locks the path, so another process may just write to such a file
-		if info, err := os.Lstat(left); err == nil && time.Since(info.ModTime()) > time.Hour {
-			_ = os.Remove(left)
-		}
-	}
+	removeAbandoned(path)
 	r, err := Replace(path, mode, 0)
 	if err != nil {
 		return err
@@ -29,8 +25,20 @@ func WriteFile(path string, data []byte, mode os.FileMode) error {
 	return r.Commit(data)
 }
 
-// Probe checks that a file can be created in the directory of path.
+// removeAbandoned removes the temporary files of a path that nothing locks. Another process may write
+// to such a file, but not for an hour.
+func removeAbandoned(path string) {
+	for _, left := range Leftovers(path) {
+		if info, err := os.Lstat(left); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(left)
+		}
+	}
+}
+
+// Probe checks that a file can be created in the directory of path, and removes what a probe that
+// was killed an hour ago has left there.
 func Probe(path string) error {
+	removeAbandoned(path)
 	r, err := Replace(path, private, 0)
 	if err != nil {
 		return err

@@ -109,17 +109,18 @@ func open(files fileSystem, path, program string, fingerprint map[string]string)
 	}
 	found.Program = program
 	s.state, s.earlier.resumed = found, true
+	changed := changes(found.Fingerprint, fingerprint)
+	switch { // a run that is refused changes nothing
+	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
+		return nil, s.refuseOther(found.Fingerprint[RunPart], fingerprint[RunPart])
+	case !found.Ended && changed != nil:
+		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), strings.Join(changed, " and "))
+	}
 	if err := s.repair(); err != nil {
 		return nil, err
 	}
-	changed := changes(found.Fingerprint, fingerprint)
-	switch {
-	case found.Fingerprint[RunPart] != fingerprint[RunPart]: // the next run has pages of its own
-		return nil, s.refuseOther(found.Fingerprint[RunPart], fingerprint[RunPart])
-	case found.Ended:
+	if found.Ended {
 		return s, s.next(fingerprint, changed)
-	case changed != nil:
-		return nil, s.refuse("it belongs to %s: %s changed", ownerOf(changed), strings.Join(changed, " and "))
 	}
 	return s, nil
 }
@@ -133,8 +134,10 @@ func restart(files fileSystem, path, program string, fingerprint map[string]stri
 		return nil, ioError("read the state", err)
 	}
 	s.earlier.stale = err == nil || errors.Is(err, errTooLarge)
-	before := newStore(files, path, program, fingerprint)
-	if parse(text, &before.state) == nil {
+	var found stateFile
+	if parse(text, &found) == nil {
+		before := newStore(files, path, program, nil)
+		before.state = found
 		if err := before.repair(); errors.Is(err, failure.ErrIO) {
 			return nil, err
 		}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -43,6 +44,27 @@ func TestWhatAKilledRunHasLeftIsRemovedAndNoLinkFollowed(t *testing.T) {
 				require.ErrorIs(t, err, os.ErrNotExist, path)
 			}
 		})
+	}
+}
+
+// Nothing locks a result, a trace and a recording, so another run may just create the temporary files
+// of these that are not old.
+func TestWhatAKilledRunHasLeftForFilesWithoutALockIsRemovedAfterAnHour(t *testing.T) {
+	s := newStateCase(t)
+	t.Chdir(s.dir)
+	s.configure(t, `"method": "pagenum"`, "token-1")
+	for _, name := range []string{"r.har", "trace.json", "result.json"} {
+		for digits, age := range map[string]time.Duration{"0123456789abcdef": 2 * time.Hour, "fedcba9876543210": time.Minute} {
+			left := name + "." + digits + ".new"
+			require.NoError(t, os.WriteFile(left, nil, 0o600))
+			then := time.Now().Add(-age)
+			require.NoError(t, os.Chtimes(left, then, then))
+		}
+	}
+	runStopwhen(t, 0, append([]string{"run", "c.json", "--result", "result.json"}, s.records()...)...)
+	for _, name := range []string{"r.har", "trace.json", "result.json"} {
+		require.NoFileExists(t, name+".0123456789abcdef.new")
+		require.FileExists(t, name+".fedcba9876543210.new")
 	}
 }
 

@@ -375,6 +375,18 @@ func TestStateWithParallelJobsNeedsAFilePerJob(t *testing.T) {
 	require.Equal(t, allItems(), s.items(t))
 }
 
+// A run that starts over belongs to its own configuration, and not to that of the run before.
+func TestARunThatStartsOverMayHaveAnotherConfiguration(t *testing.T) {
+	s := newStateCase(t)
+	s.run(t, 0, "--max-pages", "1")
+	s.broken.Store(true)
+	s.run(t, 3, "--restart")
+	s.broken.Store(false)
+	require.Contains(t, s.run(t, 8, "--max-pages", "1"), "it belongs to another configuration: rules changed")
+	require.Contains(t, s.run(t, 0), "resuming from")
+	require.Equal(t, allItems(), s.items(t))
+}
+
 func TestRestartRequiresState(t *testing.T) {
 	s := newStateCase(t)
 	require.Contains(t, runStopwhen(t, 2, "run", s.path("c.json"), "--restart"), "--restart requires --state")
