@@ -248,6 +248,9 @@ func (e *Engine) namedSecrets() map[string]string {
 			named["input."+in.Name] = text
 		}
 	}
+	for scheme, password := range transport.ProxyPasswords() { // a proxy, or the API after it, may send them back
+		named["proxy of "+scheme] = password
+	}
 	return named
 }
 

@@ -86,6 +86,21 @@ func New(options Options) *Client {
 // [Negotiated] does.
 func Default() http.RoundTripper { return Negotiated(NewTransport()) }
 
+// ProxyPasswords returns the passwords of the proxies of the environment, by the scheme of the
+// addresses that are requested through them.
+func ProxyPasswords() map[string]string {
+	passwords := map[string]string{}
+	for _, scheme := range []string{"http", "https"} {
+		anywhere := &http.Request{URL: &url.URL{Scheme: scheme, Host: "example.com"}}
+		if proxy, err := http.ProxyFromEnvironment(anywhere); err == nil && proxy != nil {
+			if password, has := proxy.User.Password(); has {
+				passwords[scheme] = password
+			}
+		}
+	}
+	return passwords
+}
+
 // NewTransport returns the default connections of a client, with keep-alive, HTTP/2, the proxy of
 // the environment, time limits on connecting, and the guard that refuses connections to private
 // addresses.
