@@ -2,9 +2,11 @@ package engine_test
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -13,6 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // treeConfig has two trees of jobs. Each page calls the function f.
@@ -20,6 +24,12 @@ const treeConfig = `{"api": {"baseUrl": "http://api.test/", "pagination": {"meth
 		"stopRules": [{"name": "f", "when": "f()"}, {"name": "end", "when": "page == 3"}]}},
 	"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "lines", "endpoint": "lines/{order.id}", "for": {"order": {"items": "orders"}}},
 		{"id": "users", "endpoint": "users"}]}}`
+
+// renewingConfig has a token that a store renews, and partitions that are skipped.
+const renewingConfig = `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum", "stopRules": [{"name": "end", "when": "page == 3"}]},
+		"authentication": {"type": "oauth2", "tokenUrl": "https://api.test/token", "clientId": "c", "#clientSecret": "s", "#refreshToken": "r"}},
+	"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "users", "endpoint": "users"},
+		{"id": "notes", "endpoint": "notes/{order.id}", "for": {"order": {"items": "orders"}}, "onPartitionError": "skip"}]}}`
 
 const twoItems = `[{"id": 1}, {"id": 2}]`
 
@@ -51,6 +61,25 @@ func (p *panicking) Commit(context.Context, engine.JobResult) error {
 	return nil
 }
 
+func (p *panicking) Now() time.Time { p.call("clock"); return time.Now() }
+func (p *panicking) Sleep(ctx context.Context, d time.Duration) error {
+	return transport.SystemClock.Sleep(ctx, d)
+}
+func (p *panicking) Update(_ context.Context, _ string, change func(string) (string, error)) error {
+	p.calls.Add(2)
+	p.call("store")
+	_, err := change("")
+	return err
+}
+
+// A panickingBody is the body of a response.
+type panickingBody struct {
+	io.ReadCloser
+	of *panicking
+}
+
+func (b panickingBody) Read(p []byte) (int, error) { b.of.call("body"); return b.ReadCloser.Read(p) }
+
 func TestAPanicOfTheProgramIsAnErrorInEveryMode(t *testing.T) {
 	modes := map[string][]engine.RunOption{
 		"one after another": nil,
@@ -59,8 +88,11 @@ func TestAPanicOfTheProgramIsAnErrorInEveryMode(t *testing.T) {
 		"prefetch":          {engine.WithPrefetch(3)},
 		"both":              {engine.WithParallelJobs(4), engine.WithPrefetch(3)},
 	}
+	parts := []string{
+		"sink", "commit", "observer", "logger", "function", "transport", "body", "clock", "store", "token function", "accept", "skipped pages",
+	}
 	for mode, options := range modes {
-		for _, part := range []string{"sink", "commit", "observer", "logger", "function", "transport"} {
+		for _, part := range parts {
 			synctest.Test(t, func(t *testing.T) {
 				p := &panicking{part: part, do: func() { panic("oh no") }}
 				_, err := p.engine(t, options).RunTo(t.Context(), p)
@@ -79,16 +111,41 @@ func TestAPanicOfTheProgramIsAnErrorInEveryMode(t *testing.T) {
 // engine returns an engine whose parts call p.
 func (p *panicking) engine(t *testing.T, options []engine.RunOption) *engine.Engine {
 	t.Helper()
-	e, err := engine.Load("c.json", []byte(treeConfig), engine.WithFunction("f", func() bool { p.call("function"); return false }))
+	text := treeConfig
+	if p.part == "store" || p.part == "token function" || p.part == "skipped pages" {
+		text = renewingConfig
+	}
+	e, err := engine.Load("c.json", []byte(text), engine.WithFunction("f", func() bool { p.call("function"); return false }))
 	require.NoError(t, err)
-	return e.With(options...).With(engine.WithLogger(slog.New(p)), engine.WithObserver(p),
-		engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) { p.call("transport"); return respond(r, twoItems) })))
+	e = e.With(options...).With(engine.WithLogger(slog.New(p)), engine.WithObserver(p), engine.WithClock(p), engine.WithTokenStore(p),
+		engine.WithAccept(func(engine.JobResult) bool { p.calls.Add(2); p.call("accept"); return true }),
+		engine.WithSkippedPages(func(*engine.Page) { p.calls.Add(2); p.call("skipped pages") }),
+		engine.WithTransport(transportFunc(p.respond)))
+	if p.part == "token function" {
+		e = e.With(engine.WithAuth(config.TokenFunc(func(context.Context) (string, error) { p.call("token function"); return "token", nil })))
+	}
+	return e
+}
+
+func (p *panicking) respond(r *http.Request) (*http.Response, error) {
+	p.call("transport")
+	text := twoItems
+	if r.URL.Path == "/token" {
+		text = `{"access_token": "a", "token_type": "bearer", "refresh_token": "another"}`
+	}
+	response, err := respond(r, text)
+	if strings.HasPrefix(r.URL.Path, "/notes/") {
+		response.StatusCode = http.StatusNotFound
+	}
+	response.Body = panickingBody{response.Body, p}
+	return response, err
 }
 
 // With runtime.Goexit the goroutine of Run itself may end. A list that was not read must not count
 // as read, and nobody may wait for ever.
 func TestGoexitEndsTheRun(t *testing.T) {
-	for _, part := range []string{"sink", "observer", "logger", "function", "transport"} {
+	parts := []string{"sink", "observer", "logger", "function", "transport", "body", "clock", "store", "token function", "accept", "skipped pages"}
+	for _, part := range parts {
 		for _, parallel := range []int{1, 4} {
 			synctest.Test(t, func(t *testing.T) {
 				p := &panicking{part: part, do: runtime.Goexit}

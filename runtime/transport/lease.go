@@ -96,17 +96,24 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 	}
 }
 
-// obtain obtains a lease for all waiting requests.
+// obtain obtains a lease for all waiting requests. They do not wait for a store or a transport that
+// panics.
 func (l *leases) obtain(ctx context.Context, auth Auth, mine *obtaining) (*Lease, error) {
-	mine.lease, mine.err = auth.Obtain(ctx)
-	mine.left = mine.err != nil && ctx.Err() != nil
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if mine.err == nil {
-		l.current = mine.lease
-	}
-	l.pending = nil
-	close(mine.done)
+	func() {
+		mine.err = failure.Exited()
+		defer func() {
+			mine.err = failure.Recovered("", recover(), mine.err)
+			mine.left = mine.err != nil && ctx.Err() != nil
+			l.mu.Lock()
+			defer l.mu.Unlock()
+			if mine.err == nil {
+				l.current = mine.lease
+			}
+			l.pending = nil
+			close(mine.done)
+		}()
+		mine.lease, mine.err = auth.Obtain(ctx)
+	}()
 	return mine.lease, mine.err
 }
 
