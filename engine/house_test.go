@@ -96,6 +96,11 @@ var mayImport = map[string][]string{
 	"engine/cluster/hub":    {module + "engine/cluster/internal/store", module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
+	"engine/workbench/session": {
+		module + "engine/workbench", module + "engine", module + "fixtures", module + "rules", module + "runtime/trace",
+	},
+	"engine/workbench/studio": {module + "engine/workbench", module + "engine/checkpoint", module + "rules"},
+
 	"engine/cmd/stopwhen": {""},
 
 	"fixtures/programs":         {},

@@ -43,7 +43,7 @@ type Run struct {
 	Model  []string          `json:"model,omitempty"`  // of a model: sentences that describe the API
 	Row    *stress.Row       `json:"row,omitempty"`    // of a model: what became of the list
 
-	// Recording is what a transport has answered, as an archive that package recording reads. It has no
+	// Recording is what a transport or a case has answered, as an archive that package recording reads. It has no
 	// secrets. It is nil for other sources.
 	Recording []byte `json:"-"`
 
@@ -79,7 +79,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 		return nil, err
 	}
 	most := limits.Pages
-	if most <= 0 && o.record {
+	if most <= 0 && o.record && o.clock == nil { // a transport
 		most = maxLivePages
 	} else if most <= 0 {
 		most = maxPages

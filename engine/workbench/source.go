@@ -42,7 +42,8 @@ func (fromRecording) open(_ context.Context, d *Document) (*opened, error) {
 	return &opened{engine: player.Play(e), transport: player, player: player}, nil
 }
 
-// FromCase returns a source that plays a built-in case, in this process.
+// FromCase returns a source that plays a built-in case, in this process. Its run is recorded, as that of
+// [FromTransport].
 func FromCase(c *fixtures.Case) Source { return fromCase{c} }
 
 type fromCase struct{ *fixtures.Case }
@@ -54,7 +55,7 @@ func (c fromCase) open(_ context.Context, d *Document) (*opened, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &opened{engine: e, transport: transport.Negotiated(server), clock: server.Clock()}, nil
+	return &opened{engine: e, transport: transport.Negotiated(server), clock: server.Clock(), record: true}, nil
 }
 
 // FromTransport returns a source whose requests a transport makes. Its run is recorded, so that the pages can

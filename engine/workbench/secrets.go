@@ -1,0 +1,42 @@
+package workbench
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules/secret"
+)
+
+// A Place is a part of a text, in bytes.
+type Place struct{ Start, End int }
+
+// Secrets returns the parts of the text that are secrets, in their order: those that the configuration says are
+// secret, or, if it does not compile, all that look like one.
+func (d *Document) Secrets() []Place {
+	var found []Place
+	if e, err := d.load(); err == nil {
+		for _, f := range e.Redactor().Find(d.Text) {
+			found = append(found, Place{f.Start, f.End})
+		}
+	} else {
+		masked, _ := secret.Mask(d.Text) // has as many characters as the text
+		stars := []rune(masked)
+		n := 0
+		for i, c := range d.Text {
+			if stars[n] == '*' && c != '*' {
+				found = append(found, Place{i, i + len(string(c))})
+			}
+			n++
+		}
+	}
+	slices.SortFunc(found, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
+	var merged []Place
+	for _, p := range found {
+		if last := len(merged) - 1; last >= 0 && p.Start <= merged[last].End {
+			merged[last].End = max(merged[last].End, p.End)
+			continue
+		}
+		merged = append(merged, p)
+	}
+	return merged
+}

@@ -1,0 +1,336 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/engine/workbench"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime/trace"
+)
+
+// A runView is a run without what a page has in its detail: the page asks for that when it shows it.
+type runView struct {
+	ID string `json:"id"`
+	*workbench.Run
+	Pages []cell `json:"pages"`
+}
+
+// A cell is a page of a run without its verdicts and items, except the verdicts that ended the list.
+type cell struct {
+	*workbench.Page
+	Verdicts *struct{} `json:"verdicts,omitempty"` // nil: these take the place of the keys of the page
+	Items    *struct{} `json:"items,omitempty"`
+	Why      *struct{} `json:"why,omitempty"`
+
+	Met []engine.Verdict `json:"met,omitempty"`
+}
+
+// A keptRun is a run with what it was a run of.
+type keptRun struct {
+	*workbench.Run
+	guards func() map[string]bool // ids of the rules that are guards
+}
+
+// keep keeps a run for later calls.
+func (s *Session) keep(d *workbench.Document, run *workbench.Run) *runView {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept := &keptRun{run, sync.OnceValue(func() map[string]bool { return guards(d) })}
+	view := &runView{ID: s.runs.add(kept), Run: run, Pages: []cell{}}
+	for _, page := range run.Pages {
+		c := cell{Page: page}
+		if page.Decision == trace.Stop {
+			c.Met = page.Met()
+		}
+		view.Pages = append(view.Pages, c)
+	}
+	return view
+}
+
+// guards returns the ids of the rules of a document that are guards.
+func guards(d *workbench.Document) map[string]bool {
+	all := map[string]bool{}
+	if explained, err := d.Explain(0); err == nil {
+		for _, job := range explained.Data.Jobs {
+			for _, rule := range job.Stops {
+				if rule.Guard {
+					all[rule.ID] = true
+				}
+			}
+		}
+	}
+	return all
+}
+
+// replay runs the text against the recording.
+func (s *Session) replay(ctx context.Context, r request) (any, error) {
+	d, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	run, err := d.Run(ctx, workbench.FromRecording(), r.Limits)
+	if err != nil {
+		return nil, err
+	}
+	return s.keep(d, run), nil
+}
+
+// A liveRun is a run that has asked the API, and what it has recorded.
+type liveRun struct {
+	Run       *runView `json:"run"`
+	Recording *Record  `json:"recording,omitempty"`
+}
+
+// run asks the API: that of a built-in case, or the one that the configuration names.
+func (s *Session) run(ctx context.Context, r request) (any, error) {
+	var source workbench.Source
+	switch c, err := fixtures.Find(r.Case); {
+	case r.Case != "" && err != nil:
+		return nil, err
+	case r.Case != "":
+		source = workbench.FromCase(c)
+	case s.live == nil:
+		return nil, &workbench.Error{Message: "this page makes no requests", Hint: "open a recording of stopwhen record, or use stopwhen studio"}
+	default:
+		source = s.live()
+	}
+	d, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	run, err := d.Run(ctx, source, r.Limits)
+	if err != nil {
+		return nil, err
+	}
+	made := &liveRun{Run: s.keep(d, run)}
+	if run.Recording != nil {
+		name := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(r.Name, ".json"), ".yaml"), ".yml") + ".har"
+		if made.Recording, err = s.Record(name, run.Recording); err != nil {
+			return nil, err
+		}
+	}
+	return made, nil
+}
+
+// A pageDetail is all that is known of a page.
+type pageDetail struct {
+	Page     *workbench.Page     `json:"page"`
+	Response *workbench.Response `json:"response"`
+	Guards   []string            `json:"guards"` // ids of its verdicts that are those of guards
+}
+
+// page returns a page of a run.
+func (s *Session) page(_ context.Context, r request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, err := s.runs.get(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	if r.Number < 1 || r.Number > len(run.Pages) {
+		return nil, &workbench.Error{Message: "the run has no such page"}
+	}
+	page := *run.Pages[r.Number-1]
+	page.Items = []json.RawMessage{} // the response has them
+	guards := []string{}
+	for _, v := range page.Verdicts {
+		if run.guards()[v.Rule] {
+			guards = append(guards, v.Rule)
+		}
+	}
+	return pageDetail{&page, run.Response(r.Number), guards}, nil
+}
+
+// An itemsView is a table of items, and their shape.
+type itemsView struct {
+	Count   int                  `json:"count"`
+	Columns []string             `json:"columns"`
+	Rows    [][]string           `json:"rows"`
+	Clipped bool                 `json:"clipped"` // whether there are more rows
+	Paths   []workbench.ReadPath `json:"paths"`
+}
+
+// The size of a table.
+const (
+	maxRows    = 200
+	maxColumns = 60
+	maxCell    = 300 // bytes
+)
+
+// items returns the items of a job.
+func (s *Session) items(_ context.Context, r request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, err := s.runs.get(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	all := run.Items(r.Job)
+	view := &itemsView{Count: all.Count, Columns: []string{}, Rows: [][]string{}, Paths: all.Paths}
+	for _, page := range run.Pages {
+		if page.Job != r.Job {
+			continue
+		}
+		for _, item := range page.Items {
+			if len(view.Rows) == maxRows {
+				view.Clipped = true
+				return view, nil
+			}
+			view.add(item)
+		}
+	}
+	return view, nil
+}
+
+// add adds an item as a row. One that is no object has a single cell, in a column without a name.
+func (v *itemsView) add(item json.RawMessage) {
+	row := make([]string, len(v.Columns))
+	put := func(name string, text []byte) {
+		i := slices.Index(v.Columns, name)
+		if i < 0 && len(v.Columns) < maxColumns {
+			i = len(v.Columns)
+			v.Columns, row = append(v.Columns, name), append(row, "")
+			for j := range v.Rows {
+				v.Rows[j] = append(v.Rows[j], "")
+			}
+		}
+		if i >= 0 {
+			row[i] = value.Clip(cellText(text), maxCell)
+		}
+	}
+	names, values := members(item)
+	for i, name := range names {
+		put(name, values[i])
+	}
+	if names == nil {
+		put("", item)
+	}
+	v.Rows = append(v.Rows, row)
+}
+
+// members returns the members of an object in their order, or nil if a text is none.
+func members(item json.RawMessage) (names []string, values []json.RawMessage) {
+	dec := json.NewDecoder(bytes.NewReader(item))
+	if first, _ := dec.Token(); first != json.Delim('{') {
+		return nil, nil
+	}
+	names = []string{}
+	for dec.More() {
+		name, _ := dec.Token()
+		var text json.RawMessage
+		if dec.Decode(&text) != nil {
+			return names, values
+		}
+		names, values = append(names, name.(string)), append(values, text)
+	}
+	return names, values
+}
+
+// cellText returns a text without its quotes, and any other value as it is.
+func cellText(text []byte) string {
+	var plain string
+	if json.Unmarshal(text, &plain) == nil && !bytes.Equal(bytes.TrimSpace(text), []byte("null")) {
+		return plain
+	}
+	return string(text)
+}
+
+// stressed is the latest report about a text, which a fix refers to.
+type stressed struct {
+	document *workbench.Document
+	report   *stress.Report
+}
+
+// stress reports how the text copes with what APIs do.
+func (s *Session) stress(ctx context.Context, r request) (any, error) {
+	d, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	return s.stressOf(ctx, d)
+}
+
+func (s *Session) stressOf(ctx context.Context, d *workbench.Document) (*stress.Report, error) {
+	s.mu.Lock()
+	known := s.stressed
+	s.mu.Unlock()
+	if known.document == d {
+		return known.report, nil
+	}
+	report, err := d.Stress(ctx, stress.Options{})
+	if err == nil {
+		s.mu.Lock()
+		s.stressed = stressed{d, report}
+		s.mu.Unlock()
+	}
+	return report, err
+}
+
+// fix returns the text with the fixes of behaviours.
+func (s *Session) fix(ctx context.Context, r request) (any, error) {
+	d, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	report, err := s.stressOf(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	combined, err := report.Combine(r.Fixes...)
+	if err != nil {
+		return nil, err
+	}
+	var edits []yaml.Edit
+	for _, c := range combined.Changes {
+		edits = append(edits, yaml.Edit{Path: slices.Concat(outer(r), c.Path), Value: c.Value, Append: c.Append, Remove: c.Remove})
+	}
+	return changed(r, edits)
+}
+
+// sampleTest returns the text with a test to start from.
+func (s *Session) sampleTest(_ context.Context, r request) (any, error) {
+	d, err := s.open(r)
+	if err != nil {
+		return nil, err
+	}
+	sample, err := d.SampleTest()
+	if err != nil {
+		return nil, err
+	}
+	root, err := rules.ParseJSON(diag.NewSource("", "{"+sample+"}"))
+	if err != nil {
+		return nil, err
+	}
+	all, _ := value.Members(root)
+	tests, _ := all.Get("tests")
+	return changed(r, []yaml.Edit{{Path: append(outer(r), "tests"), Value: tests}})
+}
+
+// outer returns the path of the object that has the keys of the configuration.
+func outer(r request) []string {
+	root, _ := yaml.ParseByContent(diag.NewSource(r.Name, r.Text))
+	all, _ := value.Members(root)
+	if _, wrapped := all.Get("parameters"); wrapped {
+		return []string{"parameters"}
+	}
+	return nil
+}
+
+func changed(r request, edits []yaml.Edit) (any, error) {
+	text, err := yaml.Change(r.Text, edits)
+	if err != nil {
+		return nil, &workbench.Error{Message: "the change has to be made by hand: " + err.Error()}
+	}
+	return changedText{text}, nil
+}

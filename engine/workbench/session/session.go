@@ -1,0 +1,307 @@
+// Package session is the workbench for one page: it keeps the recordings and the runs that the page
+// speaks of, so that a call has only their ids.
+//
+// The page of the studio calls a [Session] over HTTP, and that of the playground in the browser.
+package session
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/engine/workbench"
+	"github.com/stopwhen/stopwhen/fixtures"
+	"github.com/stopwhen/stopwhen/rules/diag"
+)
+
+// A Session answers the calls of one page. It is safe for concurrent use.
+type Session struct {
+	bench *workbench.Workbench
+	live  func() workbench.Source // nil if runs cannot reach an API
+
+	mu         sync.Mutex
+	document   *workbench.Document
+	of         string          // id of the recording of document
+	recordings latest[*Record] // by id
+	runs       latest[*keptRun]
+	stressed   stressed
+}
+
+// New returns a session. live returns the source of a run that asks the API; it is nil if none can.
+func New(bench *workbench.Workbench, live func() workbench.Source) *Session {
+	return &Session{bench: bench, live: live, recordings: latest[*Record]{prefix: "recording"}, runs: latest[*keptRun]{prefix: "run"}}
+}
+
+// Live returns a function for [New] whose runs send their requests through a transport.
+func Live(t http.RoundTripper) func() workbench.Source {
+	return func() workbench.Source { return workbench.FromTransport(t) }
+}
+
+// A Record is a recording that the page has opened or made.
+type Record struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Exchanges int    `json:"exchanges"`
+	Truncated bool   `json:"truncated,omitempty"` // it ends early
+	Saved     bool   `json:"saved,omitempty"`     // it is in a file of that name
+
+	Archive []byte               `json:"-"`
+	tape    *recording.Recording // of Archive
+}
+
+// A request has the arguments of a call. Those of the workbench are in the same object.
+type request struct {
+	Name      string `json:"name"` // of the configuration, or of a recording
+	Text      string `json:"text"`
+	Recording string `json:"recording"` // id
+
+	Limits  workbench.Limits `json:"limits"`
+	Fixes   []string         `json:"fixes"`   // behaviours
+	Run     string           `json:"run"`     // id
+	Number  int              `json:"number"`  // of a page of the run
+	Job     string           `json:"job"`     // id
+	Archive string           `json:"archive"` // a recording, as text
+	Case    string           `json:"case"`    // name of a built-in case
+}
+
+// calls are the calls by name. All others are those of the workbench, about the text and the recording.
+var calls = map[string]func(s *Session, ctx context.Context, r request) (any, error){
+	"replay":         (*Session).replay,
+	"run":            (*Session).run,
+	"page":           (*Session).page,
+	"items":          (*Session).items,
+	"record":         (*Session).record,
+	"stress":         (*Session).stress,
+	"fix":            (*Session).fix,
+	"sampleTest":     (*Session).sampleTest,
+	"cases":          (*Session).cases,
+	"case":           (*Session).playCase,
+	"withoutSecrets": (*Session).withoutSecrets,
+}
+
+// Call answers a call. An error is a *[workbench.Error], and has no secrets.
+func (s *Session) Call(ctx context.Context, method string, params json.RawMessage) (any, error) {
+	var r request
+	if err := json.Unmarshal(params, &r); err != nil {
+		return nil, &workbench.Error{Message: fmt.Sprintf("the parameters of %s are malformed: %v", method, err)}
+	}
+	call, own := calls[method]
+	var result any
+	var err error
+	if own {
+		result, err = call(s, ctx, r)
+	} else {
+		var d *workbench.Document
+		if d, err = s.open(r); err == nil {
+			result, err = d.Call(ctx, method, withoutName(params))
+		}
+	}
+	if err != nil {
+		return nil, errorOf(err)
+	}
+	return result, nil
+}
+
+// withoutName leaves the name of the configuration out of the arguments: the workbench has another use for that key.
+func withoutName(params json.RawMessage) json.RawMessage {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(params, &members) != nil {
+		return params
+	}
+	delete(members, "name")
+	if name, ok := members["newName"]; ok {
+		members["name"] = name
+	}
+	out, _ := json.Marshal(members) // it was JSON
+	return out
+}
+
+// errorOf returns the error of a call.
+func errorOf(err error) *workbench.Error {
+	if known, ok := errors.AsType[*workbench.Error](err); ok {
+		return known
+	}
+	if found, ok := errors.AsType[diag.Diagnostics](err); ok && len(found) > 0 {
+		out := &workbench.Error{Message: found[0].Message, Hint: found[0].Hint}
+		if len(found) > 1 {
+			out.Hint = strings.TrimPrefix(fmt.Sprintf("%s; %d more mistakes", out.Hint, len(found)-1), "; ")
+		}
+		return out
+	}
+	return &workbench.Error{Message: err.Error()}
+}
+
+// open returns the document of a call. What was known of earlier texts stays known.
+func (s *Session) open(r request) (*workbench.Document, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.document == nil || s.document.Name != r.Name {
+		s.document, s.of = s.bench.Open(r.Name, r.Text), ""
+	}
+	if s.document.Text != r.Text {
+		s.document = s.document.With(r.Text)
+	}
+	if s.of != r.Recording {
+		var tape *recording.Recording
+		if r.Recording != "" {
+			kept, err := s.recordings.get(r.Recording)
+			if err != nil {
+				return nil, err
+			}
+			tape = kept.tape
+		}
+		s.document, s.of = s.document.WithRecording(tape), r.Recording
+	}
+	return s.document, nil
+}
+
+// Record keeps a recording for later calls.
+func (s *Session) Record(name string, archive []byte) (*Record, error) {
+	tape, err := recording.Read(bytes.NewReader(archive))
+	if err != nil {
+		return nil, &workbench.Error{Message: fmt.Sprintf("%s is no recording: %v", name, err), Hint: "open a HAR file, of stopwhen record or of the developer tools of a browser"}
+	}
+	kept := &Record{Name: name, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Archive: archive, tape: tape}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	kept.ID = s.recordings.add(kept)
+	return kept, nil
+}
+
+// Recorded returns a recording by its id.
+func (s *Session) Recorded(id string) (*Record, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.recordings.get(id)
+}
+
+func (s *Session) record(_ context.Context, r request) (any, error) {
+	return s.Record(r.Name, []byte(r.Archive))
+}
+
+// A caseInfo is a built-in case in the list of all.
+type caseInfo struct {
+	Name  string `json:"name"`
+	Title string `json:"title"`
+}
+
+// cases lists the built-in cases whose API answers at least once.
+func (s *Session) cases(context.Context, request) (any, error) {
+	all, err := fixtures.All()
+	if err != nil {
+		return nil, err
+	}
+	var out []caseInfo
+	for _, c := range all {
+		if len(c.Exchanges) > 0 && c.Kept == nil && len(c.Args) == 0 {
+			out = append(out, caseInfo{c.Name, c.Title})
+		}
+	}
+	return out, nil
+}
+
+// An OpenedCase is a built-in case: its configuration, and a recording of its API.
+type OpenedCase struct {
+	Case      string  `json:"case"` // its name
+	Name      string  `json:"name"` // of the configuration
+	Text      string  `json:"text"`
+	Recording *Record `json:"recording,omitempty"`
+	Notice    string  `json:"notice,omitempty"`
+}
+
+// OpenCase plays a built-in case, and keeps the recording.
+func (s *Session) OpenCase(ctx context.Context, name string) (*OpenedCase, error) {
+	c, err := fixtures.Find(name)
+	if err != nil {
+		return nil, &workbench.Error{Message: err.Error()}
+	}
+	opened := &OpenedCase{Case: c.Name, Name: c.ConfigName, Text: string(fixtures.Play(c).ConfigText())}
+	run, err := s.bench.Open(opened.Name, opened.Text).Run(ctx, workbench.FromCase(c), workbench.Limits{})
+	switch {
+	case err != nil:
+		opened.Notice = errorOf(err).Message
+	case run.Recording != nil:
+		if opened.Recording, err = s.Record(c.Name, run.Recording); err != nil {
+			return nil, err
+		}
+	}
+	return opened, nil
+}
+
+// The example that a page begins with: a configuration whose list ends too early, and a case of the same API.
+const exampleCase = "demo/flag-on-the-last-page"
+
+//go:embed example.yaml
+var exampleText string
+
+// OpenExample opens the example: its list ends too early, and the recording has the pages that are missing.
+func (s *Session) OpenExample(ctx context.Context) (*OpenedCase, error) {
+	opened, err := s.OpenCase(ctx, exampleCase)
+	if err != nil {
+		return nil, err
+	}
+	opened.Name, opened.Text = "orders.yaml", exampleText
+	return opened, nil
+}
+
+func (s *Session) playCase(ctx context.Context, r request) (any, error) {
+	return s.OpenCase(ctx, r.Case)
+}
+
+// Secrets returns the parts of a configuration that are secrets.
+func (s *Session) Secrets(name, text string) []workbench.Place {
+	return s.bench.Open(name, text).Secrets()
+}
+
+// withoutSecrets returns the text with stars in the place of secrets.
+func (s *Session) withoutSecrets(_ context.Context, r request) (any, error) {
+	var b strings.Builder
+	at := 0
+	for _, p := range s.Secrets(r.Name, r.Text) {
+		b.WriteString(r.Text[at:p.Start] + "***")
+		at = p.End
+	}
+	return changedText{b.String() + r.Text[at:]}, nil
+}
+
+// A changedText is the text of a configuration after a change.
+type changedText struct {
+	Text string `json:"text"`
+}
+
+// latest keeps the latest values by their ids.
+type latest[T any] struct {
+	prefix string
+	made   int
+	kept   []T
+}
+
+// keptValues is the number of values that are kept: a page speaks of the one that it shows, and of the one before.
+const keptValues = 8
+
+// add keeps a value, and returns its id.
+func (l *latest[T]) add(v T) string {
+	l.made++
+	l.kept = append(l.kept, v)
+	if len(l.kept) > keptValues {
+		l.kept = append([]T{}, l.kept[1:]...)
+	}
+	return fmt.Sprintf("%s-%d", l.prefix, l.made)
+}
+
+// get returns a value.
+func (l *latest[T]) get(id string) (T, error) {
+	var n int
+	if _, err := fmt.Sscanf(id, l.prefix+"-%d", &n); err == nil && n > l.made-len(l.kept) && n <= l.made {
+		return l.kept[len(l.kept)-1-(l.made-n)], nil
+	}
+	var none T
+	return none, &workbench.Error{Message: fmt.Sprintf("there is no %s %q any more", l.prefix, id), Hint: "reload the page"}
+}

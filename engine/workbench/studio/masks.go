@@ -1,0 +1,86 @@
+package studio
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/engine/workbench"
+)
+
+// masks are the secrets in the text of the configuration, which the page sees as marks: •1••. A mark has as
+// many characters as the secret, if that suffices for its number, so that positions stay.
+type masks struct {
+	mu      sync.Mutex
+	secrets []string // as they are written; the mark of the first has the number 1
+}
+
+var mark = regexp.MustCompile(`•(\d+)•+`)
+
+// hide returns a text of the configuration with marks in the place of its secrets.
+func (m *masks) hide(text string, secrets []workbench.Place) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var b strings.Builder
+	at := 0
+	for _, p := range secrets {
+		b.WriteString(text[at:p.Start])
+		b.WriteString(m.markOf(text[p.Start:p.End]))
+		at = p.End
+	}
+	return b.String() + text[at:]
+}
+
+// markOf returns the mark of a secret. The caller holds the lock.
+func (m *masks) markOf(text string) string {
+	i := slices.Index(m.secrets, text)
+	if i < 0 {
+		i = len(m.secrets)
+		m.secrets = append(m.secrets, text)
+	}
+	number := strconv.Itoa(i + 1)
+	return "•" + number + strings.Repeat("•", max(1, utf8.RuneCountInString(text)-1-len(number)))
+}
+
+// showJSON returns the parameters of a call with the secrets in their texts.
+func (m *masks) showJSON(params []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return mark.ReplaceAllFunc(params, func(found []byte) []byte {
+		n, err := strconv.Atoi(string(mark.FindSubmatch(found)[1]))
+		if err != nil || n < 1 || n > len(m.secrets) {
+			return found
+		}
+		return inJSON(m.secrets[n-1])
+	})
+}
+
+// inJSON returns a text as it stands within a text in JSON.
+func inJSON(text string) []byte {
+	quoted, _ := json.Marshal(text) // a text always encodes
+	return quoted[1 : len(quoted)-1]
+}
+
+// shortest is the length, in bytes, of the shortest secret that is searched for in results: shorter ones occur
+// in too many words.
+const shortest = 4
+
+// hideJSON returns a result of a call with marks in the place of secrets. The workbench has hidden them already,
+// except in parts of the text of the configuration, such as edits.
+func (m *masks) hideJSON(result []byte) []byte {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i, text := range m.secrets {
+		if len(text) < shortest {
+			continue
+		}
+		result = bytes.ReplaceAll(result, inJSON(text), fmt.Appendf(nil, "•%d•", i+1))
+	}
+	return result
+}
