@@ -123,20 +123,20 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	switch rule.Role {
 	case rules.BaseURL:
 		var address string
-		if address, err = addressText(v); err == nil {
+		if address, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(address)
 		}
 		r.Base = requests.NewBase(address)
 	case rules.Allowed:
 		var origin string
-		if origin, err = addressText(v); err == nil {
+		if origin, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(origin)
 		}
 		if !rule.Common {
 			b.Origins = append(b.Origins, origin)
 		}
 	case rules.Endpoint:
-		r.Endpoint, err = addressText(v)
+		r.Endpoint, err = addressOf(v)
 	case rules.Param:
 		if rule.Common {
 			b.common, err = merge(b.common, rule.Target, v)
@@ -152,7 +152,7 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 		body, _ := r.Body.(rules.Object)
 		r.Body, err = merge(body, rule.Target, v)
 	case rules.Header:
-		r.Headers, err = mergeHeader(r.Headers, rule.Target, v)
+		r.Headers, err = mergeHeaders(r.Headers, rule.Target, v)
 	}
 	return err
 }

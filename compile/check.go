@@ -20,11 +20,8 @@ func (c *compilation) checkJob(j *Job) {
 	j.ends = c.mayEnd(j)
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
 		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
-		ofResponse := func(r language.Read) bool {
-			return slices.ContainsFunc([]string{"body", "items", "count", "header", "link"}, r.Is)
-		}
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
-			!slices.ContainsFunc(stop.Reads, ofResponse)
+			!slices.ContainsFunc(stop.Reads, language.Read.OfResponse)
 	})
 	c.filterOfNoItem(j)
 	c.droppedParams(j)

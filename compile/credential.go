@@ -67,26 +67,19 @@ func (c *compilation) credentials(list []rules.Rule, scope rules.Scope) []*langu
 	return out
 }
 
-// scopeFields are the members of the field of a scope.
-var scopeFields = map[rules.Scope][]string{
-	rules.ScopeLogin: {"status", "headers", "body"},
-	rules.ScopeSign:  {"method", "url", "path", "query", "headers", "body"},
-}
-
-// checkCredential reports the names that an expression of the credentials cannot read: whatever
-// belongs to a list and its pages.
+// checkCredential reports a name that an expression of the credentials cannot read, because it belongs
+// to a list and its pages.
 func checkCredential(e *language.Expression, scope rules.Scope) error {
-	names := map[rules.Scope]string{rules.ScopeLogin: "login", rules.ScopeSign: "request"}
-	own := names[scope]
+	own, members := scope.Object()
 	for _, r := range e.Reads {
 		switch {
 		case r.Root == "input" || r.Root == "now" || r.Root == "uuid":
 		case r.Root == "header" && scope == rules.ScopeLogin: // login.header
 		case r.Root == own && own != "":
-			if len(r.Path) > 0 && !slices.Contains(scopeFields[scope], r.Path[0]) {
+			if len(r.Path) > 0 && !slices.Contains(members, r.Path[0]) {
 				return &language.Fault{
 					Message: fmt.Sprintf("unknown name %s.%s", own, r.Path[0]),
-					Hint:    fmt.Sprintf("%s has %s", own, value.OrList(scopeFields[scope])),
+					Hint:    fmt.Sprintf("%s has %s", own, value.OrList(members)),
 				}
 			}
 		default:

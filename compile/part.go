@@ -42,8 +42,11 @@ func evaluateParts(
 func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error) {
 	switch rule.Role {
 	case rules.URL, rules.Endpoint:
+		if v == nil || v == "" { // the first request keeps the job's own address
+			return nil
+		}
 		address, err := addressOf(v)
-		if err != nil || address == "" { // of the first request: the job's own
+		if err != nil {
 			return err
 		}
 		to.Endpoint = address
@@ -64,14 +67,13 @@ func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error
 	return err
 }
 
+// addressOf returns an address that an expression gives.
 func addressOf(v any) (string, error) {
-	switch v := v.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, requests.CheckURLLength(v)
+	text, ok := v.(string)
+	if !ok || text == "" {
+		return "", fmt.Errorf("want an address, got %s", language.Described(v))
 	}
-	return "", fmt.Errorf("want an address, got %s", language.Described(v))
+	return text, requests.CheckURLLength(text)
 }
 
 func verbOf(v any) (string, error) {
@@ -119,19 +121,41 @@ func mergeMembers(to, over rules.Object) rules.Object {
 
 // mergeHeaders is merge for headers, whose values are sent as text.
 func mergeHeaders(to rules.Object, name string, v any) (rules.Object, error) {
-	merged, err := merge(to, name, v)
-	if err != nil {
-		return to, err
+	if v == nil {
+		return merge(to, name, nil)
 	}
-	merged = slices.Clone(merged) // it may be the job's own
-	for i, m := range merged {
-		text, ok := value.Text(m.Value)
-		if !ok || strings.ContainsAny(text, "\r\n") {
-			return to, fmt.Errorf("want a header value for %s, got %s", m.Name, value.Preview(m.Value))
+	if name != "" {
+		text, err := headerText(name, v)
+		if err != nil {
+			return to, err
 		}
-		merged[i].Value = text
+		return merge(to, name, text)
 	}
-	return merged, nil
+	members, ok := value.Members(v)
+	if !ok {
+		return merge(to, "", v)
+	}
+	headers := slices.Clone(members) // they may be a part of the response
+	for i, m := range headers {
+		if m.Value == nil {
+			continue
+		}
+		text, err := headerText(m.Name, m.Value)
+		if err != nil {
+			return to, err
+		}
+		headers[i].Value = text
+	}
+	return merge(to, "", headers)
+}
+
+// headerText returns the value of a header as text.
+func headerText(name string, v any) (string, error) {
+	text, ok := value.Text(v)
+	if !ok || strings.ContainsAny(text, "\r\n") {
+		return "", fmt.Errorf("want a header value for %s, got %s", name, value.Preview(v))
+	}
+	return text, nil
 }
 
 // mergeBody is merge for a body, in which the name is a path. A value that is nil
@@ -184,27 +208,6 @@ func secondsOf(v any) (seconds float64, ok bool) {
 	}
 	seconds, err := strconv.ParseFloat(text, 64)
 	return seconds, err == nil && !math.IsNaN(seconds)
-}
-
-// addressText returns an address that an expression gives.
-func addressText(v any) (string, error) {
-	text, ok := v.(string)
-	if !ok || text == "" {
-		return "", fmt.Errorf("want an address, got %s", value.KindOf(v))
-	}
-	return text, requests.CheckURLLength(text)
-}
-
-// mergeHeader sets one header. A value that is nil leaves the header out.
-func mergeHeader(to rules.Object, name string, v any) (rules.Object, error) {
-	if v == nil {
-		return to.Without(name), nil
-	}
-	text, ok := value.Text(v)
-	if !ok || strings.ContainsAny(text, "\r\n") {
-		return to, fmt.Errorf("want the value of a header, got %s", value.Preview(v))
-	}
-	return to.With(name, text), nil
 }
 
 // textsIn returns the scalars in a value as text.

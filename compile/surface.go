@@ -213,18 +213,17 @@ func (j *Job) NextReads(root string) bool {
 	return anyReads(slices.Concat(j.Next, j.NextParts), func(r language.Read) bool { return r.Is(root) })
 }
 
-// Decisive returns what the stopping rules and the next request read that may
-// differ from page to page: of the response and of the state, but not what the
-// context counts or compares. If a request is repeated and nothing of it has
-// changed, the list goes round in circles. A rule that splits a window does not
-// count: it decides which list is read, and not where that list ends.
+// Decisive returns the values by which the stopping rules and the next request decide how the list
+// goes on: parts of the response, and variables of the state. If a request is repeated and these
+// values are the same, the list goes round in circles. A rule that splits a window does not count: it
+// decides which list is read, and not where that list ends.
 func (j *Job) Decisive() []language.Read {
-	roots := []string{"body", "items", "count", "status", "header", "link", "state"}
+	decides := func(r language.Read) bool { return r.OfResponse() || r.Is("state") }
 	var found []language.Read
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		for _, read := range e.Reads {
 			same := func(other language.Read) bool { return other.String() == read.String() }
-			if e.Rule.Outcome != rules.Split && slices.ContainsFunc(roots, read.Is) && !slices.ContainsFunc(found, same) {
+			if e.Rule.Outcome != rules.Split && decides(read) && !slices.ContainsFunc(found, same) {
 				found = append(found, read)
 			}
 		}

@@ -46,7 +46,7 @@ func from() rules.Method {
 		Doc:    "The API expects the number of items that were read.",
 		Fields: []rules.Field{{Name: "param", Kind: rules.Text, Default: "from", Doc: "parameter that carries it"}},
 		State:  []rules.StateVariable{{Name: "read", Init: `0`, Next: `state.read + count`}},
-		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Conditions{}},
+		Next:   rules.Overlay{Params: []rules.Part{{Name: "${param}", Value: `state.read`}}, ApplyToFirst: rules.Always()},
 		Stops:  []rules.StopRule{{ID: "from.empty", When: `count == 0`, Clause: "a page is empty", Message: "page {page} is empty"}},
 	}
 }

@@ -93,7 +93,7 @@ func (a *addition) wrong(format string, args ...any) {
 
 func (a *addition) err() error { return errors.Join(a.all...) }
 
-// identifier checks a name, which must not hold any of some characters.
+// identifier checks a name, which must not have any of the forbidden characters.
 func (a *addition) identifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
 		a.wrong("%s must not be empty or contain spaces or any of %q: %q", what, "${}"+forbidden, name)
@@ -178,8 +178,8 @@ func (a *addition) row(at string, only Conditions, each string, more []string, t
 }
 
 func (a *addition) overlay(o Overlay) {
-	a.row("IncludeParams", o.IncludeParams, "", nil)
-	a.row("ApplyToFirst", o.ApplyToFirst, "", nil)
+	a.row("ApplyToFirst", o.ApplyToFirst.when, "", nil)
+	a.row("OmitParams", o.OmitParams.when, "", nil)
 	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		at := strings.TrimSpace("part " + p.Name)

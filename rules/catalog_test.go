@@ -163,7 +163,7 @@ func TestAnInconsistentMethodIsRefused(t *testing.T) {
 		{"unknown setting in a name", func(m *rules.Method) { m.Next.Params[0].Name = "${since}" }, `unknown setting "since"`},
 		{"unknown setting in a condition", func(m *rules.Method) { m.Stops[0].Only = rules.Conditions{rules.Without("stampkey")} },
 			`stop stamp.empty: unknown setting "stampkey"`},
-		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = rules.Conditions{rules.With("first")} },
+		{"unknown setting of a condition of the overlay", func(m *rules.Method) { m.Next.ApplyToFirst = rules.If(rules.With("first")) },
 			`ApplyToFirst: unknown setting "first"`},
 		{"one of an unknown setting", func(m *rules.Method) { m.OneOf = []string{"stampKey", "x"} }, `OneOf: unknown setting "x"`},
 		{"each of an unknown setting", func(m *rules.Method) { m.Stops[0].Each = "x" }, `unknown setting "x"`},

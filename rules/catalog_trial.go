@@ -39,9 +39,10 @@ func (c *Catalog) GuardTrial(g Guard) Object {
 		WithPath([]string{"guards", g.ID}, policy)
 }
 
-// allConditions returns the conditions of the rows of a method, of no row, and of each setting.
+// allConditions returns the conditions of each row of a method, an empty list, and the condition that
+// each setting has a value.
 func (m Method) allConditions() []Conditions {
-	all := []Conditions{nil, m.Next.IncludeParams, m.Next.ApplyToFirst}
+	all := []Conditions{nil, m.Next.ApplyToFirst.when, m.Next.OmitParams.when}
 	row := func(only Conditions, each string) {
 		if each != "" {
 			only = append(slices.Clone(only), With(each))
@@ -73,7 +74,7 @@ func (m Method) allConditions() []Conditions {
 type trial struct {
 	fields      []Field
 	oneOf       []string
-	alternative string // the one of oneOf that is set, or ""
+	alternative string // the setting of oneOf that is set, or ""
 	settings    Object
 }
 
@@ -124,7 +125,7 @@ func (f Field) setSample() any {
 		}
 		return Object{{Name: "each", Value: one}}
 	case f.Default == nil && f.Values == nil && (f.Kind == Text || f.Kind == Path || f.Kind == Key || f.Kind == Any):
-		return f.Name // each has another, so that no parameter replaces another
+		return f.Name // names differ, so that no parameter replaces another
 	case sample == nil || f.Kind == Integer && sample == 0:
 		return kinds[f.Kind].sample
 	}

@@ -93,7 +93,8 @@ var apiFields = []Field{
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
 			"Inputs may stand in braces: `https://{input.region}.example.com`"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
-	{Name: "retryConfig", Kind: Block, Fields: retryFields, Idle: Off, Doc: "retries, as the reference implementation configures them"},
+	{Name: "retryConfig", Kind: Block, Fields: retryFields, QuietDefault: true,
+		Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
 		"instead of the authorities that the system trusts"},
 	{Name: "#clientCertificate", Kind: Secret, Doc: "a certificate and its private key in PEM, " +

@@ -55,20 +55,23 @@ type AuthType struct {
 	Doc      string   // the credentials that requests are sent with
 	Required []string // the keys that it must have
 	Optional []string // its other keys
+	Scope    Scope    // the scope of its expressions for parts of requests
 }
 
 var authTypes = []AuthType{
-	{AuthBasic, "a user name and a password (RFC 7617)", []string{"username", "#password"}, nil},
-	{AuthBearer, "a token in the header Authorization (RFC 6750)", []string{"#token"}, nil},
-	{AuthHeader, "a key in a header", []string{"name", "#value"}, nil},
-	{AuthQuery, "a key in the query", []string{"name", "#value"}, nil},
-	{AuthOAuth2, "a token that an OAuth 2.0 token endpoint issues", []string{"tokenUrl"}, []string{
+	{Name: AuthBasic, Doc: "a user name and a password (RFC 7617)", Required: []string{"username", "#password"}},
+	{Name: AuthBearer, Doc: "a token in the header Authorization (RFC 6750)", Required: []string{"#token"}},
+	{Name: AuthHeader, Doc: "a key in a header", Required: []string{"name", "#value"}},
+	{Name: AuthQuery, Doc: "a key in the query", Required: []string{"name", "#value"}},
+	{Name: AuthOAuth2, Doc: "a token that an OAuth 2.0 token endpoint issues", Required: []string{"tokenUrl"}, Optional: []string{
 		"grant", "clientId", "#clientSecret", "clientAuth", "#refreshToken", "username", "#password",
 		"scopes", "params", "renewBefore", "allowHttp",
 	}},
-	{AuthLogin, "what the response of a login gives", []string{"loginRequest", "apiRequest"}, []string{"expires", "renewBefore"}},
-	{AuthSign, "a signature that expressions compute", nil, []string{"params", "headers"}},
-	{AuthAWS4, "AWS Signature Version 4", []string{"region", "service", "accessKeyId", "#secretAccessKey"}, []string{"#sessionToken"}},
+	{Name: AuthLogin, Doc: "what the response of a login gives", Required: []string{"loginRequest", "apiRequest"},
+		Optional: []string{"expires", "renewBefore"}, Scope: ScopeLogin},
+	{Name: AuthSign, Doc: "a signature that expressions compute", Optional: []string{"params", "headers"}, Scope: ScopeSign},
+	{Name: AuthAWS4, Doc: "AWS Signature Version 4", Required: []string{"region", "service", "accessKeyId", "#secretAccessKey"},
+		Optional: []string{"#sessionToken"}},
 }
 
 // AuthTypes returns the types of authentication. They must not be changed.
@@ -123,7 +126,7 @@ var authenticationFields = []Field{
 	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
 	{Name: "expires", Kind: Expression, Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
 		"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
-	{Name: "renewBefore", Kind: Seconds, Default: 60, Idle: Off,
+	{Name: "renewBefore", Kind: Seconds, Default: 60, QuietDefault: true,
 		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},
 	{Name: "allowHttp", Kind: Flag, Default: false,
 		Doc: "for `oauth2`: whether `tokenUrl` may be an http address of another machine, to which the credentials are sent unencrypted"},

@@ -113,7 +113,7 @@ func (d *decoder) root(root any) {
 	c := d.cfg
 	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), s.get("api.dialect").text()
 	d.addressText(s.get("api.baseUrl"))
-	c.pagination, _ = s.get("api.pagination").Value.(*pagination)
+	c.pagination = s.get("api.pagination").pagination()
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
 	c.Debug = s.get("config.debug").flag()
 	c.MaxPartitions = s.get("config.limits.partitions").number()
@@ -124,7 +124,7 @@ func (d *decoder) root(root any) {
 		list := s.get("config.jobs").list()
 		c.Jobs = slices.Grow(c.Jobs, len(list))
 		for _, one := range list {
-			own := one.Value.(settings)
+			own, _ := one.settings()
 			job := d.job(own, api)
 			d.checkResponse(&job, own)
 			c.Jobs = append(c.Jobs, job)
@@ -138,7 +138,8 @@ func (d *decoder) root(root any) {
 		c.Inputs = append(c.Inputs, d.input(one))
 	}
 	for _, one := range s.get("tests").list() {
-		c.Tests = append(c.Tests, d.test(one.path(), one.Value.(settings)))
+		test, _ := one.settings()
+		c.Tests = append(c.Tests, d.test(one.path(), test))
 	}
 }
 

@@ -36,10 +36,13 @@ type Window struct {
 	Splits      bool // a rule may split a window
 }
 
-// The policies for a partition that fails.
+// PartitionPolicy is the effect of a partition that fails.
+type PartitionPolicy string
+
+// The policies for partitions that fail.
 const (
-	PartitionFail = "fail" // the run ends
-	PartitionSkip = "skip" // the partition is counted and named, and the run goes on
+	PartitionFail PartitionPolicy = "fail" // the run ends
+	PartitionSkip PartitionPolicy = "skip" // the partition is counted and named, and the run goes on
 )
 
 var forFields = []Field{
@@ -65,7 +68,7 @@ var limitsFields = []Field{
 func (d *decoder) forVariables(s setting) []ForVariable {
 	var all []ForVariable
 	for _, one := range s.list() {
-		given, ok := one.Value.(settings)
+		given, ok := one.settings()
 		if !ok {
 			continue
 		}

@@ -74,7 +74,7 @@ var httpFields = []Field{
 		"Without it a response must begin within a minute and be complete within ten"},
 	{Name: "requestsPerSecond", Kind: PerSecond, Doc: "maximum number of requests per second, of all jobs together, retries included; " +
 		"`0.2` is one request every five seconds"},
-	{Name: "burst", Kind: Count, Default: 1, Idle: "requestsPerSecond",
+	{Name: "burst", Kind: Count, Default: 1, DefaultWith: "requestsPerSecond",
 		Doc: "how many requests may follow each other at once, after a rest, in spite of `requestsPerSecond`"},
 	{Name: "parallel", Kind: Count, Doc: "maximum number of requests at the same time, of all jobs together"},
 	{Name: "ignoreErrors", Kind: List, Each: &Field{Kind: Status}, Doc: "statuses whose response is read as a page"},

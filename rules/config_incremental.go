@@ -40,7 +40,7 @@ type increment struct {
 
 // incremental reads the increment of a job, and adds what it sends to the request of the job.
 func (d *decoder) incremental(s settings, j *Job) {
-	given, ok := s.get("incremental").Value.(settings)
+	given, ok := s.get("incremental").settings()
 	if !ok {
 		return
 	}

@@ -32,7 +32,7 @@ var inputFields = []Field{
 
 // input reads one input.
 func (d *decoder) input(s setting) Input {
-	read := s.Value.(settings)
+	read, _ := s.settings()
 	in := Input{
 		Name: s.Name, Doc: read.get("doc").text(), Default: read.get("default").Value,
 		Secret: read.get("secret").flag(), Pattern: read.get("pattern").text(),

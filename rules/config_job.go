@@ -25,10 +25,10 @@ type Job struct {
 	Fields         []ItemField // in the order in which members are added
 	Key            []string    // paths of what identifies an item after Fields; nil if nothing does
 	Response       Response
-	For            []ForVariable // variables of its partitions; nil if the job is one partition
-	AllowedOrigins []string      // further origins that its requests may go to; nil for those of the API alone
-	Emits          bool          // its items are written (emit)
-	OnFailure      string        // [PartitionFail] or [PartitionSkip], when a partition fails
+	For            []ForVariable   // variables of its partitions; nil if the job is one partition
+	AllowedOrigins []string        // further origins that its requests may go to; nil for those of the API alone
+	Emits          bool            // its items are written (emit)
+	OnFailure      PartitionPolicy // [PartitionFail] or [PartitionSkip]
 
 	scroller   string      // its scroller, if the method is multiple
 	pagination *pagination // its own, in the place of api.pagination; nil without one
@@ -62,7 +62,7 @@ var jobFields = []Field{
 	{Name: "endpoint", Kind: Text, Required: true, Env: true,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
 			"expressions in braces are values in it: `orders/{order.id}`"},
-	{Name: "method", Kind: Text, Default: "GET", Idle: Off, Values: httpMethods, FoldCase: true,
+	{Name: "method", Kind: Text, Default: "GET", QuietDefault: true, Values: httpMethods, FoldCase: true,
 		Doc: "`POST` sends the parameters as a JSON body, `FORM` urlencoded"},
 	{Name: "params", Kind: Map, Doc: "query parameters of GET, body fields of POST and FORM, sent in this order; " +
 		`{"expr": "…"}` + " computes a value, once for each partition"},
@@ -78,7 +78,7 @@ var jobFields = []Field{
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
-	{Name: "response", Kind: Block, Fields: responseFields, Idle: Off,
+	{Name: "response", Kind: Block, Fields: responseFields, QuietDefault: true,
 		Doc: "the format of this job's responses; its keys override `api.response`"},
 	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "pagination", Kind: Nested, Doc: "how this job pages, in the place of `api.pagination`; " +
@@ -92,9 +92,11 @@ var jobFields = []Field{
 		"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
-	{Name: "emit", Kind: Flag, Default: true, Idle: Off, Doc: "if false, the items are not written: they are needed for other jobs only"},
-	{Name: "onPartitionError", Kind: Text, Default: PartitionFail, Idle: "for", Values: []string{PartitionFail, PartitionSkip},
-		Doc: "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
+	{Name: "emit", Kind: Flag, Default: true, QuietDefault: true,
+		Doc: "if false, the items are not written: they are needed for other jobs only"},
+	{Name: "onPartitionError", Kind: Text, Default: string(PartitionFail), DefaultWith: "for",
+		Values: []string{string(PartitionFail), string(PartitionSkip)},
+		Doc:    "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
 	{Name: "children", Kind: Any, Unsupported: OnSpec, Doc: "jobs that run for each item of this one"},
 	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
 	{Name: "recursionFilter", Kind: Any, Unsupported: OnSpec, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
@@ -114,8 +116,8 @@ func (d *decoder) job(s, api settings) Job {
 		Filter: s.get("filter").text(), Fields: d.itemFields(s.get("fields")),
 		Response: d.response(s, api),
 	}
-	j.pagination, _ = s.get("pagination").Value.(*pagination)
-	j.For, j.Emits, j.OnFailure = d.forVariables(s.get("for")), s.get("emit").flag(), s.get("onPartitionError").text()
+	j.pagination = s.get("pagination").pagination()
+	j.For, j.Emits, j.OnFailure = d.forVariables(s.get("for")), s.get("emit").flag(), PartitionPolicy(s.get("onPartitionError").text())
 	d.addressText(s.get("endpoint"))
 	d.constantText(s.get("id"))
 	d.constantText(s.get("dataType"))

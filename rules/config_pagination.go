@@ -263,17 +263,18 @@ var stateFields = []Field{
 
 var onErrorFields = []Field{
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression over status, header() and body of the response"},
-	{Name: "on", Kind: Text, Default: OnStatus, Values: []string{OnStatus, OnSuccess}, Idle: Off, Doc: "the responses that it judges: " +
-		"`error`, those of other statuses than 200, 201, 203 and 204, or `success`, those of these statuses, " +
-		"for an API that reports errors with status 200"},
+	{Name: "on", Kind: Text, Default: onErrorStatus, Values: []string{onErrorStatus, onSuccess}, QuietDefault: true,
+		Doc: "the responses that it judges: " +
+			"`error`, those of other statuses than 200, 201, 203 and 204, or `success`, those of these statuses, " +
+			"for an API that reports errors with status 200"},
 	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
 	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
 // The responses that an onError rule judges.
 const (
-	OnStatus  = "error"
-	OnSuccess = "success"
+	onErrorStatus = "error"
+	onSuccess     = "success"
 )
 
 // errorActions are the actions of onError rules.

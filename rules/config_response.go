@@ -34,7 +34,7 @@ type Response struct {
 var responseFields = []Field{
 	{Name: "format", Kind: Text, Default: JSON, Values: formats, Doc: "`json`, `ndjson` (one JSON value per line), `csv`, " +
 		"`xml`, or `auto`: by the content type of the response, then by its first byte"},
-	{Name: "header", Kind: Flag, Default: true, Idle: "format", Doc: "of CSV: whether the first row has the names of the columns"},
+	{Name: "header", Kind: Flag, Default: true, DefaultWith: "format", Doc: "of CSV: whether the first row has the names of the columns"},
 	{Name: "delimiter", Kind: Text, Doc: "of CSV: the character between fields (`\\t` is a tab); default: a comma, or a tab " +
 		"for `text/tab-separated-values`"},
 	{Name: "columns", Kind: List, Each: &Field{Kind: Text}, Doc: "of CSV: the names of the columns, instead of the names in the header. " +

@@ -28,18 +28,19 @@ import (
 //	resume    "saved": a checkpoint holds it; other values follow from the
 //	          configuration or from the next response
 //	for       a [Scope]: only the rules of that scope may read it
+//	part      "response": it is a part of the response, and not a total or a comparison of pages
 //
 // A field with the name "-" is not part of the table.
 type Context struct {
 	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
-	Body  any   `expr:"body" doc:"the decoded response"`
-	Items []any `expr:"items" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" resume:"saved" range:"0.." doc:"number of items on the page"`
+	Body  any   `expr:"body" part:"response" doc:"the decoded response"`
+	Items []any `expr:"items" part:"response" doc:"the page's items as the API sent them"`
+	Count int   `expr:"count" part:"response" resume:"saved" range:"0.." doc:"number of items on the page"`
 	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int                         `expr:"status" resume:"saved" range:"200..599" doc:"HTTP status"`
-	Header func(string) any            `expr:"header" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
-	Link   func(string, ...string) any `expr:"link" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
+	Status int                         `expr:"status" part:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
+	Header func(string) any            `expr:"header" part:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
+	Link   func(string, ...string) any `expr:"link" part:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
 	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
 	Limit any            `expr:"limit" from:"job" doc:"page size in effect; nil if there is none"`
@@ -129,6 +130,7 @@ type ContextField struct {
 	Declared string // configuration key that declares its names; may be empty
 	Saved    bool   // a checkpoint holds it
 	Scope    Scope  // only rules of this scope may read it; if it is empty, all rules may
+	Response bool   // it is a part of the response, and not a total or a comparison of pages
 
 	Fields []ContextField // the fields of an object with fixed names
 }
@@ -144,6 +146,32 @@ const (
 	ScopeLogin Scope = "login" // the parts of requests that the response of a login gives
 	ScopeSign  Scope = "sign"  // the parts of requests that sign them
 )
+
+// A scopeRow describes the fields that only the rules of a scope may read.
+type scopeRow struct {
+	hint    string   // says where the fields may be read
+	object  string   // the field that is an object; empty if no field is one
+	members []string // the members of the object
+}
+
+// scopes is the table of the scopes whose fields users meet.
+var scopes = map[Scope]scopeRow{
+	ScopeItem: {hint: "only filter and fields read single items; items has the items of the page"},
+	ScopeLogin: {
+		"only the credentials of a login read its response", "login", []string{"status", "headers", "body"},
+	},
+	ScopeSign: {
+		"only the credentials of type sign read the request; sent has the request of the page",
+		"request", []string{"method", "url", "path", "query", "headers", "body"},
+	},
+}
+
+// Hint says where the fields of the scope may be read. It is empty for the scopes of a page and the audit.
+func (s Scope) Hint() string { return scopes[s].hint }
+
+// Object returns the object that only the rules of the scope may read, and the names of its members.
+// The name is empty if there is no such object.
+func (s Scope) Object() (name string, members []string) { return scopes[s].object, scopes[s].members }
 
 // Known says when the value of a context field is known. Only expressions that are evaluated
 // later may read it.
@@ -178,6 +206,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
+			Response: f.Tag.Get("part") == "response",
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))

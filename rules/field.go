@@ -40,9 +40,11 @@ type Field struct {
 	// DefaultOf names the key of the same object whose value is the default.
 	DefaultOf string
 
-	// Idle names another key of the same object without which the default has no effect. A
-	// key that no object has, such as "-", says that the default is never worth telling.
-	Idle string
+	// DefaultWith names another key of the same object without which the default has no effect.
+	DefaultWith string
+
+	// QuietDefault says that comments in a configuration do not mention the default.
+	QuietDefault bool
 
 	// Delimiter names the key of the same object that separates the keys of a
 	// Path.

@@ -57,7 +57,7 @@ func (r *reader) visitDefaults(path string, object Object, fields []Field) {
 }
 
 func (r *reader) visitDefault(path string, around Object, f *Field) {
-	if _, needed := around.Get(f.Idle); f.Idle != "" && !needed {
+	if _, given := around.Get(f.DefaultWith); f.QuietDefault || f.DefaultWith != "" && !given {
 		return
 	}
 	if f.Kind == Block && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {

@@ -23,7 +23,7 @@ type setting struct {
 
 	fromEnv  bool // its value comes from the environment
 	isMember bool
-	at       string // config path of the setting or, of a member, of the object around it
+	at       string // config path of the setting; if it is a member, that of the object around it
 }
 
 // member returns a setting without a value for a member of the object at a config path. The member
@@ -47,6 +47,15 @@ func (s setting) flag() bool { b, _ := s.Value.(bool); return b }
 
 func (s setting) number() int { n, _ := s.Value.(int); return n }
 
+// settings returns the settings of an object. It reports false for any other value.
+func (s setting) settings() (settings, bool) { inner, ok := s.Value.(settings); return inner, ok }
+
+// pagination returns a pagination object, or nil.
+func (s setting) pagination() *pagination { p, _ := s.Value.(*pagination); return p }
+
+// elements returns the elements of a list or a map whose elements have a field, valid or not.
+func (s setting) elements() []setting { all, _ := s.Value.([]setting); return all }
+
 // object returns the members of an object, or of a map whose values have a field.
 func (s setting) object() Object {
 	if _, isList := s.Value.([]setting); isList {
@@ -58,7 +67,7 @@ func (s setting) object() Object {
 
 // list returns the valid elements of a list or a map whose elements have a field.
 func (s setting) list() []setting {
-	all, _ := s.Value.([]setting)
+	all := s.elements()
 	invalid := func(e setting) bool { return e.Invalid }
 	if !slices.ContainsFunc(all, invalid) {
 		return all
@@ -84,7 +93,7 @@ func valuesOf[T any](list []setting) []T {
 type settings struct {
 	reader *reader
 	path   string    // config path of the object
-	fields []Field   // say which settings there are, and have the defaults
+	fields []Field   // the settings that the object may have, with their defaults
 	own    []setting // the settings that differ from their defaults; usually few
 
 	defaults map[string]setting // the defaults that get has made; nil if none are kept
@@ -99,7 +108,7 @@ func (s settings) get(name string) setting {
 		}
 	}
 	if outer, inner, ok := strings.Cut(name, "."); ok {
-		if object, ok := s.get(outer).Value.(settings); ok {
+		if object, ok := s.get(outer).settings(); ok {
 			return object.get(inner)
 		}
 	}
@@ -153,7 +162,7 @@ func (s settings) with(name string, one setting) settings {
 
 // inner returns the settings of an inner object, or its defaults if it is missing.
 func (s settings) inner(name string) settings {
-	if object, ok := s.get(name).Value.(settings); ok {
+	if object, ok := s.get(name).settings(); ok {
 		return object
 	}
 	out := settings{reader: s.reader, path: diag.Join(s.path, name)}
@@ -184,6 +193,9 @@ func (s settings) allMet(conditions Conditions) bool {
 	}
 	return true
 }
+
+// isOn reports whether a toggle is on.
+func (s settings) isOn(t Toggle) bool { return t.mayBeOn && s.allMet(t.when) }
 
 // expandSource replaces every ${name} of a source by the value of the setting, as a
 // literal of the rule language.

@@ -55,7 +55,7 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 		if repeats(written, config.get("jobs").path(), one.path()) {
 			continue
 		}
-		own := one.Value.(settings)
+		own, _ := one.settings()
 		job := k.job(own, api)
 		k.checkResponse(&job, own)
 		job.Fields = append(k.userData(config.get("userData"), own.get("userData")), job.Fields...)

@@ -164,7 +164,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 // scroller returns a scroller of method multiple. It returns nil if the scroller cannot
 // be used.
 func (l *lowerer) scroller(s setting) *pagination {
-	p, _ := s.Value.(*pagination)
+	p := s.pagination()
 	if p == nil || p.method.Name != Multiple || l.switches.NestedMultiple {
 		return p
 	}

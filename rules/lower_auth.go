@@ -9,12 +9,12 @@ import (
 
 // AuthRules are the expressions of the credentials.
 type AuthRules struct {
-	Scope Scope
-	Set   *Ruleset // the names that its rules may read
+	Scope Scope    // the scope of Parts and Expires
+	Set   *Ruleset // the names that the rules may read
 	Login *Ruleset // the request of a login, or nil
 
 	Values  []Rule // values of keys, which are their targets; evaluated when a run begins
-	Params  []Rule // oauth2: computed parameters of the token request, evaluated then too
+	Params  []Rule // oauth2: computed parameters of the token request; evaluated when a run begins
 	Parts   []Rule // headers and parameters of requests
 	Expires *Rule  // when a login ends; may be nil
 }
@@ -26,13 +26,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		return nil, nil
 	}
 	l := newLowerer(c)
-	out := &AuthRules{Set: l.ruleset()}
-	switch auth.Type {
-	case AuthLogin:
-		out.Scope = ScopeLogin
-	case AuthSign:
-		out.Scope = ScopeSign
-	}
+	out := &AuthRules{Scope: findAuthType(auth.Type).Scope, Set: l.ruleset()}
 	for _, f := range authenticationFields {
 		name, hidden := strings.CutPrefix(f.Name, "#")
 		if c, ok := auth.Computed[name]; ok && f.Name == authKey(name) {

@@ -205,7 +205,8 @@ func (p *pager) stateRules(role Role) {
 		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
 	}
 	for _, o := range own {
-		one := o.Value.(settings).get(string(role))
+		variable, _ := o.settings()
+		one := variable.get(string(role))
 		switch {
 		case one.Value != nil:
 			p.add(stateRule(role, o.Name, sourceOf(one.Value), p.origin(Author{}, one.path())))
@@ -333,9 +334,8 @@ func (p *pager) phrases() map[string]string {
 
 // hasUserStop reports whether one of the user's stopping rules has no name, and an id by its position.
 func (p *pager) hasUserStop(id string) bool {
-	all, _ := p.settings.get("stopRules").Value.([]setting)
-	for i, one := range all {
-		object, _ := one.Value.(settings)
+	for i, one := range p.settings.get("stopRules").elements() {
+		object, _ := one.settings()
 		if id == userStopID(i) && object.get("name").text() == "" {
 			return true
 		}
@@ -347,11 +347,10 @@ func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
 // userStops adds the user's stopping rules whose outcome is wanted.
 func (p *pager) userStops(which func(Outcome) bool) {
-	all, _ := p.settings.get("stopRules").Value.([]setting)
-	for i, one := range all {
+	for i, one := range p.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
 			Source: one.text(), Origin: p.origin(Author{}, one.path())}
-		if object, ok := one.Value.(settings); ok {
+		if object, ok := one.settings(); ok {
 			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())
 			r.Message, r.Outcome = p.message(object.get("message")), Outcome(object.get("outcome").text())
 			if name := object.get("name").text(); name != "" {
@@ -402,17 +401,16 @@ func matched(r Rule) string {
 }
 
 func (p *pager) errorRules() {
-	all, _ := p.settings.get("onError").Value.([]setting)
-	for i, one := range all {
-		object, _ := one.Value.(settings)
-		when := object.get("when")
+	for i, one := range p.settings.get("onError").elements() {
+		object, _ := one.settings()
+		when, message := object.get("when"), object.get("message")
 		if when.Value == nil {
 			continue
 		}
 		p.add(Rule{
-			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete, Source: when.text(),
-			Message: p.message(object.get("message")), CustomMessage: object.get("message").text() != "", OnSuccess: object.get("on").text() == OnSuccess,
-			Clause: when.text(), Origin: p.origin(Author{}, when.path()),
+			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
+			OnSuccess: object.get("on").text() == onSuccess, Source: when.text(), Clause: when.text(),
+			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.origin(Author{}, when.path()),
 		})
 	}
 }

@@ -72,8 +72,8 @@ func (o Overlay) empty() bool {
 // methodParts returns the parts of the method.
 func (p *pager) methodParts() requestParts {
 	o := p.method.Next
-	if o.IncludeParams != nil {
-		p.set.IncludeParams = p.settings.allMet(o.IncludeParams)
+	if p.settings.isOn(o.OmitParams) {
+		p.set.IncludeParams = false
 	}
 	var parts requestParts
 	add := func(role Role, list ...Part) {
@@ -92,11 +92,11 @@ func (p *pager) methodParts() requestParts {
 	return parts
 }
 
-// applyToFirst sets whether parts are in the first request, as settings say.
-func (p *pager) applyToFirst(parts requestParts, when Conditions) {
+// applyToFirst sets whether parts are in the first request.
+func (p *pager) applyToFirst(parts requestParts, toggle Toggle) {
 	for i := range parts {
-		parts[i].First = when != nil && p.settings.allMet(when)
-		for _, c := range when {
+		parts[i].First = p.settings.isOn(toggle)
+		for _, c := range toggle.when {
 			if use, known := p.use(c.Setting); known {
 				parts[i].FirstBy = &use
 			}
@@ -151,7 +151,7 @@ func (p *pager) userParts() requestParts {
 	case parts.has(URL):
 		p.set.IncludeParams = false
 	}
-	p.applyToFirst(parts, Conditions{With("nextRequest.applyToFirst")})
+	p.applyToFirst(parts, If(With("nextRequest.applyToFirst")))
 	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
 		parts = append(parts, laterPart(After, "", wait.text(), p.origin(Author{}, wait.path())))
 	}

@@ -14,36 +14,47 @@ type Method struct {
 	Next   Overlay
 	Stops  []StopRule
 	OneOf  []string // exactly one of these settings must be configured
+	Once   bool     // the list is one response, and there is no next request
 
-	Example Object // settings that the reference prints the method with; nil to print no example
-
-	Once bool // the list is one response, and there is no next request
+	Example Object // settings of the example in the reference; nil for no example
 }
 
 // StateVariable is a variable of a method's state.
 type StateVariable struct {
 	Name string
-	Init string // its value before the first request
-	Next string // its value after a page, computed from the old values
-	Only Conditions
-	Says string // Next in words, if it reads the response: "the id of the last item"
+	Init string     // expression for its value before the first request
+	Next string     // expression for its value after a page, which sees the old values
+	Only Conditions // the method has the variable only if these are met
+	Says string     // Next in words, if it reads the response: "the id of the last item"
 }
 
-// A Condition is about a setting: it must have a value, other than false.
+// A Condition is met if a setting has a value. The value false does not count.
 type Condition struct {
 	Setting string
-	Not     bool // the setting must have no value
+	Not     bool // the condition is met if the setting has no value
 	Nonzero bool // the number 0 counts as no value
 }
 
-// With is the condition that a setting has a value.
+// With returns the condition that a setting has a value.
 func With(setting string) Condition { return Condition{Setting: setting} }
 
-// Without is the condition that a setting has no value.
+// Without returns the condition that a setting has no value.
 func Without(setting string) Condition { return Condition{Setting: setting, Not: true} }
 
-// Conditions are met if all of them hold. An empty list is always met.
+// Conditions are met if all of them are met. An empty list is always met.
 type Conditions []Condition
+
+// A Toggle is something that a method does only under certain settings. The zero Toggle is never on.
+type Toggle struct {
+	mayBeOn bool
+	when    Conditions
+}
+
+// Always returns a toggle that is always on.
+func Always() Toggle { return If() }
+
+// If returns a toggle that is on if all conditions are met.
+func If(conditions ...Condition) Toggle { return Toggle{mayBeOn: true, when: conditions} }
 
 // Overlay holds the changes by which a method makes the next request from the job's request.
 type Overlay struct {
@@ -53,31 +64,31 @@ type Overlay struct {
 	Params   []Part
 	Body     []Part // named by their path in the JSON body
 
-	IncludeParams Conditions // when the job's params are sent with every request; nil means always
-	ApplyToFirst  Conditions // when the parts also apply to the first request; nil means never
+	ApplyToFirst Toggle // whether the parts also apply to the first request
+	OmitParams   Toggle // whether the requests after the first lack the job's params
 }
 
 // Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name  string // the name of a parameter; if it is empty, the value is an object whose members are merged
-	Each  string // one part for every member of this setting, with its name; ${each} is its value
-	Value string
-	Only  Conditions
-	Says  string // Value in words, if it reads the response: "the link at links.next"
-	Hint  string // the hint for a job whose own value of the part is overridden
+	Name  string     // the name of a parameter; if it is empty, the value is an object whose members are merged
+	Each  string     // if it is set, there is one part for every member of this setting, with its name; ${each} is its value
+	Value string     // expression
+	Only  Conditions // the request has the part only if these are met
+	Says  string     // Value in words, if it reads the response: "the link at links.next"
+	Hint  string     // the hint for a job whose own value of the part is overridden
 }
 
 // StopRule is a stopping rule of a method.
 type StopRule struct {
 	ID      string
-	When    string // expression, boolean
-	Each    string // if it is set, When must hold for every member of this setting, as ${each}
-	Only    Conditions
-	Outcome Outcome // empty means [Complete]
-	Drop    bool    // the items of the page that matches are not emitted
-	Clause  string  // completes "stops when …"
-	Message string  // text of the log, with {expressions}
+	When    string     // expression, boolean
+	Each    string     // if it is set, When must hold for every member of this setting, as ${each}
+	Only    Conditions // the method has the rule only if these are met
+	Outcome Outcome    // empty means [Complete]
+	Drop    bool       // the items of the page on which the rule is met are not emitted
+	Clause  string     // completes "stops when …"
+	Message string     // text of the log, with {expressions}
 
 	NamesJob bool // Message names the job, so the log does not
 	Expects  bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
@@ -120,7 +131,7 @@ var builtinMethods = []Method{
 				{Name: "${limitParam}", Value: `limit`},
 				{Name: "${offsetParam}", Value: `state.offset`, Hint: `to begin there, set "offsetFromJob": true`},
 			},
-			ApplyToFirst: Conditions{With("firstPageParams")},
+			ApplyToFirst: If(With("firstPageParams")),
 		},
 		Stops: []StopRule{
 			{ID: "offset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
@@ -203,7 +214,7 @@ var builtinMethods = []Method{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
 				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Says: "the value at ${responseParam}"},
 			},
-			IncludeParams: Conditions{With("includeParams")},
+			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "response.param.end", When: `empty(at(${responseParam}))`,
@@ -231,7 +242,7 @@ var builtinMethods = []Method{
 					Only: Conditions{With("responseParams")}, Says: "the value at ${each}"},
 				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, Says: "the members of ${responseObject}"},
 			},
-			IncludeParams: Conditions{With("includeParams")},
+			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "response.params.end", Only: Conditions{With("responseParams")}, Each: "responseParams", When: `empty(at(${each}))`,
@@ -253,8 +264,8 @@ var builtinMethods = []Method{
 			{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
-			URL:           Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
-			IncludeParams: Conditions{With("includeParams")},
+			URL:        Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
+			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "header.link.end", When: `empty(link(${rel}))`,
@@ -276,8 +287,8 @@ var builtinMethods = []Method{
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
-			Params:        []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
-			IncludeParams: Conditions{With("includeParams")},
+			Params:     []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
+			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
 			{ID: "header.param.end", When: `empty(header(${responseHeader}))`,
@@ -403,7 +414,7 @@ var pageNumberNext = Overlay{
 		{Name: "${pageParam}", Value: `state.page`, Hint: `to begin there, set "firstPage" in the pagination`},
 		{Name: "${limitParam}", Value: `limit`},
 	},
-	ApplyToFirst: Conditions{With("firstPageParams")},
+	ApplyToFirst: If(With("firstPageParams")),
 }
 
 func responseURLFields(delimiter string) []Field {
@@ -421,5 +432,5 @@ var responseURLNext = Overlay{
 		{Value: `query(at(${urlKey}))`,
 			Only: Conditions{With("paramIsQuery")}, Says: "the query string at ${urlKey}"},
 	},
-	IncludeParams: Conditions{With("includeParams")},
+	OmitParams: If(Without("includeParams")),
 }

@@ -18,7 +18,7 @@ type PartitionsExplanation struct {
 	Reads     []string              `json:"reads,omitempty" doc:"what is read of such an item, here and below; nothing else is kept"`
 	Bounds    string                `json:"bounds" doc:"what bounds their number; the job's bounds are those of each"`
 	Together  string                `json:"together" doc:"which of them may run at the same time, with --jobs"`
-	OnError   string                `json:"onError" doc:"what happens when one fails: fail or skip"`
+	OnError   rules.PartitionPolicy `json:"onError" doc:"what happens when one fails: fail or skip"`
 	Facts     []string              `json:"facts" doc:"what else holds of them, in words"`
 	Variables []VariableExplanation `json:"variables" doc:"the variables, in the order of their loops"`
 }

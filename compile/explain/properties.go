@@ -263,5 +263,5 @@ func (p *propertyCollector) partitions(j *compile.Job, x *PartitionsExplanation)
 		}
 	}
 	p.add("partitions", "", each, x.Says)
-	p.add("partitions", "when one fails", x.OnError, x.OnError)
+	p.add("partitions", "when one fails", string(x.OnError), string(x.OnError))
 }

@@ -58,6 +58,10 @@ func (r Read) Is(field string) bool { return r.Past == "" && r.Root == field }
 // OfBody reports whether the value is in the body of this page.
 func (r Read) OfBody() bool { return r.Is("body") }
 
+// OfResponse reports whether the value is a part of the response of this page: see
+// [rules.ContextField].Response.
+func (r Read) OfResponse() bool { return r.Past == "" && pageFields.find(r.Root).Response }
+
 // Known returns the time at which the value is known.
 func (r Read) Known() rules.Known {
 	if r.Past != "" {

@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// names are the names in a source that are checked for each rule: those that the
-// configuration declares, and those that only some rules may use.
+// names are the names in a source that are checked for each rule, because the configuration declares
+// them or only some rules may use them.
 type names struct {
 	declared  []checkedName // names in an object whose names the configuration declares: state.offset, kept.since
 	scoped    []checkedName // fields that only the rules of a scope may read: item, hints
@@ -245,8 +245,8 @@ func accepts(parameter, argument reflect.Type) bool {
 	return false
 }
 
-// checkFor finds names that this rule may not use: those that the configuration does
-// not declare, and those of another scope.
+// checkFor finds a name that the rule may not use, because the configuration does not declare it or it
+// belongs to another scope.
 func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 	for _, d := range n.declared {
 		known := map[string][]string{
@@ -263,17 +263,10 @@ func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 	}
 	for _, s := range n.scoped {
 		if s.field.Scope != scope {
-			return at(s.node, "unknown name %s", s.field.Name).withHint(scopeHints[s.field.Scope])
+			return at(s.node, "unknown name %s", s.field.Name).withHint(s.field.Scope.Hint())
 		}
 	}
 	return nil
-}
-
-// scopeHints say where the fields of a scope may be read.
-var scopeHints = map[rules.Scope]string{
-	rules.ScopeItem:  "only filter and fields read single items; items has the items of the page",
-	rules.ScopeLogin: "only the credentials of a login read its response",
-	rules.ScopeSign:  "only the credentials of type sign read the request; sent has the request of the page",
 }
 
 // IsField reports whether a name is a field of the page context.
