@@ -11,20 +11,28 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A KeptUse says where a job reads the values that the run before kept.
+// Values under keep pass from run to run: a run evaluates and saves them, and the next run reads them
+// as kept.NAME. Usually they say where the next run begins, as in
+//
+//	"keep": {"since": "items[-1].updated_at"}, "params": {"since": {"expr": "kept.since"}}
+//
+// An expression that reads items, as greatest(items, "id") does, is about the items of all pages,
+// although it sees one page at a time: see [KeepsOverAllPages].
+
+// A KeptUse says whether the values that the previous run kept change which items a job obtains.
 type KeptUse int
 
-// The uses of kept values, the one with the least effect first.
+// The uses of kept values, in the order of their effect.
 const (
-	KeptUnread KeptUse = iota // nothing that decides which items a run obtains reads them
-	KeptLater                 // only requests after the first one read them, so the items of the first come again
-	KeptRead                  // the first request, a stopping rule or the filter reads them
+	KeptUnused     KeptUse = iota // no request, stopping rule or filter reads them: all items come again
+	KeptAfterFirst                // only later requests read them: the items of the first page come again
+	KeptFromFirst                 // the first request, a stopping rule or the filter reads them
 )
 
-// KeptUse returns where the job, or the nearest of its parents, reads the values that the run before
-// kept. A child of a job that reads them is only requested for new items.
+// KeptUse returns the use of kept values in the job and its ancestors. If an ancestor reads them, the job
+// runs only for the new items of its parent.
 func (j *Job) KeptUse() KeptUse {
-	use := KeptUnread
+	use := KeptUnused
 	for ; j != nil; j = j.Parent {
 		use = max(use, j.ownKeptUse())
 	}
@@ -42,22 +50,26 @@ func (j *Job) ownKeptUse() KeptUse {
 			later = append(later, stop.Expression)
 		}
 	}
-	reads := func(all []*language.Expression, later bool) bool {
-		return slices.ContainsFunc(all, func(e *language.Expression) bool { return j.readsKept(e, later, nil) })
-	}
+	atFirst, anyTime := variables(j.Init), variables(slices.Concat(j.Init, j.Next))
 	switch {
-	case reads(first, false), reads(later, true):
-		return KeptRead
-	case reads(j.NextParts, true):
-		return KeptLater
+	case slices.ContainsFunc(first, atFirst.readKept), slices.ContainsFunc(later, anyTime.readKept):
+		return KeptFromFirst
+	case slices.ContainsFunc(j.NextParts, anyTime.readKept):
+		return KeptAfterFirst
 	}
-	return KeptUnread
+	return KeptUnused
 }
 
-// readsKept reports whether an expression, which may be nil, depends on kept values, perhaps by
-// variables. In the first request, variables have their initial values. seen has the variables that
-// are known to depend on the expression.
-func (j *Job) readsKept(e *language.Expression, later bool, seen []string) bool {
+// variables are expressions for the values of variables of the state. At the first request, they are
+// the initial values; later, they are also the values after a page.
+type variables []*language.Expression
+
+// readKept reports whether an expression, which may be nil, depends on kept values, directly or by
+// variables.
+func (all variables) readKept(e *language.Expression) bool { return all.readKeptExcept(e, nil) }
+
+// readKeptExcept is readKept for an expression inside the values of the variables that were seen.
+func (all variables) readKeptExcept(e *language.Expression, seen []string) bool {
 	if e == nil {
 		return false
 	}
@@ -68,41 +80,38 @@ func (j *Job) readsKept(e *language.Expression, later bool, seen []string) bool 
 		case !r.Is("state"):
 			return false
 		}
-		values := j.Init
-		if later {
-			values = slices.Concat(j.Init, j.Next)
-		}
-		return slices.ContainsFunc(values, func(v *language.Expression) bool {
+		return slices.ContainsFunc(all, func(v *language.Expression) bool {
 			name := v.Rule.Target
-			of := len(r.Path) == 0 || r.Path[0] == name
-			return of && !slices.Contains(seen, name) && j.readsKept(v, later, append(slices.Clip(seen), name))
+			isRead := len(r.Path) == 0 || r.Path[0] == name
+			return isRead && !slices.Contains(seen, name) && all.readKeptExcept(v, append(slices.Clip(seen), name))
 		})
 	})
 }
 
-// unreadKept finds values for the next run that do not change which items it obtains.
+// unreadKept warns of values for the next run that do not change which items it obtains.
 func (c *compilation) unreadKept(j *Job) {
 	if len(j.Keeps) == 0 {
 		return
 	}
 	names := strings.Join(value.Map(j.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target }), " or ")
 	switch j.KeptUse() {
-	case KeptUnread:
+	case KeptUnused:
 		c.warn(j.Keeps[0].Rule, fmt.Sprintf(`send it with the first request, as in "params": {"since": {"expr": "kept.%s"}} of the job, `+
 			"or remove keep", j.Keeps[0].Rule.Target),
 			"no request, stopping rule or filter of %s reads %s: every run obtains the same items", j.ID(), names)
-	case KeptLater:
+	case KeptAfterFirst:
 		c.warn(j.Keeps[0].Rule, `to send it with the first request, too, set "applyToFirst": true in nextRequest`,
 			"the first request of %s does not read %s, as later ones do: every run obtains its items again", j.ID(), names)
 	}
 }
 
-// Keep returns the values for the next run, after the last page of a list. soFar has the result of
-// [Job.KeepSoFar] for the pages before it. own reports whether the items of the context are those of the
-// last page: after an error response they are those of the page before it. A nil value leaves the value
-// of the previous run in place; lacking has the expressions of such values.
-func (j *Job) Keep(m *language.Machine, page *rules.Context, soFar map[string]any, own bool) (
-	values map[string]any, lacking []*language.Expression, err error,
+// KeptValues returns the values for the next run, after the last page of a list. soFar is the result of
+// [Job.KeptSoFar] for the earlier pages. itemsAreNew reports whether the items of the context are the
+// items of the last page: after an error response they are the items of the page before it.
+//
+// Where a value is nil, the value of the previous run stays. absent has the expressions of such values.
+func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[string]any, itemsAreNew bool) (
+	values map[string]any, absent []*language.Expression, err error,
 ) {
 	if len(j.Keeps) == 0 {
 		return nil, nil, nil
@@ -111,31 +120,31 @@ func (j *Job) Keep(m *language.Machine, page *rules.Context, soFar map[string]an
 	for _, e := range j.Keeps {
 		name := e.Rule.Target
 		v := soFar[name]
-		if own || !KeepsItems(e) {
-			if v, err = keepValue(e, m, page, soFar); err != nil {
+		if itemsAreNew || !KeepsOverAllPages(e) {
+			if v, err = keptValue(e, m, page, soFar); err != nil {
 				return nil, nil, err
 			}
 		}
 		if v == nil {
 			v = page.Kept[name]
-			lacking = append(lacking, e)
+			absent = append(absent, e)
 		}
 		if v != nil {
 			values[name] = v
 		}
 	}
-	return values, lacking, nil
+	return values, absent, nil
 }
 
-// KeepSoFar returns the values for the next run that are about the items of all pages, after a page
-// that is not the last. soFar has its result for the pages before.
-func (j *Job) KeepSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
+// KeptSoFar returns the values that are about the items of all pages, as they are after a page that is
+// not the last. soFar is its result for the earlier pages.
+func (j *Job) KeptSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
 	var values map[string]any
 	for _, e := range j.Keeps {
-		if !KeepsItems(e) {
+		if !KeepsOverAllPages(e) {
 			continue
 		}
-		v, err := keepValue(e, m, page, soFar)
+		v, err := keptValue(e, m, page, soFar)
 		if err != nil {
 			return nil, err
 		}
@@ -150,18 +159,20 @@ func (j *Job) KeepSoFar(m *language.Machine, page *rules.Context, soFar map[stri
 	return values, nil
 }
 
-// KeepsItems reports whether an expression under keep is about the items of all pages: it reads those
-// of the present one, and no variable, by which the configuration remembers those of the others itself.
-func KeepsItems(e *language.Expression) bool {
+// KeepsOverAllPages reports whether an expression under keep is about the items of all pages. It is if
+// the expression reads items, but no variable: with a variable, the configuration itself carries
+// values from page to page.
+func KeepsOverAllPages(e *language.Expression) bool {
 	reads := func(root string) bool {
 		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
 	}
 	return reads("items") && !reads("state")
 }
 
-// keepValue evaluates an expression under keep. If it is about the items of all pages, it sees its own
-// value so far as that of the previous run, and a page on which it is nil changes nothing.
-func keepValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
+// keptValue evaluates an expression under keep on a page. An expression that is about the items of all
+// pages sees its value so far as kept.NAME, as if the previous page were the previous run, and a page
+// on which it is nil does not change this value.
+func keptValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
 	before, known := soFar[e.Rule.Target]
 	if known {
 		kept := page.Kept

@@ -13,13 +13,13 @@ import (
 type ForVariable struct {
 	rules.ForVariable
 	When   *language.Expression // condition on items; nil if no item is left out
-	Values *language.Expression // nil unless an expression gives a list of values
-	From   *language.Expression // start of the windows; nil unless the values are windows
-	To     *language.Expression // end of the windows
+	Values *language.Expression // list of values; nil for other kinds of variables, and for constants
+	From   *language.Expression // beginning of the first window; nil for other kinds of variables
+	To     *language.Expression // end of the last window; nil for other kinds of variables
 }
 
-// MayRunBackwards reports whether windows that end before they begin are no mistake of the configuration or of
-// its inputs: a kept value or a variable before them decides.
+// MayRunBackwards reports whether the windows may end before they begin without a mistake in the
+// configuration or its inputs, because a bound depends on a kept value or on an earlier variable.
 func (v *ForVariable) MayRunBackwards() bool {
 	return anyReads([]*language.Expression{v.From, v.To}, func(r language.Read) bool {
 		return r.Is("kept") || r.Is(language.PartitionField)
@@ -41,8 +41,8 @@ func (j *Job) addForRule(e *language.Expression) {
 	}
 }
 
-// checkForRule reports a rule of a variable that reads a value before it is known: a response,
-// or a later variable.
+// checkForRule reports a rule of a variable that reads a value before the value is known: a response, or
+// a later variable.
 func (c *compilation) checkForRule(e *language.Expression) error {
 	if err := checkKnown(e); err != nil {
 		return err
@@ -80,8 +80,8 @@ func (c *compilation) checkForNames() {
 	}
 }
 
-// link connects parents and children, and determines which values of items have to be decoded for
-// the children.
+// link connects parents and children, and determines which paths of the parents' items the children
+// read.
 func link(jobs []*Job) {
 	if !slices.ContainsFunc(jobs, func(j *Job) bool { return j.Ruleset.Parent != "" }) {
 		return
@@ -104,7 +104,8 @@ func link(jobs []*Job) {
 	}
 }
 
-// readsOf adds the paths that the job and the jobs below it read of a variable.
+// readsOf adds the paths of a variable that the job and its descendants read, by the reads that of
+// returns for each of them.
 func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]string) [][]string {
 	for _, path := range of(j) {
 		switch {
@@ -120,9 +121,10 @@ func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]strin
 	return paths
 }
 
-// GivesOf reports whether a parameter, a header or a field of the job, or of one below it, is read at a
-// path of the item that the job runs for. Without it, partitions run, but with other requests.
-func (j *Job) GivesOf(path []string) bool {
+// CopiesFromItem reports whether a value of a request, or a field of the items, of the job or its
+// descendants is the value at a path of the parent's item. If an item lacks the path, its partition
+// runs, but with another request.
+func (j *Job) CopiesFromItem(path []string) bool {
 	whole := append([]string{j.For[0].Name}, path...)
 	reads := func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
 	for _, below := range j.Below() {
@@ -138,11 +140,11 @@ func (j *Job) GivesOf(path []string) bool {
 	return false
 }
 
-// Expects reports whether every partition of the job should have a value for one of [Job.Computed]: a
-// parameter, a header or a value of the body that only items of parents decide, by an expression
-// that does not say otherwise.
+// Expects reports whether an expression of [Job.Computed] should have a value in every partition. This
+// holds for a parameter, a header or a value of the body that depends only on items of ancestors, unless
+// the expression itself allows for nil.
 func (j *Job) Expects(e *language.Expression) bool {
-	var items []string // variables
+	var items []string // the variables that hold items of ancestors
 	for ; j.Parent != nil; j = j.Parent {
 		items = append(items, j.For[0].Name)
 	}
@@ -154,8 +156,8 @@ func (j *Job) Expects(e *language.Expression) bool {
 		!e.NamesNil()
 }
 
-// OnlyEndsWindows reports whether only the ends of windows read an input, and these windows begin where those of
-// the run before ended. Another value of such an input only extends the list.
+// OnlyEndsWindows reports whether an input decides only where windows end, and these windows begin where
+// the windows of the previous run ended. Another value of such an input only extends the list.
 func (j *Job) OnlyEndsWindows(input string) bool {
 	of := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	bounds := false
@@ -175,7 +177,7 @@ func (j *Job) OnlyEndsWindows(input string) bool {
 	return bounds
 }
 
-// continues reports whether the windows of a variable begin at the end that the run before kept.
+// continues reports whether the windows of a variable begin at the end that the previous run kept.
 func (j *Job) continues(v ForVariable) bool {
 	return slices.ContainsFunc(j.Keeps, func(e *language.Expression) bool {
 		return anyReads([]*language.Expression{e}, func(r language.Read) bool {
@@ -186,7 +188,7 @@ func (j *Job) continues(v ForVariable) bool {
 	})
 }
 
-// Below returns the job and all jobs below it, parents first.
+// Below returns the job and its descendants, parents first.
 func (j *Job) Below() []*Job {
 	all := []*Job{j}
 	for _, child := range j.Children {
@@ -195,7 +197,7 @@ func (j *Job) Below() []*Job {
 	return all
 }
 
-// Partitioned reports whether the job may run more than once, or jobs depend on its items.
+// Partitioned reports whether the job may have more than one partition, or has children.
 func (j *Job) Partitioned() bool { return len(j.For) > 0 || len(j.Children) > 0 }
 
 // Splits returns the variable whose windows may be split, or nil.
@@ -206,12 +208,12 @@ func (j *Job) Splits() *ForVariable {
 	return nil
 }
 
-// hintFor says what the expressions of a variable may read.
+// hintFor is the hint for an expression of a variable that reads a value which is not known yet.
 const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
 	`for the items of another job write {"items": "ID"}`
 
-// checkKnown reports an expression that is evaluated before the first request, and reads a value
-// that is not known by then.
+// checkKnown reports an expression that is evaluated before the first request, but reads a value that is
+// not known yet.
 func checkKnown(e *language.Expression) error {
 	for _, r := range e.Reads {
 		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)

@@ -74,7 +74,7 @@ type surface struct {
 
 func (s *surface) add(e *language.Expression) {
 	s.literals(e)
-	for _, r := range e.Places() {
+	for _, r := range e.ShownReads() {
 		switch path, ofItem := s.ofItem(r); {
 		case ofItem:
 			s.key(path)

@@ -14,7 +14,7 @@ func (e *Engine) Auditor() Auditor { return Auditor{e} }
 
 // Accepts reports whether a run accepts how a rule ended a job: see [WithAccept].
 func (a Auditor) Accepts(job JobResult) bool {
-	if accept := a.engine.settings.run.accept; accept != nil {
+	if accept := a.engine.options.run.accept; accept != nil {
 		return accept(job)
 	}
 	return rules.SwitchesOf(a.engine.cfg.Dialect).AcceptEvidence || len(job.Evidence()) == 0

@@ -67,7 +67,7 @@ func (c *credentials) hidden() []string {
 // credentials returns the credentials of a run. Credentials set by an option override those of the
 // configuration.
 func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
-	override := e.settings.run.auth
+	override := e.options.run.auth
 	switch {
 	case override == nil:
 		return credential.New(e.cfg.Auth, options)

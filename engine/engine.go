@@ -38,7 +38,7 @@ type Engine struct {
 	byID     map[string]*compile.Job
 	auth     *compile.Credentials // nil if the configuration has no credentials
 	warnings diag.Diagnostics
-	settings settings
+	options  optionSet
 	redactor *redact.Redactor
 }
 
@@ -49,7 +49,7 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 		c.Authentication = nil
 		options = append([]Option{WithAuth(token)}, options...) // other options may override it
 	}
-	s, err := newSettings(options)
+	s, err := newOptionSet(options)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func New(c config.Config, options ...Option) (*Engine, error) {
 // or the format that was passed for this ending to [WithFormat]. Load finds all mistakes; the error
 // is then [Diagnostics], with the position of each.
 func Load(name string, text []byte, options ...Option) (*Engine, error) {
-	s, err := newSettings(options)
+	s, err := newOptionSet(options)
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func Load(name string, text []byte, options ...Option) (*Engine, error) {
 }
 
 // parse parses a text in the format that the ending of its name selects.
-func (s settings) parse(source *diag.Source) (any, error) {
+func (s optionSet) parse(source *diag.Source) (any, error) {
 	ending := strings.ToLower(filepath.Ext(source.Name))
 	if parse, ok := s.formats[ending]; ok {
 		return parse(source)
@@ -106,7 +106,7 @@ func LoadFile(path string, options ...Option) (*Engine, error) {
 
 // build decodes, lowers and compiles a configuration. The diagnostics of all
 // three are reported together.
-func build(source *diag.Source, root any, s settings) (*Engine, error) {
+func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	cfg, found := rules.Decode(source, root, s.decode)
 	var jobs []*compile.Job
 	var auth *compile.Credentials
@@ -123,7 +123,7 @@ func build(source *diag.Source, root any, s settings) (*Engine, error) {
 	if err := found.Err(); err != nil {
 		return nil, found.Errors()
 	}
-	e := &Engine{cfg: cfg, root: root, auth: auth, warnings: found.Warnings(), settings: s}
+	e := &Engine{cfg: cfg, root: root, auth: auth, warnings: found.Warnings(), options: s}
 	e.setJobs(jobs)
 	e.redactor = e.newRedactor()
 	return e, nil
@@ -170,10 +170,10 @@ func (e *Engine) With(options ...RunOption) *Engine {
 	changed := *e
 	for _, o := range options {
 		if o != nil {
-			o.applyRun(&changed.settings.run)
+			o.applyRun(&changed.options.run)
 		}
 	}
-	if changed.settings.run.secrets != e.settings.run.secrets {
+	if changed.options.run.secrets != e.options.run.secrets {
 		changed.redactor = changed.newRedactor()
 	}
 	return &changed
@@ -195,7 +195,7 @@ func (e *Engine) Jobs() []string {
 
 // selected returns the jobs that run.
 func (e *Engine) selected() []*compile.Job {
-	wanted := e.settings.run.selection()
+	wanted := e.options.run.selection()
 	if wanted == nil {
 		return e.jobs
 	}
@@ -240,11 +240,11 @@ func (e *Engine) namedSecrets() map[string]string {
 	for i, secret := range e.cfg.Secrets {
 		named[fmt.Sprintf("config %d", i)] = secret
 	}
-	for i, secret := range e.settings.run.auth.hidden() {
+	for i, secret := range e.options.run.auth.hidden() {
 		named[fmt.Sprintf("auth %d", i)] = secret
 	}
 	for _, in := range e.cfg.Inputs {
-		if text, ok := value.Text(e.settings.run.Inputs[in.Name]); ok && in.Secret {
+		if text, ok := value.Text(e.options.run.Inputs[in.Name]); ok && in.Secret {
 			named["input."+in.Name] = text
 		}
 	}
@@ -266,7 +266,7 @@ func (e *Engine) namedCredentials() map[string]string {
 // and missing, unknown or invalid inputs, are reported as [Diagnostics], and checkpoints of another
 // version as an [*Error] of class "state". [Engine.Run] calls Check.
 func (e *Engine) Check() error {
-	if err := e.settings.run.check(); err != nil {
+	if err := e.options.run.check(); err != nil {
 		return err
 	}
 	if err := e.checkJobs(); err != nil {
@@ -275,7 +275,7 @@ func (e *Engine) Check() error {
 	if err := e.checkResume(); err != nil {
 		return err
 	}
-	inputs, found := e.cfg.BindInputs(e.settings.run.Inputs)
+	inputs, found := e.cfg.BindInputs(e.options.run.Inputs)
 	if found.Err() != nil {
 		return found.Errors()
 	}
@@ -287,7 +287,7 @@ func (e *Engine) Check() error {
 	}
 	for _, root := range e.roots() {
 		job := root.ID()
-		if token := e.settings.run.Resume[job]; token != nil {
+		if token := e.options.run.Resume[job]; token != nil {
 			if err := runtime.Checkpoint(token).CheckVersion(); err != nil {
 				return runtime.UnusableError(job, err)
 			}
@@ -300,7 +300,7 @@ func (e *Engine) Check() error {
 // makes no requests and returns the result of the previous run.
 func (e *Engine) Ended() bool {
 	return !slices.ContainsFunc(e.roots(), func(job *compile.Job) bool {
-		return !runtime.Checkpoint(e.settings.run.Resume[job.ID()]).Ended()
+		return !runtime.Checkpoint(e.options.run.Resume[job.ID()]).Ended()
 	})
 }
 
@@ -336,7 +336,7 @@ func (e *Engine) invalidAddress(path, example string, err error) error {
 func (e *Engine) checkJobs() error {
 	known := e.With(WithJobs()).Jobs()
 	found := diag.NewCollector(nil)
-	for _, id := range e.settings.run.jobs {
+	for _, id := range e.options.run.jobs {
 		if !slices.Contains(known, id) {
 			hint := cmp.Or(diag.DidYouMean(id, known), "the jobs are "+strings.Join(known, ", "))
 			found.Errorf(diag.Outside("WithJobs"), "the configuration has no job %q", id).WithHint(hint)
@@ -348,7 +348,7 @@ func (e *Engine) checkJobs() error {
 // checkResume reports the IDs of [WithResume] that are not IDs of root jobs.
 func (e *Engine) checkResume() error {
 	found := diag.NewCollector(nil)
-	for _, id := range slices.Sorted(maps.Keys(e.settings.run.Resume)) {
+	for _, id := range slices.Sorted(maps.Keys(e.options.run.Resume)) {
 		switch root := e.Job(id).Root; {
 		case root == "":
 			known := e.With(WithJobs()).Info().Roots
@@ -364,16 +364,16 @@ func (e *Engine) checkResume() error {
 
 // Explain describes the compiled rules of every job. It makes no request.
 func (e *Engine) Explain() *explain.Explanation {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs) // missing inputs are nil
+	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs) // missing inputs are nil
 	return explain.Explain(e.cfg, e.selected(), explain.RunDetails{
-		Inputs: inputs, Kept: e.settings.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
+		Inputs: inputs, Kept: e.options.run.Kept, Warnings: e.warnings, Auth: e.auth, Redact: e.Redactor().String,
 		Retries: explain.RetryWaits{First: transport.BackoffBase, Longest: transport.BackoffCap, Asked: transport.MaxWait},
 	})
 }
 
 // tests returns the tests of the jobs that run.
 func (e *Engine) tests() []rules.Test {
-	jobs := e.settings.run.jobs
+	jobs := e.options.run.jobs
 	if len(jobs) == 0 {
 		return e.cfg.Tests
 	}
@@ -389,7 +389,7 @@ func (e *Engine) SampleTest() string { return e.suite().Sample() }
 
 // suiteBase returns the base address of the tests.
 func (e *Engine) suiteBase() *url.URL {
-	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
+	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs)
 	text, err := e.baseURL(inputs)
 	if base, invalid := url.Parse(text); err == nil && invalid == nil {
 		return base

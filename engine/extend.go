@@ -12,7 +12,7 @@ import (
 // also return an error. It must be safe for concurrent use. Its calls count against the budget of
 // an expression; an error or a panic fails the rule.
 func WithFunction(name string, fn any) Option {
-	return loadOption(func(s *settings) error {
+	return loadOption(func(s *optionSet) error {
 		extended, err := s.language.WithFunction(language.Function{Name: name, Func: fn})
 		if err != nil {
 			return refused("WithFunction", err)
@@ -25,7 +25,7 @@ func WithFunction(name string, fn any) Option {
 // WithMethod adds a pagination method. It is refused if it is incomplete or names a setting, field
 // or function that does not exist.
 func WithMethod(m rules.Method) Option {
-	return loadOption(func(s *settings) error {
+	return loadOption(func(s *optionSet) error {
 		catalog, err := s.decode.Catalog.WithMethod(m)
 		if err != nil {
 			return refused("WithMethod", err)
@@ -41,7 +41,7 @@ func WithMethod(m rules.Method) Option {
 // WithGuard adds a guard. It applies to every paged job, unless the configuration sets another
 // policy for its ID in `guards`.
 func WithGuard(g rules.Guard) Option {
-	return loadOption(func(s *settings) error {
+	return loadOption(func(s *optionSet) error {
 		catalog, err := s.decode.Catalog.WithGuard(g)
 		if err != nil {
 			return refused("WithGuard", err)
@@ -65,7 +65,7 @@ type trial struct {
 
 // try compiles the additions of an engine in every dialect, whether its configuration
 // uses them or not, and reports the mistakes in their expressions.
-func (s settings) try() error {
+func (s optionSet) try() error {
 	for _, dialect := range rules.Dialects() {
 		if err := s.tryIn(dialect); err != nil {
 			return err
@@ -74,13 +74,13 @@ func (s settings) try() error {
 	return nil
 }
 
-func (s settings) tryIn(dialect string) error {
+func (s optionSet) tryIn(dialect string) error {
 	for _, t := range s.trials {
 		root := rules.Object{
 			{Name: "api", Value: rules.Object{{Name: "baseUrl", Value: "https://api.example.com/"}, {Name: "pagination", Value: t.pagination}}},
 			{Name: "config", Value: rules.Object{{Name: "jobs", Value: []any{rules.Object{{Name: "endpoint", Value: "items"}}}}}},
 		}
-		_, err := build(nil, root, settings{decode: rules.Options{Catalog: s.decode.Catalog, Dialect: dialect}, language: s.language})
+		_, err := build(nil, root, optionSet{decode: rules.Options{Catalog: s.decode.Catalog, Dialect: dialect}, language: s.language})
 		if found, ok := errors.AsType[Diagnostics](err); ok {
 			for _, d := range found {
 				d.Path = t.of + ": " + d.Path

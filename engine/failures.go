@@ -30,7 +30,7 @@ type failures struct {
 }
 
 func (e *Engine) newFailures(sink SinkFunc) *failures {
-	s := e.settings.run
+	s := e.options.run
 	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
 }
 

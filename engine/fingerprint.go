@@ -30,7 +30,7 @@ func (e *Engine) Fingerprint() map[string]string {
 	}
 	cfg := e.cfg
 	f.note("transport", cfg.BaseURL, cfg.Dialect, cfg.HTTP.Headers, cfg.HTTP.Params, cfg.HTTP.IgnoreErrors, cfg.AllowedOrigins)
-	inputs, _ := cfg.BindInputs(e.settings.run.Inputs)
+	inputs, _ := cfg.BindInputs(e.options.run.Inputs)
 	for name, v := range inputs {
 		f.note(saved.InputPart+name, v)
 	}

@@ -38,7 +38,7 @@ func (e *Engine) Info() Info {
 		}
 	}
 	auth := e.cfg.Auth
-	info.RotatesTokens = e.settings.run.auth == nil && auth != nil && auth.Values["grant"] == rules.GrantRefresh
+	info.RotatesTokens = e.options.run.auth == nil && auth != nil && auth.Values["grant"] == rules.GrantRefresh
 	return info
 }
 

@@ -20,34 +20,34 @@ import (
 )
 
 // An Option changes how [New] and [Load] read a configuration, or how it runs.
-type Option interface{ apply(*settings) error }
+type Option interface{ apply(*optionSet) error }
 
 // A RunOption changes how an engine runs. [Engine.With] accepts it too.
 type RunOption interface {
 	Option
-	applyRun(*runSettings)
+	applyRun(*runOptionSet)
 }
 
-type loadOption func(*settings) error
+type loadOption func(*optionSet) error
 
-func (o loadOption) apply(s *settings) error { return o(s) }
+func (o loadOption) apply(s *optionSet) error { return o(s) }
 
-type runOption func(*runSettings)
+type runOption func(*runOptionSet)
 
-func (o runOption) apply(s *settings) error { o(&s.run); return nil }
-func (o runOption) applyRun(s *runSettings) { o(s) }
+func (o runOption) apply(s *optionSet) error { o(&s.run); return nil }
+func (o runOption) applyRun(s *runOptionSet) { o(s) }
 
 // settings holds everything that the options of an engine set.
-type settings struct {
+type optionSet struct {
 	decode   rules.Options
 	formats  map[string]format
 	language *language.Language
 	trials   []trial // of the added methods and guards
-	run      runSettings
+	run      runOptionSet
 }
 
 // runSettings holds everything that the options of a run set.
-type runSettings struct {
+type runOptionSet struct {
 	runtime.Loop // fields set by options; Inputs are the caller's
 	transport    http.RoundTripper
 	auth         *credentials // nil for the credentials of the configuration
@@ -66,7 +66,7 @@ type runSettings struct {
 }
 
 // selection returns the jobs of [WithJobs] as a set. It is nil for all jobs.
-func (s runSettings) selection() map[string]bool {
+func (s runOptionSet) selection() map[string]bool {
 	if len(s.jobs) == 0 {
 		return nil
 	}
@@ -80,8 +80,8 @@ func (s runSettings) selection() map[string]bool {
 // A format parses the text of a source and marks the positions of its values.
 type format = func(*diag.Source) (any, error)
 
-func newSettings(options []Option) (settings, error) {
-	s := settings{formats: map[string]format{}, language: language.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
+func newOptionSet(options []Option) (optionSet, error) {
+	s := optionSet{formats: map[string]format{}, language: language.Builtin(), decode: rules.Options{Catalog: rules.Builtin()}}
 	s.run.setPrefetch(1)
 	for _, o := range options {
 		if o == nil {
@@ -99,7 +99,7 @@ func newSettings(options []Option) (settings, error) {
 
 // check reports values that cannot be used. The options of a run do not report them, because
 // [Engine.With] returns no error.
-func (s runSettings) check() error {
+func (s runOptionSet) check() error {
 	found := diag.NewCollector(nil)
 	for _, o := range []struct {
 		option, want string
@@ -117,14 +117,14 @@ func (s runSettings) check() error {
 	return join(s.auth.check(), found.Diagnostics().Err())
 }
 
-func (s *runSettings) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.Pages(n) }
+func (s *runOptionSet) setPrefetch(n int) { s.prefetch, s.Ahead = n, ahead.Pages(n) }
 
 // WithFormat parses configurations whose names have the given ending, such as ".yaml", in a format
 // other than JSON. For YAML pass rules/yaml.Parse; it is not built in, so that programs without
 // YAML do not link it. The empty ending applies to names without an ending. [New] reads no text
 // and ignores formats.
 func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
-	return loadOption(func(s *settings) error {
+	return loadOption(func(s *optionSet) error {
 		if ending != "" && ending[0] != '.' {
 			return refused("WithFormat", fmt.Errorf("the ending %q does not begin with a dot", ending))
 		}
@@ -138,33 +138,33 @@ func WithFormat(ending string, format func(*diag.Source) (any, error)) Option {
 
 // WithDialect overrides the configuration's dialect: "spec" or "keboola".
 func WithDialect(dialect string) Option {
-	return loadOption(func(s *settings) error { s.decode.Dialect = dialect; return nil })
+	return loadOption(func(s *optionSet) error { s.decode.Dialect = dialect; return nil })
 }
 
 // WithBaseURL overrides the configuration's base address.
 func WithBaseURL(address string) Option {
-	return loadOption(func(s *settings) error { s.decode.BaseURL = address; return nil })
+	return loadOption(func(s *optionSet) error { s.decode.BaseURL = address; return nil })
 }
 
 // WithEnv provides environment variables to configurations that name them with {"env": "NAME"}. By
 // default no variable is provided, because the author of a configuration may not be allowed to
 // read the environment.
 func WithEnv(lookup func(name string) (string, bool)) Option {
-	return loadOption(func(s *settings) error { s.decode.Env = lookup; return nil })
+	return loadOption(func(s *optionSet) error { s.decode.Env = lookup; return nil })
 }
 
 // WithPlaceholders substitutes a placeholder for every environment variable that [WithEnv] does
 // not provide, so that a configuration can be checked, explained and tested without its secrets. A
 // run with placeholders sends them to the API.
 func WithPlaceholders() Option {
-	return loadOption(func(s *settings) error { s.decode.Placeholders = true; return nil })
+	return loadOption(func(s *optionSet) error { s.decode.Placeholders = true; return nil })
 }
 
 // WithMaxPages limits every job to n pages, in addition to the limits of the configuration. A
 // longer job ends with outcome "limited", by the rule option.maxPages. Zero means no limit; n must
 // not be negative. Jobs without pagination make one request in any case.
 func WithMaxPages(n int) Option {
-	return loadOption(func(s *settings) error {
+	return loadOption(func(s *optionSet) error {
 		if n < 0 {
 			return refused("WithMaxPages", fmt.Errorf("want a number of pages, got %d", n))
 		}
@@ -178,35 +178,35 @@ func WithMaxPages(n int) Option {
 // retries, redirects and the rules about other origins, and decompresses responses that the
 // transport leaves compressed; [transport.Negotiated] also requests compression.
 func WithTransport(t http.RoundTripper) RunOption {
-	return runOption(func(s *runSettings) { s.transport = t })
+	return runOption(func(s *runOptionSet) { s.transport = t })
 }
 
 // WithClock replaces the system's clock.
 func WithClock(clock transport.Clock) RunOption {
-	return runOption(func(s *runSettings) { s.Clock = clock })
+	return runOption(func(s *runOptionSet) { s.Clock = clock })
 }
 
 // WithLogger sets the logger. By default a run logs nothing.
-func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runSettings) { s.Log = log }) }
+func WithLogger(log *slog.Logger) RunOption { return runOption(func(s *runOptionSet) { s.Log = log }) }
 
 // WithObserver passes the events of the given kinds to an observer; without kinds, it passes all
 // events. Events without an observer cost nothing.
 func WithObserver(o Observer, kinds ...EventKind) RunOption {
 	kinds = append([]EventKind(nil), kinds...) // nil if there are no kinds
-	return runOption(func(s *runSettings) { s.Observer, s.Observed = o, kinds })
+	return runOption(func(s *runOptionSet) { s.Observer, s.Observed = o, kinds })
 }
 
 // WithAuth overrides the configuration's credentials with credentials of type basic, bearer,
 // header or query, or with a [config.TokenFunc]. Nil means no credentials.
 func WithAuth(a config.Auth) RunOption {
-	return runOption(func(s *runSettings) { s.auth = newCredentials(a); s.secrets++ })
+	return runOption(func(s *runOptionSet) { s.auth = newCredentials(a); s.secrets++ })
 }
 
 // WithTokenStore stores the refresh tokens that an API issues to replace the configuration's token
 // (authentication of type oauth2, grant refresh_token). Without a store, a new token is lost when
 // the run ends, and a warning says so.
 func WithTokenStore(store credential.Store) RunOption {
-	return runOption(func(s *runSettings) { s.tokens = store })
+	return runOption(func(s *runOptionSet) { s.tokens = store })
 }
 
 // WithSharedPace shares the request rate of the configuration with other processes. Together they
@@ -217,33 +217,35 @@ func WithTokenStore(store credential.Store) RunOption {
 //
 // The workers of package engine/cluster share their pace over NATS JetStream.
 func WithSharedPace(shared transport.SharedPace) RunOption {
-	return runOption(func(s *runSettings) { s.pace = shared })
+	return runOption(func(s *runOptionSet) { s.pace = shared })
 }
 
 // WithoutTokenRequests makes no requests for tokens: the requests of the run contain placeholders
 // instead. It is for a transport that replays a recording.
-func WithoutTokenRequests() RunOption { return runOption(func(s *runSettings) { s.offline = true }) }
+func WithoutTokenRequests() RunOption { return runOption(func(s *runOptionSet) { s.offline = true }) }
 
 // WithUserAgent overrides the User-Agent header, which is "stopwhen".
 func WithUserAgent(agent string) RunOption {
-	return runOption(func(s *runSettings) { s.userAgent = agent })
+	return runOption(func(s *runOptionSet) { s.userAgent = agent })
 }
 
 // WithTimeout ends a run that takes longer than d with an error of class "policy". Pages before
 // the timeout are complete. Zero means no limit; d must not be negative.
-func WithTimeout(d time.Duration) RunOption { return runOption(func(s *runSettings) { s.timeout = d }) }
+func WithTimeout(d time.Duration) RunOption {
+	return runOption(func(s *runOptionSet) { s.timeout = d })
+}
 
 // WithInputs sets declared inputs of the configuration by name. Values are text, numbers and
 // booleans. One compiled engine can serve any number of tenants at the same time, each with its
 // own inputs.
 func WithInputs(values map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.Inputs = values; s.secrets++ })
+	return runOption(func(s *runOptionSet) { s.Inputs = values; s.secrets++ })
 }
 
 // WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.
 // They may have been encoded as JSON and decoded with json.Number.
 func WithKept(kept map[string]map[string]any) RunOption {
-	return runOption(func(s *runSettings) { s.Kept = kept })
+	return runOption(func(s *runOptionSet) { s.Kept = kept })
 }
 
 // WithResume continues an earlier run of the same configuration. checkpoints holds, by Root of the
@@ -251,7 +253,7 @@ func WithKept(kept map[string]map[string]any) RunOption {
 // children has one checkpoint. A job that has already ended does not run again; a job without a
 // checkpoint starts from the beginning. [Engine.Check] reports an ID that is not that of a root.
 func WithResume(checkpoints map[string]json.RawMessage) RunOption {
-	return runOption(func(s *runSettings) { s.Resume = checkpoints })
+	return runOption(func(s *runOptionSet) { s.Resume = checkpoints })
 }
 
 // AutoPrefetch lets a run choose the number of pages in flight.
@@ -269,23 +271,23 @@ const AutoPrefetch = ahead.Auto
 // counted. With 1, only GET requests are made ahead, and parent jobs make no request ahead,
 // because the requests of their children come first.
 func WithPrefetch(n int) RunOption {
-	return runOption(func(s *runSettings) { s.setPrefetch(n) })
+	return runOption(func(s *runOptionSet) { s.setPrefetch(n) })
 }
 
 // WithParallelJobs runs up to n jobs, and partitions of jobs, at once. The pages of each
 // job are delivered in order, one page of all jobs at a time. Zero means one; n must not be negative.
-func WithParallelJobs(n int) RunOption { return runOption(func(s *runSettings) { s.parallel = n }) }
+func WithParallelJobs(n int) RunOption { return runOption(func(s *runOptionSet) { s.parallel = n }) }
 
 // WithJobs runs only the jobs with the given IDs, in the order of the configuration. Without IDs
 // all jobs run. [Engine.Check] reports an ID that matches no job.
 func WithJobs(ids ...string) RunOption {
-	return runOption(func(s *runSettings) { s.jobs = slices.Clone(ids) })
+	return runOption(func(s *runOptionSet) { s.jobs = slices.Clone(ids) })
 }
 
 // WithKeepGoing lets the other jobs run to their ends when a job fails. The error of the run then
 // joins the errors of the failed jobs, in the order of the jobs. An error of the sink, a timeout
 // or a cancelled context still ends the run.
-func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepGoing = true }) }
+func WithKeepGoing() RunOption { return runOption(func(s *runOptionSet) { s.keepGoing = true }) }
 
 // WithAccept sets which endings of jobs the run accepts. A job that a rule ended and that accept
 // refuses has [JobResult] field Refused: its items are not committed, its kept values do not move
@@ -293,7 +295,7 @@ func WithKeepGoing() RunOption { return runOption(func(s *runSettings) { s.keepG
 // nil, which is the default, a run refuses lists with evidence that they are incomplete (see
 // [JobResult.Evidence]), except in dialect keboola.
 func WithAccept(accept func(JobResult) bool) RunOption {
-	return runOption(func(s *runSettings) { s.accept = accept })
+	return runOption(func(s *runOptionSet) { s.accept = accept })
 }
 
 // WithSkippedPages passes f the pages on which skipped partitions failed and which the sink does
@@ -301,13 +303,13 @@ func WithAccept(accept func(JobResult) bool) RunOption {
 // has no items and no checkpoint, but a trace records it. Calls of f and of the sink never
 // overlap, and follow the order of the pages.
 func WithSkippedPages(f func(*Page)) RunOption {
-	return runOption(func(s *runSettings) { s.skipped = f })
+	return runOption(func(s *runOptionSet) { s.skipped = f })
 }
 
 // WithSigns adds the values that describe the list to every page: see Page.Signs. A contract compares
 // them.
-func WithSigns() RunOption { return runOption(func(s *runSettings) { s.Signs = true }) }
+func WithSigns() RunOption { return runOption(func(s *runOptionSet) { s.Signs = true }) }
 
 // WithVerdicts adds to every verdict the values that decided it. By default only verdicts of met
 // rules have them. A trace needs all of them. The cost is some microseconds per page.
-func WithVerdicts() RunOption { return runOption(func(s *runSettings) { s.Verdicts = true }) }
+func WithVerdicts() RunOption { return runOption(func(s *runOptionSet) { s.Verdicts = true }) }

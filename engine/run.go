@@ -36,7 +36,7 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 }
 
 func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
-	if d := e.settings.run.timeout; d > 0 {
+	if d := e.options.run.timeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
 			Class: failure.Policy, Op: "run", Message: fmt.Sprintf("the run took longer than %s", d),
@@ -51,7 +51,7 @@ func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
 	if err != nil {
 		return NewResult(nil), err
 	}
-	if e.settings.run.transport == nil {
+	if e.options.run.transport == nil {
 		defer loop.Client.Close()
 	}
 	return e.runJobs(ctx, loop, failures)
@@ -66,7 +66,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 	walk.Skipped = failures.skipped
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
-	parallel := e.settings.run.parallel > 1 && walk.Limit == nil
+	parallel := e.options.run.parallel > 1 && walk.Limit == nil
 	var all sync.WaitGroup
 	for i, job := range jobs {
 		walk.Slots <- struct{}{} // slot of the job whose turn it is
@@ -172,11 +172,11 @@ func (e *Engine) PageAt(ctx context.Context, job string, number int) (page *Page
 var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
-func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.settings.run.Observer)) }
+func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.options.run.Observer)) }
 
 // loopFor returns a loop with an observer, which may be nil.
 func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
-	s, cfg := e.settings.run, e.cfg
+	s, cfg := e.options.run, e.cfg
 	redactor := e.Redactor()
 	if s.Log != nil {
 		s.Log = slog.New(redact.Handler(s.Log.Handler(), redactor.String))
@@ -232,7 +232,7 @@ func join(errs ...error) error {
 
 // walk returns the walk of a run over its jobs and their partitions.
 func (e *Engine) walk(loop runtime.Loop) partition.Walk {
-	s := e.settings.run
+	s := e.options.run
 	return partition.Walk{
 		Loop: loop, Jobs: s.selection(), Slots: make(chan struct{}, max(1, s.parallel)), Limit: partition.NewQuota(e.cfg.MaxPartitions),
 		Accept: e.Auditor().Accepts,

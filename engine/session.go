@@ -44,7 +44,7 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 		return nil, err
 	}
 	var observer Observer
-	if o := e.settings.run.Observer; o != nil {
+	if o := e.options.run.Observer; o != nil {
 		observer = runObserver{Observer: o, run: run.ID, worker: run.Worker}
 	}
 	loop, err := e.loopFor(observer)
@@ -52,7 +52,7 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 		return nil, err
 	}
 	loop.Ahead = d.ahead(loop.Ahead)
-	s := &Session{loop: loop, ownsClient: e.settings.run.transport == nil}
+	s := &Session{loop: loop, ownsClient: e.options.run.transport == nil}
 	if s.Tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
@@ -113,11 +113,11 @@ func (d Distribution) RootTasks() []partition.Task {
 // no requests and need no secrets.
 func (d Distribution) Tallies() map[string]*partition.Tally {
 	e := d.engine
-	log := e.settings.run.Log
+	log := e.options.run.Log
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Kept: e.settings.run.Kept})
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Kept: e.options.run.Kept})
 	all := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
 		all[root.ID()] = walk.NewTally(root)

@@ -20,7 +20,7 @@ import (
 // [WithPlaceholders]).
 func (d Distribution) Origin() string {
 	e := d.engine
-	inputs, _ := e.cfg.BindInputs(e.settings.run.Inputs)
+	inputs, _ := e.cfg.BindInputs(e.options.run.Inputs)
 	text, err := e.baseURL(inputs)
 	if err != nil {
 		return ""
@@ -30,7 +30,7 @@ func (d Distribution) Origin() string {
 		return ""
 	}
 	for _, in := range e.cfg.Inputs {
-		secret, ok := value.Text(e.settings.run.Inputs[in.Name])
+		secret, ok := value.Text(e.options.run.Inputs[in.Name])
 		if in.Secret && ok && secret != "" && strings.Contains(u.Host, secret) {
 			return ""
 		}
@@ -119,5 +119,5 @@ func (e *Engine) secretPlace(at int) secretPlace {
 
 // Checkpoints returns the checkpoints of [WithResume], by job.
 func (d Distribution) Checkpoints() map[string]json.RawMessage {
-	return maps.Clone(d.engine.settings.run.Resume)
+	return maps.Clone(d.engine.options.run.Resume)
 }

@@ -39,12 +39,12 @@ func (e *Engine) stressSuite() *stress.Suite {
 		root, _ = value.Members(inner)
 	}
 	return &stress.Suite{
-		Jobs: e.selected(), ExitStatus: failure.ExitStatus, Config: root, Methods: e.settings.decode.Catalog.Methods(e.cfg.Dialect),
+		Jobs: e.selected(), ExitStatus: failure.ExitStatus, Config: root, Methods: e.options.decode.Catalog.Methods(e.cfg.Dialect),
 		With: func(config value.Object) (*stress.Suite, error) {
 			if wrapped {
 				config = value.ObjectOf("parameters", config)
 			}
-			changed, err := build(nil, config, e.settings)
+			changed, err := build(nil, config, e.options)
 			if err != nil {
 				return nil, err
 			}
@@ -66,7 +66,7 @@ const sampleAddress = "https://sample.example.com/"
 func (e *Engine) withSamples() []*Engine {
 	var missing []rules.Input
 	for _, in := range e.cfg.Inputs {
-		if _, given := e.settings.run.Inputs[in.Name]; !given && in.Default == nil {
+		if _, given := e.options.run.Inputs[in.Name]; !given && in.Default == nil {
 			missing = append(missing, in)
 		}
 	}
@@ -76,7 +76,7 @@ func (e *Engine) withSamples() []*Engine {
 	engines := make([]*Engine, len(sampleTexts))
 	for i, text := range sampleTexts {
 		inputs := map[string]any{}
-		maps.Copy(inputs, e.settings.run.Inputs)
+		maps.Copy(inputs, e.options.run.Inputs)
 		for _, in := range missing {
 			inputs[in.Name] = sampleInput(in, text)
 		}

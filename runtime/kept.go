@@ -16,7 +16,7 @@ func (r *listRun) carryOver(page *Page) error {
 	if r.state.Result.Outcome != rules.Complete {
 		return nil
 	}
-	values, lacking, err := r.job.Keep(&r.pooled.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
+	values, lacking, err := r.job.KeptValues(&r.pooled.machine, r.context(), r.state.Kept.Value, page.Page == r.context().Page)
 	if err != nil {
 		return r.fault(failure.Response, err)
 	}
@@ -29,7 +29,7 @@ func (r *listRun) carryOver(page *Page) error {
 
 // keepSoFar returns the values for the next run that are about the items of all pages, up to this page.
 func (r *listRun) keepSoFar() (map[string]any, error) {
-	values, err := r.job.KeepSoFar(&r.pooled.machine, r.context(), r.state.Kept.Value)
+	values, err := r.job.KeptSoFar(&r.pooled.machine, r.context(), r.state.Kept.Value)
 	if err == nil {
 		values, err = saved.Variables(values)
 	}
@@ -46,7 +46,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if len(r.job.For) > 0 { // the other partitions may have it
 			return
 		}
-		if compile.KeepsItems(e) && r.obtained() == 0 && r.context().Count == 0 {
+		if compile.KeepsOverAllPages(e) && r.obtained() == 0 && r.context().Count == 0 {
 			continue
 		}
 		then := "nothing is saved, and the next run begins where this one did"

@@ -322,7 +322,7 @@ func (j explainer) keepInWords() string {
 	}
 	var ofAll []string
 	for _, e := range j.Keeps {
-		if compile.KeepsItems(e) {
+		if compile.KeepsOverAllPages(e) {
 			ofAll = append(ofAll, e.Rule.Target)
 		}
 	}

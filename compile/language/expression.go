@@ -121,7 +121,7 @@ func (e *Expression) Show(m *Machine, page *rules.Context) string {
 // Places returns what the expression reads, as it is shown to the user: a read includes what
 // is selected from the end of a list, as in items[-1].id, although all of the list is needed
 // for that.
-func (e *Expression) Places() []Read { return e.code.places() }
+func (e *Expression) ShownReads() []Read { return e.code.shown() }
 
 // Flags returns the Reads that truthy converts to booleans.
 func (e *Expression) Flags() []Read { return e.code.flags }

@@ -84,14 +84,10 @@ func (l *Language) Functions() []Function {
 // function returns the function of a name, or nil.
 func (l *Language) function(name string) *function { return l.byName[name] }
 
-// candidates lists the candidates for a misspelt name: the fields of the context and the
-// functions and, if the name is called, the functions of the expression language.
-func (l *Language) candidates(called bool) []string {
-	words := append(pageFields.names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
-	if called {
-		words = append(words, builtin.Names...)
-	}
-	return words
+// names lists the fields of the context that all rules may read, and the functions except for those of
+// the expression language.
+func (l *Language) names() []string {
+	return append(pageFields.names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
 }
 
 // WithFunction returns the language with one more function. The receiver does

@@ -22,8 +22,8 @@ type libraryFunction struct {
 	args     arguments // the last may be repeated if it is variadic
 	required int       // number of args that are required; the rest are optional
 	variadic bool
-	takesNil bool // otherwise the result is nil if an argument is
-	ours     bool // the type checker of the expression language would refuse valid arguments, such as times for min
+	takesNil bool // the function takes nil; without it, the result is nil if an argument is nil
+	ours     bool // a call is checked here, since the expression language would refuse valid arguments, such as times for min
 
 	// call is its body. For a function with a predicate, call receives the predicate's results. If
 	// it is nil, the expression language runs the function.
@@ -32,8 +32,8 @@ type libraryFunction struct {
 	predicate predicateUse // use of its second argument
 	elements  elementUse   // use of its first argument, a list
 
-	// countsFrom is the number of arguments from which on the function only counts the elements; with
-	// fewer, they are its operands. It belongs to countsElements.
+	// countsFrom restricts countsElements: with fewer arguments, the function reads the elements
+	// themselves. sum(list) adds the elements, and sum(list, predicate) the results of its predicate.
 	countsFrom int
 
 	// rewrite completes the rewriting of a call whose predicate is safe; nil leaves the call as it is.
@@ -52,16 +52,17 @@ const (
 	mapsElements               // an expression of any kind
 )
 
-// An elementUse says how much a function needs of the elements of a list.
+// An elementUse says how a function uses the elements of a list. Only readsElements decodes complete
+// elements.
 type elementUse int
 
 const (
-	readsElements  elementUse = iota // all of them
-	countsElements                   // only their number, and the values that the predicate reads
-	keepsElements                    // nothing: it returns a part of the list, or its elements in another order
-	selectsElement                   // nothing: it returns one of them
-	selectsFirst                     // as selectsElement
-	selectsLast                      // as selectsElement
+	readsElements  elementUse = iota // it reads the elements
+	countsElements                   // it needs their number, and its predicate reads paths of them
+	keepsElements                    // it returns a part of the list, or the elements in another order
+	selectsElement                   // it returns one element
+	selectsFirst                     // it returns the first element
+	selectsLast                      // it returns the last element
 )
 
 // arguments are the kinds of values that a function takes.
@@ -86,8 +87,8 @@ func argumentOf(kind reflect.Type, v any) (any, bool) {
 	return v, true
 }
 
-// library is the table of the functions of the expression language. The functions with a
-// predicate go over the items as those of the expression language do, and stop where they stop.
+// library is the table of the functions of the expression language. The functions with a predicate
+// visit the same elements as the originals, in the same order.
 var library = map[string]libraryFunction{
 	"len":     {args: arguments{anyType}, required: 1, call: length, elements: countsElements},
 	"type":    {args: arguments{anyType}, required: 1, takesNil: true, call: typeName},
@@ -144,9 +145,9 @@ var library = map[string]libraryFunction{
 	"flatten":   {args: arguments{listType}, required: 1, call: flatten},
 	"sort":      {args: arguments{listType, stringType}, required: 1, call: sortList},
 
-	"all":    {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(false, false)},
-	"any":    {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(true, true)},
-	"none":   {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedFind(true, false)},
+	"all":    {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedAll},
+	"any":    {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedAny},
+	"none":   {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedNone},
 	"one":    {predicate: testsElements, elements: countsElements, gives: givesBool, tested: testedOne},
 	"count":  {predicate: testsElements, elements: countsElements, gives: givesInt, tested: testedCount},
 	"filter": {predicate: testsElements, elements: keepsElements, gives: givesList, tested: testedFilter},
@@ -240,8 +241,8 @@ func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 		i+1, name, kindName(want), Described(v), cureOfArgument(want, v))
 }
 
-// KindOf names the kind of a value for messages: "a time". Other than [value.KindOf] it
-// knows the values that only expressions make.
+// KindOf names the kind of a value for messages: "a time". Unlike [value.KindOf], it knows the kinds
+// that only expressions make.
 func KindOf(v any) string { return kindOf(v) }
 
 func kindOf(v any) string {

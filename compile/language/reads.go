@@ -104,12 +104,12 @@ func (a access) needed() Read { return a.read.needed() }
 
 // accesses calls found for every access of a tree, outermost first.
 func (l *Language) accesses(node *ast.Node, found func(access)) {
-	r := &reader{language: l, found: found, locals: map[string]int{}}
+	r := &accessFinder{language: l, found: found, locals: map[string]int{}}
 	r.walk(node)
 }
 
 // firsts returns the reads of a list, each once.
-func firsts(list []access, of func(access) Read) (reads []Read) {
+func distinct(list []access, of func(access) Read) (reads []Read) {
 	seen := map[string]int{} // indices in reads
 	for _, a := range list {
 		if a.ofElement {
@@ -127,7 +127,7 @@ func firsts(list []access, of func(access) Read) (reads []Read) {
 }
 
 // A reader finds accesses.
-type reader struct {
+type accessFinder struct {
 	language *Language
 	found    func(access)
 	locals   map[string]int // let variables, which hide names of the context
@@ -136,7 +136,7 @@ type reader struct {
 	list     *Read          // whose elements the innermost predicate sees; nil if it is not read directly
 }
 
-func (r *reader) walk(node *ast.Node) {
+func (r *accessFinder) walk(node *ast.Node) {
 	if *node == nil {
 		return
 	}
@@ -175,7 +175,7 @@ func (r *reader) walk(node *ast.Node) {
 }
 
 // call walks a call of a function. Some functions read a path, which is a text, of each item.
-func (r *reader) call(node *ast.Node, n *ast.CallNode) {
+func (r *accessFinder) call(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
 	f := r.language.function(name)
 	if f != nil && f.flag {
@@ -198,7 +198,7 @@ func (r *reader) call(node *ast.Node, n *ast.CallNode) {
 
 // builtin walks a function of the expression language, whose predicate sees the elements of its
 // list.
-func (r *reader) builtin(n *ast.BuiltinNode) {
+func (r *accessFinder) builtin(n *ast.BuiltinNode) {
 	outer := r.list
 	for i := range n.Arguments {
 		r.walk(&n.Arguments[i])
@@ -232,7 +232,7 @@ func elementPath(node ast.Node) ([]string, bool) {
 
 // read recognises a chain of constant members that begins at a name of the context, and the
 // calls that read the page.
-func (r *reader) read(node ast.Node) (read Read, ok bool) {
+func (r *accessFinder) read(node ast.Node) (read Read, ok bool) {
 	switch n := node.(type) {
 	case *ast.ChainNode: // a chain has an operator ?.
 		read, ok = r.read(n.Node)
@@ -248,7 +248,7 @@ func (r *reader) read(node ast.Node) (read Read, ok bool) {
 	return Read{}, false
 }
 
-func (r *reader) member(n *ast.MemberNode) (read Read, ok bool) {
+func (r *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {
 	key, constant := constantKey(n.Property)
 	read, ok = r.read(n.Node)
 	switch {
@@ -264,7 +264,7 @@ func (r *reader) member(n *ast.MemberNode) (read Read, ok bool) {
 }
 
 // extends reports whether selecting from the node extends the path that it reads.
-func (r *reader) extends(node ast.Node) bool {
+func (r *accessFinder) extends(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:
 		return r.extends(n.Node)
@@ -290,7 +290,7 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 
 // readCall recognises the calls that read the body by path, and those of the
 // functions of the context.
-func (r *reader) readCall(n *ast.CallNode) (read Read, ok bool) {
+func (r *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	name := calleeName(n)
 	if contextFunction(name) != nil && r.locals[name] == 0 {
 		args, constant := constantArguments(n)
@@ -310,7 +310,7 @@ func (r *reader) readCall(n *ast.CallNode) (read Read, ok bool) {
 }
 
 // readOfValue recognises at(v, "a.b") and has(v, "a.b") for a v that is read.
-func (r *reader) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
+func (r *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
 	text, constant := n.Arguments[1].(*ast.StringNode)
 	read, ok = r.read(n.Arguments[0])
 	if !ok || !constant || read.Open || read.Has {

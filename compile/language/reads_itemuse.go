@@ -9,13 +9,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// itemUse finds out what an expression reads of the items of the page, and replaces the
-// name items by calls that decode no more than that. Where it does not recognise what is
-// read, all of every item is.
+// itemUse finds the paths that an expression reads of the items of the page, and replaces the name
+// items by calls that decode only these paths. Where it does not recognise how items are used, it
+// lets complete items be decoded.
 //
-// A list of items is items itself, or what filter, sortBy, take, reverse or a slice leaves
-// of one. An item is an element of such a list: the one that a predicate is applied to,
-// or one that an index, first, last, find or findLast selects.
+// A list of items is items itself, or the result of filter, sortBy, take, reverse or a slice of such a
+// list. An item is an element of such a list: the element that a predicate is applied to, or the
+// element that an index, first, last, find or findLast selects.
 type itemUse struct {
 	language *Language
 	scopes   []bool     // of the predicates around a node: whether their elements are items
@@ -52,8 +52,10 @@ func (u *itemUse) walk(node *ast.Node) {
 	switch {
 	case f != nil && f.body.ofPath() && len(arguments) == 2 && u.isItem(arguments[0]):
 		u.at(arguments)
+	case name != "" && len(arguments) > 0 && u.isList(arguments[0]) && (u.readsPath(f, arguments) || countsOnly(name, arguments)):
+		u.arguments(arguments, u.list)
 	case name != "" && len(arguments) > 0:
-		u.arguments(arguments, u.isList(arguments[0]) && (u.readsPath(f, arguments) || countsOnly(name, arguments)))
+		u.arguments(arguments, u.walk)
 	default:
 		for _, child := range children(*node) {
 			u.walk(child)
@@ -75,22 +77,22 @@ func (u *itemUse) readsPath(f *function, arguments []ast.Node) bool {
 	return true
 }
 
-// countsOnly reports whether a function of the expression language needs nothing of the elements of
-// its list but what its other arguments read.
+// countsOnly reports whether a function of the expression language needs only the paths of the elements
+// that its other arguments read, as all and count do.
 func countsOnly(name string, arguments []ast.Node) bool {
 	f := library[name]
 	return f.elements == countsElements && len(arguments) >= f.countsFrom
 }
 
-// arguments walks the arguments of a function. If the first one is a list of items, it may
-// be that its elements are needed only as far as the others read them.
-func (u *itemUse) arguments(arguments []ast.Node, elementsUnused bool) {
+// arguments walks the arguments of a function. If the first one is a list of items, it is walked by
+// walkItems: list, if the function itself needs nothing of the items, or walk, if it needs all of them.
+func (u *itemUse) arguments(arguments []ast.Node, walkItems func(*ast.Node)) {
 	items := u.isList(arguments[0])
 	for i := range arguments {
 		p, isPredicate := arguments[i].(*ast.PredicateNode)
 		switch {
-		case i == 0 && items && elementsUnused:
-			u.list(&arguments[0])
+		case i == 0 && items:
+			walkItems(&arguments[0])
 		case isPredicate:
 			u.scopes = append(u.scopes, items)
 			u.walk(&p.Node)
@@ -152,7 +154,7 @@ func (u *itemUse) list(node *ast.Node) {
 		u.walk(&n.From)
 		u.walk(&n.To)
 	case *ast.BuiltinNode:
-		u.arguments(n.Arguments, true)
+		u.arguments(n.Arguments, u.list)
 	default:
 		replaceMetered(node, safeItems)
 	}
@@ -173,7 +175,7 @@ func (u *itemUse) isItem(node ast.Node) bool {
 	return false
 }
 
-// direct reports whether an item is selected by an index, once: then it is decoded alone.
+// direct reports whether an index selects an item outside of predicates. Only this item is decoded then.
 func (u *itemUse) direct(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:
@@ -208,7 +210,7 @@ func (u *itemUse) item(node *ast.Node) {
 			replaceMetered(node, safeItem, &ast.IntegerNode{Value: index})
 			return
 		}
-		u.arguments(n.Arguments, true)
+		u.arguments(n.Arguments, u.list)
 	}
 }
 
@@ -231,7 +233,7 @@ func (u *itemUse) member(node *ast.Node) bool {
 	return true
 }
 
-// pathOf splits a node into an item and a path of it.
+// pathOf splits a node such as items[0].owner.id into the item and the path that is selected from it.
 func (u *itemUse) pathOf(node *ast.Node) (item *ast.Node, path []string, ok bool) {
 	if u.isItem(*node) {
 		return node, nil, true
@@ -249,8 +251,8 @@ func (u *itemUse) pathOf(node *ast.Node) (item *ast.Node, path []string, ok bool
 	return nil, nil, false
 }
 
-// usable reports whether each key of a path is a name, or an index of a list as it is
-// usually written. Only such paths are looked for in items that are not decoded.
+// usable reports whether each key of a path is a name, or an index without a sign or leading zeros. Only
+// such paths can be found in items without decoding them.
 func usable(path []string) bool {
 	return len(path) > 0 && !slices.ContainsFunc(path, func(key string) bool {
 		i, err := strconv.Atoi(key)

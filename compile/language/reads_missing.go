@@ -11,7 +11,7 @@ import (
 // does not have. A value below an element of an empty list is not missing.
 func (e *Expression) Missing(page *rules.Context) []string {
 	var missing []string
-	for _, r := range e.Places() {
+	for _, r := range e.ShownReads() {
 		if r.missing(page) {
 			missing = append(missing, r.String())
 		}
@@ -63,7 +63,7 @@ type MissingPath struct {
 // have, and the paths in the page's items that these do not have: they may be misspelt.
 func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
-	for _, r := range e.Places() {
+	for _, r := range e.ShownReads() {
 		if r.Past != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
 			continue // only the page reader knows all paths that are read of the body
 		}

@@ -7,9 +7,10 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A fieldTest is a predicate on the items that expects a field to be true, or compares it with
-// a value that is the same for all of them. It is applied by a loop of our own, since the
-// interpreter takes longer to make the calls for an item than they take.
+// A fieldTest is a predicate on the items of a simple form: a field is true, as in all(items, .done), or
+// its comparison with a value that is the same for all items is, as in filter(items, .at > state.at).
+// A loop over the column of the field applies it. The interpreter would need more time to make its
+// calls for an item than the calls take.
 type fieldTest struct {
 	path     []string
 	operator binaryOperator // nil if the field must be true
@@ -19,8 +20,8 @@ type fieldTest struct {
 // A testedCall is the body of a function whose predicate is a field test.
 type testedCall func(m *meter, t *fieldTest, other any) any
 
-// testFields replaces a function whose predicate, which was made safe, is a field test on all
-// items, or selects a field of them: map(items, .id). It reports whether it is one.
+// testFields replaces a call whose predicate, which was made safe, is a field test on all items, or which
+// selects a field of them: map(items, .id). It reports whether it replaced the call.
 func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	f := library[n.Name]
 	if !isCallOf(n.Arguments[0], safeList) || !isCallOf(n.Arguments[0].(*ast.CallNode).Arguments[0], safeItems) {
@@ -43,8 +44,8 @@ func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	return true
 }
 
-// fieldTestOf returns the field test that a predicate is, and the value to compare with; nil
-// if it is none.
+// fieldTestOf returns a predicate as a field test, and the value that the field is compared with. It
+// returns nil if the predicate has another form.
 func fieldTestOf(predicate ast.Node) (*fieldTest, ast.Node) {
 	call, ok := predicate.(*ast.CallNode)
 	if !ok {
@@ -79,8 +80,8 @@ func fieldOfElement(node ast.Node) ([]string, bool) {
 	return keys, ok && isPointer(arguments[0])
 }
 
-// isFixed reports whether a node has the same value for all elements of a list, and can be
-// evaluated even if there are none: this never fails and takes no time.
+// isFixed reports whether a node has the same value for all elements of a list. Its evaluation never
+// fails and takes no time, so it may be evaluated even if the list is empty.
 func isFixed(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.IdentifierNode:
@@ -100,7 +101,7 @@ func isCallOf(node ast.Node, name string) bool {
 	return ok && calleeName(n) == name
 }
 
-// A direction is one in which a list is searched.
+// A direction is the direction of a search through a list.
 type direction int
 
 const (
@@ -141,28 +142,36 @@ func (t *fieldTest) results(m *meter, other any, to direction) iter.Seq2[int, bo
 	}
 }
 
-// find returns the index of the first item in a direction that meets the test, or does not
-// meet it. It returns -1 if there is no such item.
+// find returns the index of the first item in a direction whose test has the wanted result, or -1.
 func (t *fieldTest) find(m *meter, other any, want bool, to direction) int {
-	for i, met := range t.results(m, other, to) {
-		if met == want {
+	for i, result := range t.results(m, other, to) {
+		if result == want {
 			return i
 		}
 	}
 	return -1
 }
 
-// testedFind returns a body that reports whether some item meets the test, or does not meet it,
-// or whether there is no such item.
-func testedFind(meets, exists bool) testedCall {
-	return func(m *meter, t *fieldTest, other any) any { return t.find(m, other, meets, forwards) >= 0 == exists }
-}
+// The results of a test, which [fieldTest.find] looks for.
+const (
+	met   = true
+	unmet = false
+)
+
+// testedAll reports whether all items meet the test.
+func testedAll(m *meter, t *fieldTest, other any) any { return t.find(m, other, unmet, forwards) < 0 }
+
+// testedAny reports whether an item meets the test.
+func testedAny(m *meter, t *fieldTest, other any) any { return t.find(m, other, met, forwards) >= 0 }
+
+// testedNone reports whether no item meets the test.
+func testedNone(m *meter, t *fieldTest, other any) any { return t.find(m, other, met, forwards) < 0 }
 
 // testedIndex returns a body that gives the index of the first item in a direction that meets the
 // test, or nil.
 func testedIndex(to direction) testedCall {
 	return func(m *meter, t *fieldTest, other any) any {
-		if i := t.find(m, other, true, to); i >= 0 {
+		if i := t.find(m, other, met, to); i >= 0 {
 			return i
 		}
 		return nil
@@ -172,7 +181,7 @@ func testedIndex(to direction) testedCall {
 // testedItem returns a body that gives the item itself, or nil.
 func testedItem(to direction) testedCall {
 	return func(m *meter, t *fieldTest, other any) any {
-		if i := t.find(m, other, true, to); i >= 0 {
+		if i := t.find(m, other, met, to); i >= 0 {
 			return must(itemsOf(m.page))[i]
 		}
 		return nil

@@ -45,7 +45,7 @@ type code struct {
 	because func() template
 
 	accesses []access
-	places   func() []Read // the reads as they are shown to users
+	shown    func() []Read // the reads as they are shown to users
 	flags    []Read        // the reads that the source converts to booleans
 }
 
@@ -90,7 +90,7 @@ func (c *Compiler) compile(source string, variables []string) (*code, error) {
 	entry, known := c.compiled[key]
 	if !known {
 		entry.code, entry.err = c.translate(source, variables)
-		if found, _ := findMistake(source, false); found != nil {
+		if found, _ := findMistake(source, unnoticed(source)); found != nil {
 			entry.code, entry.err = nil, found
 		} else if entry.err != nil {
 			entry.err = mistakeIn(source, entry.err)
@@ -131,11 +131,11 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	code := &code{syntax: syntax, result: result, names: names}
 	code.because = sync.OnceValue(func() template { return c.language.templateOf(clone(syntax)) }) // few rules are ever met
 	c.language.accesses(&syntax, func(a access) { code.accesses = append(code.accesses, a) })
-	code.places = sync.OnceValue(func() []Read {
-		return firsts(code.accesses, func(a access) Read { return a.read })
+	code.shown = sync.OnceValue(func() []Read {
+		return distinct(code.accesses, func(a access) Read { return a.read })
 	})
-	code.reads = firsts(code.accesses, access.needed)
-	code.flags = firsts(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.flag }), access.needed)
+	code.reads = distinct(code.accesses, access.needed)
+	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.flag }), access.needed)
 	tree.Node = clone(syntax)
 	c.language.exposeDigests(&tree.Node)
 	code.items = c.language.lowerItems(&tree.Node)

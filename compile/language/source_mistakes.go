@@ -18,9 +18,9 @@ type mistake struct {
 	message string
 	hint    string // $1 is the first group of the pattern
 
-	// near is set if the source can be compiled, but does not mean what it says. As
-	// such mistakes are looked for in every source, it is a part of each of them that is
-	// found fast.
+	// near is set if a source with the mistake can be compiled, but does not mean what it seems to
+	// mean. Every source is searched for such mistakes, so near has texts that can be found fast: a
+	// source with the mistake contains one of them.
 	near []string
 }
 
@@ -94,8 +94,8 @@ func wrong(pattern, message, hint string, near ...string) mistake {
 	return mistake{pattern, message, hint, near}
 }
 
-// method returns the mistake of calling one of some functions on a value, as in x.len(): the end
-// is a pattern of what follows the parenthesis.
+// method returns the mistake of calling a function on a value, as in x.len(). The names are separated
+// by |, and the end is a pattern for the text after the parenthesis.
 func method(names, end, message, hint string) mistake {
 	m := wrong(operand+`\.(`+names+`)\(`+end, message, hint)
 	for name := range strings.SplitSeq(names, "|") {
@@ -104,8 +104,9 @@ func method(names, end, message, hint string) mistake {
 	return m
 }
 
-// word returns the mistake of writing one of some words, as in x AND y: the end is a pattern of
-// what follows the word, and the kind is what it is taken for.
+// word returns the mistake of writing a word that does not exist, as in x AND y. The words are
+// separated by |, the end is a pattern for the text after the word, and the kind says what the user
+// takes the word for.
 func word(words, end, kind, hint string) mistake {
 	return wrong(`(?:^|[^.\w])(`+words+`)`+end, "unknown "+kind+" $1", hint)
 }
@@ -119,7 +120,7 @@ var mistakePatterns = sync.OnceValue(func() []*regexp.Regexp {
 // mistakeIn returns the first common mistake in a source that could not be compiled, if
 // it is the reason, and otherwise the error.
 func mistakeIn(source string, err error) error {
-	s, to := findMistake(source, true)
+	s, to := findMistake(source, func(mistake) bool { return true })
 	if s == nil {
 		return err
 	}
@@ -130,12 +131,18 @@ func mistakeIn(source string, err error) error {
 	return s
 }
 
-// findMistake returns the first common mistake in a source, and where it ends, or nil.
-// Those that prevent the compilation are found only if it failed.
-func findMistake(source string, failed bool) (found *Fault, end int) {
+// unnoticed returns whether a mistake may be in a source that can be compiled.
+func unnoticed(source string) func(mistake) bool {
+	return func(m mistake) bool {
+		return slices.ContainsFunc(m.near, func(part string) bool { return strings.Contains(source, part) })
+	}
+}
+
+// findMistake returns the first of the possible mistakes in a source, and where it ends, or nil.
+func findMistake(source string, possible func(mistake) bool) (found *Fault, end int) {
 	blank := ""
 	for i, s := range mistakes {
-		if !failed && !slices.ContainsFunc(s.near, func(part string) bool { return strings.Contains(source, part) }) {
+		if !possible(s) {
 			continue
 		}
 		if blank == "" {
@@ -156,8 +163,8 @@ func findMistake(source string, failed bool) (found *Fault, end int) {
 	return nil, 0
 }
 
-// masked returns a source of the same length in which what is right although it looks
-// like a mistake is replaced by spaces: strings, comments, variables and pipes.
+// masked returns a source of the same length with spaces in place of the parts that may look like
+// mistakes although they are correct: strings, comments, variables and pipes.
 func masked(source string) string {
 	return correct.ReplaceAllStringFunc(source, func(part string) string {
 		if strings.ContainsAny(part[:1], "\"'`") {

@@ -123,7 +123,7 @@ func (c *nameCheck) identifier(n *ast.IdentifierNode) *rules.ContextField {
 			c.found.scoped = append(c.found.scoped, checkedName{field: field, node: n})
 		}
 	case c.language.function(n.Value) == nil && !isBuiltin(n.Value):
-		c.fail(c.unknown(n, n.Value, false))
+		c.fail(c.unknownName(n))
 	}
 	return field
 }
@@ -133,12 +133,17 @@ func isBuiltin(name string) bool {
 	return ok
 }
 
-func (c *nameCheck) unknown(n ast.Node, name string, called bool) *Fault {
-	f := at(n, "unknown name %s", name).withHint(diag.DidYouMean(name, c.language.candidates(called)))
-	if f.Hint == "" && !called && rules.IsIdentifier(name) {
-		f.Hint, f.Lists = "known names: "+strings.Join(pageFields.names(), ", ")+"; a key of the response is body."+name, true
+func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
+	f := at(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, c.language.names()))
+	if f.Hint == "" && rules.IsIdentifier(n.Value) {
+		f.Hint, f.Lists = "known names: "+strings.Join(pageFields.names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
 	return f
+}
+
+func (c *nameCheck) unknownFunction(n *ast.IdentifierNode) *Fault {
+	known := append(c.language.names(), builtin.Names...)
+	return at(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, known))
 }
 
 func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
@@ -187,7 +192,7 @@ func (c *nameCheck) function(n *ast.CallNode, callee *ast.IdentifierNode) {
 	switch {
 	case f == nil && isBuiltin(callee.Value):
 	case f == nil:
-		c.fail(c.unknown(callee, callee.Value, true))
+		c.fail(c.unknownFunction(callee))
 	case f.overload(len(n.Arguments)) == nil:
 		c.fail(at(n, "%s in call to %s", f.tooManyOrFew(len(n.Arguments)), f.Name).withHint(f.usage()))
 	case f.metered != nil && !slices.ContainsFunc(c.found.functions, func(had Function) bool { return had.Name == f.Name }):

@@ -70,7 +70,7 @@ func (p *plan) idle(job *compile.Job, ended []string) bool {
 			return false
 		}
 		return !slices.ContainsFunc(job.Stops, func(c *compile.Trigger) bool {
-			return slices.Contains(ended, c.Rule.ID) && slices.ContainsFunc(c.Places(), signal.isRead)
+			return slices.Contains(ended, c.Rule.ID) && slices.ContainsFunc(c.ShownReads(), signal.isRead)
 		})
 	})
 }

@@ -73,7 +73,7 @@ func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Fin
 	var paths []string
 	weight := rules.WeightHint
 	for _, path := range p.missing[job] {
-		if ran && !job.GivesOf(path) {
+		if ran && !job.CopiesFromItem(path) {
 			continue
 		}
 		paths = append(paths, rules.FormatPath(job.For[0].Name, path))

@@ -61,7 +61,7 @@ func NewSubject(job *compile.Job) *Subject {
 		signs: signsOf(watched, job.Decisive()),
 		job:   job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
-		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptRead,
+		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
 	}
 }
 
