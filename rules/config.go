@@ -79,7 +79,7 @@ var rootFields = []Field{
 }
 
 var apiFields = []Field{
-	{Name: "baseUrl", Kind: Text, Required: true, Env: true, KeboolaForms: true,
+	{Name: "baseUrl", Kind: Text, Required: true, Env: true, Sources: BraceSource, KeboolaForms: true,
 		Doc: "base address; endpoints are resolved against it (RFC 3986), so it should end in a slash; " +
 			"it may hold inputs in braces: `https://{input.tenant}.example.com/`, or `{+input.url}` for a whole address"},
 	{Name: "pagination", Kind: Nested, Doc: "how the API pages; without it each job makes one request"},
@@ -89,7 +89,7 @@ var apiFields = []Field{
 	{Name: "response", Kind: Block, Fields: responseFields, Doc: "the format of the responses of all jobs"},
 	{Name: "authentication", Kind: Block, Fields: authenticationFields, KeboolaForms: true,
 		Doc: "credentials, sent only to the origin of `baseUrl`"},
-	{Name: "allowedOrigins", Kind: List, Subject: "base address", Each: &Field{Kind: Text},
+	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Subject: "base address", Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
 			"Inputs may stand in braces: `https://{input.region}.example.com`"},
 	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},

@@ -121,10 +121,12 @@ var authenticationFields = []Field{
 		"which `{\"expr\": …}` may compute"},
 	{Name: "params", Kind: Map, Doc: "for `oauth2`: further parameters of the token request, such as `audience`; " +
 		"for `sign`: expressions over `request`, which give parameters of each request"},
-	{Name: "headers", Kind: Map, Doc: "for `sign`: expressions over `request`, which give headers of each request; they see its params"},
+	{Name: "headers", Kind: Map, Sources: WholeSource, Scope: ScopeSign,
+		Doc: "for `sign`: expressions over `request`, which give headers of each request; they see its params"},
 	{Name: "loginRequest", Kind: Block, Fields: loginFields, Doc: "for `login`: the request that logs in"},
 	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
-	{Name: "expires", Kind: Expression, Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
+	{Name: "expires", Kind: Expression, Scope: ScopeLogin,
+		Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
 		"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
 	{Name: "renewBefore", Kind: Seconds, Default: 60, QuietDefault: true,
 		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},

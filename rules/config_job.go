@@ -59,7 +59,7 @@ func HTTPMethods() []string { return append([]string(nil), httpMethods...) }
 
 var jobFields = []Field{
 	{Name: "id", Kind: Text, Doc: "name in logs, trace and result; default: the endpoint, with the position if that is not unique"},
-	{Name: "endpoint", Kind: Text, Required: true, Env: true,
+	{Name: "endpoint", Kind: Text, Required: true, Env: true, Sources: BraceSource,
 		Doc: "path of the resource, relative to `baseUrl`; with a leading slash relative to the root of the host; " +
 			"expressions in braces are values in it: `orders/{order.id}`"},
 	{Name: "method", Kind: Text, Default: "GET", QuietDefault: true, Values: httpMethods, FoldCase: true,
@@ -74,9 +74,10 @@ var jobFields = []Field{
 			"in dialect `spec`, `*` is every element of a list or every member of an object; default: the root, or the only list in the root"},
 	{Name: "dataType", Kind: Text, DefaultOf: "endpoint",
 		Doc: "type of the items, and name of their file under `--out`; default: the id or, without one and in dialect `keboola`, the endpoint"},
-	{Name: "filter", Kind: Expression, Doc: "expression over `item`: an item for which it is not true is not written; " +
+	{Name: "filter", Kind: Expression, Scope: ScopeItem, Doc: "expression over `item`: an item for which it is not true is not written; " +
 		"the other rules see all items"},
-	{Name: "fields", Kind: Map, Each: &Field{Kind: Expression, OrNull: true}, Doc: "members of the items: names, or paths, and expressions " +
+	{Name: "fields", Kind: Map, Scope: ScopeItem, Each: &Field{Kind: Expression, OrNull: true},
+		Doc: "members of the items: names, or paths, and expressions " +
 		"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "response", Kind: Block, Fields: responseFields, QuietDefault: true,
 		Doc: "the format of this job's responses; its keys override `api.response`"},
@@ -88,7 +89,8 @@ var jobFields = []Field{
 			"several variables are nested loops. Expressions read them by their names"},
 	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
 		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
-	{Name: "allowedOrigins", Kind: List, Each: &Field{Kind: Text}, Doc: "further origins that the requests of this job and its " +
+	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Each: &Field{Kind: Text},
+		Doc: "further origins that the requests of this job and its " +
 		"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},

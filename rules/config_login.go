@@ -22,8 +22,9 @@ var loginFields = slices.DeleteFunc(cloneFields(jobFields), func(f Field) bool {
 })
 
 var apiRequestFields = []Field{
-	{Name: "headers", Kind: Map, Doc: "expressions over `login`, by the names of headers"},
-	{Name: "params", Kind: Map, Doc: "expressions over `login`, by the names of parameters of the query"},
+	{Name: "headers", Kind: Map, Sources: WholeSource, Scope: ScopeLogin, Doc: "expressions over `login`, by the names of headers"},
+	{Name: "params", Kind: Map, Sources: WholeSource, Scope: ScopeLogin,
+		Doc: "expressions over `login`, by the names of parameters of the query"},
 }
 
 // LoginParams returns the common parameters (api.http) that a login request also sends.

@@ -50,9 +50,12 @@ var paginationFields = []Field{
 			{Name: "url", Kind: Expression, Doc: "the address; nil or empty stops paging"},
 			{Name: "endpoint", Kind: Expression, Doc: "replaces the job's; nil or empty stops paging"},
 			{Name: "method", Kind: Expression, Doc: "GET, POST or FORM, or an expression for one of them"},
-			{Name: "params", Kind: Any, Doc: "names, each with an expression, or one expression for an object; nil leaves a parameter out"},
-			{Name: "headers", Kind: Any, Doc: "names, each with an expression, or one expression for an object; nil leaves a header out"},
-			{Name: "body", Kind: Any, Doc: "paths in the JSON body, each with an expression, or one expression for an object"},
+			{Name: "params", Kind: Any, Sources: WholeSource,
+				Doc: "names, each with an expression, or one expression for an object; nil leaves a parameter out"},
+			{Name: "headers", Kind: Any, Sources: WholeSource,
+				Doc: "names, each with an expression, or one expression for an object; nil leaves a header out"},
+			{Name: "body", Kind: Any, Sources: WholeSource,
+				Doc: "paths in the JSON body, each with an expression, or one expression for an object"},
 			{Name: "after", Kind: Wait, Doc: "how long to wait before the request: seconds or a duration, at most a day; nil means no wait. " +
 				"A request that repeats the one before it is a poll, which no guard ends: set forceStop or a rule"},
 			{Name: "includeParams", Kind: Flag, Doc: "also send the job's parameters; default: false with url, otherwise true"},
@@ -253,12 +256,12 @@ var stopRuleFields = []Field{
 	{Name: "name", Kind: Text, Doc: "id in the trace and the result; default `stopRules[0]`, by position"},
 	{Name: "when", Kind: Expression, Required: true, Doc: "expression; true stops paging after this page"},
 	{Name: "outcome", Kind: Text, Default: string(Complete), Values: outcomeNames(), Doc: "what the end means for the list"},
-	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
 var stateFields = []Field{
-	{Name: "init", Kind: Any, Doc: "value before the first request"},
-	{Name: "next", Kind: Any, Doc: "value after each page"},
+	{Name: "init", Kind: Any, Sources: WholeSource, Doc: "value before the first request"},
+	{Name: "next", Kind: Any, Sources: WholeSource, Doc: "value after each page"},
 }
 
 var onErrorFields = []Field{
@@ -268,7 +271,7 @@ var onErrorFields = []Field{
 			"`error`, those of other statuses than 200, 201, 203 and 204, or `success`, those of these statuses, " +
 			"for an API that reports errors with status 200"},
 	{Name: "do", Kind: Text, Required: true, Values: errorActions, Doc: "what to do"},
-	{Name: "message", Kind: Text, Doc: "for the log; {expressions} in it are evaluated"},
+	{Name: "message", Kind: Text, Sources: BraceSource, Doc: "for the log; {expressions} in it are evaluated"},
 }
 
 // The responses that an onError rule judges.

@@ -53,6 +53,11 @@ type Field struct {
 	// Address says that the text is an address, which may hold expressions in braces.
 	Address bool
 
+	// Sources says that texts of a kind that is not one of expressions have expressions, and Scope what
+	// the expressions of the field may read besides the page context.
+	Sources Sources
+	Scope   Scope
+
 	// Prefix is the beginning of the names of the keys that the field stands for; "" for one key.
 	// Their values have no effect.
 	Prefix string

@@ -10,7 +10,7 @@ import (
 
 func TestEveryFunctionDoesWhatItsExampleSays(t *testing.T) {
 	const body = `{"meta": {"next": "p2", "total": 25}, "done": "no", "flags": []}`
-	for _, f := range Builtin().Functions() {
+	for _, f := range append(Builtin().Functions(), Library()...) {
 		t.Run(f.Name, func(t *testing.T) {
 			require.True(t, strings.HasPrefix(f.Signature, f.Name+"("))
 			got, err := eval(t, body, f.Example)
