@@ -127,7 +127,7 @@ var authenticationFields = []Field{
 	{Name: "apiRequest", Kind: Block, Fields: apiRequestFields, Doc: "for `login`: what the other requests get of its response"},
 	{Name: "expires", Kind: Expression, Scope: ScopeLogin,
 		Doc: "for `login`: an expression over `login`, which gives when the login ends: " +
-		"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
+			"seconds from now, or a time; without it, the login is repeated when the API refuses a request with status 401"},
 	{Name: "renewBefore", Kind: Seconds, Default: 60, QuietDefault: true,
 		Doc: "for `oauth2` and `login`: how long before its end a token is renewed, but at most half of its lifetime"},
 	{Name: "allowHttp", Kind: Flag, Default: false,

@@ -78,7 +78,7 @@ var jobFields = []Field{
 		"the other rules see all items"},
 	{Name: "fields", Kind: Map, Scope: ScopeItem, Each: &Field{Kind: Expression, OrNull: true},
 		Doc: "members of the items: names, or paths, and expressions " +
-		"over `item`; `null` removes the member; other members keep their bytes and their order"},
+			"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "response", Kind: Block, Fields: responseFields, QuietDefault: true,
 		Doc: "the format of this job's responses; its keys override `api.response`"},
 	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
@@ -91,7 +91,7 @@ var jobFields = []Field{
 		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
 	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Each: &Field{Kind: Text},
 		Doc: "further origins that the requests of this job and its " +
-		"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
+			"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
 	{Name: "emit", Kind: Flag, Default: true, QuietDefault: true,

@@ -17,60 +17,61 @@ const (
 	BraceSource         // a text may hold expressions in braces
 )
 
-// A Slot is a place of a configuration, as the tables of fields describe it.
+// A Slot is a place of a configuration, as the tables of fields describe it. The configuration may have
+// mistakes.
 type Slot struct {
 	Field   Field   // the field of the value; in a list or a map, that of its elements
 	Known   bool    // false: no table has the place
-	Fields  []Field // the keys that an object may have there; nil if no table has any
-	Named   bool    // the keys of an object there are names that the user chooses
 	Sources Sources // where the value has expressions
-	Scope   Scope   // what these may read
+	Scope   Scope   // what these may read besides the page context
 	Dialect string
+
+	catalog *Catalog
+	value   any // the value at the place
 }
 
-// Slot returns the place that keys and indexes lead to in a configuration, which may have mistakes.
-func (c *Catalog) Slot(root any, steps []string) Slot {
-	w := slotWalk{catalog: c, value: root, slot: Slot{Field: Field{Kind: Block, Fields: rootFields}, Known: true}}
+// Slot returns the root of a configuration, as it was parsed.
+func (c *Catalog) Slot(root any) Slot {
+	s := Slot{catalog: c, value: root, Field: Field{Kind: Block, Fields: rootFields}, Known: true}
 	object, _ := value.Members(root)
-	if inner, wrapped := object.Get("parameters"); wrapped || len(steps) > 0 && steps[0] == "parameters" {
-		w.slot.Field.Fields = []Field{
-			{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
-			{Name: "parameters", Kind: Block, Fields: rootFields, Required: true, Doc: "the configuration"},
-		}
+	if inner, wrapped := object.Get("parameters"); wrapped {
+		s.Field.Fields = wrappedFields
 		root = inner
 	}
-	w.slot.Dialect = dialectOf(root, Options{})
-	for _, step := range steps {
-		w.step(step)
-	}
-	w.slot.Fields = slices.DeleteFunc(slices.Clone(w.fields()), func(f Field) bool {
-		return f.Unsupported == OnRequest || f.Unsupported == OnOutput || f.Unsupported == OnSpec && w.slot.Dialect != Keboola
-	})
-	w.slot.Named = w.slot.Known && w.slot.Field.Kind == Map
-	w.slot.Field.Default = defaultIn(w.slot.Field, w.slot.Dialect)
-	return w.slot
+	s.Dialect = dialectOf(root, Options{})
+	return s
 }
 
-func defaultIn(f Field, dialect string) any {
-	_, fallback := f.in(dialect)
+// wrappedFields are the keys of the root with the outer parameters object.
+var wrappedFields = []Field{
+	{Name: "$schema", Kind: Text, Doc: "the JSON Schema that editors use to check this file"},
+	{Name: "parameters", Kind: Block, Fields: rootFields, Required: true, Doc: "the configuration"},
+}
+
+// Keys returns the keys that an object at the place may have, of those that the tables know.
+func (s Slot) Keys() []Field {
+	return slices.DeleteFunc(slices.Clone(s.fields()), func(f Field) bool {
+		return f.Unsupported == OnRequest || f.Unsupported == OnOutput || f.Unsupported == OnSpec && s.Dialect != Keboola || f.Prefix != ""
+	})
+}
+
+// Named reports whether the keys of an object at the place are names that the user chooses.
+func (s Slot) Named() bool { return s.Known && s.Field.Kind == Map }
+
+// Default returns the default of the value, or nil.
+func (s Slot) Default() any {
+	_, fallback := s.Field.in(s.Dialect)
 	return fallback
 }
 
-// A slotWalk goes from the root to a place.
-type slotWalk struct {
-	catalog *Catalog
-	value   any // the value at the place
-	slot    Slot
-}
-
 // fields returns the fields of an object at the place.
-func (w *slotWalk) fields() []Field {
-	f := w.slot.Field
+func (s Slot) fields() []Field {
+	f := s.Field
 	switch {
-	case !w.slot.Known:
+	case !s.Known:
 		return nil
 	case f.Kind == Nested:
-		return w.paging()
+		return s.paging()
 	case f.Kind == List, f.Kind == Blocks, f.Kind == Map:
 		return nil
 	}
@@ -90,66 +91,65 @@ var (
 )
 
 // paging returns the fields of a pagination object.
-func (w *slotWalk) paging() []Field {
-	object, _ := value.Members(w.value)
+func (s Slot) paging() []Field {
+	object, _ := value.Members(s.value)
 	written, _ := object.Get("method")
 	name, _ := written.(string)
-	if m, known := w.catalog.method(name, w.slot.Dialect); known {
-		return w.catalog.fieldsOf(m)
+	fields := s.catalog.fields
+	if m, known := s.catalog.method(name, s.Dialect); known {
+		fields = s.catalog.fieldsOf(m)
 	}
-	fields := slices.Clone(w.catalog.fields)
+	fields = slices.Clone(fields)
 	if i := fieldIndex(fields, "method"); i >= 0 {
-		fields[i].Values = w.catalog.methodNames(w.slot.Dialect)
+		fields[i].Values = s.catalog.methodNames(s.Dialect)
 	}
 	return fields
 }
 
-// step goes to a member or an element of the place.
-func (w *slotWalk) step(step string) {
-	f := w.slot.Field
-	next, known := Field{Kind: Any}, w.slot.Known
-	list, isList := w.value.([]any)
+// Step returns the place of a member or, if the value is a list, of an element by its index. A missing member
+// has a place, too.
+func (s Slot) Step(step string) Slot {
+	f := s.Field
+	next, known := Field{Kind: Any}, s.Known
+	list, isList := s.value.([]any)
 	switch {
+	case isList && f.Kind == Blocks:
+		next = Field{Kind: Block, Fields: f.Fields}
+	case isList && f.Each != nil:
+		next = *f.Each
+	case isList && f.Kind == OneOrMore:
+		next = Field{Kind: Path}
 	case isList:
-		w.value = nil
-		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list) {
-			w.value = list[i]
-		}
-		switch {
-		case f.Kind == Blocks:
-			next = Field{Kind: Block, Fields: f.Fields}
-		case f.Each != nil:
-			next = *f.Each
-		case f.Kind == OneOrMore:
-			next = Field{Kind: Path}
-		}
 	case f.Kind == Map && f.Each != nil:
 		next = *f.Each
 		next.Name = step
 	case f.Kind == Map:
 		next = Field{Name: step, Kind: Any, Env: f.Env}
 	default:
-		own, found := fieldNamed(w.fields(), step)
+		own, found := fieldNamed(s.fields(), step)
 		if found {
-			next = own
+			next, s.Sources = own, NoSource
 		}
-		known = known && (found || w.slot.Sources == WholeSource || f.Kind == Any && f.Fields == nil)
-	}
-	if !isList {
-		object, _ := value.Members(w.value)
-		w.value, _ = object.Get(step)
-	}
-	if step == "method" && f.Kind == Nested {
-		next.Values = w.catalog.methodNames(w.slot.Dialect)
+		known = known && (found || s.Sources == WholeSource || f.Kind == Any && f.Fields == nil)
 	}
 	if f.Kind == Values && isList { // constants
-		w.slot.Sources = NoSource
+		s.Sources = NoSource
 	}
-	w.slot.Field, w.slot.Known = next, known
-	w.slot.Sources = max(w.slot.Sources, next.sources())
+	if isList {
+		s.value = nil
+		if i, err := strconv.Atoi(step); err == nil && i >= 0 && i < len(list) {
+			s.value = list[i]
+		}
+	} else {
+		object, _ := value.Members(s.value)
+		s.value, _ = object.Get(step)
+	}
+	s.Field, s.Known = next, known
+	s.Sources = max(s.Sources, next.sources())
 	if next.Scope != ScopePage {
-		w.slot.Scope = next.Scope
+		s.Scope = next.Scope
 	}
+	return s
 }
 
 // sources returns where a value of the field has expressions.

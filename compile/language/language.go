@@ -144,3 +144,14 @@ func (l *Language) callable(name string) bool {
 	call, ok := tree.Node.(*ast.CallNode)
 	return ok && calleeName(call) == name
 }
+
+// Same reports whether two sources are the same expression, up to white space and the quotes of its texts. A
+// source that cannot be parsed is the same as none.
+func (l *Language) Same(a, b string) bool {
+	first, err := l.parse(a)
+	if err != nil {
+		return false
+	}
+	second, err := l.parse(b)
+	return err == nil && first.Node.String() == second.Node.String()
+}

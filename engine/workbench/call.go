@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -23,15 +24,33 @@ type Request struct {
 	Job      string          `json:"job,omitempty"`
 	Model    string          `json:"model,omitempty"` // of run: the pages come from this model of the job
 	Fixes    []string        `json:"fixes,omitempty"` // behaviours of stress
-	Behave   stress.Options  `json:"stress"`
+	Stress   stress.Options  `json:"stress"`
 	Document json.RawMessage `json:"document,omitempty"` // for the caller, which chooses the document by it
+}
+
+// within returns the range of the request, or one that has all of a text.
+func (r Request) within() Range {
+	if r.Range == nil {
+		return Range{End: Position{Line: math.MaxInt32}}
+	}
+	return *r.Range
 }
 
 // calls are the calls by name, except those of runs, whose source the caller chooses.
 var calls = map[string]func(ctx context.Context, d *Document, r Request) (any, error){
 	"diagnostics": func(_ context.Context, d *Document, _ Request) (any, error) { return d.Diagnostics(), nil },
 	"explain":     func(_ context.Context, d *Document, r Request) (any, error) { return d.Explain(r.Width) },
-	"stress":      func(ctx context.Context, d *Document, r Request) (any, error) { return d.Stress(ctx, r.Behave) },
+	"completion":  func(_ context.Context, d *Document, r Request) (any, error) { return d.Completion(r.At), nil },
+	"hover":       func(_ context.Context, d *Document, r Request) (any, error) { return d.Hover(r.At), nil },
+	"definition":  func(_ context.Context, d *Document, r Request) (any, error) { return d.Definition(r.At), nil },
+	"references":  func(_ context.Context, d *Document, r Request) (any, error) { return d.References(r.At), nil },
+	"rename":      func(_ context.Context, d *Document, r Request) (any, error) { return d.Rename(r.At, r.Name) },
+	"symbols":     func(_ context.Context, d *Document, _ Request) (any, error) { return d.Symbols(), nil },
+	"inlays":      func(_ context.Context, d *Document, r Request) (any, error) { return d.Inlays(r.within()), nil },
+	"lenses":      func(ctx context.Context, d *Document, _ Request) (any, error) { return d.Lenses(ctx), nil },
+	"format":      func(_ context.Context, d *Document, _ Request) (any, error) { return d.Format(), nil },
+	"mend":        func(ctx context.Context, d *Document, r Request) (any, error) { return d.Mend(ctx, r.Fixes...) },
+	"stress":      func(ctx context.Context, d *Document, r Request) (any, error) { return d.Stress(ctx, r.Stress) },
 	"tests":       func(ctx context.Context, d *Document, _ Request) (any, error) { return d.Tests(ctx) },
 	"replay": func(ctx context.Context, d *Document, r Request) (any, error) {
 		return d.Run(ctx, FromRecording(), r.Limits)

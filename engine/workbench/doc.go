@@ -12,9 +12,14 @@
 //
 // The files, in the order in which they are best read:
 //
-//   - workbench.go and document.go open a text; position.go has its positions.
+//   - workbench.go and document.go open a text; position.go has its positions. Package internal/syntax reads it
+//     as a tree, also if it is malformed.
+//   - spot.go finds what stands at a place, and lex.go what stands at a place in an expression; names.go has the
+//     names that the configuration gives, and samples.go the shapes of recorded responses.
+//   - completion.go, hover.go, references.go, symbols.go, inlays.go, lenses.go and format.go answer editors.
 //   - diagnostics.go and explain.go say what the engine says about it.
-//   - source.go, run.go, exchange.go and response.go run it, and show each page.
+//   - source.go, model.go, run.go, exchange.go and response.go run it, and show each page; items.go has the shape of
+//     its items, and mend.go makes the changes that stress proposes.
 //   - paths.go has the paths of the values of a response, and the rules that read them.
 //   - call.go is the package as calls by name, with JSON in and out.
 package workbench

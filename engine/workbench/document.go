@@ -14,9 +14,13 @@ type Document struct {
 	Text      string
 	Recording *recording.Recording // see [Document.WithRecording]
 
-	bench *Workbench
-	good  *engine.Engine // of the latest text before this one that compiled; may be nil
-	lines func() *lineTable
+	bench   *Workbench
+	good    *engine.Engine // of the latest text before this one that compiled; may be nil
+	samples *samples       // of the recording
+	lines   func() *lineTable
+
+	outline   func() *outline
+	directory func() *directory
 
 	load   func() (*engine.Engine, error) // compiles the text once
 	loaded *atomic.Pointer[engine.Engine] // the result of load, if it succeeded
@@ -26,6 +30,8 @@ type Document struct {
 func newDocument(d Document) *Document {
 	d.loaded = &atomic.Pointer[engine.Engine]{}
 	d.lines = sync.OnceValue(func() *lineTable { return newLineTable(d.Text) })
+	d.outline = sync.OnceValue(func() *outline { return newOutline(d.Text) })
+	d.directory = sync.OnceValue(func() *directory { return newDirectory(d.outline()) })
 	d.load = sync.OnceValues(func() (*engine.Engine, error) {
 		e, err := d.bench.load(&d, engine.WithPlaceholders())
 		if err != nil {

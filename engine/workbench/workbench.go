@@ -36,6 +36,6 @@ func (w *Workbench) load(d *Document, options ...engine.Option) (*engine.Engine,
 // values, and are the pages of [FromRecording]. A nil recording is none.
 func (d *Document) WithRecording(r *recording.Recording) *Document {
 	next := *d
-	next.Recording = r
+	next.Recording, next.samples = r, &samples{}
 	return newDocument(next)
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rogpeppe/go-internal/diff"
@@ -12,11 +10,8 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/stress"
-	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/rules/printable"
-	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
 // checkFixes refuses flags of a report together with --fix, and --apply without a fix or a file.
@@ -39,9 +34,9 @@ func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 	if err != nil {
 		return &usageError{"--fix: " + err.Error()}
 	}
-	text, err := c.changed(l, combined.Changes)
+	text, err := workbench.Changed(string(l.text), combined.Changes)
 	if err != nil {
-		return err
+		return &usageError{fmt.Sprintf("%s: %v", l.name, err)}
 	}
 	var b strings.Builder
 	for line := range strings.Lines(string(diff.Diff(l.name, l.text, l.name, []byte(text)))) {
@@ -65,30 +60,4 @@ func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 		return err
 	}
 	return checkpoint.WriteFile(path, []byte(text), 0o644)
-}
-
-// changed returns the text of the configuration after changes.
-func (c *stressCommand) changed(l *loaded, changes []stress.Change) (string, error) {
-	var outer []string
-	if root, err := yaml.ParseByContent(diag.NewSource(l.name, string(l.text))); err == nil {
-		members, _ := value.Members(root)
-		if _, wrapped := members.Get("parameters"); wrapped {
-			outer = []string{"parameters"}
-		}
-	}
-	var edits []yaml.Edit
-	for _, change := range changes {
-		edits = append(edits, yaml.Edit{
-			Path: slices.Concat(outer, change.Path), Value: change.Value, Append: change.Append, Remove: change.Remove,
-		})
-	}
-	text, err := yaml.Change(string(l.text), edits)
-	if err != nil {
-		lines := value.Map(changes, stress.Change.String)
-		return "", &usageError{fmt.Sprintf("%s: %v: %s", l.name, err, strings.Join(lines, "; "))}
-	}
-	if len(text) > rules.MaxConfigBytes {
-		return "", errors.New("the configuration would be too large with the changes")
-	}
-	return text, nil
 }

@@ -1,0 +1,345 @@
+package workbench
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// A tokenKind is a kind of token of an expression.
+type tokenKind uint8
+
+const (
+	nameToken tokenKind = iota
+	numberToken
+	textToken     // in quotes
+	operatorToken // also a bracket or a comma
+	commentToken
+)
+
+// A lexeme is a token of an expression, in bytes of its source.
+type lexeme struct {
+	kind       tokenKind
+	start, end int
+	closed     bool // of a text: whether its quote is
+}
+
+func (t lexeme) of(source string) string { return source[t.start:t.end] }
+
+// twoBytes are the operators of two bytes.
+var twoBytes = []string{"?.", "??", "==", "!=", "<=", ">=", "&&", "||", "..", "**", "::"}
+
+// lex splits a source into its tokens. It accepts any text.
+func lex(source string) (tokens []lexeme) {
+	for i := 0; i < len(source); {
+		start := i
+		c, size := utf8.DecodeRuneInString(source[i:])
+		t := lexeme{kind: operatorToken, start: start}
+		switch {
+		case strings.IndexByte(" \t\r\n", source[i]) >= 0:
+			i++
+			continue
+		case strings.HasPrefix(source[i:], "//"):
+			t.kind = commentToken
+			if n := strings.IndexByte(source[i:], '\n'); n >= 0 {
+				i += n
+			} else {
+				i = len(source)
+			}
+		case strings.HasPrefix(source[i:], "/*"):
+			t.kind = commentToken
+			if n := strings.Index(source[i:], "*/"); n >= 0 {
+				i += n + 2
+			} else {
+				i = len(source)
+			}
+		case c >= '0' && c <= '9':
+			t.kind = numberToken
+			for i < len(source) && (isWord(rune(source[i])) || source[i] == '.' && !strings.HasPrefix(source[i:], "..")) {
+				i++
+			}
+		case c == '"' || c == '\'' || c == '`':
+			t.kind = textToken
+			for i++; i < len(source) && source[i] != byte(c); i++ {
+				if source[i] == '\\' && c != '`' {
+					i++
+				}
+			}
+			if t.closed = i < len(source); t.closed {
+				i++
+			}
+			i = min(i, len(source))
+		case isWord(c):
+			t.kind = nameToken
+			for i < len(source) {
+				c, size := utf8.DecodeRuneInString(source[i:])
+				if !isWord(c) {
+					break
+				}
+				i += size
+			}
+		case c == '#':
+			t.kind = nameToken
+			for i++; i < len(source) && isWord(rune(source[i])); i++ {
+			}
+		default:
+			i += size
+			for _, two := range twoBytes {
+				if strings.HasPrefix(source[start:], two) {
+					i = start + 2
+				}
+			}
+		}
+		t.end = i
+		tokens = append(tokens, t)
+	}
+	return tokens
+}
+
+// holes returns the expressions in braces in a text: the offsets between the braces. One that is not closed
+// goes to the end of the text.
+func holes(text string) (all [][2]int) {
+	for i := 0; i < len(text); i++ {
+		if strings.HasPrefix(text[i:], "{{") || strings.HasPrefix(text[i:], "}}") {
+			i++
+			continue
+		}
+		if text[i] != '{' {
+			continue
+		}
+		start := i + 1
+		if strings.HasPrefix(text[start:], "+") {
+			start++
+		}
+		end := closingBrace(text, start)
+		all = append(all, [2]int{start, end})
+		i = end
+	}
+	return all
+}
+
+// closingBrace returns the offset of the brace that closes an expression, or of the end of the text.
+func closingBrace(text string, from int) int {
+	depth := 0
+	for _, t := range lex(text[from:]) {
+		switch t.of(text[from:]) {
+		case "{":
+			depth++
+		case "}":
+			if depth == 0 {
+				return from + t.start
+			}
+			depth--
+		}
+	}
+	return len(text)
+}
+
+// A chain is what stands before a place in an expression, as far as it selects values.
+type chain struct {
+	root string   // the name that it begins with; "" without a chain
+	path []string // the names and indexes after it; * is any element of a list
+
+	prefix   string // what is written of the name at the place
+	from, to int    // of that name, in the source
+
+	text bool   // the place is within a text
+	call string // within a text: the function whose argument it is; "[" for an index
+}
+
+// lexed is a source with its tokens.
+type lexed struct {
+	source string
+	tokens []lexeme
+	budget *int // steps that are left
+}
+
+// chainAt returns what stands before an offset of a source.
+func chainAt(source string, at int) chain {
+	budget := 100
+	e := lexed{source: source, tokens: lex(source), budget: &budget}
+	tokens, i := e.tokens, 0
+	for i < len(tokens) && tokens[i].end < at {
+		i++
+	}
+	c := chain{from: at, to: at}
+	if i < len(tokens) && tokens[i].start < at || i < len(tokens) && tokens[i].start == at && tokens[i].kind == nameToken {
+		t := tokens[i]
+		switch {
+		case t.kind == textToken && t.start < at && (at < t.end || !t.closed):
+			return e.textChain(i, at)
+		case t.kind == commentToken, t.kind == numberToken && t.start < at:
+			return chain{text: true, from: at, to: at}
+		case t.kind == nameToken:
+			c.prefix, c.from, c.to = source[t.start:at], t.start, t.end
+			i--
+		}
+	} else {
+		i--
+	}
+	if i >= 0 && i < len(tokens) && isDot(tokens[i].of(source)) {
+		c.root, c.path, _ = e.chainBefore(i - 1)
+		if c.root == "" {
+			c.root = "?"
+		}
+	}
+	return c
+}
+
+func isDot(operator string) bool { return operator == "." || operator == "?." }
+
+// chainBefore returns the chain that ends with a token, and the index of the token before it.
+func (e lexed) chainBefore(i int) (root string, path []string, before int) {
+	source, tokens := e.source, e.tokens
+	if *e.budget--; i < 0 || *e.budget < 0 { // a text that is malformed could lead to the same place again
+		return "", nil, i
+	}
+	switch t := tokens[i]; {
+	case t.kind == nameToken && t.of(source) == "#":
+		root, path, _ := e.elementOf(i - 1)
+		return root, path, i - 1
+	case t.kind == nameToken:
+		if i > 0 && isDot(tokens[i-1].of(source)) {
+			root, path, before = e.chainBefore(i - 2)
+			return root, append(path, t.of(source)), before
+		}
+		return t.of(source), nil, i - 1
+	case t.of(source) == "]":
+		open := e.matching(i)
+		if open <= 0 {
+			return "", nil, open
+		}
+		key := "*"
+		if open+2 == i && tokens[open+1].kind == textToken {
+			key = unquoted(tokens[open+1].of(source))
+		}
+		root, path, before = e.chainBefore(open - 1)
+		return root, append(path, key), before
+	case t.of(source) == ")":
+		open := e.matching(i)
+		if open <= 0 || tokens[open-1].kind != nameToken {
+			return "", nil, open - 1
+		}
+		switch tokens[open-1].of(source) {
+		case "first", "last", "find", "findLast", "filter", "reverse", "sort", "sortBy", "take", "uniq":
+			name := tokens[open-1].of(source)
+			root, path = e.argument(open)
+			if strings.HasPrefix(name, "fi") && name != "filter" || name == "last" {
+				path = append(path, "*")
+			}
+			return root, path, open - 2
+		}
+		return "", nil, open - 2
+	case t.of(source) == "(", t.of(source) == ",", t.kind == operatorToken:
+		return e.elementOf(i)
+	}
+	return "", nil, i
+}
+
+// elementOf returns the chain of the list over whose elements the predicate goes that a token is in.
+func (e lexed) elementOf(i int) (root string, path []string, before int) {
+	source, tokens := e.source, e.tokens
+	depth := 0
+	for ; i >= 0; i-- {
+		switch tokens[i].of(source) {
+		case ")", "]", "}":
+			depth++
+		case "(", "[", "{":
+			if depth--; depth < 0 {
+				if tokens[i].of(source) == "(" && i > 0 && tokens[i-1].kind == nameToken {
+					if root, path = e.argument(i); root != "" {
+						return root, append(path, "*"), i - 2
+					}
+				}
+				return "", nil, i
+			}
+		}
+	}
+	return "", nil, -1
+}
+
+// argument returns the chain that is the first argument of a call, whose bracket is a token.
+func (e lexed) argument(open int) (root string, path []string) {
+	source, tokens := e.source, e.tokens
+	depth, end := 0, open+1
+	for ; end < len(tokens); end++ {
+		word := tokens[end].of(source)
+		if depth == 0 && (word == "," || word == ")") {
+			break
+		}
+		switch word {
+		case "(", "[", "{":
+			depth++
+		case ")", "]", "}":
+			depth--
+		}
+	}
+	root, path, before := lexed{e.source, e.tokens[:end], e.budget}.chainBefore(end - 1)
+	if before != open {
+		return "", nil
+	}
+	return root, path
+}
+
+// matching returns the index of the token that opens the bracket which a token closes, or -1.
+func (e lexed) matching(i int) int {
+	source, tokens := e.source, e.tokens
+	depth := 0
+	for ; i >= 0; i-- {
+		switch tokens[i].of(source) {
+		case ")", "]", "}":
+			depth++
+		case "(", "[", "{":
+			if depth--; depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+func unquoted(text string) string { return strings.Trim(text, "\"'`") }
+
+// textChain returns what stands before a place in a text.
+func (e lexed) textChain(i, at int) chain {
+	source, tokens := e.source, e.tokens
+	t := tokens[i]
+	c := chain{text: true, prefix: source[t.start+1 : at], from: t.start + 1, to: t.end}
+	if t.closed {
+		c.to--
+	}
+	if i == 0 {
+		return c
+	}
+	switch tokens[i-1].of(source) {
+	case "(":
+		if i > 1 && tokens[i-2].kind == nameToken {
+			c.call = tokens[i-2].of(source)
+		}
+	case ",":
+		if open := e.enclosing(i - 1); open > 0 && tokens[open-1].kind == nameToken {
+			c.call = tokens[open-1].of(source)
+			c.root, c.path = e.argument(open)
+		}
+	case "[":
+		c.call = "["
+		c.root, c.path, _ = e.chainBefore(i - 2)
+	}
+	return c
+}
+
+// enclosing returns the index of the bracket that is open at a token, or -1.
+func (e lexed) enclosing(i int) int {
+	source, tokens := e.source, e.tokens
+	depth := 0
+	for ; i >= 0; i-- {
+		switch tokens[i].of(source) {
+		case ")", "]", "}":
+			depth++
+		case "(", "[", "{":
+			if depth--; depth < 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}

@@ -1,0 +1,283 @@
+package workbench
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// A nameKind is a kind of name that a configuration gives.
+type nameKind string
+
+const (
+	jobName      nameKind = "job"
+	scrollerName nameKind = "scroller"
+	inputName    nameKind = "input"
+	variableName nameKind = "variable" // of for
+	stateName    nameKind = "state"
+	keptName     nameKind = "kept"
+)
+
+// A mention is a place at which a name stands.
+type mention struct {
+	kind       nameKind
+	name       string
+	scope      string       // path of the job of a variable, or of the pagination of a state; "" if it may be several
+	defines    bool         // whether the name is given there
+	node       *syntax.Node // the scalar, or the member whose key it is
+	isKey      bool
+	from, to   int // in the text of the scalar
+	start, end int // in the document
+}
+
+// A directory has all names of a configuration, with the places at which they stand.
+type directory struct {
+	mentions []mention
+	jobs     []*syntax.Node
+	parents  map[*syntax.Node][]*syntax.Node // jobs whose items a job is for
+}
+
+// jobID returns the id of a job.
+func jobID(job *syntax.Node) string {
+	for _, key := range []string{"id", "endpoint"} {
+		if n := job.Member(key); n != nil && n.Kind == syntax.Scalar {
+			return n.Text
+		}
+	}
+	return ""
+}
+
+// newDirectory collects the names.
+func newDirectory(o *outline) *directory {
+	dir := &directory{parents: map[*syntax.Node][]*syntax.Node{}}
+	root := o.config()
+	if list := root.At("config", "jobs"); list != nil && list.Kind == syntax.List {
+		dir.jobs = list.Inner
+	}
+	for _, job := range dir.jobs {
+		dir.job(o, job)
+	}
+	if api := root.Member("api"); api != nil {
+		dir.pagination(o, api.Member("pagination"))
+	}
+	dir.keys(inputName, "", root.Member("inputs"), true)
+	if tests := root.Member("tests"); tests != nil {
+		for _, test := range tests.Inner {
+			dir.value(jobName, "", test.Member("job"), false)
+			dir.keys(inputName, "", test.Member("inputs"), false)
+			dir.keys(keptName, "", test.Member("kept"), false)
+			dir.keys(variableName, "", test.Member("partition"), false)
+		}
+	}
+	o.expressions(func(n *syntax.Node, slot rules.Slot, from, to int) { dir.expression(o, n, from, to) })
+	slices.SortStableFunc(dir.mentions, func(a, b mention) int { return a.start - b.start })
+	return dir
+}
+
+// job adds the names in a job.
+func (dir *directory) job(o *outline, job *syntax.Node) {
+	id := job.Member("id")
+	if id == nil {
+		id = job.Member("endpoint")
+	}
+	dir.value(jobName, "", id, true)
+	dir.value(scrollerName, "", job.Member("scroller"), false)
+	dir.pagination(o, job.Member("pagination"))
+	variables := job.Member("for")
+	dir.keys(variableName, job.Path(), variables, true)
+	if variables == nil {
+		return
+	}
+	for _, v := range variables.Inner {
+		items := v.Member("items")
+		dir.value(jobName, "", items, false)
+		for _, other := range dir.jobs {
+			if items != nil && items.Kind == syntax.Scalar && other != job && jobID(other) == items.Text {
+				dir.parents[job] = append(dir.parents[job], other)
+			}
+		}
+	}
+}
+
+// pagination adds the names in a pagination object.
+func (dir *directory) pagination(o *outline, n *syntax.Node) {
+	if n != nil && n.Kind == syntax.Alias {
+		n = o.anchors[n.Text]
+	}
+	if n == nil {
+		return
+	}
+	dir.keys(stateName, n.Path(), n.Member("state"), true)
+	dir.keys(keptName, "", n.Member("keep"), true)
+	dir.value(scrollerName, "", n.Member("default"), false)
+	if all := n.Member("scrollers"); all != nil {
+		dir.keys(scrollerName, "", all, true)
+		for _, one := range all.Inner {
+			dir.pagination(o, one)
+		}
+	}
+}
+
+// value adds the name that is a value.
+func (dir *directory) value(kind nameKind, scope string, n *syntax.Node, defines bool) {
+	if n == nil || n.Kind != syntax.Scalar || n.Text == "" {
+		return
+	}
+	dir.mentions = append(dir.mentions, mention{
+		kind: kind, name: n.Text, scope: scope, defines: defines, node: n, from: 0, to: len(n.Text),
+		start: n.Source(0), end: n.Source(len(n.Text)),
+	})
+}
+
+// keys adds the names that are the keys of an object.
+func (dir *directory) keys(kind nameKind, scope string, n *syntax.Node, defines bool) {
+	if n == nil || n.Kind != syntax.Object {
+		return
+	}
+	for _, m := range n.Inner {
+		if m.KeyStart >= 0 && m.Name != mergeKey {
+			dir.mentions = append(dir.mentions, mention{
+				kind: kind, name: m.Name, scope: scope, defines: defines, node: m, isKey: true, start: m.KeyStart, end: m.KeyEnd,
+			})
+		}
+	}
+}
+
+// objects are the names of the page context whose members the configuration declares.
+var objects = map[string]nameKind{"state": stateName, "kept": keptName, "input": inputName, "partition": variableName}
+
+// expression adds the names that an expression reads.
+func (dir *directory) expression(o *outline, n *syntax.Node, from, to int) {
+	source := n.Text[from:to]
+	tokens := slices.DeleteFunc(lex(source), func(t lexeme) bool { return t.kind == commentToken })
+	word := func(i int) string {
+		if i < 0 || i >= len(tokens) {
+			return ""
+		}
+		return tokens[i].of(source)
+	}
+	job := o.jobOf(n)
+	add := func(kind nameKind, scope string, t lexeme, name string) {
+		m := mention{kind: kind, name: name, scope: scope, node: n, from: from + t.start, to: from + t.end}
+		if t.kind == textToken {
+			m.from, m.to = m.from+1, m.to-1
+		}
+		m.start, m.end = n.Source(m.from), n.Source(m.to)
+		dir.mentions = append(dir.mentions, m)
+	}
+	for i, t := range tokens {
+		if t.kind != nameToken || isDot(word(i-1)) || word(i+1) == "(" {
+			continue
+		}
+		name := t.of(source)
+		kind, isObject := objects[name]
+		switch {
+		case isObject && isDot(word(i+1)) && i+2 < len(tokens) && tokens[i+2].kind == nameToken:
+			add(kind, dir.scopeOf(o, kind, n, job, word(i+2)), tokens[i+2], word(i+2))
+		case isObject && word(i+1) == "[" && i+2 < len(tokens) && tokens[i+2].kind == textToken && tokens[i+2].closed:
+			inside := unquoted(word(i + 2))
+			add(kind, dir.scopeOf(o, kind, n, job, inside), tokens[i+2], inside)
+		case isObject, word(i-1) == "let", word(i+1) == ":" && (word(i-1) == "{" || word(i-1) == ","):
+		default:
+			if scope, known := dir.variable(job, name); known {
+				add(variableName, scope, t, name)
+			}
+		}
+	}
+}
+
+// scopeOf returns the scope of a name that an expression of a job reads.
+func (dir *directory) scopeOf(o *outline, kind nameKind, n, job *syntax.Node, name string) string {
+	switch kind {
+	case stateName:
+		return o.pagingOf(n)
+	case variableName:
+		scope, _ := dir.variable(job, name)
+		return scope
+	}
+	return ""
+}
+
+// jobOf returns the job that a node is in, or nil.
+func (o *outline) jobOf(n *syntax.Node) *syntax.Node {
+	for ; n != nil && n.Parent != nil; n = n.Parent {
+		if n.Index >= 0 && n.Parent.Name == "jobs" {
+			return n
+		}
+	}
+	return nil
+}
+
+// pagingOf returns the path of the pagination object that a node is in.
+func (o *outline) pagingOf(n *syntax.Node) string {
+	for ; n.Parent != nil; n = n.Parent {
+		if n.Name == "pagination" || n.Parent.Name == "scrollers" || n.Anchor != "" {
+			return n.Path()
+		}
+	}
+	return ""
+}
+
+// variable returns the path of the job that has a variable of for which a job can read, and whether there is
+// one. Expressions outside of jobs can read the variables of all; the path is then empty.
+func (dir *directory) variable(job *syntax.Node, name string) (scope string, known bool) {
+	for _, other := range dir.jobs {
+		if other.At("for", name) == nil {
+			continue
+		}
+		if job == nil {
+			return "", true
+		}
+		if other == job || dir.isAncestor(other, job, 0) {
+			scope, known = other.Path(), true
+			if other == job {
+				return scope, true
+			}
+		}
+	}
+	return scope, known
+}
+
+// isAncestor reports whether a job is for the items of another one, or for those of a job that is.
+func (dir *directory) isAncestor(of, job *syntax.Node, depth int) bool {
+	return depth < rules.MaxConfigDepth && slices.ContainsFunc(dir.parents[job], func(parent *syntax.Node) bool {
+		return parent == of || dir.isAncestor(of, parent, depth+1)
+	})
+}
+
+// at returns the mention at an offset, or nil.
+func (dir *directory) at(offset int) *mention {
+	for i := range dir.mentions {
+		if m := &dir.mentions[i]; m.start <= offset && offset <= m.end {
+			return m
+		}
+	}
+	return nil
+}
+
+// same returns all mentions of the same name as one of them.
+func (dir *directory) same(as *mention) (all []mention) {
+	for _, m := range dir.mentions {
+		if m.kind == as.kind && m.name == as.name && (m.scope == as.scope || m.scope == "" || as.scope == "") {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// names returns the names of a kind that are given, each once.
+func (dir *directory) names(kind nameKind) (all []string) {
+	for _, m := range dir.mentions {
+		if m.kind == kind && m.defines && !slices.Contains(all, m.name) {
+			all = append(all, m.name)
+		}
+	}
+	return all
+}
+
+// nearOf reports whether a name begins with what is written so far, whatever its case.
+func nearOf(name, written string) bool {
+	return len(written) <= len(name) && strings.EqualFold(name[:len(written)], written)
+}

@@ -1,0 +1,125 @@
+package workbench
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+)
+
+// Definition returns where the name at a position is given: that of a job, a scroller, an input, a variable of
+// for, state or keep.
+func (d *Document) Definition(at Position) []Range {
+	ranges := []Range{}
+	for _, m := range d.mentions(at) {
+		if m.defines {
+			ranges = append(ranges, d.lines().span(m.start, m.end))
+		}
+	}
+	return ranges
+}
+
+// References returns all places of the name at a position, also that where it is given.
+func (d *Document) References(at Position) []Range {
+	ranges := []Range{}
+	for _, m := range d.mentions(at) {
+		ranges = append(ranges, d.lines().span(m.start, m.end))
+	}
+	return ranges
+}
+
+func (d *Document) mentions(at Position) []mention {
+	m := d.directory().at(d.lines().offset(at))
+	if m == nil {
+		return nil
+	}
+	return d.directory().same(m)
+}
+
+// Renamable returns the range of the name at a position and the name. It reports false if there is none that
+// can be renamed.
+func (d *Document) Renamable(at Position) (Range, string, bool) {
+	m := d.directory().at(d.lines().offset(at))
+	if m == nil || !slices.ContainsFunc(d.directory().same(m), func(m mention) bool { return m.defines }) {
+		return Range{}, "", false
+	}
+	return d.lines().span(m.start, m.end), m.name, true
+}
+
+// Rename returns the edits that give another name to what is named at a position.
+func (d *Document) Rename(at Position, name string) ([]Edit, error) {
+	m := d.directory().at(d.lines().offset(at))
+	if m == nil {
+		return nil, fmt.Errorf("no name of a job, a scroller, an input or a variable stands here")
+	}
+	all := d.directory().same(m)
+	if err := d.checkName(m, name, all); err != nil {
+		return nil, err
+	}
+	var edits []Edit
+	for _, one := range all {
+		if one.isKey {
+			edits = append(edits, Edit{Range: d.lines().span(one.start, one.end), Text: d.spelledKey(one.start, name)})
+			continue
+		}
+		if !one.node.Verbatim(one.from, one.to) {
+			return nil, fmt.Errorf("%s has an escape here: rename it by hand", one.name)
+		}
+		edit, _ := d.sourceEdit(one.node, one.from, one.to, name)
+		edits = append(edits, edit)
+	}
+	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(all) {
+		return nil, fmt.Errorf("%q cannot be written here without quotes", name)
+	}
+	return edits, nil
+}
+
+// count returns the number of mentions of a name.
+func (dir *directory) count(kind nameKind, name string) (n int) {
+	for _, m := range dir.mentions {
+		if m.kind == kind && m.name == name {
+			n++
+		}
+	}
+	return n
+}
+
+// checkName says why a name cannot take the place of another.
+func (d *Document) checkName(m *mention, name string, all []mention) error {
+	scopes := []string{}
+	for _, one := range all {
+		if one.defines && !slices.Contains(scopes, one.scope) {
+			scopes = append(scopes, one.scope)
+		}
+		if one.kind == jobName && one.defines && one.node.Name == "endpoint" {
+			return fmt.Errorf("the job has no id, and its endpoint stands in for it: write an id")
+		}
+	}
+	isWord := m.kind != jobName && m.kind != scrollerName
+	switch {
+	case len(scopes) == 0:
+		return fmt.Errorf("%s %s is given nowhere", m.kind, m.name)
+	case len(scopes) > 1:
+		return fmt.Errorf("several places give the name %s, and others may mean any of them", m.name)
+	case name == "", isWord && !rules.IsIdentifier(name):
+		return fmt.Errorf("%q is no name: write letters, digits and _", name)
+	case name != m.name && slices.Contains(d.directory().names(m.kind), name):
+		return fmt.Errorf("there is a %s %s already", m.kind, name)
+	case m.kind == variableName && d.reserved(name):
+		return fmt.Errorf("expressions read something else as %s", name)
+	}
+	return nil
+}
+
+// reserved reports whether expressions know a name.
+func (d *Document) reserved(name string) bool {
+	return slices.ContainsFunc(rules.ContextFields(), func(f rules.ContextField) bool { return f.Name == name })
+}
+
+// spelledKey returns a key as it is written in the place of another one.
+func (d *Document) spelledKey(at int, name string) string {
+	if quote := d.Text[at]; quote == '"' || quote == '\'' {
+		return string(quote) + name + string(quote)
+	}
+	return name
+}
