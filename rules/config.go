@@ -177,7 +177,7 @@ func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
 func (c *Config) FirstRequest(job Job) requests.Request {
 	r := requests.Request{
 		Method: job.Method, Base: c.base, Endpoint: job.Endpoint, Params: job.Params, Headers: c.HTTP.Headers,
-		Encoding: SwitchesOf(c.Dialect).Encoding,
+		Encoding: SwitchesOf(c.Dialect).Encoding, Lists: job.Lists,
 	}
 	if job.Body != nil {
 		r.Body, r.OwnBody = job.Body, true

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -15,7 +16,8 @@ type Job struct {
 	Endpoint       string
 	Method         string // one of [HTTPMethods]
 	Params         Object
-	Body           Object // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil without one
+	Body           Object             // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil without one
+	Lists          requests.ListStyle // how lists are written in queries and forms
 	Headers        Object
 	SecretHeaders  []string
 	DataField      *DataField // nil to find the list automatically
@@ -68,6 +70,9 @@ var jobFields = []Field{
 		`{"expr": "…"}` + " computes a value, once for each partition"},
 	{Name: "body", Kind: Map, Doc: "the body of the requests of any method: JSON, or urlencoded with `FORM`. " +
 		"With it, `params` are in the query; " + `{"expr": "…"}` + " computes a value"},
+	{Name: "listStyle", Kind: Text, Default: string(requests.Indices), QuietDefault: true, Values: requests.ListStyles(),
+		Doc: "how lists are written in queries and urlencoded bodies: `indices` as `a[0]=1&a[1]=2`, `brackets` as `a[]=1&a[]=2`, " +
+			"`repeat` as `a=1&a=2`, `comma` as `a=1,2`"},
 	{Name: "headers", Kind: Map, Doc: "headers of this job's requests; a `#` before a name makes its value a secret"},
 	{Name: "dataField", Kind: Any, Fields: dataFieldFields, Each: &Field{Kind: Any, Fields: dataFieldFields},
 		Doc: "path of the list of items (`.` is the whole response), or `{\"path\", \"delimiter\", \"dataType\"}`, or a list of both; " +
@@ -126,6 +131,12 @@ func (d *decoder) job(s, api settings) Job {
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
 	j.Body = d.params(s.get("body"))
+	style := s.get("listStyle")
+	j.Lists = requests.ListStyle(style.text())
+	if d.dialect == Keboola && j.Lists != "" && !style.Default {
+		d.diags.Errorf(diag.Value(diag.Join(s.path, "listStyle")), "dialect %s writes lists with indices, as PHP does", d.dialect).
+			WithHint("remove it, or use dialect spec")
+	}
 	j.AllowedOrigins = s.get("allowedOrigins").texts()
 	j.Key, _ = s.get("key").Value.([]string)
 	d.incremental(s, &j)

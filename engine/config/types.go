@@ -61,6 +61,9 @@ type Job struct {
 	// The body of the requests of any method: JSON, or urlencoded with `FORM`. With it, `params` are
 	// in the query; {"expr": "…"} computes a value.
 	Body map[string]any `config:"body"`
+	// How lists are written in queries and urlencoded bodies: `indices` as `a[0]=1&a[1]=2`, `brackets`
+	// as `a[]=1&a[]=2`, `repeat` as `a=1&a=2`, `comma` as `a=1,2`; default "indices".
+	ListStyle string `config:"listStyle"`
 	// Headers of this job's requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
 	// Path of the list of items (`.` is the whole response), or `{"path", "delimiter", "dataType"}`,

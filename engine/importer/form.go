@@ -31,16 +31,17 @@ type Stream struct {
 
 	Inputs []Input // its own, which replace those of the source; streams with different ones are not in one file
 
-	BaseURL  string   // https://{input.tenant}.example.com/v1/; it must end with a slash
-	Endpoint string   // relative to BaseURL: orders/{order.id}/lines
-	Method   string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded one
-	Params   []Member // the query of GET, and the members of the body otherwise if Body is nil
-	Body     []Member // the body; nil for none. With it, Params are the query of any method
-	Headers  []Member
-	Auth     []Member // api.authentication, key by key; nil for none. # before a key marks a secret
-	Origins  []string // allowedOrigins of the job
-	Common   []Member // further keys of api.http, such as maxRetries
-	Response []Member // the format of the responses: response of a job
+	BaseURL   string   // https://{input.tenant}.example.com/v1/; it must end with a slash
+	Endpoint  string   // relative to BaseURL: orders/{order.id}/lines
+	Method    string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded one
+	Params    []Member // the query of GET, and the members of the body otherwise if Body is nil
+	Body      []Member // the body; nil for none. With it, Params are the query of any method
+	ListStyle string   // how lists stand in the query, as listStyle of a job; empty for indices
+	Headers   []Member
+	Auth      []Member // api.authentication, key by key; nil for none. # before a key marks a secret
+	Origins   []string // allowedOrigins of the job
+	Common    []Member // further keys of api.http, such as maxRetries
+	Response  []Member // the format of the responses: response of a job
 
 	For         []Variable
 	Paging      *Paging // nil for a single request

@@ -113,7 +113,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	if s.Body != nil { // an empty one counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}
-	out = append(out, given("headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
+	out = append(out, given("listStyle", s.ListStyle, "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
 		"incremental", incremental(s.Incremental), "pagination", pager)...)
 	if s.Hidden || !g.emitted[s] {

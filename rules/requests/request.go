@@ -24,6 +24,7 @@ type Request struct {
 	OwnBody  bool          // Body is all of the body, and Params are in the query, whatever the method is
 	After    time.Duration // the wait before it is sent
 	Encoding Encoding
+	Lists    ListStyle // how lists are written in queries and forms; with PHP, it has no effect
 }
 
 // Under returns the request with more parameters, which its own override
@@ -53,7 +54,7 @@ func (r Request) URL() (string, error) {
 		if value.Exceeds(r.Params, MaxURLBytes) { // before it is encoded
 			return "", &LengthError{What: "the URL", Limit: MaxURLBytes}
 		}
-		endpoint = r.Encoding.merge(endpoint, r.Params)
+		endpoint = r.merge(endpoint)
 	}
 	return r.Base.Resolve(endpoint)
 }
@@ -65,9 +66,9 @@ func (r Request) Payload() ([]byte, string, error) {
 	body, _ := value.Members(r.Body)
 	switch {
 	case r.Method == "FORM" && r.OwnBody:
-		return []byte(r.Encoding.query(body)), "application/x-www-form-urlencoded", nil
+		return []byte(r.query(body)), "application/x-www-form-urlencoded", nil
 	case r.Method == "FORM":
-		return []byte(r.Encoding.query(r.Params)), "application/x-www-form-urlencoded", nil
+		return []byte(r.query(r.Params)), "application/x-www-form-urlencoded", nil
 	case r.Method == "GET" && r.Body == nil:
 		return nil, "", nil
 	case r.Method == "GET" || r.OwnBody:
@@ -88,18 +89,35 @@ const (
 	PHP               // true is 1, ~ is %7E, / is \/ in JSON
 )
 
-func (e Encoding) query(params value.Object) string {
-	if e == PHP {
-		return php.BuildQuery(params)
-	}
-	return encodeQuery(params)
+// A ListStyle says how a list of scalars is written in queries and forms. The zero style is [Indices].
+type ListStyle string
+
+// The styles. Lists in lists, and lists of objects, have indices in every style.
+const (
+	Indices  ListStyle = "indices"  // ids[0]=1&ids[1]=2
+	Brackets ListStyle = "brackets" // ids[]=1&ids[]=2
+	Repeat   ListStyle = "repeat"   // ids=1&ids=2
+	Comma    ListStyle = "comma"    // ids=1,2
+)
+
+// ListStyles lists the styles.
+func ListStyles() []string {
+	return []string{string(Indices), string(Brackets), string(Repeat), string(Comma)}
 }
 
-func (e Encoding) merge(endpoint string, params value.Object) string {
-	if e == PHP {
-		return php.MergeURL(endpoint, params)
+func (r Request) query(params value.Object) string {
+	if r.Encoding == PHP {
+		return php.BuildQuery(params)
 	}
-	return mergeQuery(endpoint, params)
+	return r.Lists.query(params)
+}
+
+// merge returns an endpoint with the params of the request in its query.
+func (r Request) merge(endpoint string) string {
+	if r.Encoding == PHP {
+		return php.MergeURL(endpoint, r.Params)
+	}
+	return r.Lists.merge(endpoint, r.Params)
 }
 
 func (e Encoding) json(object value.Object) ([]byte, error) {
@@ -112,61 +130,108 @@ func (e Encoding) json(object value.Object) ([]byte, error) {
 	return value.Marshal(object)
 }
 
-// encodeQuery encodes params: scalars as name=value, lists and objects with their
-// indexes and keys in brackets. It leaves out null and empty lists.
-func encodeQuery(params value.Object) string {
+// query encodes params: scalars as name=value, objects with their keys in brackets, and lists in
+// the style. It leaves out null and empty lists.
+func (s ListStyle) query(params value.Object) string {
 	var pairs []string
 	for _, m := range params {
-		pairs = append(pairs, pairsOf(m.Name, m.Value)...)
+		pairs = append(pairs, s.pairs(m.Name, m.Value)...)
 	}
 	return strings.Join(pairs, "&")
 }
 
-func pairsOf(name string, v any) []string {
+func (s ListStyle) pairs(name string, v any) []string {
 	if text, ok := value.Text(v); ok {
 		return []string{url.QueryEscape(name) + "=" + url.QueryEscape(text)}
 	}
 	var pairs []string
 	if list, ok := v.([]any); ok {
+		if texts, ok := scalars(list); ok && len(texts) > 0 && s != Indices && s != "" {
+			return s.list(name, texts)
+		}
 		for i, e := range list {
-			pairs = append(pairs, pairsOf(fmt.Sprintf("%s[%d]", name, i), e)...)
+			pairs = append(pairs, s.pairs(fmt.Sprintf("%s[%d]", name, i), e)...)
 		}
 	}
 	object, _ := value.Members(v)
 	for _, m := range object {
-		pairs = append(pairs, pairsOf(name+"["+m.Name+"]", m.Value)...)
+		pairs = append(pairs, s.pairs(name+"["+m.Name+"]", m.Value)...)
 	}
 	return pairs
 }
 
-// mergeQuery merges params into the query of an endpoint. The other parameters of
-// the endpoint keep their spelling.
-func mergeQuery(endpoint string, params value.Object) string {
+// list encodes a list of scalars, which has at least one.
+func (s ListStyle) list(name string, texts []string) []string {
+	for i, t := range texts {
+		texts[i] = url.QueryEscape(t)
+	}
+	name = url.QueryEscape(name)
+	if s == Comma {
+		return []string{name + "=" + strings.Join(texts, ",")}
+	}
+	if s == Brackets {
+		name += url.QueryEscape("[]")
+	}
+	return value.Map(texts, func(t string) string { return name + "=" + t })
+}
+
+// scalars returns the texts of a list without its nulls. It reports false if another element is no
+// scalar.
+func scalars(list []any) (texts []string, ok bool) {
+	for _, e := range list {
+		text, isScalar := value.Text(e)
+		switch {
+		case isScalar:
+			texts = append(texts, text)
+		case e != nil:
+			return nil, false
+		}
+	}
+	return texts, true
+}
+
+// merge merges params into the query of an endpoint. The other parameters of the endpoint keep their
+// spelling.
+func (s ListStyle) merge(endpoint string, params value.Object) string {
 	rest, _, _ := strings.Cut(endpoint, "#") // the fragment is never sent
 	path, query, _ := strings.Cut(rest, "?")
 	var parts []string
 	used := map[string]bool{}
 	if query != "" {
 		for p := range Params(query) {
-			v, replaced := params.Get(p.Name)
+			name, v, replaced := paramOf(params, p.Name)
 			switch {
 			case !replaced:
 				parts = append(parts, p.Text)
-			case !used[p.Name]:
-				used[p.Name] = true
-				parts = append(parts, pairsOf(p.Name, v)...)
+			case !used[name]:
+				used[name] = true
+				parts = append(parts, s.pairs(name, v)...)
 			}
 		}
 	}
 	for _, m := range params {
 		if !used[m.Name] {
-			parts = append(parts, pairsOf(m.Name, m.Value)...)
+			parts = append(parts, s.pairs(m.Name, m.Value)...)
 		}
 	}
 	if len(parts) == 0 {
 		return path
 	}
 	return path + "?" + strings.Join(parts, "&")
+}
+
+// paramOf returns the param that a parameter of a query stands for: ids for ids[0], if ids is a list or
+// an object.
+func paramOf(params value.Object, name string) (param string, v any, found bool) {
+	if v, found = params.Get(name); found {
+		return name, v, true
+	}
+	param, _, inBrackets := strings.Cut(name, "[")
+	if v, found = params.Get(param); !found || !inBrackets {
+		return "", nil, false
+	}
+	_, isScalar := value.Text(v)
+	return param, v, !isScalar
 }
 
 // ParseQuery returns the parameters of a query string, or of a URL: decoded, in

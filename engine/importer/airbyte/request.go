@@ -2,14 +2,13 @@ package airbyte
 
 import (
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/rules/requests"
 )
 
 // injected is a value that a request option puts into the request.
@@ -153,29 +152,15 @@ func (b *builder) pagedIn(place importer.Place) bool {
 
 // query sets the parameters of the query.
 func (b *builder) query(n node, params []importer.Member) error {
-	glue := "?"
-	if strings.Contains(b.out.Endpoint, "?") {
-		glue = "&"
-	}
 	for _, m := range params {
-		if m.Value.List == nil {
-			b.out.Params = append(b.out.Params, m)
-			continue
-		}
 		for _, e := range m.Value.List {
-			b.out.Endpoint += glue + url.QueryEscape(m.Name) + "="
-			glue = "&"
-			switch {
-			case e.ReadsPage || e.Object != nil || e.List != nil:
+			if e.ReadsPage || e.Object != nil || e.List != nil {
 				return fmt.Errorf("%s: the repeated parameter %s depends on the page, which is not translated", n.path, m.Name)
-			case e.Source != "":
-				b.out.Endpoint += "{" + e.Source + "}"
-			default:
-				text, _ := value.Text(e.Const)
-				b.out.Endpoint += escapeBraces(url.QueryEscape(text))
 			}
+			b.out.ListStyle = string(requests.Repeat)
 		}
 	}
+	b.out.Params = append(b.out.Params, params...)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/rules/secret"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -270,18 +271,21 @@ func (b *builder) param(p node) error {
 	return nil
 }
 
-// listParam puts a parameter with several values into the endpoint, which repeats it.
+// listParam adds a parameter with several values, which is repeated.
 func (b *builder) listParam(p node) error {
+	list := importer.Value{List: []importer.Value{}}
 	for _, e := range p.list() {
 		text, isScalar := e.scalar()
 		if !isScalar || reference.MatchString(text) || placeholder.MatchString(text) {
 			return fmt.Errorf("%s: only constants in a list of values are translated", e.path)
 		}
-		glue := "?"
-		if strings.Contains(b.out.Endpoint, "?") {
-			glue = "&"
+		v := importer.Constant(e.v)
+		if flag, isFlag := e.v.(bool); isFlag { // Python's names
+			v = importer.Constant(map[bool]string{true: "True", false: "False"}[flag])
 		}
-		b.out.Endpoint += glue + escape(p.name) + "=" + escape(text)
+		list.List = append(list.List, v)
 	}
+	b.out.ListStyle = string(requests.Repeat)
+	b.out.Params = append(b.out.Params, importer.Member{Name: p.name, Value: list})
 	return nil
 }
