@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -20,7 +21,7 @@ import (
 // the variables of partitions), "rules" (the stopping rules and the saved values) and
 // "items" (the paths and types of the items), and for every input "input " and its name. Of
 // credentials it includes only the names, so another token changes nothing, and neither do
-// retries and logs. Other values of the environment, such as the name of a tenant, count. For every
+// retries and logs. A job that runs for its children alone counts, too. Other values of the environment, such as the name of a tenant, count. For every
 // job with `keep` that runs, there is a part "keep of " and its id: the saved values and the list that
 // they are about, without the rules of its end and the inputs that are only the end of an increment.
 func (e *Engine) Fingerprint() map[string]string {
@@ -34,11 +35,13 @@ func (e *Engine) Fingerprint() map[string]string {
 	for name, v := range inputs {
 		f.note(saved.InputPart+name, v)
 	}
-	for _, job := range e.selected() {
+	selected, running := e.selected(), e.running()
+	for _, job := range running {
 		f.job(job)
-	}
-	for _, job := range e.running() {
 		f.keep(job, inputs)
+		if len(selected) < len(running) { // some run for their children alone
+			f.note("items", slices.Contains(selected, job))
+		}
 	}
 	out := map[string]string{}
 	for name, text := range f.parts {

@@ -120,6 +120,27 @@ func TestEveryChangeOfTheExtractionChangesTheFingerprint(t *testing.T) {
 	require.Equal(t, want, again.Fingerprint())
 }
 
+// The items of a child that runs without its parent's are those of the parent's list all the same.
+func TestWhatAParentRequestsChangesTheFingerprintOfItsChild(t *testing.T) {
+	of := func(orders, users string, jobs ...string) map[string]string {
+		e, err := loadValue(map[string]any{
+			"api": map[string]any{"baseUrl": "https://api.test/"},
+			"config": map[string]any{"jobs": []any{
+				map[string]any{"id": "orders", "endpoint": orders}, map[string]any{"id": "users", "endpoint": users},
+				map[string]any{"id": "lines", "endpoint": "lines/{order.id}", "for": map[string]any{"order": map[string]any{"items": "orders"}}},
+			}},
+		})
+		require.NoError(t, err)
+		return e.With(engine.WithJobs(jobs...)).Fingerprint()
+	}
+	lines := of("orders", "users", "lines")
+	require.NotEqual(t, lines, of("archive", "users", "lines"))
+	require.NotEqual(t, lines, of("orders", "users", "orders", "lines"))
+	require.NotEqual(t, lines, of("orders", "users", "orders"))
+	require.Equal(t, lines, of("orders", "people", "lines"))
+	require.NotEqual(t, of("orders", "users"), of("orders", "people"))
+}
+
 func TestResponsesThatARuleJudgesChangeTheFingerprint(t *testing.T) {
 	of := func(on string) map[string]string {
 		e, err := loadValue(map[string]any{

@@ -138,3 +138,43 @@ func TestASinkMayChangeItsRecord(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, 3, pages)
 }
+
+// interrupting is a sink that cancels the run with its first page, and has the jobs that it commits.
+type interrupting struct {
+	cancel func()
+	jobs   []string
+}
+
+func (c *interrupting) Page(context.Context, *engine.Page) error { c.cancel(); return nil }
+func (c *interrupting) Commit(_ context.Context, r engine.JobResult) error {
+	c.jobs = append(c.jobs, r.Job)
+	return nil
+}
+
+// The first of two regions is limited, or skipped, when the run is interrupted. A job that has read one of
+// its partitions has not ended.
+func TestAJobIsNotOverBecauseItsFirstPartitionIsLimitedOrSkipped(t *testing.T) {
+	for name, job := range map[string]string{
+		"limited": `"pagination": {"method": "pagenum", "forceStop": {"pages": 1}}`,
+		"skipped": `"onPartitionError": "skip"`,
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		e, err := engine.Load("c.json", []byte(`{"api": {"baseUrl": "http://api.test/"}, "config": {"jobs": [
+			{"id": "orders", "endpoint": "{region}/orders", "for": {"region": {"values": ["eu", "us"]}}, `+job+`}]}}`))
+		require.NoError(t, err)
+		sink := &interrupting{cancel: cancel}
+		result, err := e.With(engine.WithSkippedPages(func(*engine.Page) { cancel() }),
+			engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+				response, err := respond(r, `[{"id": 1}, {"id": 2}]`)
+				if name == "skipped" {
+					response.StatusCode = http.StatusNotFound
+				}
+				return response, err
+			}))).RunTo(ctx, sink)
+		require.ErrorIs(t, err, engine.ErrCancelled, name)
+		require.Empty(t, sink.jobs, name)
+		require.Equal(t, rules.Failed, result.Jobs[0].Outcome, name)
+		require.Equal(t, "the run ended after 1 partition of this job", result.Jobs[0].Message, name)
+	}
+}

@@ -48,6 +48,8 @@ type extent struct {
 	Note    string `json:"note,omitempty"`    // see [Output.SetNote]
 	Sum     string `json:"sum"`               // hash of the file
 	Partial bool   `json:"partial,omitempty"` // whether the rows are not published yet
+
+	Released bool `json:"released,omitempty"` // whether the rows will not be published: see [Store.Release]
 }
 
 // Output returns an output that is written under its own name from the start, such as a trace. It
@@ -108,8 +110,12 @@ func (o *Output) SetNote(note string) { o.written.Note = note }
 // resumes.
 func (o *Output) Created() bool { return o.created }
 
-// Published reports whether the output has been published under its name.
+// Published reports whether the output has been published under its name, or the run that this run
+// continues has released it.
 func (o *Output) Published() bool { return o.published }
+
+// Released reports whether the rows will not be published: see [Store.Release].
+func (o *Output) Released() bool { return o.marked.Released }
 
 // resume continues an output after its committed part. A published file is not checked, because it
 // belongs to others now.

@@ -206,7 +206,7 @@ func (s *Store) Release(o *Output) error {
 		return err
 	}
 	e := s.state.Outputs[o.name]
-	e.Partial = false
+	e.Partial, e.Released = false, true
 	s.state.Outputs[o.name], o.marked = e, e
 	return s.save()
 }

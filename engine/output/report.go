@@ -22,7 +22,7 @@ func (p *Publisher) Files() []FileReport {
 			continue
 		}
 		rows := t.file.rows
-		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: rows.Published(), Withheld: t.withheld}
+		r := FileReport{File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: t.isPublished(), Withheld: t.withheld || rows.Released()}
 		if !r.Complete && rows.Created() {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 			r.AsNDJSON = t.file.waitsAsNDJSON()

@@ -26,6 +26,9 @@ type target struct {
 	jobs     []string
 }
 
+// isPublished reports whether the rows of a file are under its name.
+func (t *target) isPublished() bool { return t.file.rows.Published() && !t.file.rows.Released() }
+
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
 	all := Place{Jobs: p.engine.Jobs()}

@@ -124,7 +124,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.ofPartitions()
 		case r.Outcome == "":
 			r.Outcome, r.Reason, r.Message = rules.Failed, runtime.ReasonError, "the run ended before this job"
-		case err != nil && r.Outcome == rules.Complete && r.Partitions != nil:
+		case err != nil && r.Outcome != rules.Failed && r.Partitions != nil: // others may follow, whatever became of these
 			r.Outcome, r.Reason = rules.Failed, runtime.ReasonError
 			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
 		}

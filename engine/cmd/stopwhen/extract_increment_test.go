@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -242,6 +243,45 @@ func TestAnIncrementMayHaveAnotherConfiguration(t *testing.T) {
 	g.size.Store(23)
 	g.run(t, 0, "--state", "state.json")
 	g.require(t, 23)
+}
+
+// A limit withholds the rows of orders, and then users are refused. The run that resumes has published no
+// orders either.
+func TestRowsThatARunHasWithheldAreNotPublishedByTheRunThatResumes(t *testing.T) {
+	var refuses atomic.Bool
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if refuses.Load() && r.URL.Path == "/users" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		fmt.Fprint(w, `[{"id": 1}, {"id": 2}]`)
+	}))
+	defer api.Close()
+	t.Chdir(t.TempDir())
+	require.NoError(t, os.WriteFile("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/"}, "config": {"jobs": [
+		{"id": "orders", "endpoint": "orders", "key": "id", "pagination": {"method": "offset", "limit": 2, "forceStop": {"pages": 1}},
+			"incremental": {"cursor": "id", "param": "since"}},
+		{"id": "users", "endpoint": "users", "key": "id", "pagination": {"method": "single"}}]}}`, api.URL), 0o600))
+	args := []string{"run", "c.json", "--out", "out", "--merge", "--state", "state.json", "--contract", "contract.json", "--result", "result.json"}
+	refuses.Store(true)
+	runStopwhen(t, 3, args...)
+	refuses.Store(false)
+	runStopwhen(t, 0, args...)
+	require.NoFileExists(t, "out/orders.ndjson")
+	require.FileExists(t, "out/orders.ndjson.partial")
+	require.NotContains(t, readText(t, "contract.json"), "orders")
+	require.Contains(t, readText(t, "contract.json"), "users")
+	var result struct {
+		Outputs []struct {
+			File     string
+			Complete bool
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(readText(t, "result.json")), &result))
+	require.Len(t, result.Outputs, 2)
+	for _, output := range result.Outputs {
+		require.Equal(t, output.File == "out/users.ndjson", output.Complete, output.File)
+	}
 }
 
 // TestARunThatTimeoutEndsResumes, and one that --max-pages ended is complete: the same
