@@ -2,9 +2,8 @@ package importer
 
 import "slices"
 
-// A Source is what a document says about one API, in the intermediate form that all formats are
-// read to. Expressions in it are those of the rule language, and addresses have them in braces, as
-// in the endpoint of a job.
+// A Source describes one API in the intermediate form, to which all formats are read. Its expressions are
+// in the rule language. Addresses have expressions in braces, as in the endpoint of a job.
 type Source struct {
 	Name    string    // of the API, for the names of files: github; without it, a file has the name of its first stream
 	From    string    // what was read, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
@@ -29,35 +28,44 @@ type Stream struct {
 	ID    string // of its job; empty if it is the name. Streams of one name are parts of one list
 	Place string // where the source describes it
 
-	Inputs []Input // its own, which replace those of the source; streams with different ones are not in one file
+	Inputs []Input // of this stream, in place of the inputs of the source; streams with different inputs are not in one file
 
-	BaseURL   string   // https://{input.tenant}.example.com/v1/; it must end with a slash
-	Endpoint  string   // relative to BaseURL: orders/{order.id}/lines
-	Method    string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded one
-	Params    []Member // the query of GET, and the members of the body otherwise if Body is nil
-	Body      []Member // the body; nil for none. With it, Params are the query of any method
-	ListStyle string   // how lists stand in the query, as listStyle of a job; empty for indices
-	Headers   []Member
-	Auth      []Member // api.authentication, key by key; nil for none. # before a key marks a secret
-	Origins   []string // allowedOrigins of the job
-	Common    []Member // further keys of api.http, such as maxRetries
-	Response  []Member // the format of the responses: response of a job
-
+	Request
 	For         []Variable
-	Paging      *Paging // nil for a single request
-	Items       string  // path of the list: data.orders, rows.*; "" is the whole response
-	AnyList     bool    // the path is not known: the items are the response, or its only list
-	Lists       []List  // several lists of one response, in the place of Items
-	Filter      string  // expression over item
-	Fields      []Field
-	Key         []string // paths of what identifies an item
-	Incremental *Incremental
-	Keep        []Field     // values for the next run, as expressions
+	Paging      *Paging     // nil for a single request
 	Errors      []ErrorRule // in the order in which they are tried
+	Response    []Member    // the format of the responses: response of a job
+	Output                  // of the job
+	Incremental *Incremental
+	Keep        []Field // values for the next run, as expressions
 
-	Hidden  bool   // its items are not written: it is there for other streams
+	Hidden  bool   // its items are not written, because only other streams need it
 	Refused string // why it cannot be translated; then only Name, Place and Notes count
 	Notes   []Note
+}
+
+// A Request is the request for the first page.
+type Request struct {
+	BaseURL   string   // https://{input.tenant}.example.com/v1/; it must end with a slash
+	Endpoint  string   // relative to BaseURL: orders/{order.id}/lines
+	Method    string   // GET (or empty), POST with a JSON body, or FORM with an urlencoded body
+	Params    []Member // the query of GET, and the members of the body otherwise if Body is nil
+	Body      []Member // the body, or nil. With a body, Params are the query of any method
+	ListStyle string   // how lists stand in the query, as listStyle of a job; empty for indices
+	Headers   []Member
+	Auth      []Member // api.authentication, key by key, or nil. # before a key marks a secret
+	Origins   []string // allowedOrigins of the job
+	Common    []Member // further keys of api.http, such as maxRetries
+}
+
+// An Output says where a response has the items, and how they are written.
+type Output struct {
+	Items   string // path of the list: data.orders, rows.*; "" is the whole response
+	AnyList bool   // the path is not known: the items are the response, or its only list
+	Lists   []List // several lists of one response, in the place of Items
+	Filter  string // expression over item
+	Fields  []Field
+	Key     []string // paths of the values that identify an item
 }
 
 // A List is one of several lists of a response. Each is written to a file of its own.
@@ -115,8 +123,8 @@ func (v Value) IsConst() bool {
 type Variable struct {
 	Name string
 
-	Parent *Stream // the stream is read once for each item of this one
-	When   string  // with Parent: the items for which it is read
+	Parent *Stream // the stream is read once for each item of the parent
+	When   string  // with Parent: the items for which the stream is read
 
 	Values Value // a list, or an expression for one
 
@@ -130,7 +138,7 @@ type Field struct {
 	Source string
 }
 
-// An Incremental is what the next run leaves out, as in the key incremental of a job.
+// An Incremental describes the items that the next run leaves out, as in the key incremental of a job.
 type Incremental struct {
 	Cursor string // path in the items
 	Param  string // parameter, header:NAME or body:PATH
@@ -169,7 +177,7 @@ type Paging struct {
 	Start   int    // Pages: the number of the first page
 	First   bool   // Pages and Offset: the first request has the number, too
 	Size    string // items of a full page: a number or an expression; empty if it is not known
-	SizeIn  string // the name of the member of Params that has the size; empty if none has it
+	SizeIn  string // the name of the member of Params that has the size; empty if no member has it
 	Short   bool   // a page with fewer items than Size is the last
 	BySize  bool   // Offset: it rises by Size, which is a number, however many items a page has
 	Rel     string // Link: the relation; empty for next
@@ -185,8 +193,8 @@ type Paging struct {
 	// they are. The other fields say what the method does, from which tests are made.
 	Keys []Member
 
-	// Together are parameters that are sent together with that of Path, Token's, each with the path of
-	// its value in the response. The list ends when all of them are empty.
+	// Together are parameters that are sent together with the token at Path, each with the path of its
+	// value in the response. The list ends when all of them are empty.
 	Together []Together
 
 	// Next are values of requests after the first that read the page before, besides the token.

@@ -24,13 +24,13 @@ import (
 // Grade says how well a stream, or a part of it, was translated.
 type Grade = grade.Grade
 
-// Note says what became of a part of the source.
+// Note says how a part of the source was translated.
 type Note = grade.Note
 
-// Report says what became of all streams.
+// Report says how all streams were translated.
 type Report = grade.Report
 
-// StreamReport is what became of a stream.
+// StreamReport says how a stream was translated.
 type StreamReport = grade.StreamReport
 
 // The grades of streams and notes, as package grade describes them.
@@ -50,7 +50,7 @@ type File struct {
 	Text []byte
 }
 
-// Options change what is read.
+// Options select the streams, and give settings values.
 type Options struct {
 	Streams []string          // names of the streams to import; nil imports all
 	Set     map[string]string // settings of the source that the configuration has as constants

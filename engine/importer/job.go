@@ -110,7 +110,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	}
 	out := given("id", jobID(s), "for", variables(s.For), "endpoint", w.endpoint(g, s), "method", unless("GET", s.Method),
 		"allowedOrigins", value.Map(s.Origins, func(o string) any { return o }), "params", params)
-	if s.Body != nil { // an empty one counts, too
+	if s.Body != nil { // an empty body counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}
 	out = append(out, given("listStyle", s.ListStyle, "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
@@ -125,7 +125,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	return out
 }
 
-// dataField returns the path of the items, or those of several lists with their names.
+// dataField returns the path of the items, or the paths of several lists with their names.
 func dataField(s *Stream) any {
 	var lists []any
 	for _, l := range s.Lists {
@@ -156,7 +156,7 @@ func (w *writer) endpoint(g *group, s *Stream) string {
 	return s.BaseURL + strings.TrimPrefix(s.Endpoint, "/")
 }
 
-// split returns the parameters and the body of the first request, and the parts of those after it.
+// split returns the parameters and the body of the first request, and the parts of the later requests.
 func split(s *Stream) (params, body value.Object, next []Next) {
 	place := InParam
 	if s.Method == "POST" && s.Body == nil {
@@ -257,7 +257,7 @@ func unless(usual, text string) string {
 // inputName matches where an expression reads an input.
 var inputName = regexp.MustCompile(`\binput\.([A-Za-z_][A-Za-z0-9_]*)`)
 
-// inputs returns the inputs of a group: those of its streams, or of the source.
+// inputs returns the inputs of a group: the inputs of its streams, or of the source.
 func (w *writer) inputs(g *group) []Input {
 	if g.first.Inputs != nil {
 		return g.first.Inputs

@@ -56,7 +56,7 @@ func merged(o value.Object) value.Object {
 	return out
 }
 
-// named returns the settings of a named method, or nil if none does the same.
+// named returns the settings of a named method, or nil if no method does the same.
 func (p *Paging) named(s *Stream) value.Object {
 	sent := p.Into.In == InParam
 	_, sizeIsNumber := p.number()

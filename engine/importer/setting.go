@@ -25,8 +25,8 @@ func (s *Settings) Get(name string) (string, bool) {
 	return v, set
 }
 
-// Unknown returns the first setting, by name, that was never asked for, and so is one that the source
-// does not have. It reports false if there is none.
+// Unknown returns the first setting, by name, that was never asked for, so that the source does not have it.
+// It reports false if all settings were asked for.
 func (s *Settings) Unknown() (string, bool) {
 	for _, name := range slices.Sorted(maps.Keys(s.values)) {
 		if !s.known[name] {
@@ -65,7 +65,7 @@ func FirstSentence(text string) string {
 	return value.Clip(text, 100)
 }
 
-// Singular returns the name of one of several: order of orders, company of companies.
+// Singular returns the singular of a word: order of orders, company of companies.
 func Singular(word string) string {
 	switch {
 	case strings.HasSuffix(word, "ies") && len(word) > 4:

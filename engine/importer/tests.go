@@ -21,8 +21,8 @@ type testCase struct {
 	requests []string // nil if they are not known
 }
 
-// tests returns tests for the jobs of a configuration. What they expect comes from the form; a test
-// that does not pass is left out, since the model of the API behind it may be wrong.
+// tests returns tests for the jobs of a configuration. Their expectations come from the intermediate form. A
+// test that does not pass is left out, since its model of the API may be wrong.
 func (w *writer) tests(g *group, root value.Object) []any {
 	var out []any
 	for _, s := range g.streams {
@@ -40,7 +40,7 @@ func (w *writer) tests(g *group, root value.Object) []any {
 }
 
 // alone returns the configuration with the jobs of a stream and of its parents only, which is loaded
-// sooner than that of all streams.
+// sooner than the configuration of all streams.
 func (g *group) alone(root value.Object, s *Stream) value.Object {
 	needed := &group{}
 	needed.add(s)
@@ -72,7 +72,8 @@ func firstThatPasses(root value.Object, tests []value.Object) value.Object {
 	return nil
 }
 
-// forms returns a test in several forms, the one that says most first.
+// forms returns a test in several forms. The form with the most expectations comes first. several says
+// whether the configuration has several jobs.
 func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bool) []value.Object {
 	expect := given("outcome", string(rules.Complete), "pages", len(c.pages))
 	full := expect
@@ -313,8 +314,8 @@ func page(s *Stream, items []any) any {
 	return out
 }
 
-// requests returns the requests of a test: the first, and one with a token if there is one. It is nil
-// if they depend on more than constants.
+// requests returns the requests of a test: the first request and, unless the token is "", the request with
+// it. It returns nil if they depend on more than constants.
 func (s *Stream) requests(token string) []string {
 	address, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(s.BaseURL))
 	if err != nil || strings.Contains(s.Endpoint, "{") || strings.Contains(s.BaseURL, "{") ||

@@ -24,7 +24,7 @@ type Config struct {
 	Jobs []string
 }
 
-// A Result is what became of a source.
+// A Result has the configurations that a source was translated to, and the report.
 type Result struct {
 	Configs []Config
 	Report  Report
@@ -117,7 +117,7 @@ func apart(common []Member) []Member {
 	return slices.DeleteFunc(slices.Clone(common), func(m Member) bool { return slices.Contains(inCommon, m.Name) })
 }
 
-// http returns api.http: of retries, what the first stream says that says anything.
+// http returns api.http. The first stream that says something about retries decides about them.
 func (g *group) http() value.Object {
 	out := object(apart(g.first.Common))
 	for _, s := range g.streams {
@@ -163,7 +163,7 @@ func (g *group) without(s *Stream, why string) {
 	}
 }
 
-// used leaves out the hidden streams that no other one needs.
+// used leaves out the hidden streams that no other stream needs.
 func (g *group) used() {
 	needed := map[*Stream]bool{}
 	for _, s := range slices.Backward(g.streams) {
@@ -278,7 +278,7 @@ func load(root value.Object) (*engine.Engine, error) {
 	return engine.Load("import.json", text, engine.WithPlaceholders())
 }
 
-// report says what became of each stream.
+// report says how each stream was translated.
 func (w *writer) report(format string) Report {
 	r := Report{Version: 1, Format: format, Streams: []StreamReport{}}
 	at := map[string]int{}

@@ -11,7 +11,7 @@ import (
 
 // address reads the address of a request.
 func (b *builder) address(n node) error {
-	base, later, err := b.address1(n)
+	base, later, err := b.addressParts(n)
 	if err != nil {
 		return err
 	}
@@ -30,8 +30,8 @@ func (b *builder) address(n node) error {
 	return nil
 }
 
-// address1 returns the parts of the address of the first request and of those after it.
-func (b *builder) address1(n node) (first, later []jinja.Expr, err error) {
+// addressParts returns the parts of the address of the first request and of the later requests.
+func (b *builder) addressParts(n node) (first, later []jinja.Expr, err error) {
 	root := n.get("url_base")
 	path := n.get("path")
 	if full := n.get("url"); full.given() {
@@ -139,8 +139,8 @@ func splitHost(text string) (origin, path string) {
 	return text, ""
 }
 
-// divide divides an address into the base of the API and the endpoint. The base is what url_base
-// says, if it ends with a slash or has more after it.
+// divide divides an address into the base of the API and the endpoint. The base is url_base, if that ends
+// with a slash or a slash follows it.
 func (b *builder) divide(n node, origin, path string) (string, string) {
 	length := 0
 	if root := n.get("url_base"); root.given() && !n.get("url").given() {

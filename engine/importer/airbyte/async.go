@@ -65,7 +65,7 @@ func (b *builder) requested(n node) error {
 	return b.take(n)
 }
 
-// take moves what the parts of a request have left for the requests after the first.
+// take adds the parts of the request that only later requests have.
 func (b *builder) take(n node) error {
 	if len(b.next) > 0 {
 		return fmt.Errorf("%s: a template reads the token of a page, but there is no paginator", n.path)

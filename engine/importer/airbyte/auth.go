@@ -133,8 +133,8 @@ func (b *builder) tokenOf(n node) jinja.Expr {
 	return e
 }
 
-// selective chooses one of several authenticators: the one that the user names, or the first that can
-// be translated.
+// selective chooses one of several authenticators: the authenticator that the user names, or the first that
+// can be translated.
 func (b *builder) selective(n node) error {
 	var path []string
 	for _, k := range n.get("authenticator_selection_path").list() {

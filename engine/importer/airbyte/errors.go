@@ -164,7 +164,7 @@ func (b *builder) errorRule(do, body string, codes []int, message string) {
 	b.addErrorRule(importer.ErrorRule{When: when, Do: do, Message: escapeBraces(message)})
 }
 
-// addErrorRule adds a rule, unless one before it decides about the same responses.
+// addErrorRule adds a rule, unless an earlier rule decides about the same responses.
 func (b *builder) addErrorRule(rule importer.ErrorRule) {
 	if !slices.ContainsFunc(b.out.Errors, func(r importer.ErrorRule) bool { return r.On == rule.On && r.When == rule.When }) {
 		b.out.Errors = append(b.out.Errors, rule)
@@ -181,7 +181,7 @@ func jinjaAnd(a, b string) string {
 	return a + " and " + b
 }
 
-// statusIs returns the condition that the status is one of some.
+// statusIs returns the condition that the status is among the codes.
 func statusIs(codes []int) string {
 	switch len(codes) {
 	case 0:

@@ -47,19 +47,9 @@ func (b *builder) increment(n node) error {
 		return err
 	}
 	c.field = fmt.Sprint(field.Const)
-	format := n.get("datetime_format").text()
-	if format == "" {
-		format = "%Y-%m-%dT%H:%M:%S.%f%z"
-	}
-	var ok bool
-	if c.layout, ok = jinja.Layout(format); !ok {
-		return fmt.Errorf("%s: the format %s of times is not translated", n.get("datetime_format").path, format)
-	}
-	c.items = c.layout
-	if formats := n.get("cursor_datetime_formats").list(); len(formats) > 0 {
-		if layout, ok := jinja.Layout(formats[0].text()); ok {
-			c.items = layout
-		}
+	format, err := c.readLayouts()
+	if err != nil {
+		return err
 	}
 	if clamping := n.get("clamping"); clamping.given() {
 		b.note(importer.Approximate, clamping, "", "the bounds of the interval are not moved to whole days, weeks or months")
@@ -84,6 +74,25 @@ func (b *builder) increment(n node) error {
 		}
 	}
 	return b.window(c, to, format)
+}
+
+// readLayouts sets the layouts of times, and returns the format of the times that are sent.
+func (c *cursor) readLayouts() (format string, err error) {
+	format = c.get("datetime_format").text()
+	if format == "" {
+		format = "%Y-%m-%dT%H:%M:%S.%f%z"
+	}
+	var ok bool
+	if c.layout, ok = jinja.Layout(format); !ok {
+		return "", fmt.Errorf("%s: the format %s of times is not translated", c.get("datetime_format").path, format)
+	}
+	c.items = c.layout
+	if formats := c.get("cursor_datetime_formats").list(); len(formats) > 0 {
+		if layout, ok := jinja.Layout(formats[0].text()); ok {
+			c.items = layout
+		}
+	}
+	return format, nil
 }
 
 // window adds the variable window, and the names by which templates read its bounds.

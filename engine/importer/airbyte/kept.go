@@ -58,7 +58,7 @@ func keptName(path string) string {
 	return keys[len(keys)-1]
 }
 
-// latest returns the expression for what is kept.
+// latest returns the expression for the kept value.
 func (c *cursor) latest(path string) string {
 	kept := rules.FormatPath("kept", []string{c.kept})
 	items, layout := "items", ""
@@ -125,7 +125,7 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	return nil
 }
 
-// computedIncrement writes an increment whose cursor is no member of the items: what is kept, and the
+// computedIncrement writes an increment whose cursor is no member of the items: the kept value, and the
 // parameter.
 func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	kept := rules.FormatPath("kept", []string{c.kept})

@@ -30,39 +30,13 @@ func (b *builder) oauth(n node) error {
 	if err != nil {
 		return err
 	}
-	grant := b.plain(n.get("grant_type"))
-	if grant == "" {
-		grant = "refresh_token"
-	}
-	if grant != "refresh_token" && grant != "client_credentials" && grant != "password" {
-		return fmt.Errorf("the grant %s is not translated", grant)
-	}
 	auth := []importer.Member{{Name: "type", Value: importer.Constant("oauth2")}, {Name: "tokenUrl",
 		Value: importer.Constant(b.addressText(parts))}}
-	add := func(key string, n node) {
-		var v importer.Value
-		if v, err = b.credential(n); err == nil && (v.Source != "" || v.Const != "") {
-			auth = append(auth, importer.Member{Name: key, Value: v})
-		}
+	client, err := b.clientCredentials(n)
+	if err != nil {
+		return err
 	}
-	headers := n.get("refresh_request_headers")
-	basic := strings.Contains(fmt.Sprint(headers.v), "Basic")
-	keys := []secretOf{{"clientId", n.get("client_id")}, {"#clientSecret", n.get("client_secret")}}
-	if grant == "refresh_token" {
-		keys = append(keys, secretOf{"#refreshToken", n.get("refresh_token")})
-	}
-	for _, k := range keys {
-		if add(k.key, k.node); err != nil {
-			return err
-		}
-	}
-	n.mark("refresh_token")
-	if grant == "password" {
-		return fmt.Errorf("the grant password is not translated")
-	}
-	if !basic {
-		auth = append(auth, importer.Member{Name: "clientAuth", Value: importer.Constant("body")})
-	}
+	auth = append(auth, client...)
 	params, scopes, err := b.tokenParams(n)
 	if err != nil {
 		return err
@@ -79,6 +53,32 @@ func (b *builder) oauth(n node) error {
 	}
 	b.out.Auth = auth
 	return nil
+}
+
+// clientCredentials returns the credentials of the client, and the refresh token if the grant needs it.
+func (b *builder) clientCredentials(n node) (auth []importer.Member, err error) {
+	keys := []secretOf{{"clientId", n.get("client_id")}, {"#clientSecret", n.get("client_secret")}}
+	switch grant := b.plain(n.get("grant_type")); grant {
+	case "", "refresh_token":
+		keys = append(keys, secretOf{"#refreshToken", n.get("refresh_token")})
+	case "client_credentials":
+		n.mark("refresh_token")
+	default:
+		return nil, fmt.Errorf("the grant %s is not translated", grant)
+	}
+	for _, k := range keys {
+		v, err := b.credential(k.node)
+		if err != nil {
+			return nil, err
+		}
+		if v.Source != "" || v.Const != "" {
+			auth = append(auth, importer.Member{Name: k.key, Value: v})
+		}
+	}
+	if headers := n.get("refresh_request_headers"); !strings.Contains(fmt.Sprint(headers.v), "Basic") {
+		auth = append(auth, importer.Member{Name: "clientAuth", Value: importer.Constant("body")})
+	}
+	return auth, nil
 }
 
 // standardNames refuses names of the token request and its response that OAuth 2.0 does not have.
@@ -224,7 +224,7 @@ func loginHeaders(auth []importer.Member) []importer.Member {
 	return nil
 }
 
-// sessionRequest returns what the other requests get of a login.
+// sessionRequest returns the parts of the other requests that a login gives.
 func (b *builder) sessionRequest(n node, token string) ([]importer.Member, error) {
 	part := func(kind, name, source string) []importer.Member {
 		return []importer.Member{{Name: kind, Value: importer.Value{Object: []importer.Member{{Name: name, Value: importer.Constant(source)}}}}}
@@ -282,13 +282,6 @@ func (b *builder) jwt(n node) error {
 	if err := b.claims(n, header, payload, &headerNames, &payloadNames); err != nil {
 		return err
 	}
-	object := func(values map[string]string, names []string) string {
-		var out []string
-		for _, name := range names {
-			out = append(out, fmt.Sprintf("%q: %s", name, values[name]))
-		}
-		return "replace(replace(replace(base64(toJSON({" + strings.Join(out, ", ") + "})), '+', '-'), '/', '_'), '=', '')"
-	}
 	name := "Authorization"
 	if option := n.get("request_option"); option.given() {
 		target, _, err := b.option(option)
@@ -301,14 +294,26 @@ func (b *builder) jwt(n node) error {
 	if prefix != "" {
 		prefix += " "
 	}
-	source := fmt.Sprintf("let t = %s + '.' + %s; %s + t + '.' + "+
-		"replace(replace(replace(base64(hmac('%s', %s, t)), '+', '-'), '/', '_'), '=', '')",
-		object(header, headerNames), object(payload, payloadNames), jinja.Literal(prefix).Source, hash, secret.Source)
+	source := fmt.Sprintf("let t = %s + '.' + %s; %s + t + '.' + %s",
+		jwtObject(header, headerNames), jwtObject(payload, payloadNames), jinja.Literal(prefix).Source,
+		base64url(fmt.Sprintf("hmac('%s', %s, t)", hash, secret.Source)))
 	n.mark("token_duration", "jwt_headers", "jwt_payload", "passphrase")
 	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers",
 		Value: importer.Value{Object: []importer.Member{
 			{Name: name, Value: importer.Constant(source)}}}}}
 	return nil
+}
+
+// jwtObject returns the expression for the header or the payload of a token, given the expressions for its
+// members.
+func jwtObject(values map[string]string, names []string) string {
+	members := value.Map(names, func(name string) string { return fmt.Sprintf("%q: %s", name, values[name]) })
+	return base64url("toJSON({" + strings.Join(members, ", ") + "})")
+}
+
+// base64url returns the expression for a value in the encoding of tokens (RFC 7515).
+func base64url(source string) string {
+	return "replace(replace(replace(base64(" + source + "), '+', '-'), '/', '_'), '=', '')"
 }
 
 // claims adds the configured members of the header and the payload of a token.

@@ -17,8 +17,7 @@ type node struct {
 	read   map[string]map[string]bool // the keys that were read of each component, by its path
 }
 
-// get returns the value of a key of a component: its own one or, if that is empty, the parameter of
-// the same name.
+// get returns the value of a key of a component or, if that is empty, the parameter of the same name.
 func (n node) get(key string) node {
 	out := node{path: join(n.path, key), read: n.read}
 	object, isObject := value.Members(n.v)
@@ -109,7 +108,7 @@ type namedNode struct {
 	node
 }
 
-// text returns a text, or a scalar as a text; "" if there is none.
+// text returns a text, or a scalar as a text. It returns "" for any other value.
 func (n node) text() string {
 	text, _ := value.Text(n.v)
 	return text
@@ -131,7 +130,7 @@ func (n node) flag() bool {
 	return n.v == true || n.v == "true" || n.v == "True"
 }
 
-// kind returns the type of a component, without what older versions called it.
+// kind returns the type of a component by its present name.
 func (n node) kind() string {
 	kind := n.own("type").text()
 	if class := n.own("class_name").text(); kind == "" && strings.HasPrefix(class, "airbyte_cdk.") {
@@ -190,7 +189,7 @@ func untrue(v any) bool {
 // maxNodes is how many values a manifest may have once its references are replaced.
 const maxNodes = 1_000_000
 
-// resolver replaces references by what they name.
+// A resolver replaces references by the values that they name.
 type resolver struct {
 	root any
 	left int
@@ -231,8 +230,8 @@ func (r *resolver) value(v any, depth int) (any, error) {
 	return v, nil
 }
 
-// object replaces the references in an object. One that has $ref is what it names, with its own
-// members over it.
+// object replaces the references in an object. An object with $ref becomes the object that it names, with
+// its own members over it.
 func (r *resolver) object(v value.Object, depth int) (any, error) {
 	var base any
 	if ref, ok := v.Get("$ref"); ok {

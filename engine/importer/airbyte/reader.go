@@ -1,8 +1,8 @@
 // Package airbyte reads low-code manifests of Airbyte (manifest.yaml) of both generations.
 //
-// The semantics are those of Airbyte's CDK for low-code connectors. Where the CDK renders a template
-// and reads the result as a literal of Python, the literals that a manifest has are read so, too;
-// what a run computes is sent as it is.
+// A manifest means here what it means in Airbyte's CDK for low-code connectors. The CDK renders a template
+// and reads the result as a literal of Python. So literals in a manifest are read in this way, too; values
+// that a run computes are sent as they are.
 package airbyte
 
 import (
@@ -197,8 +197,8 @@ type stream struct {
 	name     string
 	id       string // of its job, if that is not the name
 	node     node
-	made     []*importer.Stream
-	alone    *importer.Stream // as a parent, without the increments
+	made     []*importer.Stream // nil until they are read
+	whole    []*importer.Stream // the same as a parent, without the increments
 	reading  bool
 	temporal bool // it has an incremental_sync
 	state    bool // it is the full refresh of a StateDelegatingStream
@@ -241,12 +241,13 @@ func (r *reader) plain(n node) string {
 // variants returns the jobs of a stream: one for each of its parents.
 func (r *reader) variants(s *stream) []*importer.Stream {
 	if s.made == nil {
-		s.made = r.read(s, false)
+		s.made = r.read(s, byIncrements)
 	}
 	return s.made
 }
 
-// parent returns a stream as the parent of another one, which is read as a whole in every run.
+// parent returns a stream as the parent of another stream. Every run reads a parent as a whole, unless it is
+// incremental.
 func (r *reader) parent(n node, incremental bool) (*importer.Stream, error) {
 	fresh := r.newStream(n)
 	s := r.streams[fresh.name]
@@ -262,19 +263,17 @@ func (r *reader) parent(n node, incremental bool) (*importer.Stream, error) {
 	if s.reading {
 		return nil, fmt.Errorf("its parents depend on each other: %s", s.name)
 	}
+	var made []*importer.Stream
 	if !s.temporal || incremental {
-		made := r.variants(s)
-		if len(made) > 1 {
-			return nil, fmt.Errorf("its parent %s has several parents itself, and a child has one parent here", s.name)
+		made = r.variants(s)
+	} else {
+		if s.whole == nil {
+			s.whole = r.read(s, asWhole)
 		}
-		return made[0], nil
+		made = s.whole
 	}
-	if s.alone == nil {
-		made := r.read(s, true)
-		if len(made) > 1 {
-			return nil, fmt.Errorf("its parent %s has several parents itself, and a child has one parent here", s.name)
-		}
-		s.alone = made[0]
+	if len(made) > 1 {
+		return nil, fmt.Errorf("its parent %s has several parents itself, and a child has one parent here", s.name)
 	}
-	return s.alone, nil
+	return made[0], nil
 }

@@ -274,7 +274,7 @@ func (b *builder) removeFields(n node) {
 	}
 }
 
-// flatten reads DpathFlattenFields, which replaces the record by a part of it, or adds its members.
+// flatten reads DpathFlattenFields, which replaces the record by a part of it, or adds the members of that part.
 func (b *builder) flatten(n node) {
 	var keys []string
 	for _, k := range n.get("field_path").list() {

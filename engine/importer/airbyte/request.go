@@ -78,29 +78,9 @@ func (b *builder) request(n node) error {
 		return fmt.Errorf("%s: requests with method %s are not made", n.get("http_method").path, method)
 	}
 	n.mark("use_cache", "request_options_provider", "error_handler", "authenticator", "http_method", "$parameters")
-	options := []node{n}
-	if provider := n.get("request_options_provider"); provider.given() {
-		if provider.kind() == "Custom" {
-			return custom("request options provider", provider)
-		}
-		options = append(options, provider)
-	}
-	var params, body []importer.Member
-	for _, o := range options {
-		for _, part := range []struct {
-			key   string
-			place importer.Place
-			into  *[]importer.Member
-		}{
-			{"request_parameters", importer.InParam, &params}, {"request_headers", importer.InHeader, &b.out.Headers},
-			{"request_body_json", importer.InBody, &body}, {"request_body_data", importer.InBody, &body}, {"request_body", importer.InBody, &body},
-		} {
-			read, err := b.requestOptions(o.get(part.key), part.key, part.place)
-			if err != nil {
-				return err
-			}
-			*part.into = append(*part.into, read...)
-		}
+	params, body, err := b.allOptions(n)
+	if err != nil {
+		return err
 	}
 	for _, i := range b.injected {
 		v := b.sent(i.value, i.In)
@@ -117,6 +97,34 @@ func (b *builder) request(n node) error {
 		return err
 	}
 	return b.place(n, params, body)
+}
+
+// allOptions reads the parameters, the headers and the body, of the requester and of its provider of options.
+func (b *builder) allOptions(n node) (params, body []importer.Member, err error) {
+	options := []node{n}
+	if provider := n.get("request_options_provider"); provider.given() {
+		if provider.kind() == "Custom" {
+			return nil, nil, custom("request options provider", provider)
+		}
+		options = append(options, provider)
+	}
+	for _, o := range options {
+		for _, part := range []struct {
+			key   string
+			place importer.Place
+			into  *[]importer.Member
+		}{
+			{"request_parameters", importer.InParam, &params}, {"request_headers", importer.InHeader, &b.out.Headers},
+			{"request_body_json", importer.InBody, &body}, {"request_body_data", importer.InBody, &body}, {"request_body", importer.InBody, &body},
+		} {
+			read, err := b.requestOptions(o.get(part.key), part.key, part.place)
+			if err != nil {
+				return nil, nil, err
+			}
+			*part.into = append(*part.into, read...)
+		}
+	}
+	return params, body, nil
 }
 
 // place puts the parameters and the body into the request. Parameters that are lists are repeated, and

@@ -145,6 +145,12 @@ func (b *builder) substream(n node) error {
 	}
 	b.out.For = append(b.out.For, importer.Variable{Name: name, Parent: parent, When: when})
 	member := jinja.Members(name, func(keys []string) (jinja.Expr, error) { return above.itemMember(name, keys) })
+	return b.sliceOf(n, above, member)
+}
+
+// sliceOf sets the members of the slice that a parent gives, and injects its key into the request. member is
+// the item of the parent.
+func (b *builder) sliceOf(n node, above *builder, member jinja.Expr) error {
 	key, err := b.one(n.get("parent_key"))
 	if err != nil {
 		return err
@@ -172,7 +178,7 @@ func (b *builder) substream(n node) error {
 	return b.inject(n.get("request_option"), value)
 }
 
-// inherit adds the members of the slices above. The own one goes before one of the same name.
+// inherit adds the members of the slices above. A member of this slice hides a member of the same name.
 func (b *builder) inherit(above *builder, own string) {
 	for name, e := range above.slice {
 		if _, has := b.slice[name]; !has && name != own {
@@ -216,7 +222,7 @@ func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
 
 var itemName = regexp.MustCompile(`\bitem\b`)
 
-// renamedItem returns an expression over item as one over a variable.
+// renamedItem returns an expression over item as an expression over a variable.
 func renamedItem(source, name string) string { return itemName.ReplaceAllString(source, name) }
 
 // listRouter reads the stream for each value of a list.

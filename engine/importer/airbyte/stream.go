@@ -36,14 +36,22 @@ type builder struct {
 	extra jinja.Scope // further names that templates read
 }
 
+// An extent says how much of its list a job of a stream reads in a run.
+type extent int
+
+const (
+	byIncrements extent = iota // the items that are new, if the stream has increments
+	asWhole                    // the whole list, as a parent
+)
+
 // read returns the jobs of a stream.
-func (r *reader) read(s *stream, whole bool) []*importer.Stream {
+func (r *reader) read(s *stream, extent extent) []*importer.Stream {
 	s.reading = true
 	defer func() { s.reading = false }()
 	routers := r.routers(s)
 	var out []*importer.Stream
 	for i, chosen := range routers {
-		b := &builder{reader: r, stream: s, whole: whole, slice: map[string]jinja.Expr{}, interval: map[string]jinja.Expr{},
+		b := &builder{reader: r, stream: s, whole: extent == asWhole, slice: map[string]jinja.Expr{}, interval: map[string]jinja.Expr{},
 			overlay: map[string]string{}, initial: jinja.Literal(nil), token: jinja.Literal(nil)}
 		b.out = &importer.Stream{Name: s.name, Place: s.node.path, Hidden: true}
 		r.builders[b.out] = b
@@ -51,7 +59,7 @@ func (r *reader) read(s *stream, whole bool) []*importer.Stream {
 		if len(routers) > 1 {
 			b.out.ID = fmt.Sprintf("%s_%d", cmp.Or(s.id, s.name), i+1)
 		}
-		if whole {
+		if b.whole {
 			b.out.ID = cmp.Or(s.id, s.name) + "_all"
 		}
 		if err := b.build(chosen); err != nil {
@@ -163,8 +171,8 @@ func withParams(s jinja.Scope, n node) jinja.Scope {
 	return s.With("parameters", parameters).With("options", parameters)
 }
 
-// scope returns the names that templates of the request may read. The token is that of the first
-// request, or that of the later ones.
+// scope returns the names that templates of the request may read. The token is the token of the first
+// request, or of the later requests.
 func (b *builder) scope(n node, token jinja.Expr) jinja.Scope {
 	slice := jinja.Members("stream_slice", b.sliceMember)
 	page := jinja.Members("next_page_token", func(keys []string) (jinja.Expr, error) {
@@ -234,7 +242,7 @@ func (b *builder) intervalMember(keys []string) (jinja.Expr, error) {
 	return jinja.Literal(nil), nil
 }
 
-// eval translates a template of the request, for the first request and for those after it.
+// eval translates a template of the request, for the first request and for the later requests.
 func (b *builder) eval(n node) (first, later jinja.Expr, err error) {
 	text := n.text()
 	if first, err = jinja.Translate(text, b.scope(n, b.initial)); err != nil {

@@ -108,7 +108,7 @@ var (
 	marks   = regexp.MustCompile("\ue000[0-9]+\ue001")
 )
 
-// value reads one value of the request. It is left out if it is nothing in the first request.
+// value reads one value of the request. leave says that the first request does not have the value.
 func (b *builder) value(n node, place importer.Place, path string) (v importer.Value, leave bool, err error) {
 	switch t := n.v.(type) {
 	case nil:
@@ -175,8 +175,8 @@ func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err err
 	return importer.Constant(strings.Join(value.Map(list, func(e any) string { return fmt.Sprint(e) }), ",")), false, nil
 }
 
-// both returns the value of the first request. If those after it have another one, it is a part of
-// the next request.
+// both returns the value of the first request. If the later requests have another value, that becomes a part
+// of the next request.
 func (b *builder) both(first, later jinja.Expr, place importer.Place, path string) (v importer.Value, leave bool) {
 	v = b.sent(first, place)
 	leave = v.Source == "" && v.Const == nil && v.Object == nil && v.List == nil
@@ -246,7 +246,7 @@ var (
 	pythonText  = regexp.MustCompile(`^('[^'\\]*'|"[^"\\]*")$`)
 )
 
-// literalOf reads a text as a literal of Python, as the CDK does with all that it renders.
+// literalOf reads a text as a literal of Python, as the CDK does with every rendered text.
 func literalOf(text string) any {
 	trimmed := strings.TrimSpace(text)
 	switch {

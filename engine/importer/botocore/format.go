@@ -4,11 +4,11 @@
 //
 // # Decisions
 //
-// A configuration does what the paginator of botocore does with the required members of an operation
-// and no others. So a required member is an input, and an optional one is left out, unless a setting
-// gives it a value. The size of a page is optional, too: botocore sends none.
+// A configuration requests the same list as the paginator of botocore with only the required members of an
+// operation. So a required member is an input, and an optional member is left out, unless a setting gives it
+// a value. The size of a page is optional, too: botocore does not send it.
 //
-// Paths of paginators are names of shapes; those of a configuration are names in responses, with the
+// Paths of paginators have names of shapes; paths of a configuration have names in responses, with the
 // wrappers and list elements that XML has around them.
 package botocore
 

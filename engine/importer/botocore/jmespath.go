@@ -14,7 +14,7 @@ type query []path
 // A path is the steps from the root of a response to a value.
 type path []step
 
-// A step is the name of a member, an index of a list, or all elements of one.
+// A step is the name of a member, an index of a list, or all elements of a list.
 type step struct {
 	name  string
 	index int

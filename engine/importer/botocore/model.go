@@ -131,7 +131,7 @@ func unpack(f importer.File) ([]byte, error) {
 	return text, nil
 }
 
-// kindOf returns which of the two documents a text is, by the members of its root.
+// kindOf tells by the members of its root whether a text is paginators or a service model.
 func kindOf(text []byte) (isPaginators, isService bool, err error) {
 	var root struct {
 		Pagination json.RawMessage
@@ -151,8 +151,8 @@ func jsonError(text []byte, err error) error {
 	return err
 }
 
-// protocol returns the protocol that requests are made in: the first one that a configuration can
-// have.
+// protocol returns the protocol that requests are made in: the first of the service that a configuration
+// can have.
 func (s *service) protocol() (string, error) {
 	all := s.Metadata.Protocols
 	if len(all) == 0 {

@@ -62,7 +62,7 @@ func (t *translation) target(name string) (importer.Target, error) {
 	return importer.Target{In: importer.InParam, Name: wire}, nil
 }
 
-// token sets the token, or the first one of several.
+// token sets the token, or the first of several tokens.
 func (t *translation) token(name, expression string) error {
 	p := t.out.Paging
 	into, err := t.target(name)
@@ -97,7 +97,7 @@ func (t *translation) token(name, expression string) error {
 	return nil
 }
 
-// tokenSource returns the expression for a token, and its place if it has one.
+// tokenSource returns the expression for a token, and the place of the token, or nil.
 func (t *translation) tokenSource(q query) (string, *found, error) {
 	source := ""
 	for _, alternative := range slices.Backward(q) {
@@ -176,7 +176,7 @@ func (t *translation) nextEndpoint(name, source string) string {
 	return strings.Join(parts, " + ")
 }
 
-// further adds a token that is sent together with the first one.
+// further adds a token that is sent together with the first token.
 func (t *translation) further(name, expression string) error {
 	into, err := t.target(name)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 
 // found is where a value is in a response.
 type found struct {
-	keys   []string // of its path, with * for every element and -1 for the last one
+	keys   []string // of its path, with * for every element and -1 for the last element
 	header string   // the header that has it, instead
 	shape  *shape
 	query  path

@@ -76,10 +76,10 @@ func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
 		}
 		return slices.Insert(out, 1, member("name", importer.Constant(cmp.Or(n.get("name").text(), "Authorization")))), nil
 	}
-	return b.okeyed(n)
+	return b.oauth2(n)
 }
 
-// keyed returns an authentication with some keys: their names here and there. A # marks a secret.
+// keyed returns an authentication with keys, each with its name here and in dlt. A # marks a secret.
 func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Member, error) {
 	out := []importer.Member{member("type", importer.Constant(kind))}
 	for _, key := range keys {
@@ -92,8 +92,8 @@ func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Memb
 	return out, nil
 }
 
-// secretOf returns a value of the credentials. One that is missing is read by dlt from its secrets, and
-// so is an input; and so is a secret that stands in the document.
+// secretOf returns a value of the credentials; hidden says whether it is a secret. dlt reads a missing value
+// from its secrets, so it becomes an input. A secret in the document becomes an input, too.
 func (b *builder) secretOf(n node, name string, hidden bool) (importer.Value, error) {
 	text, isScalar := n.scalar()
 	if !n.given() {
@@ -115,7 +115,7 @@ func (b *builder) secretOf(n node, name string, hidden bool) (importer.Value, er
 }
 
 // oauth2 returns the authentication with the credentials of a client, which dlt sends in the body.
-func (b *builder) okeyed(n node) ([]importer.Member, error) {
+func (b *builder) oauth2(n node) ([]importer.Member, error) {
 	out, err := b.keyed("oauth2", n, [2]string{"clientId", "client_id"}, [2]string{"#clientSecret", "client_secret"})
 	if err != nil {
 		return nil, err

@@ -2,13 +2,13 @@
 //
 // # Decisions
 //
-// A configuration is a Python object; its text form has no functions. So what is Python there (steps
-// of processing, conversions, sessions, classes of paginators) is refused, or left out with a note,
-// by its name.
+// A configuration is a Python object; its text form has no functions. So parts that are Python (steps of
+// processing, conversions, sessions, classes of paginators) are refused, or left out with a note, by their
+// names.
 //
-// Defaults are those of dlt's code: a page_number reads the number of pages at total, an offset the
-// number of items. An offset there rises by the limit, whatever a page has, and a short page does not
-// end the list; the method offset differs in both, so that expressions are written.
+// The defaults come from dlt's code: a page_number reads the number of pages at total, an offset the number
+// of items. An offset rises by the limit, however many items a page has, and a short page does not end the
+// list. The method offset does neither, so expressions are written.
 //
 // Secrets never reach the configuration: references to dlt.secrets and to variables of the
 // environment become inputs, and so do tokens that stand in the document.
@@ -126,8 +126,8 @@ func (r *reader) document(root node, file string) error {
 
 var notInName = strings.NewReplacer(" ", "-", "_", "-", "/", "-", ".", "-")
 
-// chosen returns the source of type rest_api in a dlt.yml: the only one, or the one that the user has
-// named.
+// chosen returns the source of type rest_api in a dlt.yml: the only such source, or the source that the user
+// has named.
 func (r *reader) chosen(sources node) (node, string, error) {
 	var names []string
 	for _, m := range sources.members() {
@@ -194,7 +194,7 @@ func (r *reader) streams(list node) error {
 	return nil
 }
 
-// settle adds the stream of a resource to the source, if the user wants it or another one needs it.
+// settle adds the stream of a resource to the source, if the user wants it or another stream needs it.
 func (r *reader) settle(res *resource) {
 	switch {
 	case !res.built && r.options.Wants(res.name):
@@ -247,7 +247,7 @@ func (r *reader) of(res *resource, key string) node {
 	return r.defaults.get(key)
 }
 
-// in returns a key of the endpoint of a resource, or of that of the defaults.
+// in returns a key of the endpoint of a resource, or of the endpoint of the defaults.
 func (r *reader) in(res *resource, key string) node {
 	if own := res.endpoint.get(key); own.has {
 		return own
@@ -263,7 +263,7 @@ func endpointDefaults(defaults node) node {
 	return n
 }
 
-// merged returns the members of a key of the endpoint, after those of the defaults that it does not
+// merged returns the members of a key of the endpoint, after the members of the defaults that they do not
 // replace.
 func (r *reader) merged(res *resource, key string) []node {
 	own := res.endpoint.get(key)

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A cursor is what the next run leaves out.
+// A cursor describes the items that the next run leaves out.
 type cursor struct {
 	node
 	keys    []string // of the path in the items
@@ -188,8 +188,8 @@ func (b *builder) filter(condition string) {
 	b.out.Filter = condition
 }
 
-// fills reports whether a text is the start of the cursor and nothing else, and the first one that is,
-// which becomes its parameter.
+// fills reports whether a text is the start of the cursor and nothing else. The place of the first such text
+// becomes the parameter of the cursor.
 func (c *cursor) fills(text string, at importer.Target) bool {
 	if c == nil || c.placed || c.to != nil || at.In == importer.Nowhere || !slices.Contains(startNames, text) {
 		return false
@@ -200,7 +200,7 @@ func (c *cursor) fills(text string, at importer.Target) bool {
 
 var startNames = []string{"{incremental.start_value}", "{incremental.last_value}"}
 
-// atCursor reports whether a place is that of the cursor.
+// atCursor reports whether the value of the cursor goes to a place.
 func (b *builder) atCursor(in importer.Place, name string) bool {
 	return b.cursor != nil && b.cursor.placed && b.cursor.target == importer.Target{In: in, Name: name}
 }

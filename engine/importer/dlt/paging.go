@@ -205,8 +205,8 @@ func (b *builder) pageNumber(n node) error {
 	return err
 }
 
-// ends reads what ends a list that is counted. It returns the expression for the total, if it counts:
-// a flag decides alone.
+// ends reads the keys that end a counted list. It returns the expression for the total, or "" if a flag ends
+// the list, which then decides alone.
 func (b *builder) ends(n node) (string, error) {
 	if stop := n.get("stop_after_empty_page"); stop.v == false {
 		b.note(importer.Approximate, stop, "pagination", "an empty page ends the list here in any case")
@@ -230,7 +230,7 @@ func (b *builder) ends(n node) (string, error) {
 	return rules.FormatPath("body", rules.SplitPath(path)), nil
 }
 
-// withMember returns members with one at a path, in the place of one that is there.
+// withMember returns members with a value at a path, in place of the value that is there.
 func withMember(members []importer.Member, keys []string, v importer.Value) []importer.Member {
 	i := slices.IndexFunc(members, func(m importer.Member) bool { return m.Name == keys[0] })
 	if len(keys) > 1 {

@@ -54,7 +54,7 @@ func (b *builder) stream() error {
 	return nil
 }
 
-// The keys of resources. Those of tables say how dlt's destination keeps the rows.
+// The keys of resources. The keys of tables say how dlt's destination keeps the rows.
 var (
 	resourceKeys = []string{
 		"name", "endpoint", "include_from_parent", "write_disposition", "primary_key", "merge_key", "table_name", "selected", "processing_steps",
@@ -88,6 +88,22 @@ func (b *builder) hints() error {
 				"%s is Python (%s): remove it from the document, and write its effect as filter or fields of the job", m.path, value.Clip(code, 60))
 		}
 	}
+	b.mergeHints()
+	if table := b.of(b.res, "table_name"); table.given() {
+		if name := table.text(); name != "" && !strings.ContainsAny(name, "{(") && !strings.HasPrefix(name, "lambda") {
+			b.out.ID, b.out.Name = b.res.name, name
+		} else {
+			b.note(importer.Approximate, table, "", "the name of the table is computed in Python; the file has the name of the resource")
+		}
+	}
+	if selected := b.of(b.res, "selected"); selected.given() && selected.v != false {
+		b.note(importer.Left, selected, "", "the resource is selected in any case")
+	}
+	return nil
+}
+
+// mergeHints reads how the rows are merged: the keys, and write_disposition.
+func (b *builder) mergeHints() {
 	disposition := b.of(b.res, "write_disposition")
 	how := cmp.Or(disposition.text(), disposition.get("disposition").text())
 	switch primary, merge := b.of(b.res, "primary_key"), b.of(b.res, "merge_key"); {
@@ -109,17 +125,6 @@ func (b *builder) hints() error {
 		b.note(importer.Left, disposition, "",
 			"a complete list replaces the file of the run before, unless the job is an increment, whose rows are added")
 	}
-	if table := b.of(b.res, "table_name"); table.given() {
-		if name := table.text(); name != "" && !strings.ContainsAny(name, "{(") && !strings.HasPrefix(name, "lambda") {
-			b.out.ID, b.out.Name = b.res.name, name
-		} else {
-			b.note(importer.Approximate, table, "", "the name of the table is computed in Python; the file has the name of the resource")
-		}
-	}
-	if selected := b.of(b.res, "selected"); selected.given() && selected.v != false {
-		b.note(importer.Left, selected, "", "the resource is selected in any case")
-	}
-	return nil
 }
 
 func keyPaths(n node) []string {
@@ -274,7 +279,7 @@ func cutOrigin(address string) (string, bool) {
 	return strings.TrimPrefix(address[len(u.Scheme)+3+len(u.Host):], "/"), true
 }
 
-// bindPath puts constant parameters into the path. Those that are resolved become placeholders.
+// bindPath puts constant parameters into the path. Resolved parameters become placeholders.
 func (b *builder) bindPath(n node, text string) (string, error) {
 	params := map[string]node{}
 	for _, p := range b.merged(b.res, "params") {

@@ -185,8 +185,8 @@ func (b *builder) value(n node, at importer.Target) (importer.Value, error) {
 	return v, err
 }
 
-// credential translates a scalar that may be a secret: a reference to one or, by its name, the value
-// itself. It reports whether it is a secret.
+// credential translates a scalar that may be a secret: a reference to a secret or, by its name, the value
+// itself. It reports whether the value is a secret.
 func (b *builder) credential(n node, name string, at importer.Target) (importer.Value, bool, error) {
 	text, isScalar := n.scalar()
 	if !isScalar {

@@ -4,7 +4,7 @@
 //
 // The streams are the methods whose response has a list and that are paged by a token, and the methods
 // named list. A list whose path begins with a value that the items of another list have becomes its
-// child: resources below each other say which one that is.
+// child. The tree of resources tells the parent.
 package google
 
 import (
@@ -84,13 +84,13 @@ func (r *reader) token(c *call) (member, param string) {
 	return "", ""
 }
 
-// is reports whether the user's name of a stream is that of the method: drive.files.list, or
+// is reports whether the user's name of a stream is the name of the method: drive.files.list, or
 // files.list.
 func (c *call) is(name string) bool {
 	return name == c.ID || name == c.short()
 }
 
-// short is the name of the method without that of the API.
+// short is the name of the method without the name of the API.
 func (c *call) short() string { return strings.Join(append(slices.Clone(c.resources), c.name), ".") }
 
 func (r *reader) source(file string) (*importer.Source, error) {
@@ -217,7 +217,7 @@ func (t *translation) send(name, text string) {
 	t.out.Params = append(t.out.Params, importer.Member{Name: name, Value: importer.Constant(v)})
 }
 
-// parameters adds the parameters of the query that the method requires, and those that the user sets.
+// parameters adds the parameters of the query that the method requires or the user sets.
 func (t *translation) parameters() {
 	names := slices.Clone(t.Order)
 	for _, name := range slices.Sorted(maps.Keys(t.call.Parameters)) {
@@ -257,7 +257,7 @@ func (t *translation) inEndpoint(name, text string) {
 	t.out.Endpoint += glue + name + "=" + text
 }
 
-// body adds the members of the body that the method requires, and those that the user sets.
+// body adds the members of the body that the method requires or the user sets.
 func (t *translation) body() {
 	if t.out.Method != "POST" {
 		return
@@ -308,7 +308,7 @@ func (t *translation) credentials() {
 		leastScope(t.Scopes))
 }
 
-// leastScope returns the scope that allows least: one for reading, and otherwise the last one, since
+// leastScope returns the scope that allows least: a scope for reading, and otherwise the last scope, since
 // the widest is first.
 func leastScope(scopes []string) string {
 	for _, s := range scopes {
@@ -319,7 +319,7 @@ func leastScope(scopes []string) string {
 	return scopes[len(scopes)-1]
 }
 
-// key sets what identifies an item: its id, or the name of a resource.
+// key sets the key of an item: its id, or the name of a resource.
 func (t *translation) key() {
 	for _, name := range []string{"id", "name"} {
 		if p := t.property(t.list.item, name); p.Type == "string" && (name == "id" || strings.Contains(t.Path, "{+")) {

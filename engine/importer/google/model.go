@@ -127,7 +127,7 @@ type call struct {
 // maxDepth is the depth of resources below each other.
 const maxDepth = 20
 
-// calls returns the methods of a resource and of those below it, by their names.
+// calls returns the methods of a resource and of the resources below it, by their names.
 func (r *resource) calls(path []string) []*call {
 	var out []*call
 	for _, name := range slices.Sorted(maps.Keys(r.Methods)) {

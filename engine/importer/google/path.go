@@ -55,9 +55,8 @@ func sample(pattern string) any {
 	return text
 }
 
-// parent makes the stream a child of the list whose items have a value of its path: the list of the
-// resource above, or that whose path is its own up to the value. It returns the values of the path up
-// to this one.
+// parent makes the stream a child of the list whose items have a value of its path: the list of the resource
+// above, or the list with the same path up to the value. It returns the values of the path up to this value.
 func (t *translation) parent() map[string]string {
 	for _, span := range slices.Backward(inBraces.FindAllStringSubmatchIndex(t.path(), -1)) {
 		param, plus := t.path()[span[4]:span[5]], t.path()[span[2]:span[3]]
@@ -78,7 +77,8 @@ func (t *translation) parent() map[string]string {
 	return map[string]string{}
 }
 
-// identifier returns the member of the items of a list that a parameter of a path means.
+// identifier returns the member of the items of a list that a parameter of a path means, or "". isName says
+// whether the value of the parameter is the full name of a resource, which has slashes.
 func (t *translation) identifier(c *call, param string, isName bool) string {
 	if len(c.resources) == 0 {
 		return ""
@@ -104,7 +104,7 @@ func (t *translation) child(parent *call, param, plus, member string) map[string
 	t.note(importer.Check, "parameters."+param, "for."+variable,
 		"By their paths, the values of {%s} are the members %s of the items of %s", param, member, parent.short())
 	values := map[string]string{}
-	if plus == "" { // the values before it are those of the parent's path
+	if plus == "" { // the path of the parent has the values before it
 		maps.Copy(values, parent.values)
 	}
 	values[param] = "{" + plus + rules.FormatPath(variable, []string{member}) + "}"

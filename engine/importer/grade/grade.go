@@ -1,5 +1,5 @@
-// Package grade has the types of the report of an import: what became of each stream, and of each part
-// of the source.
+// Package grade has the types of the report of an import, which says how each stream, and each part of
+// the source, was translated.
 package grade
 
 import (
@@ -10,7 +10,7 @@ import (
 // A Grade says how well a stream, or a part of it, was translated.
 type Grade string
 
-// The grades of streams and notes. The grade of a stream is the worst one of its notes.
+// The grades of streams and notes. The grade of a stream is the worst grade of its notes.
 const (
 	Exact       Grade = "exact"       // the same requests and the same items
 	Approximate Grade = "approximate" // differs in a case that a note names
@@ -30,20 +30,20 @@ const (
 // Grades returns the grades of streams, the best first.
 func Grades() []Grade { return []Grade{Exact, Approximate, Partial, Credentials, Refused} }
 
-// worse reports whether a grade is worse than another one.
+// worse reports whether a grade is worse than another.
 func worse(a, b Grade) bool {
 	return slices.Index(Grades(), a) > slices.Index(Grades(), b)
 }
 
-// A Note says what became of a part of the source.
+// A Note says how a part of the source was translated.
 type Note struct {
 	Grade  Grade  `json:"grade"`
 	Text   string `json:"text"`   // one sentence, or several, with the cure
 	Source string `json:"source"` // place in the source
-	Target string `json:"target"` // config path; "" if it became nothing
+	Target string `json:"target"` // config path; "" if the configuration does not have the part
 }
 
-// A StreamReport is what became of a stream.
+// A StreamReport says how a stream was translated.
 type StreamReport struct {
 	Name  string `json:"name"`
 	Grade Grade  `json:"grade"`
@@ -52,7 +52,7 @@ type StreamReport struct {
 	Notes []Note `json:"notes"`
 }
 
-// A Report says what became of all streams.
+// A Report says how all streams were translated.
 type Report struct {
 	Version int            `json:"version"` // 1
 	Format  string         `json:"format"`

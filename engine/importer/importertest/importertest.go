@@ -1,4 +1,4 @@
-// Package importertest checks what a format makes of documents, for the tests of formats.
+// Package importertest checks the configurations that a format makes of documents, for the tests of formats.
 //
 // A case is a file testdata/NAME.txtar. Its comment says what it shows; a line "stream: NAME" there
 // imports one stream, and a line "set: NAME=VALUE" sets a setting. Its files are the documents, what

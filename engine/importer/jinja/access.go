@@ -8,7 +8,7 @@ import (
 	"github.com/nikolalohinski/gonja/v2/nodes"
 )
 
-// access translates a name and what is read of it: a.b["c"][0].
+// access translates a name with the members that are read of it: a.b["c"][0].
 func (t *translator) access(n nodes.Node) (Expr, error) {
 	switch n := n.(type) {
 	case *nodes.Name:
@@ -99,7 +99,7 @@ func memberOf(e, key Expr) (Expr, error) {
 	return out, nil
 }
 
-// below returns the value at keys, whose members are those of longer paths.
+// below returns the value at keys. Its members are the values at longer paths.
 func below(path func([]string) (Expr, error), keys []string) (Expr, error) {
 	e, err := path(keys)
 	if err != nil || e.path != nil || e.Known {

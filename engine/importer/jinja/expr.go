@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A Kind is what is known of the value of an expression.
+// A Kind is the type of the value of an expression, as far as it is known.
 type Kind int
 
 // The kinds of values.
@@ -107,9 +107,9 @@ func quote(text string) string {
 // no parentheses.
 func Name(source string, kind Kind) Expr { return Expr{Source: source, Kind: kind, prec: precMember} }
 
-// Input returns the expression for an input without a default, or with an empty one. If a template has
-// a constant for the case that it is not set, fill is called with that, and reports whether it is the
-// default of the input from now on.
+// Input returns the expression for an input without a default or, if empty is set, with an empty default. If
+// a template has a constant for the case that the input is not set, fill is called with it, and reports
+// whether the constant is the default of the input from now on.
 func Input(source string, kind Kind, empty bool, fill func(v any) bool) Expr {
 	e := Name(source, kind)
 	e.Absent, e.fill = empty, fill
@@ -156,7 +156,7 @@ func (e Expr) ReadsPage() Expr {
 	return e
 }
 
-// flag reports whether the name of a member is that of a boolean.
+// flag reports whether a member with the name is probably a boolean.
 func flag(name string) bool {
 	name = strings.ToLower(name)
 	for _, begin := range []string{"has", "is_", "is", "more", "last", "complete", "done", "finished", "end"} {
@@ -282,7 +282,7 @@ func (e Expr) True() Expr {
 	return binary("and", precAnd, Bool, not(call("empty", Bool, e)), call("truthy", Bool, e))
 }
 
-// TrueUnlessEmpty returns the expression, which Python takes for true unless another one is an empty text.
+// TrueUnlessEmpty returns the expression, which Python takes for true unless source is an empty text.
 func (e Expr) TrueUnlessEmpty(source string) Expr {
 	truth := binary("!=", precCompare, Bool, Name(source, Text), Literal(""))
 	e.truth = &truth
@@ -326,7 +326,7 @@ func (e Expr) asText() Expr {
 	return call("text", Text, e)
 }
 
-// concat joins texts. An absent one is empty.
+// concat joins texts. An absent text is empty.
 func concat(a, b Expr) Expr {
 	a, b = a.asText(), b.asText()
 	if a.Known && b.Known {
@@ -371,13 +371,13 @@ func ListOf(list []Expr) Expr {
 	return out
 }
 
-// List returns the elements of a literal list; nil if it is none.
+// List returns the elements of a literal list. It returns nil for any other expression.
 func (e Expr) List() []Expr { return e.list }
 
-// Dict returns the members of a literal object; nil if it is none.
+// Dict returns the members of a literal object. It returns nil for any other expression.
 func (e Expr) Dict() map[string]Expr { return e.dict }
 
-// Names returns the names of a literal object in their order; nil if it is none.
+// Names returns the names of a literal object in their order. It returns nil for any other expression.
 func (e Expr) Names() []string {
 	if e.dict == nil {
 		return nil

@@ -56,7 +56,7 @@ func (t *translator) binary(n *nodes.BinaryExpression) (Expr, error) {
 	return binary(known.op, known.prec, known.kind, a, b), nil
 }
 
-// or returns the first value that is true, and the second one otherwise.
+// or returns the first value if it is true, and otherwise the second value.
 func or(a, b Expr) Expr {
 	if a.Kind == Bool && b.Kind == Bool {
 		return binary("or", precOr, Bool, a, b)

@@ -31,9 +31,9 @@ type template struct {
 	strings []string
 }
 
-// parse parses a template. The parser of the library knows conditional expressions only at the top
-// of an output, and takes the backslashes of Python's strings for those of Go. So a conditional
-// expression becomes a call, and a string the index of its value, before it sees them.
+// parse parses a template. The parser of the library knows conditional expressions only at the top of an
+// output, and reads the backslashes of Python's strings as Go does. So, before the parser sees them, a
+// conditional expression becomes a call, and a string becomes the index of its value.
 func parse(text string) (_ *template, err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -92,7 +92,7 @@ func (t *template) text(n *nodes.String) string {
 	return t.strings[i]
 }
 
-// unescape replaces the escapes of Python. An unknown one stays.
+// unescape replaces the escapes of Python. An unknown escape stays.
 func unescape(raw string) string {
 	known := map[byte]string{'n': "\n", 't': "\t", 'r': "\r", '\\': "\\", '\'': "'", '"': `"`}
 	var b strings.Builder
@@ -181,7 +181,7 @@ func sequence(list []*tokens.Token, end tokens.Type, depth int) (out []*tokens.T
 	return out, used, nil
 }
 
-// chosen writes "a if c else b" as a call. What is in brackets has been written already.
+// chosen writes "a if c else b" as a call. Expressions in brackets have been written already.
 func chosen(list []*tokens.Token) []*tokens.Token {
 	depth, at, other := 0, -1, -1
 	for i, token := range list {
@@ -233,8 +233,8 @@ func (structures) Get(name string) (parser.ControlStructureParser, bool) {
 	return nil, false
 }
 
-// ifNode is the statement if: the body of the first condition that is true. A last body without a
-// condition is that of else.
+// ifNode is the statement if: the body of the first condition that is true. A last body without a condition
+// belongs to else.
 type ifNode struct {
 	location   *tokens.Token
 	conditions []nodes.Expression

@@ -1,15 +1,13 @@
 // Package jinja translates Jinja templates to expressions of the rule language.
 //
-// Templates are parsed by the parser of gonja, and are never run. What a template reads is given by
-// a [Scope]: names, each with an expression for it and for its members. The truth of Python, in
-// which an empty text, zero and an empty list are false, is written out only where a value may be
-// one of them.
+// Templates are parsed by the parser of gonja, and are never run. A [Scope] gives the names that a template
+// reads, each with an expression for it and for its members. In Python an empty text, zero and an empty list
+// are false; this is written out only where a value may be one of them.
 //
 // # Decisions
 //
 // The parser of gonja lacks conditional expressions within others, and reads the escapes of texts as
-// Go does. Both are rewritten in the tokens before it parses, so that the grammar stays that of the
-// library.
+// Go does. Both are rewritten in the tokens before it parses, so that the grammar of the library can stay.
 package jinja
 
 import (
@@ -40,8 +38,8 @@ func IsTemplate(text string) bool {
 	return strings.Contains(text, "{{") || strings.Contains(text, "{%") || strings.Contains(text, "{#")
 }
 
-// Translate translates a template. The result of a template with nothing but one expression has the
-// kind of that; otherwise it is a text. The error says what has no counterpart.
+// Translate translates a template. If the template is a single expression, the result has its kind; otherwise
+// it is a text. The error names the part without a counterpart.
 func Translate(text string, scope Scope) (Expr, error) {
 	if !IsTemplate(text) {
 		return Literal(text), nil
@@ -96,7 +94,7 @@ func Parts(text string, scope Scope) (parts []Expr, err error) {
 	return parts, nil
 }
 
-// isTooLong reports whether a panic is that of an expression without end.
+// isTooLong reports whether a panic says that an expression is too long.
 func isTooLong(reason any) bool {
 	err, isError := reason.(error)
 	return isError && errors.Is(err, errTooLong)

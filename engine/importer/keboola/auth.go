@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// authentication reads the credentials. Of those that cannot be translated, a note says so.
+// authentication reads the credentials. If they cannot be translated, a note says so.
 func (r *reader) authentication(o value.Object) []importer.Member {
 	var out []importer.Member
 	var err error
@@ -145,11 +145,45 @@ func (r *reader) request() references {
 	}
 }
 
-// login reads a request that logs in, and what the others get of its response.
+// login reads a request that logs in, and the parts of other requests that its response gives.
 func (r *reader) login(o value.Object) ([]importer.Member, error) {
-	var request []importer.Member
 	isText := of(o, "format") == rules.LoginText
-	for _, m := range at(o, "loginRequest") {
+	request, err := r.loginRequest(at(o, "loginRequest"))
+	if err != nil {
+		return nil, err
+	}
+	response := func(name string) string {
+		if isText && name == "data" {
+			return "login.body"
+		}
+		return rules.FormatPath("login.body", strings.Split(name, "."))
+	}
+	given, err := r.loginParts(at(o, "apiRequest"), response)
+	if err != nil {
+		return nil, err
+	}
+	out := append(kindOf(rules.AuthLogin), importer.Member{Name: "loginRequest", Value: importer.Value{Object: request}},
+		importer.Member{Name: "apiRequest", Value: importer.Value{Object: given}})
+	if len(at(r.root, "api", "http", "defaultOptions", "params")) > 0 {
+		r.everywhere(importer.Approximate, "api.authentication", "The login has the parameters of all requests, too (defaultOptions)")
+	}
+	if isText {
+		r.everywhere(importer.Approximate, "api.authentication", "A response of the login that is JSON is not read as a text")
+	}
+	if o, isObject := value.Members(of(o, "expires")); isObject {
+		r.everywhere(importer.Approximate, "api.authentication.expires", "A login that lasts no time by %s of its response is not repeated "+
+			"before each request", value.Preview(of(o, "response")))
+	}
+	expires, err := r.expires(of(o, "expires"), response)
+	if expires != "" {
+		out = append(out, importer.Member{Name: "expires", Value: importer.Constant(expires)})
+	}
+	return out, err
+}
+
+// loginRequest reads the request that logs in.
+func (r *reader) loginRequest(o value.Object) (request []importer.Member, err error) {
+	for _, m := range o {
 		object, isObject := value.Members(m.Value)
 		v := importer.Constant(m.Value)
 		switch {
@@ -168,16 +202,15 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 		}
 		request = append(request, importer.Member{Name: m.Name, Value: v})
 	}
-	response := func(name string) string {
-		if isText && name == "data" {
-			return "login.body"
-		}
-		return rules.FormatPath("login.body", strings.Split(name, "."))
-	}
-	var given []importer.Member
+	return request, nil
+}
+
+// loginParts reads the headers and parameters of other requests. response returns the expression for a value
+// of the response of the login.
+func (r *reader) loginParts(o value.Object, response func(name string) string) (given []importer.Member, err error) {
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
 		var parts []importer.Member
-		for _, m := range at(o, "apiRequest", names[0]) {
+		for _, m := range at(o, names[0]) {
 			var source string
 			if text, isPath := m.Value.(string); isPath {
 				source = response(text) + " ?? " + strconv.Quote(text)
@@ -197,23 +230,7 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 			given = append(given, importer.Member{Name: names[1], Value: importer.Value{Object: parts}})
 		}
 	}
-	out := append(kindOf(rules.AuthLogin), importer.Member{Name: "loginRequest", Value: importer.Value{Object: request}},
-		importer.Member{Name: "apiRequest", Value: importer.Value{Object: given}})
-	if len(at(r.root, "api", "http", "defaultOptions", "params")) > 0 {
-		r.everywhere(importer.Approximate, "api.authentication", "The login has the parameters of all requests, too (defaultOptions)")
-	}
-	if isText {
-		r.everywhere(importer.Approximate, "api.authentication", "A response of the login that is JSON is not read as a text")
-	}
-	if o, isObject := value.Members(of(o, "expires")); isObject {
-		r.everywhere(importer.Approximate, "api.authentication.expires", "A login that lasts no time by %s of its response is not repeated "+
-			"before each request", value.Preview(of(o, "response")))
-	}
-	expires, err := r.expires(of(o, "expires"), response)
-	if expires != "" {
-		out = append(out, importer.Member{Name: "expires", Value: importer.Constant(expires)})
-	}
-	return out, err
+	return given, nil
 }
 
 // sends reports whether any request may have a parameter of its own.

@@ -18,7 +18,7 @@ type references map[string]func(name string) (string, error)
 
 const now = "now().Unix()"
 
-// An expression is what computes a value.
+// An expression computes a value.
 type expression struct {
 	source string
 	text   bool // its value is a text
@@ -179,8 +179,8 @@ func find(o value.Object, name string) (any, bool) {
 	return nil, false
 }
 
-// constant returns the value of an attribute that is no input: one that a setting gives, that an
-// iteration overrides, or that is a boolean, which parameters have as PHP writes it.
+// constant returns the value of an attribute that is no input: a setting gives it, an iteration overrides it,
+// or it is a boolean, which parameters have as PHP writes it.
 func (r *reader) constant(name string) (any, bool) {
 	if v, set := r.settings.Get(name); set {
 		return v, true
@@ -361,7 +361,8 @@ func marked(name string, v importer.Value) string {
 // pathOf returns a path whose keys a delimiter separates.
 func pathOf(text, delimiter string) string { return rules.PathOf(strings.Split(text, delimiter)...) }
 
-// whole returns a number as PHP reads it from a configuration. It reports false if it is none above 0.
+// whole returns a number as PHP reads it from a configuration. It reports false for any other value, and for
+// a number that is not above 0.
 func whole(v any) (int, bool) {
 	text, isScalar := value.Text(v)
 	n, err := strconv.Atoi(strings.TrimSpace(text))

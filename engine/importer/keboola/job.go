@@ -24,7 +24,7 @@ type job struct {
 
 	top          *importer.Stream   // the job that it is a child of at any level, or itself
 	parents      []*importer.Stream // the jobs above it, the outermost first
-	variables    []string           // which hold an item of each of these
+	variables    []string           // names of the variables that hold an item of each parent
 	placeholders value.Object       // the expressions for placeholders, also of the jobs above
 	fields       []importer.Field   // the members that placeholders give
 }
@@ -32,7 +32,7 @@ type job struct {
 // runVariable holds the times of runs, which a job and its children share.
 const runVariable = "run"
 
-// jobs reads the jobs of an iteration. Of equal ones, the first counts.
+// jobs reads the jobs of an iteration. Of equal jobs, the first counts.
 func (r *reader) jobs() {
 	list, _ := of(r.config, "jobs").([]any)
 	for i, one := range list {
@@ -49,8 +49,8 @@ func had(list []any, one any) bool {
 
 // read reads a job and its children.
 func (j *job) read() {
-	j.out = &importer.Stream{Name: j.name(), Place: j.path, BaseURL: j.base, Auth: j.auth, Common: j.common,
-		Notes: slices.Clone(j.reader.notes)}
+	j.out = &importer.Stream{Name: j.name(), Place: j.path, Notes: slices.Clone(j.reader.notes),
+		Request: importer.Request{BaseURL: j.base, Auth: j.auth, Common: j.common}}
 	j.out.ID = j.id()
 	if j.top == nil {
 		j.top = j.out
@@ -129,7 +129,8 @@ func (j *job) note(grade importer.Grade, key, target, format string, args ...any
 	j.out.Note(importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: diag.Join(j.path, key), Target: target})
 }
 
-// beyond are keys of the engine in the place of which a configuration of dialect spec is written by hand.
+// beyond are keys of the engine that the extractor does not have: who uses them writes a configuration of
+// dialect spec by hand.
 var beyond = []string{"for", "incremental", "onPartitionError", "body", "response"}
 
 // translate fills in the stream.
@@ -213,7 +214,7 @@ func isURLEncode(function value.Object) bool {
 	return of(function, "function") == "urlencode" && len(args) == 1 && len(at(value.ObjectOf("a", args[0]), "a")) == 1
 }
 
-// withField returns fields with one, in the place of one of its name.
+// withField returns fields with another field, in place of a field of the same name.
 func withField(fields []importer.Field, name, source string) []importer.Field {
 	name = rules.PathOf(name)
 	for i, f := range fields {
@@ -254,7 +255,11 @@ func (j *job) parameters() error {
 		j.out.Method = method
 	}
 	more := times(now, "")
-	if j.asks(of(j.Object, "params"), len(j.parents) > 0) {
+	needsRun := isPreviousStart
+	if len(j.parents) > 0 {
+		needsRun = isAnyTime
+	}
+	if readsTime(of(j.Object, "params"), needsRun) {
 		more = j.run()
 	}
 	params := at(j.Object, "params")
@@ -284,18 +289,22 @@ func (j *job) parameters() error {
 
 func listOf(v any) []any { list, _ := v.([]any); return list }
 
-// asks reports whether functions read the time of the previous run, or any time of runs.
-func (j *job) asks(v any, every bool) bool {
+// readsTime reports whether a value, at any depth, reads a time of runs whose name is selected.
+func readsTime(v any, selects func(name any) bool) bool {
 	object, isObject := value.Members(v)
 	if name, isTime := object.Get("time"); isTime && len(object) == 1 {
-		return every || name == "previousStart"
+		return selects(name)
 	}
 	list, _ := v.([]any)
 	if isObject {
 		list = object.Values()
 	}
-	return slices.ContainsFunc(list, func(e any) bool { return j.asks(e, every) })
+	return slices.ContainsFunc(list, func(e any) bool { return readsTime(e, selects) })
 }
+
+func isAnyTime(any) bool { return true }
+
+func isPreviousStart(name any) bool { return name == "previousStart" }
 
 // run returns the times of runs, which a variable of the uppermost job holds, and keeps the time for
 // the next run.
@@ -308,7 +317,7 @@ func (j *job) run() references {
 	return times(runVariable+".start", runVariable+".previous")
 }
 
-// items reads what is made of a response.
+// items reads how a response becomes items.
 func (j *job) items() error {
 	field := of(j.Object, "dataField")
 	delimiter := "."
@@ -356,7 +365,7 @@ func (j *job) userData() error {
 		if !isObject {
 			members = value.Object{one}
 		}
-		if more == nil && j.asks(members, true) {
+		if more == nil && readsTime(members, isAnyTime) {
 			more = j.run()
 		}
 		for _, m := range members {
@@ -375,14 +384,13 @@ func (j *job) userData() error {
 	return nil
 }
 
-// The comparisons of a filter. Those of two characters come first.
+// The comparisons of a filter. Comparisons of two characters come first.
 var (
 	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
 	shortComparison = regexp.MustCompile(`[<>]`)
 )
 
-// filter returns the expression for a recursionFilter: comparisons with & and |, of which & is done
-// first.
+// filter returns the expression for a recursionFilter: comparisons with & and |. & binds more tightly.
 func (j *job) filter(text string) string {
 	if text == "" {
 		return ""

@@ -3,13 +3,14 @@
 //
 // # Decisions
 //
-// The dialect itself reads a document first: what it refuses is refused with its message, and what it
-// warns of has no effect and is left out with a note. So a reader of the keys need not check them.
+// The dialect itself reads a document first. If it refuses the document, the import fails with its message.
+// Keys that it warns of have no effect, and are left out with a note. So a reader of the keys need not check
+// them.
 //
 // A pagination is written as it is, since both dialects have the same methods. Only values that PHP
 // converts, such as a limit in a text, are written in their usual form, and rules are added where the
-// dialects end a list at different pages. Guards against loops are those of dialect spec: a list that
-// the dialect ends with a warning, because its API makes no progress, fails.
+// dialects end a list at different pages. The guards against loops of dialect spec apply: if the API makes no
+// progress, dialect keboola ends the list with a warning, and the translated configuration fails.
 //
 // Secrets of the document are not copied into expressions: they become inputs without a default.
 package keboola
@@ -79,7 +80,7 @@ type reader struct {
 	ids     map[string]bool   // of the streams
 
 	inputs []importer.Input
-	given  map[string]string // the names of inputs by those of their attributes
+	given  map[string]string // the names of inputs by the names of their attributes
 
 	// Of the iteration that is read:
 	config    value.Object // with the values that the iteration overrides
@@ -130,7 +131,7 @@ func (r *reader) source(o importer.Options) (*importer.Source, error) {
 	return out, nil
 }
 
-// left notes the keys that have no effect in the dialect, apart from those of jobs.
+// left notes the keys that have no effect in the dialect, apart from the keys of jobs.
 func (r *reader) left() {
 	for _, place := range sorted(r.without) {
 		if !strings.HasPrefix(place, r.at("config.jobs[")) && r.ineffective(place) {
@@ -149,7 +150,9 @@ func (r *reader) api() error {
 	if i := strings.IndexAny(base, "?#"); i >= 0 && !strings.Contains(base, "{") {
 		base = base[:i]
 	}
-	r.base = directory(base, r.endsInSlash(of(api, "baseUrl")))
+	if r.base = base; !r.endsInSlash(of(api, "baseUrl")) {
+		r.base = directory(base)
+	}
 	r.common = r.http(api)
 	for _, key := range copied {
 		section, name, _ := strings.Cut(key, ".")
@@ -162,10 +165,7 @@ func (r *reader) api() error {
 }
 
 // directory returns an address up to its last slash, as endpoints are resolved against it.
-func directory(base string, slash bool) string {
-	if slash {
-		return base
-	}
+func directory(base string) string {
 	i := strings.LastIndexByte(base, '/')
 	if strings.HasSuffix(base, "}") || i < 0 || strings.HasSuffix(base[:i], ":/") { // a host
 		return base + "/"
@@ -176,7 +176,7 @@ func directory(base string, slash bool) string {
 // copied are keys of the engine that users copy: certificates, which are secret, and limits of runs.
 var copied = []string{"api.caCertificate", "api.clientCertificate", "api.#clientCertificate", "config.limits"}
 
-// at returns the config path of a key, with that of the object that holds api and config.
+// at returns the config path of a key, below the path of the object that holds api and config.
 func (r *reader) at(key string) string { return diag.Join(r.path, key) }
 
 // http returns api.http: what all requests have in common.
@@ -221,7 +221,7 @@ func (r *reader) http(api value.Object) []importer.Member {
 	return out
 }
 
-// retries sets the number of retries. One below 0 is 0.
+// retries sets the number of retries. A number below 0 is 0.
 func (r *reader) retries(out []importer.Member, v any) []importer.Member {
 	n, _ := whole(v)
 	return with(out, "maxRetries", importer.Constant(max(n, 0)))
@@ -257,7 +257,7 @@ func (r *reader) everywhere(grade importer.Grade, key, format string, args ...an
 // of returns a member of an object.
 func of(o value.Object, name string) any { v, _ := o.Get(name); return v }
 
-// at returns the object at a path of keys; nil if there is none.
+// at returns the object at a path of keys, or nil.
 func at(o value.Object, keys ...string) value.Object {
 	for _, key := range keys {
 		o, _ = value.Members(of(o, key))
@@ -288,5 +288,5 @@ func sorted(m map[string]string) []string {
 // sentence returns a message with a capital letter.
 func sentence(message string) string { return strings.ToUpper(message[:1]) + message[1:] }
 
-// given reports whether a value of a configuration is one; PHP's empty ones are none.
+// isGiven reports whether a value of a configuration is not empty in PHP.
 func isGiven(v any) bool { return !php.EmptyConfig(v) }

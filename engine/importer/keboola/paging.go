@@ -22,7 +22,7 @@ type pager struct {
 	out  *importer.Paging
 }
 
-// paging reads the pagination of a job: its own, or that of its scroller.
+// paging reads the pagination of a job: its own, or the pagination of its scroller.
 func (j *job) paging() error {
 	written, from := at(at(j.root, "api"), "pagination"), j.reader.at("api.pagination")
 	if own := at(j.Object, "pagination"); len(own) > 0 {
@@ -46,7 +46,7 @@ func (j *job) effective(path string, o value.Object) value.Object {
 }
 
 // scrolled returns the pagination that a job has with method multiple: its scroller, with the rules
-// next to the method. A job without a scroller has none.
+// next to the method. A job without a scroller has no pagination.
 func scrolled(o value.Object, path, scroller string, j *job) (value.Object, string, error) {
 	if of(o, "method") != rules.Multiple {
 		return o, path, nil
@@ -74,7 +74,7 @@ func scrolled(o value.Object, path, scroller string, j *job) (value.Object, stri
 	return inner, from, err
 }
 
-// stricter returns a pagination with the limits of two levels: both apply, so the lower ones count.
+// stricter returns a pagination with the limits of two levels: both apply, so the lower limits count.
 func stricter(o value.Object, outer value.Member) (value.Object, error) {
 	if outer.Name != "forceStop" {
 		return o, fmt.Errorf("%s stands in the scroller and next to method multiple: write both as stopRules", outer.Name)
@@ -104,8 +104,8 @@ func (p *pager) text(name, usual string) string {
 	return text
 }
 
-// setText adds a setting that is a text, unless it is the default.
-func (p *pager) setText(name, usual string) string {
+// copyText adds a setting that is a text, unless it has the usual value. It returns the setting.
+func (p *pager) copyText(name, usual string) string {
 	text := p.text(name, usual)
 	if text != usual {
 		p.set(name, text)
@@ -113,8 +113,8 @@ func (p *pager) setText(name, usual string) string {
 	return text
 }
 
-// setFlag adds a setting that PHP casts to a boolean, unless it is the default.
-func (p *pager) setFlag(name string, usual bool) bool {
+// copyFlag adds a setting that PHP casts to a boolean, unless it has the usual value. It returns the setting.
+func (p *pager) copyFlag(name string, usual bool) bool {
 	v, has := p.Get(name)
 	flag := isGiven(v)
 	if !has || v == nil {
@@ -142,7 +142,7 @@ func (p *pager) note(key, format string, args ...any) {
 		Source: diag.Join(p.from, key), Target: "pagination"})
 }
 
-// methods has what is read of each method of the extractor. All others are those of this engine.
+// methods are the readers of the methods that the extractor has. Other methods are of this engine.
 var methods = map[string]func(*pager) error{
 	"offset": (*pager).offset, "pagenum": (*pager).pageNumber, "cursor": (*pager).cursor, "response.url": (*pager).link,
 	"zendesk.response.url": (*pager).zendesk, "response.param": (*pager).token,
@@ -169,7 +169,7 @@ func (p *pager) read() error {
 	return nil
 }
 
-// finished returns the pagination. The writer adds the rule for short pages, unless there are others.
+// finished returns the pagination. The writer adds the rule for short pages, unless other rules end the list.
 func (p *pager) finished() *importer.Paging {
 	if p.out.Kind == importer.Pages && p.out.Short &&
 		slices.ContainsFunc(p.keys, func(m importer.Member) bool { return m.Name == "stopRules" }) {
@@ -180,10 +180,10 @@ func (p *pager) finished() *importer.Paging {
 	return p.out
 }
 
-// size reads the number of items of a page, and reports whether there is one: the parameter of the job,
-// or limit.
+// size reads the number of items of a page, and reports whether it is given: by a parameter of the job, or by
+// limit.
 func (p *pager) size() (given bool, err error) {
-	name := p.setText("limitParam", "limit")
+	name := p.copyText("limitParam", "limit")
 	own, inJob := at(p.job.Object, "params").Get(name)
 	if !inJob {
 		own = of(p.Object, "limit")
@@ -216,9 +216,9 @@ func (p *pager) offset() error {
 	if err != nil {
 		return err
 	}
-	name := p.setText("offsetParam", "offset")
-	p.out.First = p.setFlag("firstPageParams", true)
-	fromJob := p.setFlag("offsetFromJob", false)
+	name := p.copyText("offsetParam", "offset")
+	p.out.First = p.copyFlag("firstPageParams", true)
+	fromJob := p.copyFlag("offsetFromJob", false)
 	if start, has := at(p.job.Object, "params").Get(name); has {
 		switch _, isNumber := value.Text(start); {
 		case fromJob && !isNumber:
@@ -236,8 +236,8 @@ func (p *pager) pageNumber() error {
 	if err != nil {
 		return err
 	}
-	name := p.setText("pageParam", "page")
-	p.out.First = p.setFlag("firstPageParams", true)
+	name := p.copyText("pageParam", "page")
+	p.out.First = p.copyFlag("firstPageParams", true)
 	if p.out.First {
 		p.withoutParam(name)
 	}
@@ -267,7 +267,7 @@ func (p *pager) cursor() error {
 		}
 		p.set("increment", n)
 	}
-	p.setFlag("reverse", false)
+	p.copyFlag("reverse", false)
 	p.note("idKey", "A fraction at %s is sent as it is; the extractor cuts it off", key)
 	if key != "." {
 		p.out.Kind, p.out.Path, p.out.Into = importer.LastItem, pathOf(key, "."), importer.Target{Name: param}
@@ -281,9 +281,9 @@ func (p *pager) link() error {
 	if at != "next_page" {
 		p.set("urlKey", at)
 	}
-	includes := p.setFlag("includeParams", false)
+	includes := p.copyFlag("includeParams", false)
 	p.out.Kind, p.out.Path, p.out.Into = importer.NextURL, at, importer.Target{In: importer.InURL}
-	if p.setFlag("paramIsQuery", false) {
+	if p.copyFlag("paramIsQuery", false) {
 		p.out.Kind = importer.Other
 		return nil
 	}
@@ -311,7 +311,7 @@ func (p *pager) token() error {
 	at, param := pathOf(p.text("responseParam", ""), "."), p.text("queryParam", "")
 	p.set("responseParam", at)
 	p.set("queryParam", param)
-	includes := p.setFlag("includeParams", false)
+	includes := p.copyFlag("includeParams", false)
 	if !includes {
 		p.firstOnly(param)
 	}
@@ -342,7 +342,8 @@ func (p *pager) firstOnly(but string) {
 	}
 }
 
-// scroll reads scrollRequest, which the extractor merges into the request of the job.
+// scroll reads scrollRequest, which the extractor merges into the request of the job. includes says whether
+// the next request has the parameters of the job, and method is the method of the requests after the first.
 func (p *pager) scroll(includes bool, method *string) error {
 	request := at(p.Object, "scrollRequest")
 	if len(request) == 0 {
@@ -418,7 +419,7 @@ func (p *pager) shared() error {
 	return nil
 }
 
-// flag writes nextPageFlag, or hasMore for the usual one.
+// flag writes nextPageFlag, or hasMore if the flag is true while there is more.
 func (p *pager) flag(o value.Object) {
 	field, _ := value.Text(of(o, "field"))
 	stop := of(o, "stopOn") == true
@@ -480,7 +481,7 @@ func seconds(text string) (int, bool) {
 	return n, err == nil && isNumber && n <= maxSeconds
 }
 
-// maxSeconds is the longest time limit that is taken for one: a year. PHP reads 3600 as a year.
+// maxSeconds is the longest time that counts as a time limit: a year. PHP reads 3600 as a year.
 const maxSeconds = 366 * 24 * 60 * 60
 
 func (p *pager) limitStop(o value.Object) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// credentials sets the authentication, and the headers, of which some are credentials.
+// credentials sets the authentication and the headers. Some headers are credentials.
 func (t *translation) credentials() {
 	mode := t.node.get("auth_mode")
 	if t.node.get("require_client_certificate").flag() {
@@ -62,8 +62,8 @@ func (t *translation) auth(kind string, members ...importer.Member) {
 	t.out.Auth = append([]importer.Member{member("type", importer.Constant(kind))}, members...)
 }
 
-// apiKey reads where the key is sent: in a header, or in the query. One of several places is
-// api.authentication, and the others are headers and parameters.
+// apiKey reads where the key is sent: in a header, or in the query. If it is sent to several places, one
+// becomes api.authentication, and the others become headers and parameters.
 func (t *translation) apiKey() {
 	found := t.headers(func(text string) bool { return strings.Contains(text, "${apiKey}") })
 	places := []string{}
@@ -166,7 +166,7 @@ func (t *translation) clientCredentials(headers []namedNode) error {
 	return t.grant(url, headers, grant, more)
 }
 
-// tokenParams returns the parameters of a token request without those that have keys of their own.
+// tokenParams returns the parameters of a token request without the parameters that have keys of their own.
 func (t *translation) tokenParams(n node, own ...string) ([]importer.Member, error) {
 	var out []importer.Member
 	for _, m := range n.members() {
@@ -232,30 +232,13 @@ func (t *translation) twoStep(headers []namedNode) error {
 	if err != nil {
 		return err
 	}
-	method := "POST"
-	switch format := t.node.get("body_format").text(); {
-	case strings.EqualFold(t.node.get("token_request_method").text(), "GET"):
-		method = "GET"
-	case format == "form":
-		method = "FORM"
-	case format != "" && format != "json":
-		return fmt.Errorf("a login with a body in %s is not translated", format)
-	}
-	token, err := path(t.node.get("token_response").get("token"))
+	method, err := t.loginMethod()
 	if err != nil {
 		return err
 	}
-	source := rules.FormatPath("login.body", rules.SplitPath(token))
-	var sent []importer.Member
-	for _, h := range headers {
-		v, err := t.template(h.node, source)
-		if err != nil {
-			return err
-		}
-		sent = append(sent, member(h.name, importer.Constant(v.Source)))
-	}
-	if len(headers) == 0 {
-		sent = []importer.Member{member("Authorization", importer.Constant("'Bearer ' + "+source))}
+	sent, err := t.tokenHeaders(headers)
+	if err != nil {
+		return err
 	}
 	request := []importer.Member{member("endpoint", importer.Constant(url)), member("method", importer.Constant(method))}
 	if len(body) > 0 {
@@ -274,7 +257,41 @@ func (t *translation) twoStep(headers []namedNode) error {
 	return err
 }
 
-// expires returns the expression for the end of a login; empty if the source does not say it.
+// loginMethod returns the method of the token request.
+func (t *translation) loginMethod() (string, error) {
+	switch format := t.node.get("body_format").text(); {
+	case strings.EqualFold(t.node.get("token_request_method").text(), "GET"):
+		return "GET", nil
+	case format == "form":
+		return "FORM", nil
+	case format == "" || format == "json":
+		return "POST", nil
+	default:
+		return "", fmt.Errorf("a login with a body in %s is not translated", format)
+	}
+}
+
+// tokenHeaders returns the headers of the other requests, which have the token of a login.
+func (t *translation) tokenHeaders(headers []namedNode) (sent []importer.Member, err error) {
+	token, err := path(t.node.get("token_response").get("token"))
+	if err != nil {
+		return nil, err
+	}
+	source := rules.FormatPath("login.body", rules.SplitPath(token))
+	for _, h := range headers {
+		v, err := t.template(h.node, source)
+		if err != nil {
+			return nil, err
+		}
+		sent = append(sent, member(h.name, importer.Constant(v.Source)))
+	}
+	if len(headers) == 0 {
+		sent = []importer.Member{member("Authorization", importer.Constant("'Bearer ' + "+source))}
+	}
+	return sent, nil
+}
+
+// expires returns the expression for the end of a login, or "" if the source does not say it.
 func (t *translation) expires() (string, error) {
 	if n := t.node.get("token_response").get("token_expiration"); n.text() != "" {
 		p, err := path(n)

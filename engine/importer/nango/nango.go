@@ -6,8 +6,8 @@
 // each provider is one stream, whose endpoint is an input. A script may replace each key of paginate; a
 // setting of its name does the same.
 //
-// Nango ends a list with a cursor at the first empty page. An API that filters its pages sends empty
-// ones with a cursor, so here the cursor decides, and the grade is approximate.
+// Nango ends a list with a cursor at the first empty page. An API that filters its pages sends empty pages
+// with a cursor, so here the cursor decides, and the grade is approximate.
 package nango
 
 import (
@@ -165,7 +165,7 @@ func (n node) text() string {
 // flag reports whether a value is true.
 func (n node) flag() bool { return n.v == true }
 
-// list returns the elements of a list, or the value as the only one.
+// list returns the elements of a list, or any other value as the only element.
 func (n node) list() []node {
 	list, isList := n.v.([]any)
 	if !isList {
@@ -195,7 +195,7 @@ func (n node) members() []namedNode {
 	return out
 }
 
-// What becomes of the keys of a provider. A key that is left has no effect on the requests for lists.
+// Keys of a provider are read, or left out because they have no effect on the requests for lists.
 const (
 	read = "read"
 	left = "left"
@@ -239,7 +239,7 @@ var keysOf = map[string]map[string]string{
 	},
 }
 
-// keys says what becomes of the keys of an object that are not translated.
+// keys notes the keys of an object that are not translated.
 func (t *translation) keys(kind string, n node) {
 	var without []string
 	for _, m := range n.members() {

@@ -95,7 +95,7 @@ func (t *translation) items(n node) error {
 	return nil
 }
 
-// limit sets the size of pages, and returns it; 0 is none.
+// limit sets the size of pages, and returns it with its parameter. The size is 0 if it is not known.
 func (t *translation) limit(n node) (size int, sizeIn string, err error) {
 	limit, name := n.get("limit"), n.get("limit_name_in_request").text()
 	if !limit.given() {
@@ -151,7 +151,7 @@ func (t *translation) cursor(n node) error {
 }
 
 func (t *translation) link(n node) error {
-	// The address comes without the parameters of a script, and with those of the provider.
+	// The address comes with the parameters of the provider, and without the parameters of a script.
 	p := &importer.Paging{Into: importer.Target{In: importer.InURL}, NoParam: len(t.out.Params) == 0}
 	t.out.Paging = p
 	switch rel, body := n.get("link_rel_in_response_header"), n.get("link_path_in_response_body"); {

@@ -19,7 +19,7 @@ type translation struct {
 	*reader
 	out      *importer.Stream
 	node     node
-	named    map[string]string // the names of inputs, by what they stand for
+	named    map[string]string // the names of inputs, by the placeholders that they replace
 	optional []string          // members of the connection's configuration that may be empty
 }
 
@@ -82,7 +82,7 @@ func (t *translation) metadata() {
 	}
 }
 
-// headers adds the headers of all requests, and returns those with the token or the key, which are
+// headers adds the headers of all requests. It returns the headers with the token or the key, which are
 // credentials.
 func (t *translation) headers(secret func(text string) bool) []namedNode {
 	var out []namedNode

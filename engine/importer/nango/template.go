@@ -18,7 +18,8 @@ type part struct{ text, source string }
 // placeholder matches ${name}, and ${base64(…)} with placeholders in it.
 var placeholder = regexp.MustCompile(`\$\{base64\(((?:[^{}]|\$\{[^{}]*\})*)\)\}|\$\{([^{}]*)\}`)
 
-// parts splits a text at its placeholders. The token is what ${accessToken} stands for; "" refuses it.
+// parts splits a text at its placeholders. token is the expression for ${accessToken}; if it is "", that
+// placeholder is refused.
 func (t *translation) parts(n node, text, token string) ([]part, error) {
 	var out []part
 	add := func(s string) {
@@ -200,8 +201,8 @@ var (
 	openName   = regexp.MustCompile(`(?i)^user|client_?id$|email|scope|account|domain|url|host`)
 )
 
-// declared returns the value of an input, which a declaration describes. A hidden one with a default is
-// a constant.
+// declared returns the value of an input, which a declaration describes. A hidden input with a default is a
+// constant. secret says whether the value is a secret.
 func (t *translation) declared(id, key string, n node, secret bool) importer.Value {
 	if n.get("hidden").flag() && n.get("default_value").given() {
 		return importer.Constant(n.get("default_value").text())

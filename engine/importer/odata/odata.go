@@ -3,8 +3,8 @@
 // # Decisions
 //
 // Metadata describes entity sets, and no address and no credentials: the address is an input. By the
-// protocol, a service that cuts a list sends the address of the rest, so this is followed. Services that
-// do not are read with $top and $skip, which the setting top asks for.
+// protocol, a service that cuts a list sends the address of the rest, which is followed. Services that do
+// not send it are read with $top and $skip, which the setting top asks for.
 package odata
 
 import (
@@ -174,8 +174,8 @@ func (r *reader) index() error {
 
 var notInName = regexp.MustCompile(`[^a-z0-9]+`)
 
-// serviceName returns the name of the service: of its container, or of its namespace if this is a
-// usual one.
+// serviceName returns the name of the service: the name of its container or, if that is a usual name, its
+// namespace.
 func serviceName(container, namespace string) string {
 	name := strings.Trim(notInName.ReplaceAllString(strings.ToLower(container), "-"), "-")
 	if name == "" || name == "container" || name == "defaultcontainer" || name == "default" {
@@ -202,7 +202,7 @@ func (r *reader) size() (int, error) {
 
 // stream makes a stream of an entity set.
 func (r *reader) stream(set entitySet, base string, size int) *importer.Stream {
-	s := &importer.Stream{Name: set.Name, Place: "EntitySet " + set.Name, BaseURL: base, Endpoint: set.Name}
+	s := &importer.Stream{Name: set.Name, Place: "EntitySet " + set.Name, Request: importer.Request{BaseURL: base, Endpoint: set.Name}}
 	if set.Addressable == "false" {
 		s.Refused = "it can be read through other entities only (sap:addressable is false)"
 		return s
@@ -231,7 +231,7 @@ func (r *reader) stream(set entitySet, base string, size int) *importer.Stream {
 // maxBases bounds the types that a type is derived from.
 const maxBases = 50
 
-// chain returns a type and those that it is derived from.
+// chain returns a type and the types that it is derived from.
 func (r *reader) chain(name string) []*entityType {
 	var out []*entityType
 	for range maxBases {

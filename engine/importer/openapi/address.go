@@ -17,7 +17,7 @@ import (
 
 var inBraces = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// server sets the address: that of the first server, whose variables are inputs.
+// server sets the address: the address of the first server, whose variables are inputs.
 func (t *translation) server() error {
 	servers := t.root.get("servers")
 	for _, nearer := range []node{t.item.get("servers"), t.node.get("servers")} {
@@ -55,7 +55,7 @@ func (t *translation) server() error {
 // portBefore matches an address up to a port.
 var portBefore = regexp.MustCompile(`^[^/]*//[^/]*:$`)
 
-// serverVariable returns the value of a variable of an address: an input, or its default.
+// serverVariable returns the value of a variable of an address: an input or, if it is fixed, its default.
 func (t *translation) serverVariable(name string, v node, fixed bool) string {
 	if text, set := t.set.Get(name); set || fixed {
 		return cmp.Or(text, v.get("default").text())
@@ -237,8 +237,8 @@ func (t *translation) query(name string, v importer.Value) {
 	t.out.Endpoint += glue + name + "=" + text
 }
 
-// parameterValue returns the value of a parameter: what the user sets, the only possible one, or an
-// input. It reports false for a parameter that is left out.
+// parameterValue returns the value of a parameter: the value that the user sets, the only possible value, or
+// an input. It reports false for a parameter that is left out.
 func (t *translation) parameterValue(p node) (importer.Value, bool) {
 	name := p.get("name").text()
 	schema := p.get("schema")

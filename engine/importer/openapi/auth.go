@@ -82,7 +82,7 @@ func (t *translation) open(key, input, doc, place string) importer.Member {
 	return importer.Member{Name: key, Value: importer.Computed(t.input(importer.Input{Name: input, Doc: doc, Place: place}))}
 }
 
-// scheme returns the authentication of one scheme, or why there is none.
+// scheme returns the authentication of one scheme, or why a configuration cannot have it.
 func (t *translation) scheme(name string, s node, scopes []string) ([]importer.Member, string) {
 	place := "components.securitySchemes." + name
 	doc := importer.FirstSentence(s.get("description").text())

@@ -102,7 +102,7 @@ func (n node) constant() any {
 // maxRefs is the number of references that may follow each other.
 const maxRefs = 20
 
-// resolve follows the references of a node. An error says which one cannot be followed.
+// resolve follows the references of a node. An error names the reference that cannot be followed.
 func (r *reader) resolve(n node) (node, error) {
 	for range maxRefs {
 		ref := n.get("$ref")
@@ -148,8 +148,8 @@ func (r *reader) target(ref string) (node, error) {
 // maxDepth is the depth to which schemas are looked into.
 const maxDepth = 12
 
-// schemas returns the parts of a schema that hold together: it itself, those of allOf, and the first
-// ones of anyOf and oneOf. What cannot be resolved is left out.
+// schemas returns the parts of a schema that apply together: the schema itself, the schemas of allOf, and the
+// first schemas of anyOf and oneOf. Schemas that cannot be resolved are left out.
 func (r *reader) schemas(n node, depth int) []node {
 	n, err := r.resolve(n)
 	if err != nil || depth > maxDepth || !n.given() {
@@ -198,7 +198,7 @@ func typesOf(n node) []string {
 	return n.get("type").texts()
 }
 
-// typeOf returns the type of a schema; "" if it says none.
+// typeOf returns the type of a schema, or "" if the schema does not say it.
 func (r *reader) typeOf(n node) string {
 	parts := r.schemas(n, 0)
 	for _, p := range parts {

@@ -16,7 +16,7 @@ const (
 	microsoft = "x-ms-pageable"
 )
 
-// extension returns the extension of an operation. One of the value true is that of the root.
+// extension returns the extension of an operation. The value true stands for the extension of the root.
 func (r *reader) extension(op *operation) node {
 	for _, name := range []string{speakeasy, fern, microsoft} {
 		n := op.node.get(name)
@@ -30,7 +30,7 @@ func (r *reader) extension(op *operation) node {
 	return node{}
 }
 
-// described sets the paging by an extension. It reports false if the operation has none.
+// described sets the paging by an extension. It reports false if the operation has no extension.
 func (t *translation) described() (bool, error) {
 	n := t.extension(t.operation)
 	if !n.given() {

@@ -7,9 +7,8 @@
 // parameters and of members of responses tell ([github.com/stopwhen/stopwhen/rules/apinames]); this is
 // a guess, so such a stream is approximate, and its notes say which names have decided.
 //
-// The streams are the operations that return a list: those with the method GET, and of others those
-// with an extension or that the user names. What an operation requires is an input, and what is
-// optional is left out.
+// The streams are the operations that return a list, if their method is GET, or if they have an extension or
+// the user names them. Required values of an operation are inputs, and optional values are left out.
 package openapi
 
 import (
@@ -136,7 +135,7 @@ func (r *reader) source() (*importer.Source, error) {
 	return out, nil
 }
 
-// apiName returns the name of the API: of its title, or of the file.
+// apiName returns the name of the API: its title, or the name of the file.
 func (r *reader) apiName() string {
 	title := strings.ToLower(r.root.get("info", "title").text())
 	for _, word := range []string{"openapi", "rest", "http", "api", "specification", "spec"} {
@@ -242,7 +241,7 @@ func mediaOf(content node) (string, node) {
 	return names[0], content.get(names[0], "schema")
 }
 
-// is reports whether the user's name of a stream is that of the operation.
+// is reports whether the user's name of a stream is the name of the operation.
 func (op *operation) is(name string) bool {
 	return name == op.name || name == op.path && op.method == "GET" || strings.EqualFold(name, op.method+" "+op.path)
 }
@@ -297,7 +296,7 @@ type translation struct {
 	*reader
 	*operation
 	out  *importer.Stream
-	sent map[string]bool // what the paging sends: "query page", "body cursor"
+	sent map[string]bool // the parts of requests that the paging sends: "query page", "body cursor"
 }
 
 func (t *translation) translate() error {

@@ -21,7 +21,7 @@ type listPlace struct {
 const maxListDepth = 3
 
 // findList finds the list of a response: the response itself, or the array that is nearest to its root
-// and has the likeliest name. Arrays of objects come before those of scalars.
+// and has the likeliest name. Arrays of objects come before arrays of scalars.
 func (r *reader) findList(op *operation) listPlace {
 	if r.typeOf(op.response) == "array" {
 		return listPlace{found: true, item: r.elements(op.response)}
@@ -55,7 +55,7 @@ func (r *reader) findList(op *operation) listPlace {
 	return listPlace{}
 }
 
-// likelihood says how likely a list is that of the items.
+// likelihood says how likely a list has the items.
 func (r *reader) likelihood(p listPlace, name string) int {
 	out := 2 * int(apinames.OfList(name))
 	if r.typeOf(p.item) == "object" {
@@ -64,9 +64,9 @@ func (r *reader) likelihood(p listPlace, name string) int {
 	return out
 }
 
-// isEnvelope reports whether a response is there for its list. It is if it is the list, if the list has
-// a usual name or that of the path, or if the response or the parameters are about pages. Otherwise it
-// may be one thing that has a list: one with an identifier, or at a path that ends with a value.
+// isEnvelope reports whether a response only wraps its list. It does if it is the list, if the list has a
+// usual name or the name of the path, or if the response or the parameters are about pages. Otherwise the
+// response may be an object that has a list: with an identifier, or at a path that ends with a value.
 func (r *reader) isEnvelope(op *operation) bool {
 	if len(op.list.keys) == 0 {
 		return true
@@ -126,7 +126,7 @@ func (t *translation) format() error {
 	return nil
 }
 
-// keyOfItems sets what identifies an item: a property with the name of an identifier.
+// keyOfItems sets the key of an item: a property with the name of an identifier.
 func (t *translation) keyOfItems() {
 	t.out.Items = itemsPath(t.list.keys)
 	if t.out.Response != nil {

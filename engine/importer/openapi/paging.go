@@ -93,7 +93,7 @@ func (t *translation) signsIn(out signs, keys []string, schema node, depth int) 
 	}
 }
 
-// add adds a sign, unless there is one that is nearer to the root.
+// add adds a sign, unless another sign of its kind is nearer to the root.
 func (s signs) add(kind apinames.HintKind, found sign) {
 	if _, has := s[kind]; !has {
 		s[kind] = found
@@ -298,8 +298,8 @@ const (
 	largestMax = 1000
 )
 
-// size sends the size of a page if a parameter takes it, and returns both. It is the greatest one that
-// the document allows, and at most 1000; one without a limit is the default, or 100.
+// size sends the size of a page if a parameter takes it, and returns both. The size is the largest that the
+// document allows, but at most 1000. Without a limit, it is the default, or 100.
 func (t *translation) size(name string) (string, int) {
 	if name == "" {
 		name = t.queryNamed(func(n string) bool { return isPageSize(n) && !t.sent["query "+n] })
