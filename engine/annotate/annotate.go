@@ -1,5 +1,5 @@
-// Package annotate writes a configuration as YAML with comments that say what each of its parts
-// does: which rules it has become, what they do in which job, and which defaults are in force.
+// Package annotate writes a configuration as YAML with comments on each of its parts: the rules that it has
+// become, the effect of these rules in each job, and the defaults that are in force.
 // The result is a configuration that compiles to the same rules.
 package annotate
 

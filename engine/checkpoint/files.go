@@ -71,7 +71,7 @@ func Leftovers(paths ...string) []string {
 	}
 	var all []string
 	for dir, wanted := range names {
-		entries, _ := os.ReadDir(dir) // without the directory there are none
+		entries, _ := os.ReadDir(dir) // without the directory there are no files
 		for _, entry := range entries {
 			if m := temporaryName.FindStringSubmatch(entry.Name()); m != nil && wanted[m[1]] && !entry.IsDir() {
 				all = append(all, filepath.Join(dir, entry.Name()))
@@ -202,7 +202,7 @@ type fileSystem interface {
 	Open(path string, mode os.FileMode) (file, error)
 	// Create creates a file with the mode. It refuses an existing file, and a symbolic link.
 	Create(path string, mode os.FileMode) (file, error)
-	// Temporary returns a new name for a file that will replace the one at path.
+	// Temporary returns a new name for a file that will replace the file at path.
 	Temporary(path string) string
 	// Rename renames a file, replacing the file at the new path.
 	Rename(from, to string) error

@@ -70,7 +70,7 @@ func removeLeftovers(path string) {
 	}
 }
 
-// The functions below are those above for any file system, so that tests can lose unsynced data.
+// The functions below do the same for any file system, so that tests can lose unsynced data.
 
 func stateless(files fileSystem) *Store {
 	s := newStore(files, "", "", nil)

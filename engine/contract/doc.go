@@ -1,8 +1,8 @@
-// Package contract holds what an API has sent as a file, so that a later run notices that it sends
-// something else: a member of the items that is new, gone or of another type, or pages of another
-// size or with other signs of how the list goes on.
+// Package contract describes the data of an API in a file, so that a later run notices that the API sends
+// other data: a member of the items that is new, gone or of another type, or pages of another size or with
+// other signs of how the list goes on.
 //
-// A run collects what it sees in a [Contract] of its own with [Contract.AddItems] and
+// A run describes its data in a [Contract] of its own with [Contract.AddItems] and
 // [Contract.AddPage]. [Contract.Drift] compares it with the contract of the runs before, and
 // [Contract.Learn] adds it to that contract.
 //

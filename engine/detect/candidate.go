@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A candidate is a pagination that may be the right one.
+// A candidate is a pagination that the API may have.
 type candidate struct {
 	hypothesis
 	values map[string]any // values of its placeholders

@@ -313,7 +313,7 @@ func token(names []string, params ...string) hypothesis {
 	}
 }
 
-// textToken is the row of a token under a name that is often that of a number.
+// textToken is the row of a token under a name that often names a number.
 func textToken(names []string, params ...string) hypothesis {
 	sign := token(names, params...)
 	sign.id, sign.textOnly = "text-token", true

@@ -216,7 +216,7 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.adviseSmallerPage()
 	default:
 		d.doubt("Nothing in the response says whether the list is complete. The configuration reads one page.")
-		if d.session.made > 1 { // the parameters that were tried are not those of the API
+		if d.session.made > 1 { // the API has other parameters than those that were tried
 			d.advise(lookUp)
 		}
 		d.adviseSmallerPage()

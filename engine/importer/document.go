@@ -16,7 +16,7 @@ import (
 // The limits of a document in YAML.
 const (
 	maxDepth  = 200
-	maxValues = 400_000 // with what aliases repeat
+	maxValues = 400_000 // aliases count as often as they are used
 )
 
 // ParseYAML reads YAML or JSON as the readers of YAML 1.1 do, in which yes and no are booleans.

@@ -6,7 +6,7 @@ import "slices"
 // in the rule language. Addresses have expressions in braces, as in the endpoint of a job.
 type Source struct {
 	Name    string    // of the API, for the names of files: github; without it, a file has the name of its first stream
-	From    string    // what was read, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
+	From    string    // the document, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
 	Inputs  []Input   // values that each run sets
 	Streams []*Stream // in the order of the document; a parent may stand after its children
 }
@@ -190,7 +190,7 @@ type Paging struct {
 	NoParam bool   // NextURL and Link: the address comes without the parameters of the stream
 
 	// Keys are the pagination of a source in the rule language, whose method and settings are written as
-	// they are. The other fields say what the method does, from which tests are made.
+	// they are. Tests are made from the other fields, which describe the method.
 	Keys []Member
 
 	// Together are parameters that are sent together with the token at Path, each with the path of its

@@ -6,8 +6,8 @@
 // # Decisions
 //
 // The form has the concepts of configurations: jobs with variables, pagination by its kind, fields.
-// So a reader decides what a document means, and the writer how that is written best. A reader
-// translates the expressions of its format; the writer never looks into one.
+// So a reader interprets a document, and the writer decides how that is written best. A reader translates
+// the expressions of its format; the writer never looks into an expression.
 //
 // A configuration is loaded and its tests are run before it is written, so that nothing leaves the
 // package that check refuses. A stream that does not pass is refused, with the reason.

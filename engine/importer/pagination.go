@@ -9,8 +9,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// pagination returns the pagination of a stream: a named method if one does what the source says,
-// and otherwise expressions. It is nil for a single request.
+// pagination returns the pagination of a stream: a named method if one pages as the source says, and
+// otherwise expressions. It is nil for a single request.
 func pagination(s *Stream) value.Object {
 	_, _, next := split(s)
 	var out value.Object

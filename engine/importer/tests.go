@@ -13,7 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A testCase is a test of a job, made from what the source says about its pages.
+// A testCase is a test of a job, made from the source's description of its pages.
 type testCase struct {
 	name     string
 	pages    []any

@@ -44,7 +44,7 @@ type PublisherOptions struct {
 	// the contract. Two runs must not use the same file at the same time.
 	ContractFile string
 
-	// ContractMode says what becomes of data that differ from the contract. "" is [contract.Evolve].
+	// ContractMode says how data that differ from the contract are treated. "" is [contract.Evolve].
 	ContractMode contract.Mode
 
 	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until

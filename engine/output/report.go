@@ -4,7 +4,7 @@ package output
 type FileReport struct {
 	File     string   `json:"file"`
 	Jobs     []string `json:"jobs"`
-	Rows     int64    `json:"rows"`              // number of rows, including those of the runs that it resumed
+	Rows     int64    `json:"rows"`              // number of rows, including the rows of the runs that it resumed
 	Complete bool     `json:"complete"`          // whether the file is published
 	Partial  string   `json:"partial,omitempty"` // path of the file that holds the rows until they are complete
 	Replaces int64    `json:"-"`                 // number of rows in the file of an earlier run that the rows would have replaced

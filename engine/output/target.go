@@ -186,7 +186,8 @@ func (p *Publisher) chooseMode(t *target) error {
 	return nil
 }
 
-// logContinued says what becomes of a file whose jobs continue from the values of an earlier run.
+// logContinued logs that rows are added to a file whose jobs continue from the values of an earlier run, or
+// that the file is missing.
 func (p *Publisher) logContinued(name, jobs string) {
 	switch {
 	case !exists(name):

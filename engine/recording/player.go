@@ -35,7 +35,7 @@ type Player struct {
 	exchanges []playable
 	played    Played
 
-	samples map[string]*sampled // pages by job; nil if none are kept
+	samples map[string]*sampled // pages by job; nil if no pages are kept
 }
 
 // Played describes the requests that a [Player] received.
@@ -264,7 +264,7 @@ func (p *Player) Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Played returns what has been played so far.
+// Played returns the requests so far.
 func (p *Player) Played() Played {
 	p.mu.Lock()
 	defer p.mu.Unlock()

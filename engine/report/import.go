@@ -21,8 +21,8 @@ var importHTML string
 
 var importPage = page(importHTML, htmltemplate.FuncMap{})
 
-// ImportText writes what became of the streams of a source, for people, in lines of a width in
-// columns. It ends with what must be checked by hand.
+// ImportText writes how the streams of a source were translated, for people, in lines of a width in
+// columns. It ends with the notes that a user must check.
 func ImportText(w io.Writer, r *grade.Report, width int) error {
 	return newTextTemplate(importTXT, width, template.FuncMap{}).write(w, "text", newImportView(r))
 }
@@ -35,7 +35,7 @@ func ImportHTML(w io.Writer, r *grade.Report) error { return importPage().Execut
 type importView struct {
 	*grade.Report
 	Grades []gradeView
-	Hand   []grade.Finding // what must be checked by hand
+	Hand   []grade.Finding // notes that a user must check
 	Left   []grade.Finding // keys that were left out
 }
 

@@ -45,7 +45,7 @@ func StatusText(w io.Writer, s *status.Run, width int) error {
 	return statusLines(width).write(w, "text", s)
 }
 
-// OverviewText writes a table of all runs, for people. The width is that of [StatusText].
+// OverviewText writes a table of all runs, for people. The width is as for [StatusText].
 func OverviewText(w io.Writer, o *status.Overview, width int) error {
 	return statusLines(width).write(w, "overview", o)
 }

@@ -13,8 +13,8 @@ import (
 // counts as having the member. A shape that was written and read again does not count further.
 const Settled = 24
 
-// MarshalJSON writes the types, the formats and the members, with what is known of their presence, and
-// neither samples nor the exact numbers of values.
+// MarshalJSON writes the types, the formats and the members, and whether members are always present. It
+// writes neither samples nor the exact numbers of values.
 func (s *Shape) MarshalJSON() ([]byte, error) { return value.Marshal(s.encoded()) }
 
 // Encoded returns the object that MarshalJSON writes.
@@ -64,7 +64,7 @@ func Decode(v any, path string, found *diag.Collector) *Shape {
 	return s
 }
 
-// Parse returns the shape that MarshalJSON has written. name is that of a file, for errors.
+// Parse returns the shape that MarshalJSON has written. name is the name of a file, for errors.
 func Parse(name, text string) (*Shape, error) {
 	source := diag.NewSource(name, text)
 	v, err := rules.ParseJSON(source)

@@ -28,7 +28,7 @@ type Shape struct {
 	Objects int       // number of values that are objects
 	Lists   int       // number of values that are lists
 	Texts   int       // number of values that are texts, without empty ones
-	Format  string    // the format of all texts that are not empty: see [Formats]; "" if they have none in common
+	Format  string    // the format of all texts that are not empty: see [Formats]; "" if they have no format in common
 	Sample  string    // the first scalar that is neither null nor an empty text, as JSON; it may be clipped
 	Members []*Member // members of the objects, in the order in which they were seen
 	Unnamed int       // number of members that are not in Members, because there are too many
@@ -74,7 +74,7 @@ type Reader struct {
 
 	Total   int    // number of members so far
 	Widened bool   // whether a value has added a type or a member
-	Beyond  string // the first member beyond a limit; "" if there is none
+	Beyond  string // the first member beyond a limit; "" if no limit was exceeded
 }
 
 // Add adds a valid JSON value, which has no whitespace before it.
@@ -102,7 +102,7 @@ func (r *Reader) read(s *Shape, data []byte, i, depth int) (end int) {
 	return end
 }
 
-// scalar adds a scalar to what is known of texts, and returns its type.
+// scalar adds a scalar to the facts about texts, and returns its type.
 func (r *Reader) scalar(s *Shape, text []byte) Types {
 	t := TypeOf(text)
 	if t&Text != 0 {

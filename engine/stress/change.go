@@ -70,8 +70,8 @@ func (c Change) Text(width int) string {
 	return path + layout(c.Value, "", width, utf8.RuneCountInString(path))
 }
 
-// layout writes a value in JSON. An object or a list that does not fit on a line, after what
-// is already on it, has a line for each of its values.
+// layout writes a value in JSON. An object or a list that does not fit on the rest of a line has a line for
+// each of its values. used is the number of columns that the line has already.
 func layout(v any, indent string, width, used int) string {
 	list, isList := v.([]any)
 	members, isObject := value.Members(v)

@@ -10,7 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Combination is the changes of several fixes, and what they do to the jobs.
+// A Combination holds the changes of several fixes, and their effects on the jobs.
 type Combination struct {
 	Changes []Change
 	Effects []Effect // one for each job that has a model

@@ -18,7 +18,7 @@ type Fix struct {
 	Changes  []Change `json:"changes,omitempty"`  // empty if no setting helps and Says is advice
 	Verdict  Verdict  `json:"verdict,omitempty"`  // verdict with the changes
 	Improves []string `json:"improves,omitempty"` // other behaviours that have a better verdict with the changes
-	Costs    []string `json:"costs,omitempty"`    // behaviours that have a worse verdict with the changes; none is SILENT
+	Costs    []string `json:"costs,omitempty"`    // behaviours that have a worse verdict with the changes; no verdict is SILENT
 }
 
 // A remedy is a change that may help against a behaviour. It is a row of a table; whether it helps

@@ -39,7 +39,7 @@ type apiPartition struct {
 	bare   int    // number of the row whose item lacks the values that other jobs read
 }
 
-// An apiHistory is what a model remembers of the requests so far.
+// An apiHistory holds the requests so far, with the facts that later answers depend on.
 type apiHistory struct {
 	exchanges []exchange
 	asked     request    // latest request
@@ -79,7 +79,7 @@ type reply struct {
 	null    bool           // whether the list is null
 	retyped bool           // whether identifiers are texts
 	gzipped bool           // whether the body is compressed, and the compressed data cut off
-	extra   value.Object   // members of the response besides those that rules read
+	extra   value.Object   // further members of the response, which rules do not read
 }
 
 // last reports whether no page follows.

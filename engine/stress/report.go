@@ -56,7 +56,7 @@ type Row struct {
 	Says       string   `json:"says"`
 	Requests   int      `json:"requests"`
 	Served     int      `json:"served"`   // number of items in the list
-	Obtained   int      `json:"obtained"` // number of those items that the job obtained
+	Obtained   int      `json:"obtained"` // number of these items that the job obtained
 	Missing    int      `json:"missing"`
 	Duplicated int      `json:"duplicated"`
 	Outcome    string   `json:"outcome"`

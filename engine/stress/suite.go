@@ -37,7 +37,7 @@ type Environment struct {
 // Run puts every job under stress.
 func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: o.depth(), Jobs: []JobReport{}}
-	plans := map[string]*plan{} // plans by job; a job without a plan has none
+	plans := map[string]*plan{} // plans by job, without the jobs that have no plan
 	for _, job := range s.Jobs {
 		one, err := s.stressJob(ctx, job, o)
 		if err != nil {

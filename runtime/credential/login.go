@@ -52,7 +52,7 @@ func (l *login) placeholder() *transport.Lease {
 	return lease
 }
 
-// request returns the login request. If its origin is not that of baseUrl, it has only its own
+// request returns the login request. If its origin is not the origin of baseUrl, it has only its own
 // headers and parameters.
 func (l *login) request() (requests.Request, error) {
 	job, machine, page := l.Expressions.Login, &language.Machine{}, l.page()

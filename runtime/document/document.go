@@ -21,7 +21,7 @@ type document struct {
 	dropped      bool   // whether some were
 	duplicate    string // first list that an object has twice; see also [scan.Found.Duplicate]
 
-	items      scan.Span // list that the scan has divided into items; absent if there is none
+	items      scan.Span // list that the scan has divided into items; absent if it has divided no list
 	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
 }
 

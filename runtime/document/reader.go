@@ -67,7 +67,7 @@ type Reading struct {
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
-	Ends         [][]byte // items to compare with those of other pages: all, or both ends of a large page
+	Ends         [][]byte // items to compare with the items of other pages: all, or both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
 	// further paths in the shape of Body. Visit calls f with each value below the root object that

@@ -14,7 +14,7 @@ import (
 
 // An Absence is a path that the configuration reads and no response of a list had.
 type Absence struct {
-	Key  string `json:"key"`  // identifies the path among those that responses had
+	Key  string `json:"key"`  // identifies the path
 	Text string `json:"text"` // path, its reader and, if there is one, a similar path
 
 	Renamed bool `json:"renamed,omitempty"` // the list of items is absent, and the last response has another list of objects

@@ -191,7 +191,7 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
-		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may be that of the page
+		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may count the page
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, at, read, least
 			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}

@@ -189,8 +189,9 @@ func shortText(v any) string {
 	return value.Clip(string(text), 60)
 }
 
-// noticeItems compares the items of a page with those of earlier pages. It reports whether items
-// have identifiers and all of them are known, and whether these items are also unchanged.
+// noticeItems looks up the items of a page among the items of earlier pages, by their identifiers. It
+// reports whether all items with identifiers are known, and whether these items are also unchanged. Both are
+// false if no item has an identifier.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n := w.Noticed
 	identified, known, same := 0, 0, 0

@@ -27,7 +27,7 @@ type Watcher struct {
 	Warn        func(code, message string) // logs a warning, once per code
 
 	page    document.Reading // the last page
-	repeats bool             // whether its items are those of an earlier page
+	repeats bool             // whether an earlier page has the same items
 	hinted  []hinted         // hints of the last page; nil until they are needed
 	audited audited
 	end     End

@@ -19,7 +19,7 @@ import (
 // Options determine how the bodies of a job are converted.
 type Options struct {
 	Response rules.Response // format of the responses
-	Lists    [][]string     // paths of XML elements that become a list even if there is only one or none
+	Lists    [][]string     // paths of XML elements that become a list even if there is at most one
 	MaxBytes int64          // size of the JSON; 0 means no limit
 	MaxDepth int            // nesting of XML elements, and of values in a line; 0 means 10,000
 }

@@ -252,7 +252,7 @@ func (e *element) member(name string) (*member, error) {
 	return m, nil
 }
 
-// reused adds a member, reusing that of an earlier element if possible.
+// reused adds a member, reusing the member of an earlier element if possible.
 func (e *element) reused() *member {
 	n := len(e.members)
 	e.members = slices.Grow(e.members, 1)[:n+1]

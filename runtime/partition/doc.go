@@ -24,9 +24,9 @@
 //	Task     in the queue of a run on many machines, as JSON without secrets (task.go)
 //	taskRun  a Task that runs (taskrun.go)
 //
-// A tree (tree.go) holds what all tasks of a root job share while they run on a machine. What a
-// search and a partition do is the same for a frame and a taskRun: valuesOf, runList and
-// eachChildItem (list.go).
+// A tree (tree.go) holds the values that all tasks of a root job share while they run on a machine. A
+// frame and a taskRun search and run lists by the same functions: valuesOf, runList and eachChildItem
+// (list.go).
 //
 // # One machine
 //

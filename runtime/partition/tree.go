@@ -46,8 +46,8 @@ type Walk struct {
 // refuses reports whether the run does not accept how a rule ended a job.
 func (w Walk) refuses(r runtime.Result) bool { return w.Accept != nil && r.Ended() && !w.Accept(r) }
 
-// A tree holds what the tasks of a job without a parent, and of the jobs below it, share while they
-// run on this machine.
+// A tree holds the values that the tasks of a root job, and of the jobs below it, share while they run on
+// this machine.
 type tree struct {
 	Walk
 	root    *compile.Job

@@ -201,7 +201,7 @@ func (f *frame) pullWindow() bool {
 func (f *frame) popChild(child *node) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.todo[0] = nil // free what it holds
+	f.todo[0] = nil // free the memory of the task
 	f.todo = f.todo[1:]
 	if child.split {
 		first, second, _ := divide(child.job, child.value)

@@ -8,7 +8,7 @@ var ErrNoItem = errors.New("the expression reads item, and no item is chosen")
 // A Place says where an expression is evaluated.
 type Place struct {
 	Job  string // id of the job
-	Page int    // number of the page among those of the job, from 1
+	Page int    // number of the page of the job, from 1
 	Item int    // number of the item on the page, from 1; 0 means no item
 }
 

@@ -131,7 +131,7 @@ const (
 type watchdog struct {
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	timeout time.Duration // the configured timeout; 0 means none
+	timeout time.Duration // the configured timeout; 0 means no timeout
 	end     time.Time     // deadline of the response
 	next    *time.Timer   // cancels the exchange, unless there is progress
 	arrived atomic.Bool   // whether the headers have arrived

@@ -25,7 +25,7 @@ type Options struct {
 	Redactor  *redact.Redactor  // nil means no secrets
 	UserAgent string
 
-	Origin         *url.URL // receives the credentials, including those in the URL; nil means every origin
+	Origin         *url.URL // receives the credentials, also credentials in the URL; nil means every origin
 	AllowedOrigins []string // URLs of further origins, without credentials
 	AnyOrigin      bool     // whether all other origins are allowed, without credentials
 	Auth           Auth

@@ -47,7 +47,7 @@ func decompressingOf(next http.RoundTripper) *decompressingTransport {
 // A decompressingTransport decompresses responses.
 type decompressingTransport struct {
 	next   http.RoundTripper
-	accept string // Accept-Encoding for requests without one; "" means none
+	accept string // Accept-Encoding for requests without one; "" means no header
 }
 
 // RoundTrip implements [http.RoundTripper].

@@ -14,8 +14,7 @@
 //
 // All requests of a run share a lease, which holds their tokens for a limited time. The first
 // request that needs a new lease obtains it while the others wait. It is obtained before the time
-// limits of an exchange begin, through a separate client whose origin is that of the token
-// endpoint. So a token request has the usual retries, limits and redaction, and cannot block the
+// limits of an exchange begin, through a separate client for the origin of the token endpoint. So a token request has the usual retries, limits and redaction, and cannot block the
 // request that waits for it.
 //
 // Requests wait for the API first (its rate limit, Retry-After), and then for their turn in the

@@ -22,7 +22,7 @@ type RetryPolicy struct {
 	MaxAttempts int    // attempts per call; 0 means 1, without retries
 	Statuses    []int  // statuses that are retried
 	Limited     []int  // statuses that are retried if the response says that a rate limit is exceeded
-	Header      string // response header that says when to retry; "" means none
+	Header      string // response header that says when to retry; "" means no header
 }
 
 // Retries reports whether a response with a status and headers is retried. A response says that a

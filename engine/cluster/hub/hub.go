@@ -2,8 +2,8 @@
 // no NATS. It alone imports the server: a program that submits, works or collects links
 // only the client.
 //
-// The store is synchronized with the disk on every write, so that what the server has
-// acknowledged survives a power loss.
+// The store is synchronized with the disk on every write, so that acknowledged data survive a power
+// loss.
 package hub
 
 import (

@@ -38,7 +38,7 @@ func (s *Server) Health() error {
 	return nil
 }
 
-// Usage returns what the hub holds.
+// Usage counts the contents of the hub.
 func (s *Server) Usage() (Usage, error) {
 	info, err := s.nats.Jsz(&server.JSzOptions{Accounts: true, Streams: true, Consumer: true, StreamLeaderOnly: true})
 	if err != nil {
@@ -55,7 +55,7 @@ func (s *Server) Usage() (Usage, error) {
 	return u, nil
 }
 
-// add adds what a stream holds.
+// add adds the contents of a stream.
 func (u *AccountUsage) add(stream *server.StreamDetail) {
 	if store.HoldsRun(stream.Name) {
 		u.Runs++

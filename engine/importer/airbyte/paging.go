@@ -254,7 +254,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	parts := []string{"empty(" + token.Source + ")", "not truthy(" + token.Source + ")", token.Source + " == nil", token.Source + " == ''",
 		token.Source + ` == ""`}
 	if token.Root == "body" {
-		for n := 1; n < len(token.Keys); n++ { // nor is there a token without what it is in
+		for n := 1; n < len(token.Keys); n++ { // there is no token without the objects around it, either
 			above := rules.FormatPath("body", token.Keys[:n])
 			parts = append(parts, above+" == nil", "empty("+above+")", "not truthy("+above+")")
 		}

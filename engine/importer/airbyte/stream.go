@@ -22,7 +22,7 @@ type builder struct {
 	slice    map[string]jinja.Expr // the members of stream_slice
 	interval map[string]jinja.Expr // start_time and end_time
 	token    jinja.Expr            // next_page_token.next_page_token after the first request
-	initial  jinja.Expr            // and in the first one
+	initial  jinja.Expr            // next_page_token.next_page_token in the first request
 	itemPath []string
 	overlay  map[string]string // expressions over item of the members that transformations have set
 	injected []injected
@@ -118,7 +118,7 @@ func (b *builder) build(chosen []router) error {
 	return nil
 }
 
-// finish puts together what the parts have left.
+// finish writes the settings that depend on several parts.
 func (b *builder) finish(n node) error {
 	b.out.Errors = slices.Clip(b.out.Errors)
 	if len(b.next) > 0 {

@@ -48,8 +48,8 @@ func (t *translation) region() string {
 
 var label = regexp.MustCompile(`\{([^{}]+)\}`)
 
-// hostPrefix returns what the operation has before the host of the service: a text, or the value of a
-// member.
+// hostPrefix returns the prefix that the operation adds to the host of the service: a text, or the value of
+// a member.
 func (t *translation) hostPrefix() (string, error) {
 	var failed error
 	in := t.service.shape(t.operation.Input)

@@ -63,7 +63,7 @@ type reader struct {
 	options   importer.Options
 	set       *importer.Settings
 	source    *importer.Source
-	inputs    map[string]string // the names of inputs, by what they were read from
+	inputs    map[string]string // the names of inputs, by the references or places that they replace
 	resources map[string]*resource
 	order     []*resource
 	general   []importer.Note // of all streams

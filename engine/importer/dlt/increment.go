@@ -16,7 +16,7 @@ type cursor struct {
 	keys    []string // of the path in the items
 	name    string   // of the kept value
 	from    any      // the first value
-	to      any      // the end of a range; nil if there is none
+	to      any      // the end of a range; nil without an end
 	lag     string
 	target  importer.Target // where the value goes
 	placed  bool            // target counts

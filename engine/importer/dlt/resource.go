@@ -153,7 +153,7 @@ func (b *builder) known() error {
 	return nil
 }
 
-// placeholder matches what dlt replaces in texts.
+// placeholder matches the placeholders that dlt replaces in texts.
 var placeholder = regexp.MustCompile(`\{((?:resources|incremental)\.[^{}]+)\}`)
 
 // braces matches a name in braces in a path.

@@ -14,7 +14,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// reference matches what a text of the document reads from dlt's configuration or the environment. The
+// reference matches references to dlt's configuration or the environment in a text of the document. The
 // groups are the kind and the name of dlt's, and the names of variables.
 var reference = regexp.MustCompile(`dlt\.(secrets|config)(?:\.value|\[\s*["']([^"'\]]+)["']\s*\])` +
 	`|os\.(?:environ\[|environ\.get\(|getenv\()\s*["']([A-Za-z_][A-Za-z0-9_]*)["']\s*[\])]|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)

@@ -47,8 +47,8 @@ type Note struct {
 type StreamReport struct {
 	Name  string `json:"name"`
 	Grade Grade  `json:"grade"`
-	File  string `json:"file"` // the configuration; "" if there is none
-	Job   string `json:"job"`  // the id of its job; "" if there is none
+	File  string `json:"file"` // the configuration; "" if it was not translated
+	Job   string `json:"job"`  // the id of its job; "" if it was not translated
 	Notes []Note `json:"notes"`
 }
 

@@ -1,8 +1,8 @@
 // Package importertest checks the configurations that a format makes of documents, for the tests of formats.
 //
 // A case is a file testdata/NAME.txtar. Its comment says what it shows; a line "stream: NAME" there
-// imports one stream, and a line "set: NAME=VALUE" sets a setting. Its files are the documents, what
-// must be written (out/NAME.yaml), and the report (report.txt), or the error (error.txt).
+// imports one stream, and a line "set: NAME=VALUE" sets a setting. Its files are the documents, the expected
+// configurations (out/NAME.yaml), and the report (report.txt), or the error (error.txt).
 package importertest
 
 import (
@@ -88,7 +88,7 @@ func options(comment string) importer.Options {
 	return o
 }
 
-// imported returns what an import gives, as the files of a case.
+// imported returns the result of an import, as the files of a case.
 func imported(t *testing.T, format importer.Format, documents []importer.File, o importer.Options) []txtar.File {
 	source, err := format.Read(documents, o)
 	if err != nil {
@@ -125,8 +125,8 @@ func reportText(r importer.Report) string {
 	return b.String()
 }
 
-// Fuzz feeds documents to a format. It must neither panic nor take long, and what it writes must be
-// loaded by the engine. The documents of the cases are the first inputs.
+// Fuzz feeds documents to a format. It must neither panic nor take long, and the engine must load the
+// configurations that it writes. The documents of the cases are the first inputs.
 func Fuzz(f *testing.F, format importer.Format, names ...string) {
 	files, err := filepath.Glob("testdata/*.txtar")
 	require.NoError(f, err)

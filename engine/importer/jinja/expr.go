@@ -60,7 +60,7 @@ type Expr struct {
 	names []string         // their names, in order
 	op    string           // of a binary operator
 	sides []Expr           // its operands
-	fill  func(v any) bool // makes a constant the default of an input that has none
+	fill  func(v any) bool // makes a constant the default of an input without a default
 	truth *Expr            // whether Python takes it for true, if that is not seen from its kind
 	inner *Expr            // of a value with a default that is false: the value
 	back  *Expr            // of a time: the time that it is a length before

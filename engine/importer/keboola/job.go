@@ -227,7 +227,7 @@ func withField(fields []importer.Field, name, source string) []importer.Field {
 	return append(fields, importer.Field{Name: name, Source: source})
 }
 
-// placeholder matches what may be a placeholder.
+// placeholder matches texts that may be placeholders.
 var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // endpoint fills in the placeholders.

@@ -140,7 +140,7 @@ func (r *reader) left() {
 	}
 }
 
-// api reads what all jobs have in common.
+// api reads the settings that all jobs have in common.
 func (r *reader) api() error {
 	api := at(r.root, "api")
 	base, err := r.address(of(api, "baseUrl"))
@@ -179,7 +179,7 @@ var copied = []string{"api.caCertificate", "api.clientCertificate", "api.#client
 // at returns the config path of a key, below the path of the object that holds api and config.
 func (r *reader) at(key string) string { return diag.Join(r.path, key) }
 
-// http returns api.http: what all requests have in common.
+// http returns api.http: the settings that all requests have in common.
 func (r *reader) http(api value.Object) []importer.Member {
 	var out []importer.Member
 	http := at(api, "http")

@@ -159,8 +159,8 @@ func (t *translation) retry(n node) {
 var retried = []int{http.StatusRequestTimeout, http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusBadGateway,
 	http.StatusServiceUnavailable, http.StatusGatewayTimeout}
 
-// statuses reads error_code: with a header that says what is left, the statuses that may be a limit, and
-// otherwise statuses that are retried. A class such as 5xx is retried there and here.
+// statuses reads error_code. If a header says how many requests are left, it has the statuses that may be a
+// rate limit, and otherwise statuses that are retried. A class such as 5xx is retried there and here.
 func (t *translation) statuses(n node) {
 	var codes []importer.Value
 	var texts []string

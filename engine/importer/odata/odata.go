@@ -258,7 +258,7 @@ func (r *reader) keys(name string) []string {
 // ofChange matches the names of properties with the time of the last change.
 var ofChange = regexp.MustCompile(`(?i)modif|updat|chang`)
 
-// notes says what a user may look at: the credentials, and how only what has changed is read.
+// notes says what a user may add: the credentials, and a filter that reads only changed items.
 func (r *reader) notes(s *importer.Stream, set entitySet) {
 	note := func(source, target, format string, args ...any) {
 		s.Note(importer.Note{Grade: importer.Check, Text: fmt.Sprintf(format, args...), Source: source, Target: target})

@@ -51,7 +51,7 @@ type sign struct {
 	schema node
 }
 
-// signs are the members of the response by what their names mean.
+// signs are the members of the response by the meanings of their names.
 type signs map[apinames.HintKind]sign
 
 // signs finds the signs in the response, next to the list, and in the objects that may have them.

@@ -31,9 +31,9 @@ type Found struct {
 	Row  []Span // locations of the values of [Marks.Body]
 	Size int    // size of the document without insignificant whitespace
 
-	Duplicate *Node // path of which an object has two values, the last of which counts; nil without one
+	Duplicate *Node // path at which an object has two values; the last counts. Nil without such a path
 	Respelt   bool  // whether a string has an escape with another spelling: \/ or \u
-	Surplus   int   // bytes by which those escapes are longer than their canonical spelling
+	Surplus   int   // bytes by which these escapes are longer than their canonical spelling
 
 	Begins int    // offset of the list that was separated; -1 without one
 	Breaks []int  // offsets at which its elements end
@@ -365,7 +365,7 @@ func IsUTF16(data []byte) bool {
 // A SyntaxError says why a document is not one JSON value (RFC 8259).
 type SyntaxError struct {
 	Offset  int    // in bytes, in the document before its whitespace is removed
-	Item    int    // number of the item that it is in, from 1; 0 means it is in none
+	Item    int    // number of the item that it is in, from 1; 0 means that it is in no item
 	Message string // without the offset and the item
 	NotUTF8 bool   // whether a string has a byte that is not UTF-8
 }

@@ -54,7 +54,7 @@ func (s Span) Of(data []byte) []byte { return data[s.Start:s.End:s.End] }
 type Walk struct {
 	Data   []byte
 	Known  Span          // a value whose end is known, if present
-	Window *spool.Window // window of a document in a file, of which one window at a time is in memory
+	Window *spool.Window // window of a document in a file; one window at a time is in memory
 }
 
 // Members iterates over the members of the object, or the elements of the list, that begins

@@ -207,9 +207,8 @@ func (s *Schedule) reserve(batch []*reservation) error {
 
 func (s *Schedule) key() string { return "rate." + s.origin }
 
-// current returns the Next from which times are reserved now, by the server's clock. That is the one
-// in the bucket, or the last one of this process if that is later: the server may have lost the
-// bucket. Without a value in the bucket no burst is allowed, because one may just have happened. If
+// current returns the Next from which times are reserved now, by the server's clock. It is the Next in the
+// bucket or, if that is later, the last Next of this process: the server may have lost the bucket. Without a value in the bucket no burst is allowed, because one may just have happened. If
 // the server's clock was set back, Next is set back as well.
 func (s *Schedule) current(e entry[storedRate], r rate, now time.Time) time.Time {
 	next := e.value.Next.Add(-setBack(e.created, now))

@@ -121,7 +121,7 @@ type Heading struct {
 // Heads calls f for the last page of each task of a run, in the order in which they were stored.
 // It ends with the pages that existed when it began. After a lost connection it starts over, and
 // passes all tasks to f a second time. It calls again at the beginning and whenever it starts over,
-// so that the caller can discard what f has collected; again may be nil.
+// so that the caller can discard the tasks that f has collected; again may be nil.
 func (s *Store) Heads(ctx context.Context, run string, again func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
 		FilterSubject: pageSubject + run + ".>"}, again, f)
