@@ -28,7 +28,7 @@ type app struct {
 	logFlags
 	redactor   *redact.Redactor   // hides the secrets of the loaded configuration
 	parsed     bool               // the command line is valid
-	discarded  string             // name of the data that a closed standard output loses; empty if there are none
+	discarded  string             // name of the data that a closed standard output loses; empty if it loses no data
 	waits      waits              // calls that may block
 	renewals   waits              // exchanges of a refresh token, which a signal does not interrupt
 	sameServer string             // flags with which the next command reaches the same NATS server, for messages

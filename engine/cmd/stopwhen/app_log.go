@@ -29,9 +29,9 @@ func (l *logFlags) register(cmd *cobra.Command, verbose string) {
 	f.BoolVarP(&l.verbose, "verbose", "v", false, verbose)
 }
 
-// openLog opens the log, which passes through the redactor and clears the progress line, if
-// there is one. With debug, it is as detailed as with --verbose.
-func (a *app) openLog(bar *progress, debug bool) (_ *slog.Logger, closeLog func(), err error) {
+// openLog opens the log, which passes through the redactor and clears the progress line, if bar is not
+// nil. It has the level unless a flag sets another level.
+func (a *app) openLog(bar *progress, level slog.Level) (_ *slog.Logger, closeLog func(), err error) {
 	if a.quiet && a.verbose {
 		return nil, nil, &usageError{"-q and -v cannot be used together"}
 	}
@@ -40,17 +40,16 @@ func (a *app) openLog(bar *progress, debug bool) (_ *slog.Logger, closeLog func(
 		w = bar
 	}
 	redacted := a.redactor.Writer(a.guard(w))
-	return a.newLogger(redacted, debug), func() { _ = redacted.Close() }, nil
+	return a.newLogger(redacted, level), func() { _ = redacted.Close() }, nil
 }
 
 // newLogger returns a logger that writes text for people or, with --log-format
 // json, JSON for programs.
-func (a *app) newLogger(w io.Writer, debug bool) *slog.Logger {
-	level := slog.LevelInfo
+func (a *app) newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	switch {
 	case a.quiet:
 		level = slog.LevelError
-	case a.verbose || debug:
+	case a.verbose:
 		level = slog.LevelDebug
 	}
 	handler := redact.Handler(tint.NewTextHandler(w, &tint.Options{

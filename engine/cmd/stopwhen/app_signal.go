@@ -40,7 +40,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 
 // logged opens the log and catches signals while f runs.
 func (a *app) logged(f func(ctx context.Context, logger *slog.Logger) error) error {
-	logger, closeLog, err := a.openLog(nil, false)
+	logger, closeLog, err := a.openLog(nil, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

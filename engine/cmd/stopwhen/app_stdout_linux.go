@@ -4,44 +4,26 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/stopwhen/stopwhen/engine"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// checkStdout checks that standard output is open for writing. A program that is
-// started with a closed standard output finds /dev/null there, open for reading and
-// writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens
-// it for writing only. Some programs that start others, such as Python with DEVNULL, open
-// it like the runtime, so the two cannot be told apart. So only a run that moves a
-// position on is refused, since the next one would not request the items again.
-func (a *app) checkStdout(use string, moves bool) error {
+// stdoutMayBeClosed reports whether standard output may have been closed when the program was started. It
+// returns an error if standard output is not open for writing.
+func (a *app) stdoutMayBeClosed() (bool, error) {
 	file, ok := a.stdout.(*os.File)
 	if !ok {
-		return nil
+		return false, nil
 	}
 	flags, err := unix.FcntlInt(file.Fd(), unix.F_GETFL, 0)
 	if err != nil {
-		return outputError(err)
-	}
-	closed := &engine.Error{
-		Class: failure.IO, Message: "standard output is closed, or it is /dev/null, opened for reading and writing",
-		Hint: "write the items to a directory with --out DIR, or discard them with --out /dev/null",
+		return false, outputError(err)
 	}
 	switch flags & unix.O_ACCMODE {
 	case unix.O_RDONLY:
-		closed.Message = "standard output is open for reading only"
-		return closed
+		return false, stdoutError("standard output is open for reading only")
 	case unix.O_RDWR:
-		if !isNullFile(file) || isShared(file) {
-			return nil
-		}
-		if moves {
-			return closed
-		}
-		a.discarded = use
+		return isNullFile(file) && !isShared(file), nil
 	}
-	return nil
+	return false, nil
 }
 
 // isNullFile reports whether a file is the null device.

@@ -62,8 +62,8 @@ func (c *collectCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := errors.Join(c.checkResultFlags(cmd), c.checkReleaseFlag()); err != nil {
 		return err
 	}
-	bar := c.newProgress(false, toStdout(c.out))
-	logger, closeLog, err := c.openLog(bar, false)
+	bar := c.newProgress(slog.LevelInfo, toStdout(c.out))
+	logger, closeLog, err := c.openLog(bar, slog.LevelInfo)
 	if err != nil {
 		return err
 	}

@@ -16,9 +16,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// workerMetrics are the metrics of a worker. Those of requests and pages come from the events of the
-// engine, and the others from the monitor of the worker. No label has a value from a configuration
-// or an API.
+// workerMetrics are the metrics of a worker. The events of the engine give the metrics of requests and
+// pages, and the monitor of the worker gives the others. No label has a value from a configuration or an
+// API.
 type workerMetrics struct {
 	monitor cluster.Monitor
 	conn    atomic.Pointer[nats.Conn] // nil until the worker has connected
@@ -111,7 +111,7 @@ func (m *workerMetrics) wait(reason string, d time.Duration) {
 	m.waited.WithLabelValues(reason).Add(d.Seconds())
 }
 
-// statusClass returns a label for the status of a response, of which an API can invent many.
+// statusClass returns a label for the status of a response, since an API can invent many statuses.
 func statusClass(status int) string {
 	if status == 0 {
 		return "none"

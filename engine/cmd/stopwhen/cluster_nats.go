@@ -226,8 +226,8 @@ func inEnvironment(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return os.Getenv(name) != "" })
 }
 
-// natsLogin returns the options for the credentials in the environment. Those in a URL
-// override them.
+// natsLogin returns the options for the credentials in the environment. Credentials in a URL override
+// them.
 func (n *natsClient) natsLogin() ([]nats.Option, error) {
 	user, password, token := os.Getenv("NATS_USER"), os.Getenv("NATS_PASSWORD"), os.Getenv("NATS_TOKEN")
 	switch {
@@ -266,8 +266,8 @@ func parseServer(address string) (*url.URL, error) {
 	return url.Parse(address)
 }
 
-// inspect returns an option that reads the others: it hides their secrets in all that is
-// printed, and keeps the addresses for messages. Without an address, it sets the default one, as the
+// inspect returns an option that reads the other options: it hides their secrets in everything that is
+// printed, and keeps the addresses for messages. Without an address, it sets the default address, as the
 // client does when it connects.
 func (n *natsClient) inspect(t *natsTarget) nats.Option {
 	return func(o *nats.Options) error {

@@ -102,7 +102,7 @@ func (c *statusCommand) Run(_ *cobra.Command, args []string) error {
 	if len(args) == 0 && errors.Is(err, cluster.ErrEmpty) {
 		none := &status.Overview{Version: status.Version, At: time.Now().UTC(), Runs: []status.Summary{}}
 		none.Workers.List = []status.Worker{}
-		return c.repeat(false, func(w io.Writer) error { return c.writeOverview(w, none) })
+		return c.writeReport(c.out, func(w io.Writer) error { return c.writeOverview(w, none) })
 	}
 	return err
 }
@@ -120,7 +120,7 @@ func (c *statusCommand) statusOf(s *connection, id string) error {
 			return true, err
 		}
 		over = now.Phase != status.Running // before the texts become printable
-		return over, c.repeat(c.watch, func(w io.Writer) error { return c.writeStatus(w, now) })
+		return over, c.show(func(w io.Writer) error { return c.writeStatus(w, now) })
 	})
 	if err != nil {
 		return err
@@ -154,10 +154,10 @@ const (
 // clearScreen moves to the beginning of a terminal and clears it.
 const clearScreen = "\x1b[H\x1b[2J"
 
-// repeat writes a report. With watch, it replaces the previous report on a terminal.
-func (c *statusCommand) repeat(watch bool, write func(io.Writer) error) error {
+// show writes a report. With --watch, it replaces the previous report on a terminal.
+func (c *statusCommand) show(write func(io.Writer) error) error {
 	return c.writeReport(c.out, func(w io.Writer) error {
-		if watch && toStdout(c.out) && isTerminal(c.stdout) {
+		if c.watch && toStdout(c.out) && isTerminal(c.stdout) {
 			if _, err := io.WriteString(w, clearScreen); err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (c *statusCommand) overview(s *connection) error {
 		if err != nil {
 			return true, err
 		}
-		return false, c.repeat(c.watch, func(w io.Writer) error { return c.writeOverview(w, o) })
+		return false, c.show(func(w io.Writer) error { return c.writeOverview(w, o) })
 	})
 }
 

@@ -204,7 +204,7 @@ func (c *submitCommand) keptFor(l *loaded, inputs map[string]any) (keptValues, e
 	if err := repairKept(c.kept); err != nil {
 		return nil, err
 	}
-	c.placeholders = true // the secrets are those of the workers
+	c.placeholders = true // the workers have the secrets
 	if err := c.build(l, engine.WithInputs(inputs), engine.WithJobs(c.jobs...)); err != nil {
 		return nil, err
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// inputs returns the values of --set-file and --set, by name. A value of --set overrides that of
-// the file.
+// inputs returns the values of --set-file and --set, by name. A value of --set overrides the value of the
+// file.
 func (s *loader) inputs() (map[string]any, error) {
 	if s.setFile == "" && len(s.set) == 0 {
 		return nil, nil

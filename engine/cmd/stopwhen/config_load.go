@@ -54,7 +54,7 @@ func (l *loaded) Close() {
 // stdinName is the name of a configuration from standard input in messages.
 const stdinName = "stdin"
 
-// keptValues are the values under `keep` that a run saves for the next one, by job and name.
+// keptValues are the values under `keep` that a run saves for the next run, by job and name.
 type keptValues = map[string]map[string]any
 
 // warnForgotten warns of jobs whose values for the next run are not saved.

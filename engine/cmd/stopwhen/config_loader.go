@@ -88,8 +88,8 @@ func (s *loader) oneConfig(_ *cobra.Command, args []string) error {
 	})
 }
 
-// firstJob returns the job that a command about a single one is for: the first of --job, or the first of
-// the configuration.
+// firstJob returns the job of a command that is about a single job: the first of --job, or the first of the
+// configuration.
 func (s *loader) firstJob(l *loaded) string {
 	if len(s.jobs) > 0 {
 		return s.jobs[0]
@@ -97,7 +97,7 @@ func (s *loader) firstJob(l *loaded) string {
 	return l.Jobs()[0]
 }
 
-// load compiles the configuration that the arguments name, or that of --fixture.
+// load compiles the configuration that the arguments name, or the configuration of --fixture.
 func (s *loader) load(args []string) (*loaded, error) {
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", s.setFile}, streamUse{"--env-file", s.envFile}); err != nil {
 		return nil, err

@@ -76,7 +76,7 @@ then the beginning of the address of the list, if the recording has several.`, d
 	return cmd
 }
 
-// checkArguments accepts one address, or none if a flag has the responses.
+// checkArguments accepts one address, and no address if a flag has the responses.
 func (d *detectCommand) checkArguments(_ *cobra.Command, args []string) error {
 	return refuse([]misuse{
 		{len(args) > 1, fmt.Sprintf("want one address, got %d arguments; quote an address that has & or ?", len(args))},
@@ -91,7 +91,7 @@ func (d *detectCommand) Run(cmd *cobra.Command, args []string) error {
 	if err := checkNew(d.out); err != nil {
 		return err
 	}
-	if err := d.checkStdout("the configuration", false); err != nil && toStdout(d.out) {
+	if err := d.checkStdout("the configuration"); err != nil && toStdout(d.out) {
 		return err
 	}
 	if !d.quiet { // at once, since it helps where a request fails

@@ -102,7 +102,7 @@ func (c *evalCommand) Run(_ *cobra.Command, args []string) error {
 	return c.write(result)
 }
 
-// write writes a result. The error is that of the evaluation, or that of writing.
+// write writes a result. The error is the error of the evaluation, or of writing.
 func (c *evalCommand) write(result *trace.Evaluation) error {
 	report := &evalReport{Version: 1, Job: c.at.Job, Page: c.at.Page, Item: c.at.Item, Evaluation: result}
 	switch {
@@ -170,10 +170,10 @@ func (c *evalCommand) pages(config []string) (*loaded, error) {
 // maxPageFile is the size of the largest file with a page, in bytes.
 const maxPageFile = 256 << 20
 
-// noConfig is the configuration of a page without one.
+// noConfig is the configuration for a page that is given without a configuration.
 const noConfig = `{"api": {"baseUrl": "http://page.invalid/"}, "config": {"jobs": [{"id": "page", "endpoint": "page"}]}}`
 
-// loadOr loads the configuration that the arguments name, or that of a single page.
+// loadOr loads the configuration that the arguments name, or noConfig.
 func (c *evalCommand) loadOr(config []string) (*loaded, error) {
 	if len(config) > 0 {
 		return c.load(config)

@@ -72,7 +72,7 @@ rules became true, with their values.`,
 	return cmd
 }
 
-// explainArgs accepts one configuration, or the two of --diff.
+// explainArgs accepts one configuration, or two with --diff.
 func (c *explainCommand) explainArgs(cmd *cobra.Command, args []string) error {
 	if c.diff {
 		return c.twoConfigs(args)
@@ -104,7 +104,7 @@ func (c *explainCommand) Run(cmd *cobra.Command, args []string) error {
 	case cmd.Flags().Changed("simulate"):
 		return c.printSimulations(l)
 	}
-	return c.explain(l, c.kept, c.reporting, c.full)
+	return c.explain(l, c.kept, c.reporting, explain.TextOptions{Full: c.full})
 }
 
 // checkExplainFlags refuses values and combinations of flags that have no meaning.
@@ -130,8 +130,9 @@ func (c *explainCommand) checkExplainFlags(cmd *cobra.Command) error {
 	return nil
 }
 
-// explain prints the rules, given the file of kept values, in the format of a report.
-func (s *loader) explain(l *loaded, kept string, r reporting, full bool) error {
+// explain prints the rules, given the file of kept values, in the format of a report. The options are for
+// text.
+func (s *loader) explain(l *loaded, kept string, r reporting, o explain.TextOptions) error {
 	if err := l.readKept(kept); err != nil {
 		return err
 	}
@@ -143,7 +144,8 @@ func (s *loader) explain(l *loaded, kept string, r reporting, full bool) error {
 	if r.format == formatMermaid {
 		return s.writeText(x.Mermaid())
 	}
-	return s.writeText(x.Text(explain.TextOptions{Width: s.columns(), Full: full}))
+	o.Width = s.columns()
+	return s.writeText(x.Text(o))
 }
 
 // printAnnotated prints the configuration with comments.

@@ -24,24 +24,37 @@ import (
 // extraction describes how a command extracts and where it writes.
 type extraction struct {
 	loader
-	items              output.Options // how items are written
-	itemFormat         string
-	csvNested, catalog string
-	discardItems       bool // items are not written
-	appendRows         bool
-	merge              bool
-
-	contract, contractMode string
-
-	out, trace, result, record string // output paths of a run
-	state, kept, tokens        string
-	restart, release           bool
-	keptPath                   string // path of the file of --kept, without symbolic links
+	itemOptions
+	outputFiles
+	savedFiles
 
 	prefetch string // a number or "auto"
 	parallel int
 	timeout  time.Duration // 0 for no timeout
 	failOn   []string
+}
+
+// itemOptions say how items are written.
+type itemOptions struct {
+	items              output.Options // made of the flags below
+	itemFormat         string
+	csvNested, catalog string
+	discardItems       bool // items are not written
+	appendRows         bool
+	merge              bool
+}
+
+// outputFiles are the files that a run writes.
+type outputFiles struct {
+	out, trace, result, record string
+	contract, contractMode     string
+}
+
+// savedFiles are the files that a run continues from.
+type savedFiles struct {
+	state, kept, tokens string
+	keptPath            string // path of the file of --kept, without symbolic links
+	restart, release    bool
 }
 
 // The values of --fail-on besides outcomes.
@@ -138,9 +151,12 @@ func (x *extraction) runLoaded(l *loaded) error {
 	if err := l.Check(); err != nil {
 		return err
 	}
-	debug := l.Info().Debug
-	bar := x.newProgress(debug, toStdout(x.out))
-	logger, closeLog, err := x.openLog(bar, debug)
+	level := slog.LevelInfo
+	if l.Info().Debug {
+		level = slog.LevelDebug
+	}
+	bar := x.newProgress(level, toStdout(x.out))
+	logger, closeLog, err := x.openLog(bar, level)
 	if err != nil {
 		return err
 	}
@@ -281,8 +297,8 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 	logger.Log(context.Background(), level, message, "event", "run_end")
 }
 
-// withoutRefusals returns an error without the errors of jobs that the run refuses, which
-// judge words.
+// withoutRefusals returns an error without the errors of jobs that the run refuses. Judge has other words
+// for them.
 func withoutRefusals(err error) error {
 	return errors.Join(slices.DeleteFunc(joined(err), func(one error) bool { return one == nil || errors.Is(one, engine.ErrSuspect) })...)
 }

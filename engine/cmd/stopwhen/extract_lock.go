@@ -109,8 +109,8 @@ func inUse(name, flags string) error {
 	}
 }
 
-// unlock releases the locks. It removes the lock files of items, but not that of a state. A lock
-// file that a killed run has left behind is not locked, and is used again.
+// unlock releases the locks. It removes the lock files of items, but not the lock file of a state. A lock
+// file that a killed run has left is not locked, and is used again.
 func (s *runState) unlock() {
 	for i, lock := range s.locks {
 		if i > 0 || s.path == "" {

@@ -92,7 +92,8 @@ func (x *extraction) checkShared(l *loaded, state *runState) error {
 	return nil
 }
 
-// logPartial names the files whose rows are not complete, except those that a warning has named.
+// logPartial names the files whose rows are not complete, unless a warning has named them. collects says
+// whether the pages come from a run on many machines.
 func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Result, collects bool) {
 	for _, f := range files {
 		if f.Complete || f.Withheld && f.LateColumns == 0 {
@@ -120,8 +121,8 @@ func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Resu
 	}
 }
 
-// incompleteness says why the rows of a file are not complete: those of its own jobs may be, while
-// another job of their tree has failed or is refused. In a tree that has not ended, the result of a
+// incompleteness says why the rows of a file are not complete. The rows of its own jobs may be complete,
+// while another job of their tree has failed or is refused. In a tree that has not ended, the result of a
 // job with partitions does not say whether all of them have ended, so a job that failed is named first.
 func incompleteness(f output.FileReport, result *engine.Result) string {
 	const incomplete = "the list is incomplete"

@@ -143,7 +143,8 @@ func TestARefusedRunChangesNothing(t *testing.T) {
 
 	s.configure(t, `"method": "pagenum"`, "token-1")
 	l := &loaded{}
-	a := &extraction{loader: loader{app: newApp(nil, nil, nil)}, state: s.path("state.json"), out: s.path("out")}
+	a := &extraction{loader: loader{app: newApp(nil, nil, nil)}}
+	a.state, a.out = s.path("state.json"), s.path("out")
 	require.NoError(t, a.loadInto(l, []string{s.path("c.json")}))
 	held, err := a.openState(l, slog.New(slog.DiscardHandler))
 	require.NoError(t, err)

@@ -77,10 +77,14 @@ func (x *extraction) checkStandardStreams(*loaded, []string) error {
 	if err := onlyOnce("standard output", uses...); err != nil {
 		return err
 	}
-	if i := slices.IndexFunc(uses, streamUse.standard); i >= 0 {
-		return x.checkStdout(uses[i].name, x.state != "" || x.kept != "")
+	i := slices.IndexFunc(uses, streamUse.standard)
+	switch {
+	case i < 0:
+		return nil
+	case x.state != "" || x.kept != "":
+		return x.requireStdout()
 	}
-	return nil
+	return x.checkStdout(uses[i].name)
 }
 
 // A streamUse is a flag or an argument that may name standard input or output.
@@ -263,7 +267,7 @@ func (x *extraction) purposes(l *loaded, args []string) (all purposes, err error
 	return all, err
 }
 
-// addItems adds the files of the items, and those next to them.
+// addItems adds the files of the items, and the files next to them.
 func (x *extraction) addItems(l *loaded, all *purposes) error {
 	if !x.writesFiles() {
 		return nil

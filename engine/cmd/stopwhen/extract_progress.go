@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -44,8 +45,8 @@ const redrawInterval = 100 * time.Millisecond
 // newProgress starts the progress line of a run, whose items may go to standard output. It
 // returns nil if standard error is not a terminal, or if the flags or the level of the log
 // rule it out.
-func (a *app) newProgress(debug, items bool) *progress {
-	if !isTerminal(a.stderr) || a.quiet || a.verbose || debug || a.noProgress || a.logFormat == formatJSON {
+func (a *app) newProgress(level slog.Level, items bool) *progress {
+	if !isTerminal(a.stderr) || a.quiet || a.verbose || level < slog.LevelInfo || a.noProgress || a.logFormat == formatJSON {
 		return nil
 	}
 	file := a.stderr.(*os.File)
@@ -95,8 +96,8 @@ func (p *progress) lineFor(width int) string {
 		", "+value.Size(job.bytes), fmt.Sprintf(", %.0f items/s", rate), lastRule(p.last))
 }
 
-// fit joins a name, a text and those details that fit the width. It shortens the
-// name if even the text does not fit.
+// fit joins a name, a text and as many details as fit the width. It shortens the name if even the text
+// does not fit.
 func fit(width int, name, text string, details ...string) string {
 	room := max(width-utf8.RuneCountInString(text), 2)
 	if utf8.RuneCountInString(name) > room {

@@ -99,7 +99,7 @@ func (s *runState) logResume(l *loaded) {
 	}
 }
 
-// logChanges logs how the configuration of an increment differs from that of the previous run.
+// logChanges logs how the configuration of an increment differs from the configuration of the previous run.
 func (s *runState) logChanges(l *loaded) {
 	if changed := s.Changed(); changed != "" && l.from == nil {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),

@@ -45,7 +45,7 @@ is NAME.yaml by default. --list shows the names, with the APIs and their hosts.`
 	return cmd
 }
 
-// Run writes a configuration, or lists those that --for can write.
+// Run writes a configuration, or lists the configurations that --for can write.
 func (c *initCommand) Run(cmd *cobra.Command, args []string) error {
 	named := cmd.Flags().Changed("for")
 	if err := refuse([]misuse{

@@ -43,7 +43,7 @@ func recipeNames() (names []string) {
 	return names
 }
 
-// A recipe is a complete configuration, and what a user must give it.
+// A recipe is a complete configuration, with the values that a user must give it.
 type recipe struct {
 	*fixtures.Recipe
 	root   value.Object

@@ -87,7 +87,7 @@ func (c *peekCommand) Run(_ *cobra.Command, args []string) error {
 	return errors.Join(err, report.err)
 }
 
-// peek requests pages until that of the flags.
+// peek requests pages up to the page of the flags.
 func (c *peekCommand) peek(ctx context.Context, l *loaded) (*peekReport, error) {
 	job := c.firstJob(l)
 	page, exchange, err := c.observe(ctx, l, job)
@@ -133,7 +133,8 @@ func itemList(items engine.Items) []byte {
 }
 
 // observe runs the engine until a page of a job, and returns the page and its exchange. If the run fails
-// or ends before, the page is nil, and the exchange is the last one of the run, or nil if it made none.
+// or ends before, the page is nil. Then the exchange is the last exchange of the run, or nil if the run made
+// no request.
 func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page *engine.Page, last *recording.Exchange, err error) {
 	var archive bytes.Buffer
 	options := recording.Options{Redactor: l.Redactor()}

@@ -16,7 +16,7 @@ import (
 type peekReport struct {
 	Version   int                    `json:"version"` // keys may be added to a version
 	Job       string                 `json:"job"`
-	Page      int                    `json:"page"`                // number of the page among those of the job
+	Page      int                    `json:"page"`                // number of the page of the job
 	Partition map[string]any         `json:"partition,omitempty"` // values of the variables of for that expressions read
 	Request   trace.Sent             `json:"request"`
 	Status    int                    `json:"status"` // 0 without a response

@@ -72,8 +72,8 @@ type replayedConfig struct {
 	Error string `json:"error,omitempty"`
 }
 
-// replayOrder returns the configuration and the recording of two arguments. The other
-// order, that of earlier builds, is accepted where the first one is clearly a recording.
+// replayOrder returns the configuration and the recording of two arguments. Earlier builds had the other
+// order, which is accepted if the first argument is clearly a recording.
 func replayOrder(first, second string) (config, recorded string) {
 	if isRecording(first) && !isRecording(second) {
 		return second, first

@@ -2,6 +2,8 @@ package main
 
 import (
 	"github.com/spf13/cobra"
+
+	"github.com/stopwhen/stopwhen/compile/explain"
 )
 
 // A runCommand is stopwhen run.
@@ -52,7 +54,7 @@ func (c *runCommand) Run(cmd *cobra.Command, args []string) error {
 			return err
 		}
 		defer l.Close()
-		return c.explain(l, c.kept, reporting{}, false)
+		return c.explain(l, c.kept, reporting{}, explain.TextOptions{})
 	}
 	return c.runConfig(cmd, args)
 }
