@@ -15,7 +15,10 @@ var flagNames = strings.NewReplacer(
 	"WithEnv", "--env",
 	"WithInputs", "--set",
 	"WithJobs", "--job",
+	"WithParallelJobs", "--jobs",
+	"WithPrefetch", "--prefetch",
 	"WithResume", "--state",
+	"WithTimeout", "--timeout",
 	"WithTokenStore", "--tokens FILE",
 
 	"checkpoint.Open", "--state",
