@@ -75,7 +75,11 @@ func (x *extraction) lockKept(s *runState) error {
 	if x.keptPath == "" {
 		return nil
 	}
-	return s.lock(x.keptPath, x.kept, "--kept")
+	if err := s.lock(x.keptPath, x.kept, "--kept"); err != nil {
+		return err
+	}
+	removeLeftovers(x.keptPath + checkpoint.RedoSuffix)
+	return nil
 }
 
 // repairKept completes the commit that a run with the file of --kept has begun, before the values

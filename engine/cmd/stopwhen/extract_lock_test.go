@@ -16,7 +16,7 @@ func TestWhatAKilledRunHasLeftIsRemovedAndNoLinkFollowed(t *testing.T) {
 	left := []string{
 		"state.json.new", "state.json.0123456789abcdef.new", "r.har.partial", "trace.json.partial", "out/.stopwhen.new",
 		"out/.stopwhen.0123456789abcdef.new", "out/users.ndjson.redo.new", "out/users.ndjson.redo.0123456789abcdef.new",
-		"out/users.ndjson.complete",
+		"out/users.ndjson.complete", "kept.json.redo.0123456789abcdef.new",
 	}
 	for name, flags := range map[string][]string{
 		"with a state": {"--state", "state.json", "--kept", "kept.json"}, "without a state": {"--kept", "kept.json", "--append"},
