@@ -10,7 +10,6 @@ import (
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // A Mode says how a run treats data that differ from a contract.
@@ -44,6 +43,7 @@ type Contract struct {
 type pages struct {
 	size   int         // number of items of each page but the last of a list; 0 if it is not known
 	full   int         // number of these pages
+	latest int         // number of items of the latest page, which may be the last one of its list; 0 if there is none
 	varies bool        // whether their sizes differ
 	signs  shape.Shape // of one object for each page, with the values that rules read of the page
 }
@@ -86,7 +86,8 @@ func namesData(name []byte) bool {
 	return bytes.IndexFunc(name, digits) < 0 || shape.HasFormat(name, "date") || shape.HasFormat(name, "uuid")
 }
 
-// AddPage adds a page, which has its Signs only with [engine.WithSigns]. An empty page says nothing.
+// AddPage adds a page, which has its Signs only with [engine.WithSigns]. The pages of a list come in their
+// order. An empty page says nothing: the page before it may be the last one of the list, and not full.
 func (c *Contract) AddPage(page *engine.Page) {
 	if page.Count == 0 {
 		return
@@ -99,9 +100,10 @@ func (c *Contract) AddPage(page *engine.Page) {
 		}
 		c.pages[page.Job] = p
 	}
-	if page.Decision == trace.Continue {
-		p.addSize(page.Count, 1)
+	if page.Page > 1 && p.latest > 0 {
+		p.addSize(p.latest, 1)
 	}
+	p.latest = page.Count
 	if len(page.Signs) == 0 {
 		return
 	}

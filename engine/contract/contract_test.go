@@ -17,7 +17,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
 // itemsOf returns an item n times.
@@ -97,17 +96,20 @@ func TestWhatIsNotInTheContractDoesNotDiffer(t *testing.T) {
 	require.Equal(t, []string{"j"}, jobs)
 }
 
-// pagesOf returns the contract of a list with pages of some sizes.
+// pagesOf returns the contract of a list with pages of some sizes. A run that continues after any of them
+// has the same contract.
 func pagesOf(t *testing.T, signs []evidence.Sign, sizes ...int) *contract.Contract {
 	t.Helper()
-	var c contract.Contract
+	c, continued := &contract.Contract{}, &contract.Contract{}
 	for i, size := range sizes {
 		page := &engine.Page{Signs: signs}
-		page.Job, page.Count, page.Decision = "users", size, trace.Continue
-		if i == len(sizes)-1 {
-			page.Decision = trace.Stop
-		}
+		page.Job, page.Page, page.Count = "users", i+1, size
 		c.AddPage(page)
+		continued.AddPage(page)
+		require.Equal(t, c.Text(), continued.Text())
+		var err error
+		continued, err = contract.Parse("state", string(continued.State()))
+		require.NoError(t, err)
 	}
 	read, err := contract.Parse("c.json", string(c.Text()))
 	require.NoError(t, err)
@@ -120,16 +122,17 @@ func TestThePagesOfAListDiffer(t *testing.T) {
 		before, now *contract.Contract
 		want        []string
 	}{
-		"the same":           {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 10, 10, 10, 2), nil},
-		"another size":       {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 5, 5), []string{"pages have 5 items, and had 10"}},
-		"a single full page": {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 5), nil},
-		"sizes that vary":    {pagesOf(t, nil, 10, 9, 3), pagesOf(t, nil, 5, 5, 5), nil},
-		"sizes vary now":     {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 6, 5), nil},
-		"a total is gone":    {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)", "body.total is gone"}},
-		"of one page":        {pagesOf(t, sign("body.total", 9), 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)"}},
-		"a kind of token":    {pagesOf(t, sign("body.next", "https://a.test/2"), 3, 3, 3), pagesOf(t, sign("body.next", "abc"), 3), []string{"body.next has texts that are no uri"}},
-		"a list for a token": {pagesOf(t, sign("body.next", "a"), 3), pagesOf(t, sign("body.next", []any{}), 3), []string{"body.next is list, and was text"}},
-		"not looked at":      {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, nil, 3), nil},
+		"the same":             {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 10, 10, 10, 2), nil},
+		"another size":         {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 5, 5), []string{"pages have 5 items, and had 10"}},
+		"before an empty page": {pagesOf(t, nil, 10, 10, 3, 0), pagesOf(t, nil, 5, 5, 5, 2, 0), []string{"pages have 5 items, and had 10"}},
+		"a single full page":   {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 5), nil},
+		"sizes that vary":      {pagesOf(t, nil, 10, 9, 3), pagesOf(t, nil, 5, 5, 5), nil},
+		"sizes vary now":       {pagesOf(t, nil, 10, 10, 3), pagesOf(t, nil, 5, 6, 5), nil},
+		"a total is gone":      {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)", "body.total is gone"}},
+		"of one page":          {pagesOf(t, sign("body.total", 9), 3), pagesOf(t, sign("body.more", true), 3), []string{"body.more is new (boolean)"}},
+		"a kind of token":      {pagesOf(t, sign("body.next", "https://a.test/2"), 3, 3, 3), pagesOf(t, sign("body.next", "abc"), 3), []string{"body.next has texts that are no uri"}},
+		"a list for a token":   {pagesOf(t, sign("body.next", "a"), 3), pagesOf(t, sign("body.next", []any{}), 3), []string{"body.next is list, and was text"}},
+		"not looked at":        {pagesOf(t, sign("body.total", 9), 3, 3, 3), pagesOf(t, nil, 3), nil},
 	} {
 		require.Equal(t, c.want, c.before.DriftOfPages(c.now, "users"), name)
 		c.before.Learn(c.now, nil, []string{"users"})

@@ -143,7 +143,7 @@ func (p *parser) pages(v any, path string) *pages {
 		p.found.Errorf(diag.Value(path), "want an object with size and signs, got %s", value.KindOf(v))
 		return all
 	}
-	p.known(object, path, "size", "signs")
+	p.known(object, path, "size", "full", "latest", "signs")
 	size, written := object.Get("size")
 	switch n, isNumber := size.(int); {
 	case !written:
@@ -154,6 +154,17 @@ func (p *parser) pages(v any, path string) *pages {
 	default:
 		all.size, all.full = n, 2
 	}
+	number := func(key string, n *int) {
+		if v, written := object.Get(key); written {
+			if is, ok := v.(int); ok && is > 0 {
+				*n = is
+				return
+			}
+			p.found.Errorf(diag.Value(diag.Join(path, key)), "want a number above 0, got %s", value.Preview(v))
+		}
+	}
+	number("full", &all.full)
+	number("latest", &all.latest)
 	if signs, written := object.Get("signs"); written {
 		all.signs = *shape.Decode(signs, diag.Join(path, "signs"), p.found)
 	}
@@ -174,7 +185,13 @@ func (c *Contract) Write(path string) error {
 }
 
 // Text returns the text of the file: a line for each member of the items.
-func (c *Contract) Text() []byte {
+func (c *Contract) Text() []byte { return c.text(false) }
+
+// State returns the text of a contract to which a run that continues this run adds its data: [Parse] reads
+// it. Besides [Contract.Text], it has what is not known of the sizes of pages yet.
+func (c *Contract) State() []byte { return c.text(true) }
+
+func (c *Contract) text(continues bool) []byte {
 	outputs, all := value.Object{}, value.Object{}
 	for _, name := range c.Outputs() {
 		outputs = outputs.With(name, c.outputs[name].Encoded())
@@ -185,6 +202,11 @@ func (c *Contract) Text() []byte {
 			one = one.With("size", sizeVaries)
 		} else if size := p.known(); size > 0 {
 			one = one.With("size", size)
+		} else if continues && p.full > 0 {
+			one = one.With("size", p.size).With("full", p.full)
+		}
+		if continues && p.latest > 0 {
+			one = one.With("latest", p.latest)
 		}
 		if p.signs.Objects > 0 {
 			one = one.With("signs", p.signs.Encoded())

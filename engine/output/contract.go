@@ -87,7 +87,7 @@ func (p *Publisher) markContract() {
 	if p.contract == nil || p.store.Path() == "" {
 		return
 	}
-	text := p.contract.now.Text()
+	text := p.contract.now.State()
 	if len(text) > rules.MaxConfigBytes { // a run that continues this run compares only its own data
 		text = nil
 	}
