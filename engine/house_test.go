@@ -97,6 +97,7 @@ var mayImport = map[string][]string{
 	"engine/cluster/hub":    {module + "engine/cluster/internal/store", module + "runtime/failure", "github.com/nats-io/nats-server/v2", "github.com/gofrs/flock"},
 	"fixtures":              {module + "rules", "golang.org/x/tools/txtar"},
 
+	"engine/workbench/lsp": {module + "engine", module + "engine/workbench", "github.com/creachadair/jrpc2"},
 	"engine/workbench/session": {
 		module + "engine/workbench", module + "engine", module + "fixtures", module + "rules", module + "runtime/trace",
 	},

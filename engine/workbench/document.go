@@ -6,6 +6,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
+	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
 )
 
 // A Document is a configuration that is being written. It never changes, and is safe for concurrent use.
@@ -63,4 +64,44 @@ func (d *Document) engine() (e *engine.Engine, current bool) {
 		return e, true
 	}
 	return d.good, false
+}
+
+// IsConfiguration reports whether the text is, or may become, a configuration: it has a key of one, or no key at
+// all. Editors open other files in the same formats.
+func (d *Document) IsConfiguration() bool {
+	root := d.outline().root
+	if root.Kind != syntax.Object || len(root.Inner) == 0 {
+		return root.Kind != syntax.List
+	}
+	for _, key := range []string{"api", "config", "parameters"} {
+		if root.Member(key) != nil {
+			return true
+		}
+	}
+	return len(root.Inner) == 1 && !root.Inner[0].Colon
+}
+
+// recordingKey is the key of the root that names the recording of a configuration.
+const recordingKey = "x-recording"
+
+// RecordingName returns the path of the recording that the text names under x-recording, or "".
+func (d *Document) RecordingName() string {
+	n := d.outline().root.Member(recordingKey)
+	if n == nil {
+		n = d.outline().config().Member(recordingKey)
+	}
+	if n == nil || n.Kind != syntax.Scalar {
+		return ""
+	}
+	return n.Text
+}
+
+// RecordingKey returns the place of x-recording, or the beginning of the text.
+func (d *Document) RecordingKey() Range {
+	for _, root := range []*syntax.Node{d.outline().root, d.outline().config()} {
+		if n := root.Member(recordingKey); n != nil && n.KeyStart >= 0 {
+			return d.lines().span(n.KeyStart, n.KeyEnd)
+		}
+	}
+	return Range{}
 }

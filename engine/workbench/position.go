@@ -138,3 +138,10 @@ func Apply(text string, edits []Edit) string {
 	}
 	return b.String() + text[at:]
 }
+
+// Slice returns a part of a text.
+func Slice(text string, of Range) string {
+	t := newLineTable(text)
+	start := t.offset(of.Start)
+	return text[start:max(start, t.offset(of.End))]
+}

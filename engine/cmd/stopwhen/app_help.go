@@ -43,7 +43,7 @@ type group struct {
 var groups = []group{
 	{"begin", "Begin:", []func(*app) *cobra.Command{newDemo, newDetect, newInit, newPeek}},
 	{"write", "Write a configuration:", []func(*app) *cobra.Command{
-		newCheck, newEval, newExplain, newFixtures, newImport, newSchema, newStress, newStudio, newTest,
+		newCheck, newEval, newExplain, newFixtures, newImport, newLSP, newSchema, newStress, newStudio, newTest,
 	}},
 	{"run", "Run it:", []func(*app) *cobra.Command{newContract, newRecord, newReplay, newRun, newTrace}},
 	{"machines", "Run it on many machines:", []func(*app) *cobra.Command{
