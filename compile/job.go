@@ -13,36 +13,51 @@ import (
 // Job is the compiled ruleset of one job. It never changes and may be run by
 // many goroutines at once.
 type Job struct {
-	Ruleset  *rules.Ruleset
-	Computed []*language.Expression // computed values of the job's own request, for each partition
-	Init     []*language.Expression // initial values of the state's variables
-	Stops    []*Trigger             // stopping rules in the order in which they give the reason
-	Next     []*language.Expression // values of the state's variables after a page
-	Parts    []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
-	OnErrors []*Trigger             // rules for error responses, or for pages; the first that is met decides
-	Keeps    []*language.Expression // values for the next run
-	Shape    Shape
-	Needs    Needs
-	Probe    *Probe // nil if nobody wants to see a value
+	Ruleset *rules.Ruleset
+	RequestRules
+	ListRules
+	Tree
+	Shape     Shape
+	Needs     Needs
+	Probe     *Probe              // usually nil
+	Functions []language.Function // added functions that the rules call
+}
 
-	For       []ForVariable // the variables of for, in their order
-	Parent    *Job          // the job whose items the partitions are for, or nil
-	Children  []*Job        // the jobs that are for the items of this one, in their order
-	ItemPaths [][]string    // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
-
-	RequiredItemPaths [][]string // the ItemPaths that must be present: without one, the list of a child may be lost
-
-	requiredReads  [][]string // the partitionReads that must be present
-	partitionReads [][]string // the paths of the variables that expressions read
-
+// RequestRules make the requests of a job.
+type RequestRules struct {
 	Request    requests.Request       // the job's own request, without its computed values
+	Computed   []*language.Expression // computed values of the job's own request, for each partition
+	Parts      []*language.Expression // parts of the requests, as the roles of their rules say; address parts come first
 	FirstParts []*language.Expression // the Parts of the first request
 	NextParts  []*language.Expression // the Parts of later requests
-	Functions  []language.Function    // added functions that the rules call
 
-	ends          bool         // a rule other than a guard may end the list
-	endsByRequest bool         // a rule of the configuration may end the list by its requests alone
-	common        rules.Object // parameters of every request (api.http.defaultOptions.params)
+	common rules.Object // parameters of every request (api.http.defaultOptions.params)
+}
+
+// ListRules are evaluated on the pages of a list.
+type ListRules struct {
+	Init     []*language.Expression // initial values of the state's variables
+	Stops    []*Trigger             // stopping rules in the order in which they give the reason
+	OnErrors []*Trigger             // rules for error responses, or for pages; the first that is met decides
+	Next     []*language.Expression // values of the state's variables after a page
+	Keeps    []*language.Expression // values for the next run
+
+	ends          bool // a rule other than a guard may end the list
+	endsByRequest bool // a rule of the configuration may end the list by its requests alone
+}
+
+// A Tree holds the place of a job in its tree of parents and children, and the variables of its
+// partitions.
+type Tree struct {
+	For      []ForVariable // the variables of for, in their order
+	Parent   *Job          // the job whose items the partitions are for, or nil
+	Children []*Job        // the jobs that run for the items of this job, in their order
+
+	ItemPaths         [][]string // paths that the job and its descendants read of an item of its parent; an empty path is the whole item
+	RequiredItemPaths [][]string // the ItemPaths without which the list of a child may be lost
+
+	partitionReads [][]string // the paths of the variables that expressions read
+	requiredReads  [][]string // the partitionReads that must be present
 }
 
 // A Trigger is a compiled rule that is met if its expression is true: a stopping rule, an onError rule
@@ -50,7 +65,7 @@ type Job struct {
 type Trigger struct {
 	*language.Expression
 	Message *Message
-	Proof   *language.Expression // of a rule of the audit: if it is true, the finding is evidence; nil if it never is
+	Proof   *language.Expression // if it is true, the finding of a rule of the audit is evidence; may be nil
 }
 
 // Weight returns the weight of a finding of a rule of the audit.
@@ -63,18 +78,17 @@ func (t *Trigger) Weight(m *language.Machine, c *rules.Context) rules.Weight {
 	return rules.WeightHint
 }
 
-// A Probe is an expression whose value somebody wants to see on each page.
+// A Probe is an expression whose value on each page is shown to the user.
 type Probe struct {
 	*language.Expression
 	Item int // number of the item that it reads, from 1; 0 means no item
 }
 
-// Needs holds the paths that the rules of a job read of the responses. Nothing else is
-// decoded.
+// Needs holds the paths of the responses that the rules of a job read. Only these are decoded.
 type Needs struct {
 	Body  [][]string // paths of the body; an empty path is all of it
 	Items [][]string // paths of every item of a page; an empty path is all of it
-	Past  bool       // the items of a page are also read after the next page
+	Past  bool       // rules read the items of earlier pages
 }
 
 // Rulesets compiles a lowered configuration, and the scrollers that no job uses, in
@@ -123,7 +137,8 @@ func newShared(in *language.Language) *shared {
 
 // job compiles the rules of a job, and puts each into the list of its role.
 func (c *compilation) job() *Job {
-	job := &Job{Ruleset: c.set, For: value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })}
+	job := &Job{Ruleset: c.set}
+	job.For = value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })
 	c.checkForNames()
 	for _, rule := range c.set.Rules {
 		if rule.Role == rules.Audit { // compiled on demand by Audit
@@ -271,7 +286,7 @@ func (j *Job) Reads(root string) bool {
 }
 
 // reads reports whether of holds for any read of the rules of the job, except for messages and the
-// rules of variables.
+// rules of the variables of for.
 func (j *Job) reads(of func(language.Read) bool) bool {
 	for _, list := range [...][]*language.Expression{j.Computed, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
 		if anyReads(list, of) {
@@ -306,7 +321,7 @@ func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }
 func (j *Job) Ends() bool { return j.ends }
 
 // EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
-// the responses are, as a list that is read day by day.
+// the responses are: a list that is requested day by day ends after the last day.
 func (j *Job) EndsByRequest() bool { return j.endsByRequest }
 
 // Paged reports whether there can be a second request.
