@@ -62,5 +62,5 @@ func (j *Job) Audit() []*Trigger {
 	return all
 }
 
-// AuditRule returns a rule of [Job.Audit], which are the rules of Set.Rules with role [rules.Audit].
+// AuditRule returns one rule of [Job.Audit], compiled. It is a rule of the ruleset with role [rules.Audit].
 func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditor().trigger(rule) }

@@ -188,7 +188,7 @@ func (b *Builder) Apply(parts PartValues, base string) (requests.Request, error)
 	return b.apply(j.NextParts, parts, request)
 }
 
-// apply applies parts to a request, whose parameters override those of every request.
+// apply applies parts to a request, and adds the parameters of every request that it does not have itself.
 func (b *Builder) apply(parts []*language.Expression, values PartValues, request requests.Request) (requests.Request, error) {
 	for i, e := range parts {
 		if err := b.job.applyPart(e.Rule, values[i], &request); err != nil {

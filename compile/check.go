@@ -11,8 +11,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// maxPairs is how many pairs of rules are compared with each other. Configurations of
-// more are generated, and comparing all of their rules would take minutes.
+// maxPairs limits the pairs of rules that are compared with each other. Configurations with more rules
+// are generated, and comparing all pairs would take minutes.
 const maxPairs = 250_000
 
 // checkJob warns about rules that are probably mistakes. It needs no page.
@@ -124,8 +124,8 @@ func (c *compilation) shadowedRules(j *Job) {
 // samples are values that a flag or a token may have.
 var samples = []any{nil, true, false, 0, 1, "", "x", []any{}}
 
-// contradictions finds pairs of rules of which one is met whatever the response
-// has, such as a flag that ends the list when it is true, and when it is false.
+// contradictions finds pairs of rules that leave no response without a met rule, such as a flag that
+// ends the list when it is true, and when it is false.
 func (c *compilation) contradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
@@ -138,7 +138,7 @@ func (c *compilation) contradictions(j *Job) {
 	}
 }
 
-// onlyPath returns the path of the body that is all that two triggers read.
+// onlyPath returns the path of the body that two triggers read, if they read nothing else.
 func onlyPath(a, b *Trigger) ([]string, bool) {
 	var path []string
 	for _, reads := range [][]language.Read{a.Reads, b.Reads} {
@@ -152,8 +152,8 @@ func onlyPath(a, b *Trigger) ([]string, bool) {
 	return path, len(a.Reads) > 0 && len(b.Reads) > 0
 }
 
-// contradict reports whether one of two triggers is met whatever the body has at
-// a path, but not always the same one.
+// contradict reports whether at least one of two triggers is met, whatever value the body has at a
+// path, and the values decide which.
 func contradict(a, b *Trigger, path []string) bool {
 	bodies := []rules.Object{{}}
 	for _, v := range samples {
@@ -299,8 +299,7 @@ func (j *Job) readsJob(e *language.Expression) bool {
 // varies reports whether an expression can differ from page to page.
 func (j *Job) varies(e *language.Expression) bool { return j.variesExcept(e, nil) }
 
-// variesExcept is varies for an expression inside the next values of the variables
-// that were seen.
+// variesExcept is varies for an expression that is part of the next values of the variables in seen.
 func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 	for _, r := range e.Reads {
 		known := r.Known()
@@ -317,8 +316,8 @@ func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 	return false
 }
 
-// stateVaries reports whether a variable changes from page to page: its next
-// value reads something that does, or the variable itself.
+// stateVaries reports whether a variable changes from page to page: its next value reads the variable
+// itself, or a value that changes.
 func (j *Job) stateVaries(name string, seen []string) bool {
 	if slices.Contains(seen, name) {
 		return true
@@ -351,7 +350,7 @@ func (j *Job) comparesAbsentLimit(c *Trigger) bool {
 	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })
 }
 
-// Unreached says of each rule that is never the reason to stop why not.
+// Unreached returns the rules that are never the reason to stop, each with an explanation.
 func (j *Job) Unreached() map[*Trigger]string {
 	why, best := map[*Trigger]string{}, map[string]*Trigger{}
 	bounds := map[*Trigger]language.Bound{}

@@ -37,5 +37,5 @@
 //
 // The expressions of credentials are compiled with the jobs and evaluated by each run, so
 // compiled jobs hold no credentials of a tenant. The request of a login is a job without
-// pages: decoding, computed values and encoding are those of jobs.
+// pages, so that it is decoded, computed and encoded as other requests are.
 package compile

@@ -9,7 +9,7 @@ import (
 
 // Message is a text with expressions in braces.
 type Message struct {
-	text  []string // one more than holes
+	text  []string // the texts before, between and after the holes
 	holes []*language.Expression
 }
 
@@ -30,7 +30,7 @@ func (c *compilation) message(rule rules.Rule) *Message {
 type messageKey struct {
 	path, id, text      string
 	role                rules.Role
-	forNames, keptNames string // which an expression of the message may read
+	forNames, keptNames string // names that expressions of the message may read
 }
 
 func (c *compilation) newMessage(rule rules.Rule) *Message {
@@ -56,7 +56,7 @@ func (c *compilation) newMessage(rule rules.Rule) *Message {
 }
 
 // hole compiles the expression that a text begins with, up to the closing brace,
-// and returns it with the rest of the text. It returns nil if there is none.
+// and returns it with the rest of the text. It returns nil if the text begins with no expression.
 func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, string) {
 	source, tail, closed := strings.Cut(text, "}")
 	if !closed {

@@ -103,8 +103,8 @@ func merge(to rules.Object, name string, v any) (rules.Object, error) {
 	return mergeMembers(to, object), nil
 }
 
-// mergeMembers sets every name of an object to its value, and removes those whose
-// value is nil. The object may come from a response, so the time is linear.
+// mergeMembers sets every name of an object to its value, and removes the names whose value is nil. The
+// object may come from a response, so the time is linear.
 func mergeMembers(to, over rules.Object) rules.Object {
 	removed := map[string]bool{}
 	var set rules.Object

@@ -20,8 +20,8 @@ type Shape struct {
 	rules []*language.Expression
 }
 
-// ItemField is a change of a member of every item. A field with a rule that has a role
-// other than [rules.Set] removes the member.
+// ItemField is a change of a member of every item. If the role of its rule is [rules.Remove], it removes
+// the member.
 type ItemField struct {
 	*language.Expression
 	Path []string // path of the member

@@ -10,8 +10,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Surface holds the values that the rules of a job read of responses, and the constants that they
-// compare with them: all that an API has to provide for the job to page through a list.
+// A Surface holds the values that the rules of a job read of responses, and the constants in the rules:
+// everything that an API has to provide for the job to page through a list.
 type Surface struct {
 	Values   []ResponseValue // places in the order of the rules
 	Keys     [][]string      // paths in an item; a path without keys is the item itself
@@ -33,7 +33,7 @@ type ResponseValue struct {
 	Fails   bool // only rules that fail the run read it
 }
 
-// String returns the place as an expression.
+// String returns the expression for the value.
 func (p ResponseValue) String() string {
 	switch {
 	case p.Header != "":
@@ -99,7 +99,7 @@ func (s *surface) add(e *language.Expression) {
 	}
 }
 
-// place adds a place, with its use in the rule.
+// place adds a value, with its use in the rule of an expression.
 func (s *surface) place(e *language.Expression, p ResponseValue) {
 	role := e.Rule.Role
 	p.Judged = role == rules.Stop
@@ -157,14 +157,14 @@ func (s *surface) literals(e *language.Expression) {
 // response has it, it is probably misspelt.
 type Watch struct {
 	language.Read
-	Rule rules.Rule // the first that reads it
+	Rule rules.Rule // the first rule that reads it
 
-	// Link says that it may lead to the next page, so the last page may lack it. Where
-	// there is only one page, no response has it.
+	// Link says that the value may lead to the next page. The last page may lack it, and so may the
+	// only page of a short list.
 	Link bool
 
-	// Optional says that the rule allows for its absence: it checks whether the path
-	// exists, or is about an error.
+	// Optional says that the rule allows for its absence: the rule checks whether the path exists, or
+	// recognizes an error.
 	Optional bool
 }
 

@@ -64,8 +64,8 @@ func (c *credentials) hidden() []string {
 	return c.secrets
 }
 
-// credentials returns the credentials of a run. Credentials set by an option override those of the
-// configuration.
+// credentials returns the credentials of a run. The credentials of an option override the credentials
+// of the configuration.
 func (e *Engine) credentials(options credential.Options) (transport.Auth, error) {
 	override := e.options.run.auth
 	switch {

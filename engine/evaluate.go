@@ -11,10 +11,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// Evaluate runs the engine up to a page of a job and returns the value that an expression has there. The
-// expression may read all that a stopping rule may read and, if the place has an item, what filter may
-// read of it. The error is [Diagnostics] if the expression has a mistake, and otherwise that of the run;
-// the error of the evaluation itself is in the result.
+// Evaluate runs the engine up to a page of a job and returns the value of an expression there. The
+// expression may read the names of stopping rules and, if the place has an item, the names of filter.
+// The error is [Diagnostics] if the expression has a mistake, and otherwise the error of the run. An
+// error of the evaluation itself is in the result.
 func (e *Engine) Evaluate(ctx context.Context, expression string, at trace.Place) (*trace.Evaluation, error) {
 	probed, err := e.withProbe(expression, at)
 	if err != nil {

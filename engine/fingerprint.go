@@ -16,14 +16,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// Fingerprint returns hashes of the settings that decide what is extracted, by part:
+// Fingerprint returns hashes of the settings that decide which items are extracted, by part:
 // "transport" (addresses, headers), "requests" (endpoints, parameters, the next request,
 // the variables of partitions), "rules" (the stopping rules and the saved values) and
 // "items" (the paths and types of the items), and for every input "input " and its name. Of
 // credentials it includes only the names, so another token changes nothing, and neither do
-// retries and logs. A job that runs for its children alone counts, too. Other values of the environment, such as the name of a tenant, count. For every
-// job with `keep` that runs, there is a part "keep of " and its id: the saved values and the list that
-// they are about, without the rules of its end and the inputs that are only the end of an increment.
+// retries and logs. A job that runs for its children alone counts, too. Other values of the
+// environment, such as the name of a tenant, count. For every job with `keep` that runs, there is a part
+// "keep of " and its id: the expressions of the saved values and the settings of the list that they are
+// about, without the rules that end it and the inputs that only end its windows.
 func (e *Engine) Fingerprint() map[string]string {
 	f := &fingerprint{
 		engine: e, redactor: redact.NewNamed(e.namedCredentials()),

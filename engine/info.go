@@ -48,12 +48,12 @@ type JobInfo struct {
 	ID          string
 	Parent      string   // ID of the parent; empty for a root
 	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
-	DataTypes   []string // types of the items: `dataType`, the endpoint, or those of the paths of `dataField`
+	DataTypes   []string // types of the items: `dataType`, the endpoint, or the types of the paths of `dataField`
 	DefaultType string   // the type in DataTypes that was derived from the id or the endpoint; "" if the configuration sets `dataType`
-	Key         []string // paths of what identifies an item that is written: `key`; nil if nothing does
+	Key         []string // paths whose values identify an item that is written: `key`; nil without a key
 	Emits       bool     // whether the items are written: `emit`
 	Partitioned bool     // whether the job may run more than once, or has children
-	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, which decide what the job requests
+	Keepers     []string // IDs of the job and its ancestors that save values with `keep`, on which the requests of the job depend
 }
 
 // Job describes a job of the configuration. It returns the zero JobInfo if there is no job with

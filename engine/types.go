@@ -31,8 +31,8 @@ import (
 //	// Job for a job without a parent.
 //	Root  string
 //	Final bool // whether the page is the last of Root and of all jobs below it
-//	// Signs are the values of the response that rules read, and those that describe the list, in a
-//	// run that asks for them to compare them with a contract.
+//	// Signs are the values of the response that rules read or that describe the list. Only a run that
+//	// compares them with a contract asks for them.
 //	Signs []evidence.Sign
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
@@ -47,8 +47,8 @@ type Page = runtime.Page
 //	Request   trace.Sent // the request without its credentials
 //	Status    int        // HTTP status
 //	Count     int        // number of items that the API sent
-//	// Written is the number of items that were delivered, if the filter left some out. Nil means
-//	// all, or none if Dropped is set.
+//	// Written is the number of items that were delivered, if the filter left some out. Nil means that
+//	// all items were delivered or, if Dropped is set, no item.
 //	Written   *int
 //	Bytes     int // size as minified JSON
 //	Verdicts  []Verdict
@@ -117,7 +117,7 @@ type Items = document.Items
 //	// Kept holds the values for the next run. After a complete list they are new; otherwise, or if
 //	// Repeats is set, they are the values of the previous run.
 //	Kept map[string]any
-//	// Repeats reports whether the next run begins where this one did, because the job, its parent
+//	// Repeats reports whether the next run begins where this run began, because the job, its parent
 //	// or one of its children is not complete or was not selected: then the kept values stay.
 //	Repeats bool
 //	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By

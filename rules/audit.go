@@ -30,7 +30,7 @@ type Hints struct {
 }
 
 // ListFacts holds the observations that a job made of its list as a whole. Audit rules see it as
-// `list`. Pages and items are those since the latest restart.
+// `list`. Only pages and items since the latest restart count.
 type ListFacts struct {
 	Repeats       int    `expr:"repeats" doc:"pages with the same items as an earlier page, although another request was made"`
 	RepeatPage    int    `expr:"repeatPage" doc:"the first of these pages; 0: none"`
@@ -113,7 +113,7 @@ const (
 	OfMore                    // there is a hint at whether there is more
 	OfLimit                   // the page size is known
 	OfMany                    // a thousand items or more were read
-	OfFile                    // the rows replace those of a file; known only after the list has ended
+	OfFile                    // the rows replace the rows of a file; known only after the list has ended
 )
 
 // SignsIn returns the signs in the page context of the audit. It is next to the table because the

@@ -31,7 +31,7 @@ type Config struct {
 	Properties []Property
 	Source     *diag.Source // the text; nil when built in Go
 	Secrets    []string     // values that must never be printed
-	Identities []string     // those of Secrets that are no credentials but say which list is requested, such as a tenant
+	Identities []string     // secrets that are no credentials but select a list, such as the name of a tenant
 	Env        []string     // names of the environment variables that {"env": "NAME"} names
 
 	pages       int             // Options.Pages

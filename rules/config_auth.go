@@ -23,8 +23,8 @@ type Auth struct {
 	Login    *Job                // login: the request
 	Parts    []AuthPart          // login and sign: headers and parameters of requests
 	Expires  *AuthPart           // login: when the login ends; nil if the response does not say
-	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty if it may be either
-	AtOnce   bool                // sign: no expression sees the parts that earlier ones add
+	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
+	AtOnce   bool                // sign: no expression sees the parts that earlier expressions add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
@@ -258,8 +258,8 @@ func (a *Auth) Summary() string {
 	return ""
 }
 
-// Empty returns the keys of the credentials that are needed and empty, if all that are needed are:
-// requests are then sent without any. The values must be bound.
+// Empty returns the required keys if all of them are empty, and nil otherwise. Requests are then sent
+// without credentials. The values must be bound.
 func (a *Auth) Empty() []string {
 	needs := grantNeeds[a.Values["grant"]]
 	for _, key := range findAuthType(a.Type).Required {
@@ -299,8 +299,8 @@ func (a *Auth) renewed() string {
 	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", when)
 }
 
-// WithValues returns the credentials with values that expressions have given: those of keys,
-// and the parameters of the token request.
+// WithValues returns the credentials with values of expressions: the values of keys, and the parameters
+// of the token request.
 func (a *Auth) WithValues(values map[string]string, params Object) *Auth {
 	complete := *a
 	complete.Values = maps.Clone(a.Values)

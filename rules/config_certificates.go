@@ -8,8 +8,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// certificates reads the certificates for connections to the origin of baseUrl. It returns
-// nil if there are none.
+// certificates reads the certificates for connections to the origin of baseUrl. It returns nil if the
+// configuration has no certificates.
 func (d *decoder) certificates(s settings) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	found := false

@@ -13,7 +13,7 @@ type Computed struct {
 	Source string
 	Secret bool // the value must never be printed
 
-	increment      bool   // it is what incremental sends
+	increment      bool   // incremental sends it
 	ofCompleteList any    // with increment: the value of the parameter in a complete list; nil without one
 	Path           string // config path
 }
@@ -67,8 +67,8 @@ func constants(o Object) Object {
 	return slices.DeleteFunc(slices.Clone(o), func(m Member) bool { return computedIn(m.Value) != nil })
 }
 
-// ListParams returns the parameters of the job that say what its list is: those of a complete list,
-// without what incremental adds.
+// ListParams returns the parameters that identify the list of the job: the parameters of a request for
+// the complete list, without the value that incremental adds.
 func (j Job) ListParams() Object {
 	for i, m := range j.Params {
 		c, ok := m.Value.(Computed)

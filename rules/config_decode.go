@@ -11,9 +11,8 @@ import (
 )
 
 // Decode reads a parsed configuration, with or without the outer `parameters`
-// object. It reports all mistakes and warnings in order of position, except those of
-// the pagination objects, which [Config.Lower] reports. The Config is usable if
-// there are no errors.
+// object. It reports all mistakes and warnings in order of position. [Config.Lower] reports
+// the mistakes in pagination objects. The Config is usable if there are no errors.
 func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagnostics) {
 	diags := diag.NewCollector(source)
 	cfg := &Config{Source: source, catalog: options.Catalog, pages: options.Pages}

@@ -6,9 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// A partition is a job under a binding: the same list, requested with other values of the
-// variables of for. It begins with a fresh state, and its guards, limits and audit are its
-// own.
+// A partition is the list of a job, requested with one binding: a value for each variable of for. The
+// partitions of a job differ only in their bindings. Each begins with a fresh state, and has guards,
+// limits and an audit of its own.
 
 // A ForVariable is a variable of for, with one of four kinds of values: the items of another job,
 // constants, the values of an expression, or windows.
@@ -29,9 +29,10 @@ func (v ForVariable) ID(key string) string { return "for." + v.Name + "." + key 
 type Window struct {
 	Step     Span // zero for a single window
 	Overlap  Span // how much earlier each window but the first begins
-	Smallest Span // a window that is not larger is not split; if it is zero, one second or the number 1
-	// Granularity is how much the end of a window, which belongs to it, is less than the beginning of the next
-	// one. If it is zero, the windows are half open, and the end is the beginning of the next one.
+	Smallest Span // windows up to this length are not split; zero means one second or the number 1
+	// Granularity is the distance between the end of a window, which belongs to the window, and the
+	// beginning of the next window. If it is zero, the windows are half open: each ends where the next
+	// one begins.
 	Granularity Span
 	Splits      bool // a rule may split a window
 }
@@ -79,7 +80,7 @@ func (d *decoder) forVariables(s setting) []ForVariable {
 	return all
 }
 
-// valueKeys are the keys of each kind of values. A variable is of a kind if it has the first of its keys.
+// valueKeys has the keys of each kind of variable. A variable is of the kind whose first key it has.
 var valueKeys = [][]string{
 	{"items", "when"},
 	{"values"},
@@ -112,7 +113,8 @@ func (d *decoder) readForVariable(v *ForVariable) {
 	}
 }
 
-// constantValues reads a list of values, unless an expression gives one of them.
+// constantValues reads a list of constants. If an expression computes one of the values, the complete
+// list becomes an expression.
 func (d *decoder) constantValues(v *ForVariable) {
 	one := v.given.get("values")
 	values := d.paramValue(one.path(), one.Value)

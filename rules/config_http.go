@@ -12,7 +12,7 @@ import (
 // HTTP holds the settings that all requests have in common. [Decode] fills in the defaults.
 type HTTP struct {
 	Headers       Object   // sent in this order
-	Params        Object   // parameters that those of a request override
+	Params        Object   // parameters of all requests, which override them by their own
 	SecretHeaders []string // names of headers whose values are secret
 	MaxRetries    int      // retries of one request
 	RetryCodes    []int    // statuses that are retried

@@ -30,7 +30,7 @@ var incrementalFields = []Field{
 		"default: that of the items"},
 }
 
-// An increment is what a job keeps for the next run, and sends then.
+// An increment is the value that a job keeps for the next run, which sends it.
 type increment struct {
 	name   string // of the kept value
 	keep   string // the expression that gives it
@@ -38,7 +38,7 @@ type increment struct {
 	cursor string // config path of the cursor
 }
 
-// incremental reads the increment of a job, and adds what it sends to the request of the job.
+// incremental reads the increment of a job, and adds the kept value to the request of the job.
 func (d *decoder) incremental(s settings, j *Job) {
 	given, ok := s.get("incremental").settings()
 	if !ok {
@@ -75,7 +75,7 @@ func (d *decoder) incremental(s settings, j *Job) {
 	d.send(given, j, sentSource(given, kept))
 }
 
-// sentSource returns the expression for what the next run sends.
+// sentSource returns the expression for the value that a run sends.
 func sentSource(given settings, kept string) string {
 	from, lag, format := given.get("from"), given.get("lag"), given.get("format").text()
 	source := kept

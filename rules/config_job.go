@@ -25,10 +25,10 @@ type Job struct {
 	Typed          bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
 	Filter         string      // expression; "" if every item passes
 	Fields         []ItemField // in the order in which members are added
-	Key            []string    // paths of what identifies an item after Fields; nil if nothing does
+	Key            []string    // paths whose values identify an item after Fields; nil without a key
 	Response       Response
 	For            []ForVariable   // variables of its partitions; nil if the job is one partition
-	AllowedOrigins []string        // further origins that its requests may go to; nil for those of the API alone
+	AllowedOrigins []string        // further origins that its requests may go to, besides the origins of the API
 	Emits          bool            // its items are written (emit)
 	OnFailure      PartitionPolicy // [PartitionFail] or [PartitionSkip]
 

@@ -93,8 +93,8 @@ func (p *jsonParser) valid() bool {
 	return false
 }
 
-// jsonHint returns a hint for a text that is not JSON, and of which the byte at an offset cannot be
-// read. It is empty for a mistake that is not a common one.
+// jsonHint returns a hint for a text that is not JSON because of the byte at an offset. It is empty if
+// the mistake is not common.
 func jsonHint(text string, at int) string {
 	before, rest := strings.TrimRight(text[:at], " \t\r\n"), text[at:]
 	switch {

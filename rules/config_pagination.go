@@ -11,8 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// paginationFields are the keys of every pagination object. A [Catalog] adds those
-// of its guards.
+// paginationFields are the keys of every pagination object. A [Catalog] adds the keys of its guards.
 var paginationFields = []Field{
 	{Name: "method", Kind: Text, Required: true, Doc: "where the next page comes from"},
 	{Name: "limit", Kind: Count, PerScroller: true, Keboola: phpInt, Doc: "page size, which rules see as `limit`"},
@@ -180,7 +179,7 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 	}
 }
 
-// perScroller checks that keys which belong in a scroller are not next to it.
+// perScroller reports keys next to method multiple that belong in a scroller.
 func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
 		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.IgnoreUnknown {
@@ -204,7 +203,7 @@ func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
 	diags.Warnf(diag.Value(s.path()), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }
 
-// nestedFlag returns the settings that replace nextPageFlag for a flag that is not in the root.
+// nestedFlag returns the settings that replace nextPageFlag for a flag at a path below the root.
 func (p *pagination) nestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
 	source := FormatPath("body", SplitPath(path))
@@ -227,7 +226,7 @@ func (p *pagination) nestedFlag(path string, switches Switches) string {
 	return fmt.Sprintf("\"stopRules\": [%q] instead of nextPageFlag", rule)
 }
 
-// flagPolarity reports flags whose name says the opposite of what is configured.
+// flagPolarity reports flags whose names contradict the configuration.
 func (p *pagination) flagPolarity(diags *diag.Collector) {
 	field := p.settings.get("nextPageFlag.field")
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn"), p.settings.get("nextPageFlag.ifNotSet")

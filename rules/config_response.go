@@ -41,7 +41,7 @@ var responseFields = []Field{
 		"Without either, each row is a list of texts"},
 }
 
-// response reads the format of a job's responses: the keys of the job override those of the API.
+// response reads the format of a job's responses. The keys of the job override the keys of the API.
 func (d *decoder) response(job, api settings) Response {
 	r := Response{Format: JSON, Header: true}
 	for _, s := range []settings{api, job} {
@@ -134,7 +134,7 @@ func (d *decoder) checkPath(j *Job, field setting) {
 func (r Response) MayBeCSV() bool { return r.Format == CSV || r.Format == Auto }
 
 // ItemPaths returns the paths of the items, with * for every element or member; without a
-// dataField there are none.
+// dataField it returns nil.
 func (j Job) ItemPaths() [][]string {
 	if j.DataField == nil {
 		return nil

@@ -244,7 +244,7 @@ func optional(s setting) *int {
 	return nil
 }
 
-// all returns the texts of a list. An empty list differs from none.
+// all returns the texts of a list. It returns nil only if the list is missing.
 func all(s setting) []string {
 	if s.Value == nil {
 		return nil

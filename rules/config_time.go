@@ -88,8 +88,8 @@ func readDuration(text string) time.Duration {
 	return sum
 }
 
-// A Span is the length of a window: of time, in which days and months are those of the
-// calendar, or a number. The zero Span has no length.
+// A Span is the length of a window: a length of time, with days and months of the calendar, or a
+// number. The zero Span has no length.
 type Span struct {
 	Months, Days int
 	Duration     time.Duration
@@ -155,7 +155,7 @@ func parseSpanText(text string) (Span, error) {
 	return Span{}, fmt.Errorf("want a length above 0, such as 24h, 7d, 1mo or a number, got %s", value.Preview(text))
 }
 
-// OfTime reports whether the span is one of time.
+// OfTime reports whether the span is a length of time.
 func (s Span) OfTime() bool { return s.Number == nil }
 
 // After returns the time n spans after another. A month later is the same day of the

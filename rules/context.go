@@ -28,19 +28,19 @@ import (
 //	resume    "saved": a checkpoint holds it; other values follow from the
 //	          configuration or from the next response
 //	for       a [Scope]: only the rules of that scope may read it
-//	part      "response": it is a part of the response, and not a total or a comparison of pages
+//	of        "response": it is a part of the response, and not a total or a comparison of pages
 //
 // A field with the name "-" is not part of the table.
 type Context struct {
 	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
-	Body  any   `expr:"body" part:"response" doc:"the decoded response"`
-	Items []any `expr:"items" part:"response" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" part:"response" resume:"saved" range:"0.." doc:"number of items on the page"`
+	Body  any   `expr:"body" of:"response" doc:"the decoded response"`
+	Items []any `expr:"items" of:"response" doc:"the page's items as the API sent them"`
+	Count int   `expr:"count" of:"response" resume:"saved" range:"0.." doc:"number of items on the page"`
 	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int                         `expr:"status" part:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
-	Header func(string) any            `expr:"header" part:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
-	Link   func(string, ...string) any `expr:"link" part:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
+	Status int                         `expr:"status" of:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
+	Header func(string) any            `expr:"header" of:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
+	Link   func(string, ...string) any `expr:"link" of:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
 	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
 	Limit any            `expr:"limit" from:"job" doc:"page size in effect; nil if there is none"`
@@ -140,7 +140,7 @@ type Scope string
 
 // The scopes.
 const (
-	ScopePage  Scope = ""      // the rules of a page, which read what all rules may read
+	ScopePage  Scope = ""      // the rules of a page, which read only the fields of all rules
 	ScopeAudit Scope = "audit" // the rules of the audit
 	ScopeItem  Scope = "item"  // filter and fields, which are evaluated for each item
 	ScopeLogin Scope = "login" // the parts of requests that the response of a login gives
@@ -206,7 +206,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
-			Response: f.Tag.Get("part") == "response",
+			Response: f.Tag.Get("of") == "response",
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))
@@ -249,8 +249,8 @@ type ItemReader interface {
 	// Len returns the number of items.
 	Len() int
 
-	// Items returns the items as a list that must not be changed. Each is its value or, if
-	// rules read only some paths of items, an [ItemRow].
+	// Items returns the items as a list that must not be changed. An element is the value of the
+	// item or, if rules read only some paths of items, an [ItemRow].
 	Items() ([]any, error)
 
 	// Item returns the value of item i, which is at least 0 and less than Len.
@@ -261,7 +261,7 @@ type ItemReader interface {
 	Column(path []string) ([]any, bool, error)
 }
 
-// ItemRow is an item of which rules read only some paths.
+// ItemRow is an item that has only the paths that rules read.
 type ItemRow interface {
 	// Field returns the value at a path of the item, and whether the item has it.
 	Field(path []string) (v any, present bool, err error)

@@ -3,9 +3,9 @@
 // turns it into rules ([Config.Lower]). It evaluates no expression.
 //
 // To see how an API is paged, read the table of methods (method.go), then the tables of
-// the guards (guard.go) and of the stopping rules that all methods share (stop.go). What
-// their expressions can name are the fields of [Context] (context.go) and the functions of
-// package compile/language. A method is added as one row of its table.
+// the guards (guard.go) and of the stopping rules that all methods share (stop.go). Their
+// expressions can name the fields of [Context] (context.go) and the functions of package
+// compile/language. A method is added as one row of its table.
 //
 // The names of the files begin with their groups, in the order in which a configuration goes
 // through them:
@@ -24,7 +24,7 @@
 //	             request; lower_jobrequest.go the computed values of the first; lower_for.go the
 //	             variables of for; lower_auth.go the credentials
 //	catalog*.go  describe the tables of methods and guards for the reference, and add and check
-//	             those of a program
+//	             the methods and guards of a program
 //
 // Package compile compiles these lists.
 //
@@ -42,9 +42,9 @@
 //
 // # Decisions
 //
-// Methods, guards and limits are data in the rule language, and the loop knows none of them by
-// name. What explain prints are these sources: a test pastes them into a configuration and
-// compares the requests.
+// Methods, guards and limits are data in the rule language, and the loop knows no name of them. The
+// command explain prints these sources: a test pastes them into a configuration and compares the
+// requests.
 //
 // A dialect is data, too: the rows of keboola_methods.go, which replace expressions of the tables, and
 // the switches of dialect.go.
@@ -52,7 +52,7 @@
 // Settings become literals in the sources when a configuration is lowered. So a source is
 // complete as it is printed, and a configuration cannot inject syntax.
 //
-// Decoding, lowering and compiling return their diagnostics; none of them changes its input.
+// Decoding, lowering and compiling return their diagnostics, and never change their input.
 //
 // The environment is read only for the names that the user allows, because a configuration may
 // come from somebody who must not read it.

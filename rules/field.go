@@ -8,9 +8,8 @@ import (
 )
 
 // Field is one key of an object in the configuration: its kind, its default and its
-// documentation. The tables of fields are the only description of
-// the configuration: reading, checking, the reference and the JSON Schema are
-// derived from them.
+// documentation. The tables of fields are the only description of the configuration: reading,
+// checking, the reference and the JSON Schema are derived from them.
 type Field struct {
 	Name     string
 	Kind     Kind
@@ -21,14 +20,13 @@ type Field struct {
 	Doc      string
 
 	Fields []Field // the keys of a Block; for any other kind, of an object that is accepted instead
-	Each   *Field  // elements of a List or values of a Map; nil for any value
+	Each   *Field  // describes the elements of a List or the values of a Map; nil for any value
 
-	// OneOf names keys of a Block of which exactly one must be given.
+	// OneOf names keys of a Block. Exactly one of them must be given.
 	OneOf []string
 
-	// Keboola is the kind in dialect keboola if the reference implementation
-	// reads the value differently; KeboolaDefault is its default if that
-	// differs, and [Off] if there is none.
+	// Keboola is the kind in dialect keboola if the reference implementation reads the value
+	// differently. KeboolaDefault is the default there if it differs; [Off] means no default.
 	Keboola        Kind
 	KeboolaDefault any
 
@@ -74,16 +72,16 @@ type Field struct {
 	// the values in it. Kinds of a single value allow it anyway.
 	Env bool
 
-	// Subject is the heading in a comparison of two configurations under which the value is, if it
-	// is not in a rule: "limits". Its name there is the path of the key.
+	// Subject is the heading for the value in a comparison of two configurations, such as "limits".
+	// It is empty if the value is part of a rule, which the comparison shows.
 	Subject string
 
-	// Unsupported is the effect that a known key of the reference would have: a key
-	// that is not supported yet is never silently ignored.
+	// Unsupported is the effect that a key of the reference would have if it were supported. A known
+	// key that is not supported is never silently ignored.
 	Unsupported Effect
 }
 
-// Effect says what a key would change if it were supported.
+// Effect is the part of a run that a key would change if it were supported.
 type Effect int
 
 // The effects.
@@ -152,7 +150,7 @@ func fieldIndex(fields []Field, name string) int {
 	return -1
 }
 
-// hasPrefix reports whether a key is one of those that a field with a prefix stands for.
+// hasPrefix reports whether a field with a prefix stands for the key.
 func hasPrefix(fields []Field, name string) bool {
 	return slices.ContainsFunc(fields, func(f Field) bool { return f.Prefix != "" && strings.HasPrefix(name, f.Prefix) })
 }
@@ -200,6 +198,6 @@ func (f Field) Sample() any {
 	return required
 }
 
-// envMay reports whether {"env": "NAME"} may stand for a value of the field. Not for an
-// expression: its text would be a program, and not a value.
+// envMay reports whether {"env": "NAME"} may stand for a value of the field. It may not stand for an
+// expression, because the environment provides values, not programs.
 func (f Field) envMay() bool { return kinds[f.Kind].env || f.Kind == Any && (f.Env || f.Fields != nil) }

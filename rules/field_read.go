@@ -283,8 +283,7 @@ func (r *reader) split(path, delimiter string) []string {
 	return strings.Split(path, delimiter)
 }
 
-// nearest returns a hint for an unknown name: the one that was probably meant, or
-// all that are known.
+// nearest returns a hint for an unknown name: the name that was probably meant, or all known names.
 func nearest(name string, known []string) string {
 	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
 }

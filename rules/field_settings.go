@@ -96,7 +96,7 @@ type settings struct {
 	fields []Field   // the settings that the object may have, with their defaults
 	own    []setting // the settings that differ from their defaults; usually few
 
-	defaults map[string]setting // the defaults that get has made; nil if none are kept
+	defaults map[string]setting // caches the defaults that get has made; nil for no cache
 }
 
 // get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages.
@@ -141,7 +141,7 @@ func findInner(fields []Field, name string) *Field {
 	return nil
 }
 
-// set adds a setting, or replaces the one of its name.
+// set adds a setting, or replaces the setting of its name.
 func (s *settings) set(one setting) {
 	for i := range s.own {
 		if s.own[i].Name == one.Name {

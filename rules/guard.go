@@ -12,14 +12,13 @@ const (
 
 var policies = []string{string(PolicyStop), string(PolicyFail), string(PolicyIgnore)}
 
-// Guard is a stopping rule for an API that makes no progress. Its ID is also its
-// key under `guards` in the configuration, which holds its policy. A guard with a
-// Threshold always has its default policy, and its key holds a number instead, which
-// the source names as ${guards.<ID>}.
+// Guard is a stopping rule for an API that makes no progress. Its ID is also its key under `guards` in
+// the configuration, whose value is the policy. The key of a guard with a Threshold has a number
+// instead, which the source names as ${guards.<ID>}; such a guard always has its default policy.
 type Guard struct {
 	ID      string
 	When    string // expression, boolean
-	Drop    bool   // the items of the page that matches are not emitted
+	Drop    bool   // the items of the page on which the guard is met are not emitted
 	Outcome Outcome
 	Clause  string // completes "stops when …"
 	Message string // text of the log, with {expressions}
@@ -34,7 +33,7 @@ type Guard struct {
 
 	Policy        Policy // the default
 	KeboolaPolicy Policy // the default in dialect keboola, where it differs
-	Threshold     *Field // kind and defaults of the number, if it has one
+	Threshold     *Field // kind and defaults of the number; nil for a guard without a number
 }
 
 // builtinGuards is the table of guards, in the order in which they give the

@@ -204,7 +204,7 @@ func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) >
 
 func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
 
-// objectAt returns the object at a path of keys. It is nil if there is none.
+// objectAt returns the object at a path of keys, or nil.
 func objectAt(object Object, keys ...string) Object {
 	for _, key := range keys {
 		object, _ = value.Members(valueOf(object, key))

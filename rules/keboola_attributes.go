@@ -123,7 +123,7 @@ type functions struct {
 	placeholder bool // for the placeholders of a child: urlencode is known, too
 }
 
-// evaluated returns the values of an object with those that the reference computes. Like
+// evaluated returns the values of an object, with function objects evaluated. Like
 // the reference it computes objects, and not the objects in a list.
 func (f functions) evaluated(s setting) setting {
 	object, ok := value.Members(s.Value)

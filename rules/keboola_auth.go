@@ -13,7 +13,7 @@ import (
 )
 
 // The reference implementation has credentials of the types query, login, oauth10, oauth20
-// and oauth20.login, whose values functions compute. They become those of the types sign
+// and oauth20.login, whose values functions compute. They become credentials of the types sign
 // and login, whose values are expressions.
 
 // credentials returns api.authentication as other dialects write it.
@@ -69,8 +69,8 @@ func (k *keboolaConfig) parts(path string, object Object, name string, reference
 	})
 }
 
-// computedMembers returns the members of an object as computed values. The source of each, and
-// whether it is hidden, are those that a function returns for its config path and its value.
+// computedMembers returns the members of an object as computed values. The function source returns, for
+// the config path and the value of a member, its expression and whether it is hidden.
 func (k *keboolaConfig) computedMembers(path string, object any, source func(path string, v any) (string, bool)) Object {
 	members, _ := value.Members(object)
 	var out Object
@@ -204,7 +204,7 @@ func (k *keboolaConfig) oauth10(path string) any {
 	return k.signed(Object{{Name: "headers", Value: signature}})
 }
 
-// loginOf returns credentials of type login. The references are those of its request, in
+// loginOf returns credentials of type login. The references are for its request, in
 // addition to the attributes.
 func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refers) any {
 	at := diag.Join(path, "loginRequest")

@@ -74,8 +74,8 @@ func (k *keboolaConfig) child(path string, v any, api settings, up ancestors) {
 	k.children(job, s, api, up)
 }
 
-// sharedTimes is the variable that holds the times of runs for the children of a job. All of
-// them have those of the job: the next run must not begin later than the first child.
+// sharedTimes is the variable that holds the times of runs for the children of a job. All children have
+// the times of the job, because the next run must not begin later than the first child.
 const sharedTimes = "times"
 
 // shareTimes adds the times of runs to a job whose children ask for them.
@@ -187,7 +187,7 @@ func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up ancestors) {
 	}
 }
 
-// The comparisons of a filter. The reference looks for those of two characters first.
+// The comparisons of a filter. The reference looks for comparisons of two characters first.
 var (
 	longComparison  = regexp.MustCompile(`[<>=!]=|~~|!~`)
 	shortComparison = regexp.MustCompile(`[<>]`)

@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// jobs reads the jobs of config; with iterations, those of each of them, one after another.
+// jobs reads the jobs of config. With iterations, it reads the jobs of each of them, one after another.
 func (k *keboolaConfig) jobs(s settings) {
 	api, path := s.inner("api"), diag.Join(k.cfg.path, "config")
 	if len(k.iterations) == 0 {

@@ -10,7 +10,7 @@ type keboolaMethod struct {
 	name     string
 	only     *Method           // the method, if the specification does not have it
 	kinds    map[string]Kind   // kinds of settings that the reference implementation reads differently
-	defaults map[string]any    // defaults that differ, by the paths of settings; [Off]: none
+	defaults map[string]any    // defaults that differ, by the paths of settings; [Off] means no default
 	values   map[string]string // expressions of variables and parts, by the expressions that they replace
 	stops    map[string]string // expressions of stopping rules, by their ids; [Off]: not in force
 	more     []StopRule        // further stopping rules

@@ -93,8 +93,8 @@ func (l *lowerer) ruleset() *Ruleset {
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
 
-// jobPagination adds the rules of the pagination of a job: its own or, without one, that of the api. Its own
-// is like a scroller if the api has method multiple.
+// jobPagination adds the rules of the pagination of a job, which is its own pagination or that of the
+// api. If the api has method multiple, the job's own pagination is like a scroller.
 func (l *lowerer) jobPagination(set *Ruleset) {
 	shared, own := l.cfg.pagination, set.Job.pagination
 	switch {
@@ -123,8 +123,8 @@ func (l *lowerer) oneWay(job Job) {
 	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, at).WithHint("remove one of them")
 }
 
-// addPagination adds the rules of a pagination. Those next to method multiple apply to
-// every scroller in it.
+// addPagination adds the rules of a pagination. Rules next to method multiple apply to each of its
+// scrollers.
 func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 	adder := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	l.used[p] = true
@@ -140,7 +140,7 @@ func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 	}
 }
 
-// pick chooses the scroller of a job. It reports false if there is none.
+// pick chooses the scroller of a job. It reports false if the job has no scroller.
 func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 	name, at := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {

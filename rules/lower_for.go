@@ -8,8 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// partitions checks how the jobs depend on each other, and says which variables each can
-// read.
+// partitions checks how the jobs depend on each other, and determines the variables that each can read.
 func (l *lowerer) partitions(sets []*Ruleset) {
 	if !slices.ContainsFunc(sets, func(set *Ruleset) bool { return len(set.Job.For) > 0 }) {
 		return
@@ -34,7 +33,7 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 	}
 }
 
-// parent finds the parent of a job, whose items the job is run for.
+// parent finds the parent of a job: the job runs for each item of its parent.
 func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 	for i, s := range set.Job.For {
 		if s.Items == "" {
@@ -75,7 +74,7 @@ func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// forNames determines the variables that a job can read: its parents', then its own.
+// forNames determines the variables that a job can read: the variables of its ancestors, then its own.
 func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
 	set.ForNames = nil
 	var chain []*Ruleset

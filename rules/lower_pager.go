@@ -50,9 +50,9 @@ func (p *pager) onceRules() {
 	p.ownEndRules()
 }
 
-// failureRules adds the stopping rules of the configuration whose outcome is failed: first those
-// next to the scroller. They come before all other rules but the guards, so that an invalid
-// page never ends a list.
+// failureRules adds the stopping rules of the configuration whose outcome is failed, beginning with the
+// rules next to the scroller. They come before all other rules but the guards, so that an invalid page
+// never ends a list.
 func (p *pager) failureRules() {
 	if p.outer != nil {
 		p.outer.failureRules()
@@ -60,8 +60,8 @@ func (p *pager) failureRules() {
 	p.userStops(func(o Outcome) bool { return o == Failed })
 }
 
-// endRules adds the other rules that end the list or handle error responses: first
-// those next to the scroller.
+// endRules adds the other rules that end the list or handle error responses, beginning with the rules
+// next to the scroller.
 func (p *pager) endRules() {
 	if p.outer != nil {
 		p.outer.endRules()
@@ -234,8 +234,8 @@ func sourceOf(v any) string {
 	return literal(v)
 }
 
-// guardRules adds the guards under their policies. A guard that is configured in a
-// scroller overrides the one that is configured next to it.
+// guardRules adds the guards under their policies. A policy in a scroller overrides the policy next to
+// the scroller.
 func (p *pager) guardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.ignoredPaths()
@@ -304,8 +304,8 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// noPhrases has the phrases that clauses may name besides settings, as they are if they do not
-// apply. A phrase depends on more than one setting.
+// noPhrases has the names that clauses may have besides settings, with their texts where they do not
+// apply. A phrase is a text that depends on more than one setting.
 var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
 
 // phrases returns the phrases by name.
@@ -377,7 +377,7 @@ func (p *pager) userStops(which func(Outcome) bool) {
 // The limits of the message of a rule.
 const (
 	MaxMessage = 4096 // bytes
-	MaxHoles   = 50   // opening braces, each of which may begin an expression
+	MaxHoles   = 50   // opening braces, since each may begin an expression
 )
 
 // message returns the message of a rule that the user wrote.

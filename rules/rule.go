@@ -16,7 +16,7 @@ type Rule struct {
 	Source    string      // the expression
 	Outcome   Outcome     // the outcome of a Stop, or of an OnError that ends the list
 	Do        ErrorAction // the action of an OnError
-	OnSuccess bool        // the OnError judges responses that are pages by their status, and not the others
+	OnSuccess bool        // the OnError judges responses with a status of success, instead of error responses
 	ForIndex  int         // For, or a Stop that splits windows: the position of the variable in for
 	Shared    bool        // the rule stands beside method multiple, and applies to each of its scrollers
 
@@ -41,7 +41,7 @@ func (r Rule) OfFor() bool { return r.Role == For || r.Outcome == Split }
 type Ending struct {
 	Guard   bool // it is a guard; if it fails the run, the class is policy
 	Drop    bool // the page's items are not emitted
-	Expects bool // responses have the values that it reads, even if the rule allows for their absence
+	Expects bool // responses have the values that the rule reads, even if it allows for their absence
 }
 
 // Placement holds the fields of rules that are parts of requests: see [Role.Builds].
@@ -69,7 +69,7 @@ type Weight string
 
 // The weights.
 const (
-	WeightEvidence Weight = "evidence" // a response says itself that the list is incomplete, or that it is no page of the list
+	WeightEvidence Weight = "evidence" // a response itself says that the list is incomplete, or is no page of the list
 	WeightHint     Weight = "hint"     // every other finding
 )
 
@@ -90,18 +90,18 @@ const (
 	Header   Role = "headers"        // a header of the next request
 	Body     Role = "body"           // a value in the JSON body of the next request
 	After    Role = "after"          // how long to wait before the next request
-	OnError  Role = "onError"        // true decides what to do about an error response
+	OnError  Role = "onError"        // true decides the action after an error response
 	Keep     Role = "keep"           // a value for the next run
 	Filter   Role = "filter"         // true lets an item pass
 	Set      Role = "set"            // the value of a member of an item
 	Remove   Role = "remove"         // removes a member of an item; it has no value
 	For      Role = "for"            // the values of a variable of for, or a condition on them
 	Audit    Role = "audit"          // true after the last page is a sign that the list is incomplete
-	Probe    Role = "probe"          // a value that somebody wants to see: see [engine.Engine.Evaluate]
+	Probe    Role = "probe"          // a value that is shown to the user: see [engine.Engine.Evaluate]
 )
 
-// Scope returns the scope of rules with the role: it has the names that they may read besides the
-// common ones.
+// Scope returns the scope of rules with the role: the names that they may read besides the names of all
+// rules.
 func (r Role) Scope() Scope {
 	switch r {
 	case Audit:
@@ -112,8 +112,8 @@ func (r Role) Scope() Scope {
 	return ScopePage
 }
 
-// Addresses reports whether the value is the address of the next request. One that is missing or
-// empty ends the list.
+// Addresses reports whether the value is the address of the next request. A missing or empty address
+// ends the list.
 func (r Role) Addresses() bool { return r == URL || r == Endpoint }
 
 // Builds reports whether the rule is part of the next request.

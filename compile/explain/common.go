@@ -41,7 +41,7 @@ func (t *textWriter) common(x *JobExplanation) []string {
 // The names of the sections that [textWriter.common] returns.
 var commonNames = []string{"safety", "errors", "audit", "rules that are not in effect"}
 
-// safety writes the guards: those of the configuration as rules, the others in a sentence each.
+// safety writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
 func (t *textWriter) safety(list []RuleExplanation) {
 	var own []RuleExplanation
 	does, order := map[string][]string{}, []string(nil)

@@ -54,8 +54,8 @@ type changeGroup struct {
 	changes []Change
 }
 
-// groups returns the changes that concern several jobs, those of every job first, and for each
-// job those that are left.
+// groups returns the changes that concern several jobs, beginning with changes of every job, and the
+// other changes of each job.
 func (d *Difference) groups() (groups []changeGroup, own [][]Change) {
 	var found sharing[string]
 	inBoth := len(d.Unchanged)

@@ -91,7 +91,7 @@ func (x *JobExplanation) rules(j explainer) {
 	}
 }
 
-// leftOut is said of the parameter with the page size if there is none.
+// leftOut is the text for the parameter with the page size if there is no page size.
 const leftOut = "left out, since no page size is set"
 
 // limitInWords describes the value of a parameter with the page size.

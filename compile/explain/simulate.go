@@ -78,7 +78,8 @@ func (s *simulation) first() (request requests.Request, err error) {
 	return request, err
 }
 
-// second makes the request after the first page. It reports false if there is none.
+// second makes the request after the first page. It reports false if there is no
+// second request.
 func (s *simulation) second(first requests.Request) (request requests.Request, more bool, err error) {
 	page := s.page
 	page.Page, page.Total.Pages = 1, 1

@@ -1,6 +1,6 @@
 // Package language is the language of rules: the expression language, the page context
 // ([rules.Context]) and a set of functions. It is the only package that imports the expression
-// language, so all that is known about a syntax tree is asked for here.
+// language, so all questions about a syntax tree are answered here.
 //
 // A [Compiler] parses each source, checks its names and types, derives the values that it reads
 // ([Read]), rewrites it so that absent values do not fail it and its cost is metered, and
@@ -26,9 +26,9 @@
 //
 // # Decisions
 //
-// Operators on values whose kind is known only at run time are our own: those of the
-// expression language fail on nil, and round long integers. So are its functions, which cannot
-// be interrupted, panic on values of another kind, compare every pair in uniq, and leave
+// Operators on values whose kind is known only at run time are our own, because the operators of the
+// expression language fail on nil, and round long integers. Its functions are replaced, too: they
+// cannot be interrupted, panic on values of another kind, compare every pair in uniq, and leave
 // values on the stack when they search backwards. Every function charges a [Machine]'s meter,
 // which reads the clock and the context, and ends the evaluation by a panic that the machine of
 // the expression language recovers: so no function passes on an error of the meter. A JSONPath
@@ -36,7 +36,6 @@
 //
 // Rules see the items of a page as columns. The paths that an expression reads of items are
 // found, and the name items is replaced by calls; a column is decoded when a rule reads it. A
-// predicate that compares one field with a value is a loop over the column, and any other is
-// interpreted for each item. An expression that is not understood so far reads all of every
-// item.
+// predicate that compares one field with a value is a loop over the column, and any other predicate
+// is interpreted for each item. If the paths cannot be found, complete items are decoded.
 package language

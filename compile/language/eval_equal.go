@@ -39,7 +39,7 @@ func equal(m *meter, a, b any) bool {
 	return false
 }
 
-// equalText compares strings, and notes those that differ but are the same number.
+// equalText compares strings. It notes two strings that differ but are the same number.
 func equalText(m *meter, a, b string) bool {
 	if a == b {
 		return true
@@ -84,7 +84,7 @@ func members(v any) int {
 	return 0
 }
 
-// byName returns the members of an object in a map. Of those that share a name, it has the first.
+// byName returns the members of an object in a map. If members share a name, the map has the first.
 func byName(v any) map[string]any {
 	object, ordered := v.(rules.Object)
 	if !ordered {

@@ -80,7 +80,7 @@ func numberKey(v any) any {
 }
 
 // appendKey appends a text that no other value has. Strings, lists and objects
-// begin with their length, so that none is the beginning of another.
+// begin with their length, so that no key is the beginning of another key.
 func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 	m.spend(valueUnits)
 	var err error

@@ -113,7 +113,7 @@ func exact(v any) *big.Float {
 	return new(big.Float)
 }
 
-// orderOfHuge compares numbers of which at least one is huge. A float has at most 309
+// orderOfHuge compares two numbers, at least one of them huge. A float has at most 309
 // digits before its point.
 func orderOfHuge(a, b any) int {
 	x, negative := strings.CutPrefix(digits(a), "-")

@@ -31,8 +31,8 @@ type Machine struct {
 	// Nil is never cancelled.
 	Context context.Context
 
-	// Each of these may be nil. Observe sees every value. Note receives warnings about values for
-	// the user. Given may supply a value, so that its expression is not evaluated.
+	// Observe, Note and Given may be nil. Observe sees every value. Note receives warnings about values
+	// for the user. Given may supply the value of an expression, which is not evaluated then.
 	Observe func(e *Expression, v any)
 	Note    func(e *Expression, text string)
 	Given   func(e *Expression, page *rules.Context) (v any, ok bool)
@@ -89,8 +89,8 @@ func causeOf(err error) error {
 	return located.Prev
 }
 
-// MaxValueBytes limits the values that rules give, such as those of variables: they may come
-// from a response.
+// MaxValueBytes limits the values of rules, such as the values of variables, because they may come from
+// a response.
 const MaxValueBytes = 16 << 20
 
 // Value evaluates the expression. A value of more than most bytes is an error. All errors are
@@ -118,9 +118,8 @@ func (e *Expression) Show(m *Machine, page *rules.Context) string {
 	return preview(v)
 }
 
-// Places returns what the expression reads, as it is shown to the user: a read includes what
-// is selected from the end of a list, as in items[-1].id, although all of the list is needed
-// for that.
+// ShownReads returns the reads as they are shown to the user. They have the complete paths, such as
+// items[-1].id, whereas Reads has the values that must be decoded for them, here items.
 func (e *Expression) ShownReads() []Read { return e.code.shown() }
 
 // Flags returns the Reads that truthy converts to booleans.
@@ -146,7 +145,7 @@ func (e *Expression) ItemKeys() (keys [][]string) {
 	return keys
 }
 
-// NeededKeys returns those of ItemKeys without which an item fails the expression.
+// NeededKeys returns the ItemKeys that every item must have. An item without one fails the expression.
 func (e *Expression) NeededKeys() (keys [][]string) {
 	for _, a := range e.code.accesses {
 		if a.ofElement && a.call != "" && !a.lenient {
@@ -169,8 +168,8 @@ func (e *Expression) Literals() (all []any) {
 	return all
 }
 
-// Items returns the paths that the expression reads of every item of the page. An empty path
-// is all of it.
+// Items returns the paths that the expression reads of every item of the page. An empty path is the
+// complete item.
 func (e *Expression) Items() [][]string { return e.code.items }
 
 // Functions returns the functions of an embedder that the expression calls, each once.
@@ -186,9 +185,10 @@ func (e *Expression) Calls() (names []string) {
 	return names
 }
 
-// WrittenOut returns the list or the object that the expression writes out: [{"id": state.id}]. Of each
-// value in it that is not a constant it has the result of compute, which is given the source of the
-// value. It reports false for any other expression.
+// WrittenOut returns the value of an expression that is a list or an object literal, as
+// [{"id": state.id}] is. Constants in the literal are themselves; for any other value in it, compute is
+// called with the source of the value, here state.id, and its result is inserted. WrittenOut reports
+// false if the expression is not such a literal.
 func (e *Expression) WrittenOut(compute func(source string) any) (any, bool) {
 	switch e.code.syntax.(type) {
 	case *ast.ArrayNode, *ast.MapNode:
@@ -226,7 +226,7 @@ func writtenOut(node ast.Node, compute func(source string) any) any {
 	return compute(node.String())
 }
 
-// NamesNil reports whether the expression has the constant nil, so that its value may be nil on purpose.
+// NamesNil reports whether the source has the constant nil: then the value may be nil on purpose.
 func (e *Expression) NamesNil() bool {
 	for node := range nodes(e.code.syntax) {
 		if _, ok := node.(*ast.NilNode); ok {
@@ -236,11 +236,11 @@ func (e *Expression) NamesNil() bool {
 	return false
 }
 
-// GivesNil reports whether a value of the expression is nil or, if the expression writes out an object
-// or a list, whether a part of it is.
+// GivesNil reports whether v, a value of the expression, is nil. If the expression is an object or a list
+// literal, GivesNil reports whether a value written in the literal is nil, at any depth.
 func (e *Expression) GivesNil(v any) bool { return givesNil(e.code.syntax, v) }
 
-// WritesOut reports whether the expression writes out an object or a list, whose parts may be nil.
+// WritesOut reports whether the expression is an object or a list literal.
 func (e *Expression) WritesOut() bool {
 	_, object := e.code.syntax.(*ast.MapNode)
 	_, list := e.code.syntax.(*ast.ArrayNode)
@@ -308,8 +308,8 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %s: %v (%s; %s)", e.Rule.ID, e.Err, e.Rule.Source, e.Rule.Origin)
 }
 
-// Placed says what went wrong, with the expression and the place where it is written. An
-// expression that is a constant is left out: it is in the place, and says nothing by itself.
+// Placed describes the failure, with the expression and the place where it is written. A number is left
+// out: it would say nothing by itself.
 func (e *RuleError) Placed() string {
 	if _, err := strconv.ParseFloat(e.Rule.Source, 64); err == nil {
 		return fmt.Sprintf("%v (%s)", e.Err, e.Rule.Origin)

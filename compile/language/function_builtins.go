@@ -10,10 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// builtins is the table of functions in addition to those of the expression language and
-// [phpBuiltins].
-// The examples see the body {"meta": {"next": "p2", "total": 25}, "done": "no",
-// "flags": []}.
+// builtins is the table of the functions that this package adds to the expression language for all
+// dialects. [phpBuiltins] has the functions of dialect keboola. The examples see the body
+// {"meta": {"next": "p2", "total": 25}, "done": "no", "flags": []}.
 var builtins = []function{
 	documented(`at([v, ]"a.b")`, `at("meta.next")`, `"p2"`,
 		"the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",

@@ -9,9 +9,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A cursor is a value that orders items: a time, a number or a text. The zero cursor is none.
+// A cursor is a value that orders items: a time, a number or a text. The zero cursor
+// stands for a value that orders nothing.
 type cursor struct {
-	rank   int // of two kinds, that with the greater rank is the greater
+	rank   int // kind of the value; a cursor with a greater rank is greater
 	time   time.Time
 	number any
 	text   string

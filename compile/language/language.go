@@ -75,8 +75,8 @@ func (l *Language) parse(source string) (*parser.Tree, error) {
 	return parser.ParseWithConfig(source, l.parsing)
 }
 
-// Functions returns the functions that expressions may call in addition to those of
-// the expression language, in the order of the reference.
+// Functions returns the functions that this package and programs add to the expression language, in the
+// order of the reference.
 func (l *Language) Functions() []Function {
 	return value.Map(l.functions, (*function).described)
 }
@@ -84,8 +84,8 @@ func (l *Language) Functions() []Function {
 // function returns the function of a name, or nil.
 func (l *Language) function(name string) *function { return l.byName[name] }
 
-// names lists the fields of the context that all rules may read, and the functions except for those of
-// the expression language.
+// names lists the fields of the context that all rules may read, and the functions that this package and
+// programs add.
 func (l *Language) names() []string {
 	return append(pageFields.names(), value.Map(l.functions, func(f *function) string { return f.Name })...)
 }
@@ -94,7 +94,7 @@ func (l *Language) names() []string {
 // not change.
 //
 // Func takes any number of parameters of the types bool, string, int, float64,
-// any, []any, map[string]any, [time.Time] and [time.Duration], of which the last
+// any, []any, map[string]any, [time.Time] and [time.Duration], the last of which
 // may be variadic, and returns one value of these types, or a value and an
 // error. It must be safe for concurrent use, and must not change its arguments.
 //

@@ -301,8 +301,8 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 	}), nil
 }
 
-// extremeOf returns min (-1) or max (1): the extreme of the arguments, and of what
-// lists among them hold. It leaves out what is nil, and is nil if nothing is left.
+// extremeOf returns min (-1) or max (1): the extreme of the arguments, and of the elements of lists among
+// them. Values that are nil do not count; without other values, the result is nil.
 func extremeOf(sign int) func(*meter, []any) (any, error) {
 	name := map[int]string{-1: "min", 1: "max"}[sign]
 	return func(m *meter, a []any) (any, error) {

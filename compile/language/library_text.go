@@ -188,7 +188,7 @@ func fromJSON(m *meter, a []any) (any, error) {
 	if _, err := dec.Token(); err != io.EOF {
 		return nil, errors.New("not JSON: the value is followed by more text")
 	}
-	return value.Replace(out, value.Replacement{Scalar: func(v any) (any, error) { // numbers have the types of those in a body
+	return value.Replace(out, value.Replacement{Scalar: func(v any) (any, error) { // numbers have the same types as in a body
 		if n, ok := v.(json.Number); ok {
 			return value.Number(n)
 		}
@@ -206,7 +206,7 @@ func duration(m *meter, a []any) (any, error) {
 	return d, nil
 }
 
-// layouts are those that date recognizes.
+// layouts are the forms of times that date recognizes.
 var layouts = append([]string{time.TimeOnly, "20060102"}, rules.TimeLayouts...)
 
 // date reads a time: date(text), date(text, layout), date(text, layout, zone), each

@@ -10,14 +10,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A proof finds, without a page, the numbers that an expression can have, and whether
-// a condition can be true or false. An unknown value may be anything.
+// Proofs find, without a page, whether a condition can be true or false. They compute with intervals: a
+// number that is never nil has the range of values that it can have on any page. The tags of
+// [rules.Context] say that page is in [1, ∞), so page + 1 is in [2, ∞), and page + 1 < 2 is never true. A
+// value of the response may be anything, also nil, so nothing is proven about it.
 
 // Truth is the result of a proof about a condition.
 type Truth int
 
-// The results of a proof, in an order in which the minimum is the conjunction, the maximum the
-// disjunction, and the opposite number the negation.
+// The results of a proof. Their order makes conjunction the minimum, disjunction the maximum, and
+// negation the opposite number.
 const (
 	Never  Truth = -1
 	Either Truth = 0 // on some pages
@@ -26,21 +28,22 @@ const (
 
 func truthOf(b bool) Truth { return decided(b, !b) }
 
-// A Prover proves facts about the expressions of a ruleset, which fixes the limit.
+// A Prover proves facts about the expressions of a ruleset. The ruleset has the value of limit.
 type Prover struct {
 	Set   *rules.Ruleset
-	Empty bool // the page has no items
+	Empty bool // the proofs are about pages without items
 }
 
-// Condition reports whether a condition is true on every page, or on none.
+// Condition reports whether a condition is true on every page, on no page, or on some pages.
 func (p Prover) Condition(e *Expression) Truth { return p.condition(e.code.syntax) }
 
 // Bound returns the bound of a condition that is met when a counter of the context reaches a
 // number.
 func (p Prover) Bound(e *Expression) (Bound, bool) { return p.bound(e.code.syntax) }
 
-// Later says the value of an expression after the first page in words, if that differs from its
-// source: the alternative that is left then.
+// Later describes the value of an expression after the first page in words. It returns "" if the words
+// are only the source. A conditional expression whose condition is decided by then, such as
+// page > 0 ? a : b, is described by the alternative that is left.
 func (p Prover) Later(e *Expression) string {
 	node := p.remaining(e.code.syntax)
 	source := e.Rule.Source
@@ -64,7 +67,7 @@ func (p Prover) Increment(e *Expression, variable string) (int, bool) {
 	return int(by.Low), ok && by.Low == by.High && by.Low == math.Trunc(by.Low)
 }
 
-// condition reports whether a condition is true on every page, or on none.
+// condition is [Prover.Condition] for a node.
 func (p Prover) condition(node ast.Node) Truth {
 	switch n := node.(type) {
 	case *ast.BoolNode:
@@ -104,6 +107,8 @@ func (p Prover) remaining(node ast.Node) ast.Node {
 	return node
 }
 
+// binary decides a condition with an operator. A comparison of numbers is decided if their ranges do not
+// overlap: with a in [1, 5] and b in [5, 9], a <= b is always true, and a < b is either.
 func (p Prover) binary(n *ast.BinaryNode) Truth {
 	switch n.Operator {
 	case "and", "&&":
@@ -157,7 +162,7 @@ func (p Prover) absence(n *ast.BinaryNode) Truth {
 	return Either
 }
 
-// isNil reports whether a value is nil on every page, or on none.
+// isNil reports whether a value is nil on every page, on no page, or on some pages.
 func (p Prover) isNil(node ast.Node) Truth {
 	if _, ok := node.(*ast.NilNode); ok {
 		return Always
@@ -229,8 +234,7 @@ func combine(operator string, a, b rules.Range) (rules.Range, bool) {
 	return rules.Range{}, false
 }
 
-// Bound limits a list: its rule is met at the latest after At pages, items, bytes or
-// seconds.
+// Bound limits a list: the rule is met after At pages, items, bytes or seconds at the latest.
 type Bound struct {
 	Of string  `json:"of" doc:"pages, items, bytes or seconds"`
 	At float64 `json:"at" doc:"number of them"`

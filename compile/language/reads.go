@@ -9,23 +9,24 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A Read is a value that an expression reads: a field of the context and a path
-// in it. The page reader decodes only values that are read.
+// A Read is a value that an expression reads: a field of the context and a path in it. Of a response,
+// only values that are read are decoded.
 type Read struct {
 	Root string   // field of the context: "count", "body", "state", "header"
 	Path []string // keys below the field; if it is empty, the whole field is read
-	Has  bool     // only whether it exists
+	Has  bool     // the expression asks only whether the value exists
 	Past string   // "prev" or "first" for a field of that page; empty for the current page
-	Args []string // of the call of a field such as header, if they are constant
-	Open bool     // the path depends on other values
+	Args []string // constant arguments of a field that is called: header("X-Total")
+	Open bool     // the path or an argument is not constant
 
 	Defaulted bool // the expression allows for its absence, with ?? or ?.
 
 	call string // the source of the call, if the field is a function
-	rest int    // number of trailing keys that are looked up after the whole value was decoded
+	rest int    // number of keys at the end of Path that are looked up in a decoded value: 2 for items[-1].id
 }
 
-// needed returns the part of the read that must be decoded: items for items[-1].id.
+// needed returns the read of the value that must be decoded: items for items[-1].id, because a decoded
+// page is needed to count from its end.
 func (r Read) needed() Read {
 	if r.rest > 0 {
 		r.Path, r.Has, r.rest = r.Path[:len(r.Path)-r.rest], false, 0
@@ -94,15 +95,15 @@ type access struct {
 	read Read
 	flag bool // the value is converted to a boolean
 
-	ofElement bool     // it reads a path of the elements of the list
-	element   []string // the path
-	call      string   // the function that reads it, as greatest(items, "id") does; empty for a predicate
-	lenient   bool     // the function leaves out elements without it
+	ofElement bool     // the access reads a path of the elements of the list that read is
+	element   []string // that path
+	call      string   // the function that reads the path, as greatest(items, "id") does; empty for a predicate
+	lenient   bool     // the function leaves out elements without the path
 }
 
 func (a access) needed() Read { return a.read.needed() }
 
-// accesses calls found for every access of a tree, outermost first.
+// accesses calls found for every access in a tree. An access that contains others comes before them.
 func (l *Language) accesses(node *ast.Node, found func(access)) {
 	r := &accessFinder{language: l, found: found, locals: map[string]int{}}
 	r.walk(node)
@@ -126,14 +127,18 @@ func distinct(list []access, of func(access) Read) (reads []Read) {
 	return reads
 }
 
-// A reader finds accesses.
+// An accessFinder walks a tree, and calls found for each place that reads a value of the page or of an
+// element of a list. The longest chain of constant members counts as one access: in
+// body.items[0].id == state.id, the accesses are body.items[0].id and state.id. Inside a predicate, a
+// chain that begins at the element is an access to the list of the function around it: in
+// all(items, .id > 0), the accesses are items and the path id of its elements.
 type accessFinder struct {
 	language *Language
 	found    func(access)
-	locals   map[string]int // let variables, which hide names of the context
-	flags    int            // calls around the node that convert their argument to a boolean
-	defaults int            // operators ?? around the node
-	list     *Read          // whose elements the innermost predicate sees; nil if it is not read directly
+	locals   map[string]int // number of let variables in force, by name; they hide names of the context
+	flags    int            // number of calls around the node that convert their argument to a boolean
+	defaults int            // number of operators ?? around the node
+	list     *Read          // list of the innermost predicate; nil if the list is not a value of the page
 }
 
 func (r *accessFinder) walk(node *ast.Node) {
@@ -263,7 +268,7 @@ func (r *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {
 	return read, true
 }
 
-// extends reports whether selecting from the node extends the path that it reads.
+// extends reports whether a member of the node extends the path that the node reads: so does at("a").b.
 func (r *accessFinder) extends(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:
@@ -288,8 +293,7 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 	return rules.SplitPath(text.Value), true
 }
 
-// readCall recognises the calls that read the body by path, and those of the
-// functions of the context.
+// readCall recognises calls that read the body by path, and calls of functions of the context.
 func (r *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	name := calleeName(n)
 	if contextFunction(name) != nil && r.locals[name] == 0 {
@@ -348,8 +352,8 @@ func constantKey(n ast.Node) (string, bool) {
 	return "", false
 }
 
-// isFromEnd reports whether a constant key counts from the end of a list, all of which is then
-// needed.
+// isFromEnd reports whether a constant key counts from the end of a list. The complete list is needed
+// then.
 func isFromEnd(n ast.Node) bool {
 	if index, ok := n.(*ast.IntegerNode); ok {
 		return index.Value < 0

@@ -24,8 +24,8 @@ func (e *Expression) Missing(page *rules.Context) []string {
 	return missing
 }
 
-// missing reports whether the response lacks what is read, and need not have had it: a path of
-// the body or of an item, a header or a link.
+// missing reports whether the response lacks the path of the body or of an item, the header or the link
+// that is read. Values that every page has, such as count, are never missing.
 func (r Read) missing(page *rules.Context) bool {
 	_, exists := r.page(page)
 	known := r.call != "" && len(r.Args) > 0

@@ -112,8 +112,8 @@ func (e exposer) visit(node *ast.Node) {
 	}
 }
 
-// isDigest reports whether the value of a node is a digest. It restores the digests of which
-// the node takes the bytes, or which become its value.
+// isDigest reports whether the value of a node is a digest. It restores the digests among the arguments
+// of a function that takes bytes, and among the alternatives of a conditional expression.
 func (e exposer) isDigest(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.CallNode:
@@ -133,7 +133,7 @@ func (e exposer) isDigest(node ast.Node) bool {
 	return false
 }
 
-// unexpose restores a digest that was exposed. It reports whether the node is one.
+// unexpose restores a digest that was exposed. It reports whether the node is an exposed digest.
 func unexpose(node *ast.Node) bool {
 	if !isCallOf(*node, safeHex) {
 		return false

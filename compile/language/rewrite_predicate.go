@@ -98,8 +98,9 @@ func fromEnd(list, index any) any {
 	return len(list.([]any)) - 1 - i
 }
 
-// firstField returns the path of an item with which the evaluation of a predicate begins, in
-// every case; nil if there is none. It can be metered together with the element.
+// firstField returns the field of the element that the evaluation of a predicate reads first, on every
+// element. The call that reads it can then also charge the step for the element. Other predicates
+// have no such field, and firstField returns nil.
 func firstField(node *ast.Node) *ast.Node {
 	n, ok := (*node).(*ast.CallNode)
 	if !ok {

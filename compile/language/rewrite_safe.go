@@ -9,10 +9,13 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// makeSafe rewrites a checked tree so that an absent value, or one of an unexpected
-// kind, does not fail a rule by itself, and so that the expression is metered. Values
-// that are known to be numbers, strings or booleans keep the comparisons of the
-// expression language.
+// makeSafe rewrites a checked tree so that an absent value, or a value of an unexpected kind, does not
+// fail a rule by itself, and so that the expression is metered. It replaces nodes by calls of the
+// functions in eval_internal.go, which take any value:
+//
+//	body.next.page + 1    becomes    ·op +(·meter, ·get(·get(body, "next"), "page"), 1)
+//
+// A comparison of values that are known to be numbers, strings or booleans stays as it is.
 func (l *Language) makeSafe(node *ast.Node) error {
 	s := &safety{language: l}
 	ast.Walk(node, s)
@@ -86,10 +89,11 @@ func unknown(n ast.Node) bool {
 	return n.Type() != timeType
 }
 
+// asBool makes the value of a condition boolean, unless it is known to be.
 func asBool(n *ast.Node) {
 	if call, ok := (*n).(*ast.CallNode); ok {
 		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && isPredicate(operator) {
-			return // it gives nothing else
+			return // the value is boolean
 		}
 	}
 	if unknown(*n) {
@@ -148,6 +152,9 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	}
 }
 
+// bodyCall replaces at, has and jsonpath. These functions read the body, which is not among their
+// arguments unless at and has are given another value: at("a.b") becomes
+// ·at(·meter, body, ["a", "b"]). A constant path is split or compiled here, once.
 func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	var body ast.Node = &ast.IdentifierNode{Value: "body"}
 	path := n.Arguments[len(n.Arguments)-1]
@@ -173,7 +180,7 @@ func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	}
 }
 
-// orderedObject keeps the order of the members of an object literal.
+// orderedObject replaces an object literal, whose members would lose their order.
 func orderedObject(node *ast.Node, n *ast.MapNode) {
 	keys, values, object := []string{}, []ast.Node{}, rules.Object{}
 	constants := true
@@ -195,6 +202,7 @@ func orderedObject(node *ast.Node, n *ast.MapNode) {
 	(*node).SetType(anyType)
 }
 
+// constant returns the value of a literal.
 func constant(n ast.Node) (any, bool) {
 	switch n := n.(type) {
 	case *ast.NilNode:

@@ -66,7 +66,7 @@ func NewCompiler(l *Language) *Compiler {
 	return &Compiler{language: l, config: l.checker(), compiled: map[string]compiled{}}
 }
 
-// Expression compiles a rule of a ruleset, which may read what all rules may read, and the
+// Expression compiles a rule of a ruleset. Besides the fields that all rules may read, it may read the
 // fields of a scope. The error is a mistake in the source: see [AsFault].
 func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.Scope) (*Expression, error) {
 	code, err := c.compile(rule.Source, set.ForNames)

@@ -127,8 +127,8 @@ const PartitionField = "partition"
 //   - null is nil,
 //   - a variable of for, which expressions read by its own name, is a member of partition,
 //     unless a let variable of the same name hides it,
-//   - login.header("X") is header("X"): in the scope of a login, the headers of the context
-//     are those of its response.
+//   - login.header("X") is header("X"): in the scope of a login, the context has the headers of
+//     the response to the login.
 func expandNames(node *ast.Node, variables []string) {
 	switch n := (*node).(type) {
 	case nil:
