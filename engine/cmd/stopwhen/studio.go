@@ -22,6 +22,7 @@ import (
 type studioCommand struct {
 	loader
 	listen    string
+	static    string
 	noBrowser bool
 }
 
@@ -38,21 +39,30 @@ another request. A recording beside the configuration (NAME.har) is opened, too.
 
 The page has a loopback address, which is the first line on standard output. Its
 token lets nobody else use it. The command writes CONFIG and NAME.har, and only
-when you save. It ends with Ctrl+C.`,
+when you save. It ends with Ctrl+C.
+
+With --static DIR, write the playground instead: the same page as files for any
+web server, with the engine as WebAssembly. It works on recordings and built-in
+cases, makes no request, and sends nothing anywhere.`,
 		Example: `  stopwhen studio users.yaml --env TOKEN
-  stopwhen studio --fixture demo/orders`,
+  stopwhen studio --fixture demo/orders
+  stopwhen studio --static public`,
 		Args: arguments(0, 1, "at most one configuration"),
 		RunE: c.Run,
 	}
 	c.configFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "loopback `HOST:PORT` of the page; port 0 is any free one")
+	f.StringVar(&c.static, "static", "", "write the playground to the files of `DIR` and end")
 	f.BoolVar(&c.noBrowser, "no-browser", false, "print the address and open no browser")
 	return cmd
 }
 
 // Run serves the page until a signal ends it.
-func (c *studioCommand) Run(_ *cobra.Command, args []string) error {
+func (c *studioCommand) Run(cmd *cobra.Command, args []string) error {
+	if c.static != "" {
+		return c.writeStatic(cmd.Context(), args)
+	}
 	desk, err := c.desk(args)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
@@ -167,4 +168,18 @@ func (b *tab) typed(text string) {
 	for _, key := range text {
 		b.do(chromedp.KeyEvent(string(key)))
 	}
+}
+
+// enter presses the key Enter. A page that handles it gets no character, as with a real key.
+func (b *tab) enter() {
+	b.t.Helper()
+	press := func(kind input.DispatchKeyEventType, text string) chromedp.Action[chromedp.Void] {
+		return chromedp.Func(func(ctx context.Context, tab *chromedp.Target) error {
+			_, err := cdp.Call(ctx, tab, input.DispatchKeyEvent, input.DispatchKeyEventParams{
+				Type: kind, Key: "Enter", Code: "Enter", WindowsVirtualKeyCode: 13, Text: text,
+			})
+			return err
+		})
+	}
+	b.do(press(input.DispatchKeyEventTypeKeyDown, "\r"), press(input.DispatchKeyEventTypeKeyUp, ""))
 }

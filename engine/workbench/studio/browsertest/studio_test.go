@@ -62,7 +62,7 @@ func TestCtrlSSavesTheFileAndNothingElse(t *testing.T) {
 	b.clickText("api")
 	b.do(chromedp.KeyEvent(kb.Home))
 	b.typed("# mine")
-	b.do(chromedp.KeyEvent(kb.Enter))
+	b.enter()
 	b.until(`!document.querySelector("#save").disabled`)
 	b.do(chromedp.KeyEvent("s", chromedp.KeyModifiers(2))) // Ctrl
 	b.until(`document.querySelector("#toast").innerText == "Saved orders.yaml"`)

@@ -46,9 +46,17 @@ export async function studio(): Promise<Call | null> {
   return call;
 }
 
+interface Policies { createPolicy(name: string, rules: { createScriptURL(text: string): string }): { createScriptURL(text: string): unknown } }
+
+/** trusted returns the address of the worker in the form that the policy of the page demands. */
+function trusted(address: string): unknown {
+  const policies = (window as unknown as { trustedTypes?: Policies }).trustedTypes;
+  return policies ? policies.createPolicy("stopwhen", { createScriptURL: (text) => text }).createScriptURL(address) : address;
+}
+
 /** playground returns the calls of a playground. Progress is in bytes. */
 export async function playground(progress: (loaded: number, size: number) => void): Promise<Call> {
-  const worker = new Worker("worker.js", { type: "module" });
+  const worker = new Worker(trusted("worker.js") as string, { type: "module" });
   const waiting = new Map<number, { resolve(answer: Answer): void; reject(error: unknown): void }>();
   let last = 0;
   await new Promise<void>((resolve, reject) => {

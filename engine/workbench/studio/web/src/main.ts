@@ -116,6 +116,7 @@ class Studio {
   /** textChanged asks about the text again: what is wrong, where each list ends now, and what the tab shows. */
   private async textChanged(): Promise<void> {
     const edit = ++this.edits;
+    const start = performance.now();
     if (this.opened.playground) link(this.name, this.editor.text, this.savedText);
     const [found, run, report] = await Promise.all([
       this.call<Diagnostic[]>("diagnostics", this.about()).catch((e) => [problemMark(problemOf(e))]),
@@ -133,7 +134,9 @@ class Studio {
     this.itemsView = null;
     this.badges();
     if (this.tabs.current === "pages") await this.loadDetail();
-    if (edit === this.edits) this.tabs.refresh();
+    if (edit !== this.edits) return;
+    this.tabs.refresh();
+    performance.measure("answer", { start }); // the developer tools of a browser show it
   }
 
   private setRun(run: RunView): void {
