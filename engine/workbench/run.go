@@ -23,6 +23,8 @@ type Limits struct {
 	Jobs   []string                  `json:"jobs,omitempty"`  // ids of the jobs that run; none means all
 	Inputs map[string]any            `json:"inputs,omitempty"`
 	Kept   map[string]map[string]any `json:"kept,omitempty"` // values of an earlier run, by job and name
+
+	WithoutItems bool `json:"withoutItems,omitempty"` // the pages have no items, whose secrets take most of the time
 }
 
 // The default numbers of pages.
@@ -101,7 +103,9 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 		recorder = recording.NewRecorder(&archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: e.Redactor()})
 		o.transport = recorder
 	}
-	r := &running{Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: most}
+	r := &running{
+		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: most, withoutItems: limits.WithoutItems,
+	}
 	result, err := e.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
 	if recorder != nil {
 		if err := recorder.Close(); err != nil {
@@ -126,6 +130,8 @@ type running struct {
 	tap      *tap
 	redactor *redact.Redactor
 	most     int
+
+	withoutItems bool
 }
 
 // page adds a page.
@@ -143,7 +149,7 @@ func (r *running) skipped(page *engine.Page) { r.add(page.Record, engine.Items{}
 func (r *running) add(record trace.Record, items engine.Items) {
 	p := &Page{Number: len(r.Pages) + 1, Record: record, Items: []json.RawMessage{}}
 	for item := range items.All() {
-		if len(p.Items) == maxItems {
+		if r.withoutItems || len(p.Items) == maxItems {
 			break
 		}
 		p.Items = append(p.Items, json.RawMessage(hiddenIn(r.redactor.JSON(string(bytes.TrimSpace(item))))))

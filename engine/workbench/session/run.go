@@ -40,13 +40,14 @@ type cell struct {
 type keptRun struct {
 	*workbench.Run
 	guards func() map[string]bool // ids of the rules that are guards
+	of     *workbench.Document
 }
 
 // keep keeps a run for later calls.
 func (s *Session) keep(d *workbench.Document, run *workbench.Run) *runView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := &keptRun{run, sync.OnceValue(func() map[string]bool { return guards(d) })}
+	kept := &keptRun{run, sync.OnceValue(func() map[string]bool { return guards(d) }), d}
 	view := &runView{ID: s.runs.add(kept), Run: run, Pages: []cell{}}
 	for _, page := range run.Pages {
 		c := cell{Page: page}
@@ -79,7 +80,9 @@ func (s *Session) replay(ctx context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	run, err := d.Run(ctx, workbench.FromRecording(), r.Limits)
+	limits := r.Limits
+	limits.WithoutItems = true
+	run, err := d.Run(ctx, workbench.FromRecording(), limits)
 	if err != nil {
 		return nil, err
 	}
@@ -169,12 +172,18 @@ const (
 )
 
 // items returns the items of a job.
-func (s *Session) items(_ context.Context, r request) (any, error) {
+func (s *Session) items(ctx context.Context, r request) (any, error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	run, err := s.runs.get(r.Run)
+	kept, err := s.runs.get(r.Run)
+	s.mu.Unlock()
 	if err != nil {
 		return nil, err
+	}
+	run := kept.Run
+	if run.Played != nil { // a replay has left them out
+		if run, err = kept.of.Run(ctx, workbench.FromRecording(), r.Limits); err != nil {
+			return nil, err
+		}
 	}
 	all := run.Items(r.Job)
 	view := &itemsView{Count: all.Count, Columns: []string{}, Rows: [][]string{}, Paths: all.Paths}
