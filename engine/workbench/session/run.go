@@ -15,7 +15,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
-	"github.com/stopwhen/stopwhen/rules/yaml"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
@@ -255,58 +254,6 @@ func cellText(text []byte) string {
 	return string(text)
 }
 
-// stressed is the latest report about a text, which a fix refers to.
-type stressed struct {
-	document *workbench.Document
-	report   *stress.Report
-}
-
-// stress reports how the text copes with what APIs do.
-func (s *Session) stress(ctx context.Context, r request) (any, error) {
-	d, err := s.open(r)
-	if err != nil {
-		return nil, err
-	}
-	return s.stressOf(ctx, d)
-}
-
-func (s *Session) stressOf(ctx context.Context, d *workbench.Document) (*stress.Report, error) {
-	s.mu.Lock()
-	known := s.stressed
-	s.mu.Unlock()
-	if known.document == d {
-		return known.report, nil
-	}
-	report, err := d.Stress(ctx, stress.Options{})
-	if err == nil {
-		s.mu.Lock()
-		s.stressed = stressed{d, report}
-		s.mu.Unlock()
-	}
-	return report, err
-}
-
-// fix returns the text with the fixes of behaviours.
-func (s *Session) fix(ctx context.Context, r request) (any, error) {
-	d, err := s.open(r)
-	if err != nil {
-		return nil, err
-	}
-	report, err := s.stressOf(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	combined, err := report.Combine(r.Fixes...)
-	if err != nil {
-		return nil, err
-	}
-	var edits []yaml.Edit
-	for _, c := range combined.Changes {
-		edits = append(edits, yaml.Edit{Path: slices.Concat(outer(r), c.Path), Value: c.Value, Append: c.Append, Remove: c.Remove})
-	}
-	return changed(r, edits)
-}
-
 // sampleTest returns the text with a test to start from.
 func (s *Session) sampleTest(_ context.Context, r request) (any, error) {
 	d, err := s.open(r)
@@ -323,23 +270,9 @@ func (s *Session) sampleTest(_ context.Context, r request) (any, error) {
 	}
 	all, _ := value.Members(root)
 	tests, _ := all.Get("tests")
-	return changed(r, []yaml.Edit{{Path: append(outer(r), "tests"), Value: tests}})
-}
-
-// outer returns the path of the object that has the keys of the configuration.
-func outer(r request) []string {
-	root, _ := yaml.ParseByContent(diag.NewSource(r.Name, r.Text))
-	all, _ := value.Members(root)
-	if _, wrapped := all.Get("parameters"); wrapped {
-		return []string{"parameters"}
-	}
-	return nil
-}
-
-func changed(r request, edits []yaml.Edit) (any, error) {
-	text, err := yaml.Change(r.Text, edits)
+	text, err := workbench.Changed(r.Text, []stress.Change{{Path: []string{"tests"}, Value: tests}})
 	if err != nil {
-		return nil, &workbench.Error{Message: "the change has to be made by hand: " + err.Error()}
+		return nil, err
 	}
 	return changedText{text}, nil
 }

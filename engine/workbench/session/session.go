@@ -31,7 +31,6 @@ type Session struct {
 	of         string          // id of the recording of document
 	recordings latest[*Record] // by id
 	runs       latest[*keptRun]
-	stressed   stressed
 }
 
 // New returns a session. live returns the source of a run that asks the API; it is nil if none can.
@@ -63,7 +62,6 @@ type request struct {
 	Recording string `json:"recording"` // id
 
 	Limits  workbench.Limits `json:"limits"`
-	Fixes   []string         `json:"fixes"`   // behaviours
 	Run     string           `json:"run"`     // id
 	Number  int              `json:"number"`  // of a page of the run
 	Job     string           `json:"job"`     // id
@@ -78,8 +76,6 @@ var calls = map[string]func(s *Session, ctx context.Context, r request) (any, er
 	"page":           (*Session).page,
 	"items":          (*Session).items,
 	"record":         (*Session).record,
-	"stress":         (*Session).stress,
-	"fix":            (*Session).fix,
 	"sampleTest":     (*Session).sampleTest,
 	"cases":          (*Session).cases,
 	"case":           (*Session).playCase,

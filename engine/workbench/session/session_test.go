@@ -220,7 +220,7 @@ func TestFixesAndTestsAreChangesOfTheText(t *testing.T) {
 	}
 	require.NotEmpty(t, fixed)
 	var changed struct{ Text string }
-	p.call("fix", map[string]any{"fixes": []string{fixed}}, &changed)
+	p.call("mend", map[string]any{"fixes": []string{fixed}}, &changed)
 	p.about["text"] = changed.Text
 	p.call("stress", nil, &report)
 	for _, row := range report.Jobs[0].Rows {

@@ -104,7 +104,7 @@ export class Editor {
         hoverTooltip(async (view, at) => {
           const known = await knowledge.hover(position(view.state.doc, at));
           if (!known) return null;
-          const range = known.range ? offsets(view.state.doc, known.range) : { from: at, to: at };
+          const range = offsets(view.state.doc, known.range);
           return { pos: range.from, end: range.to, create: () => ({ dom: prose(known.text) }) };
         }, { hoverTime: 250 }),
         keymap.of([
@@ -128,7 +128,7 @@ export class Editor {
     const found = await this.knowledge.complete(position(context.state.doc, context.pos));
     if (context.aborted || found.length === 0) return null;
     const doc = context.state.doc;
-    const starts = found.map((c) => (c.edit ? offset(doc, c.edit.range.start) : (context.matchBefore(/\w+/)?.from ?? context.pos)));
+    const starts = found.map((c) => offset(doc, c.edit.range.start));
     const from = Math.min(...starts);
     return {
       from,
@@ -136,12 +136,12 @@ export class Editor {
       options: found.map((c, i) => ({
         label: c.label,
         ...(c.detail ? { detail: c.detail } : {}),
-        ...(c.documentation ? { info: c.documentation } : {}),
+        ...(c.doc ? { info: () => prose(c.doc!) } : {}),
         boost: -i / 1000,
         apply: (view, _completion, begin, end) => {
           const start = begin + (starts[i]! - from);
-          const stop = c.edit ? Math.max(end, end + offset(doc, c.edit.range.end) - context.pos) : end;
-          const text = c.edit?.newText ?? c.label;
+          const stop = Math.max(end, end + offset(doc, c.edit.range.end) - context.pos);
+          const text = c.edit.newText;
           const caret = text.indexOf("$0");
           view.dispatch({ changes: { from: start, to: stop, insert: text.replace("$0", "") }, selection: { anchor: start + (caret < 0 ? text.length : caret) } });
         },

@@ -255,7 +255,7 @@ class Studio {
   }
 
   private async applyFix(row: StressRow): Promise<void> {
-    const changed = await this.call<{ text: string }>("fix", this.about({ fixes: [row.behaviour] })).catch(problemOf);
+    const changed = await this.call<{ text: string }>("mend", this.about({ fixes: [row.behaviour] })).catch(problemOf);
     if (!("text" in changed)) {
       toast(changed.message);
       return;

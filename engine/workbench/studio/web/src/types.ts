@@ -62,8 +62,8 @@ export interface Response {
   status: number; headers: Header[]; read: ReadHeader[]; body: string; bytes: number; clipped: boolean; spans: Span[]; paths: ReadPath[]; error?: string;
 }
 
-export interface Completion { label: string; detail?: string; documentation?: string; kind?: string; edit?: Edit }
-export interface Hover { text: string; range?: Range }
+export interface Completion { label: string; kind: string; detail?: string; doc?: string; edit: Edit }
+export interface Hover { text: string; range: Range }
 
 export interface Origin { by: string; path?: string; at?: { line: number; column: number } }
 export interface Rule {
