@@ -101,7 +101,8 @@ var mayImport = map[string][]string{
 	"engine/workbench/session": {
 		module + "engine/workbench", module + "engine", module + "fixtures", module + "rules", module + "runtime/trace",
 	},
-	"engine/workbench/studio": {module + "engine/workbench", module + "engine/checkpoint", module + "rules"},
+	"engine/workbench/playground": {module + "engine/workbench", module + "engine/workbench/session"},
+	"engine/workbench/studio":     {module + "engine/workbench", module + "engine/checkpoint", module + "rules"},
 
 	"engine/cmd/stopwhen": {""},
 

@@ -9,13 +9,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"syscall/js"
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
 )
 
+// heapGrowth is the percentage by which the heap grows before it is collected. There is one thread for everything,
+// and what an answer needs is small.
+const heapGrowth = 800
+
 func main() {
+	debug.SetGCPercent(heapGrowth)
 	p := &playground{session.New(workbench.New(), nil)}
 	js.Global().Set("stopwhenCall", js.FuncOf(func(_ js.Value, args []js.Value) any {
 		method, params := args[0].String(), args[1].String()
