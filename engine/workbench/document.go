@@ -4,6 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
@@ -23,8 +24,9 @@ type Document struct {
 	outline   func() *outline
 	directory func() *directory
 
-	load   func() (*engine.Engine, error) // compiles the text once
-	loaded *atomic.Pointer[engine.Engine] // the result of load, if it succeeded
+	explained func() *explain.Explanation    // of the text, or of the latest one that compiled; nil without any
+	load      func() (*engine.Engine, error) // compiles the text once
+	loaded    *atomic.Pointer[engine.Engine] // the result of load, if it succeeded
 }
 
 // newDocument prepares what is computed when it is first asked for.
@@ -33,6 +35,13 @@ func newDocument(d Document) *Document {
 	d.lines = sync.OnceValue(func() *lineTable { return newLineTable(d.Text) })
 	d.outline = sync.OnceValue(func() *outline { return newOutline(d.Text) })
 	d.directory = sync.OnceValue(func() *directory { return newDirectory(d.outline()) })
+	d.explained = sync.OnceValue(func() *explain.Explanation {
+		e, _ := d.engine()
+		if e == nil {
+			return nil
+		}
+		return e.Explain()
+	})
 	d.load = sync.OnceValues(func() (*engine.Engine, error) {
 		e, err := d.bench.load(&d, engine.WithPlaceholders())
 		if err != nil {

@@ -80,11 +80,11 @@ func counted(n int) string {
 
 // jobText describes a job, as explain does.
 func (d *Document) jobText(id string) string {
-	e, _ := d.engine()
-	if e == nil {
+	x := d.explained()
+	if x == nil {
 		return ""
 	}
-	for _, job := range e.Explain().Jobs {
+	for _, job := range x.Jobs {
 		if job.Job == id {
 			return "job **" + id + "**: " + job.Summary
 		}

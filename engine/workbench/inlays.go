@@ -19,11 +19,10 @@ type Inlay struct {
 // Inlays returns the inlays of a part of the text.
 func (d *Document) Inlays(within Range) []Inlay {
 	all := []Inlay{}
-	e, current := d.engine()
-	if !current {
+	if _, current := d.engine(); !current {
 		return all
 	}
-	x := e.Explain()
+	x := d.explained()
 	inEffect := x.DefaultsInEffect()
 	byNode, nodes := map[*syntax.Node][]rules.ConfiguredKey{}, []*syntax.Node{}
 	paths := d.paths()

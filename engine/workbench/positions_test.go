@@ -460,30 +460,37 @@ func TestPositionsCountUTF16(t *testing.T) {
 	require.Equal(t, "abc", workbench.Apply("abc", []workbench.Edit{{Range: workbench.Range{Start: workbench.Position{Line: 9}, End: workbench.Position{Line: 12}}}}))
 }
 
-// TestAnswersAreFast compares what a file of 1,000 lines takes with the compilation of the same file.
+// TestAnswersAreFast compares what the answers about a file of 1,000 lines take with its compilation: about 50 ms for
+// 160 jobs. It is the fastest of several attempts that counts, since other processes may run.
 func TestAnswersAreFast(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it measures the time of one goroutine")
 	var b strings.Builder
 	b.WriteString(shop[:strings.Index(shop, "tests:")])
 	for i := range 160 {
-		fmt.Fprintf(&b, "  - id: job%d\n    endpoint: things/{thing.id}/%d\n    dataField: data\n    params: {a: {expr: 'input.tenant + \"x\"'}}\n    filter: item.total > %d and count < 3\n    for: {thing: {items: orders}}\n", i, i, i)
+		fmt.Fprintf(&b, "  - id: job%d\n    endpoint: things/{thing.id}/%d\n    dataField: data\n    params: {a: {expr: 'input.tenant + \"x\"'}}\n"+
+			"    filter: item.total > %d and count < 3\n    for: {thing: {items: orders}}\n", i, i, i)
 	}
 	text := b.String()
 	require.Greater(t, strings.Count(text, "\n"), 900)
 	d := shopDocument(t, text)
 	requireNoError(t, d)
-	fastest := time.Hour
-	for i := range 5 {
+	compiled, answered := time.Hour, time.Hour
+	for i := range 8 {
 		edited := d.With(strings.Replace(text, "count < 3", fmt.Sprint("count < ", i+4), 1))
 		start := time.Now()
-		edited.Completion(workbench.Position{Line: 500, Character: 20})
-		edited.Hover(workbench.Position{Line: 500, Character: 20})
-		edited.Symbols()
 		edited.Diagnostics()
-		fastest = min(fastest, time.Since(start))
+		compiled = min(compiled, time.Since(start))
+		start = time.Now()
+		at := workbench.Position{Line: 500, Character: 20}
+		edited.Completion(at)
+		edited.Hover(at)
+		edited.References(at)
+		edited.Symbols()
+		edited.Format()
+		answered = min(answered, time.Since(start))
 	}
-	t.Log(fastest)
-	require.Less(t, fastest, 500*time.Millisecond) // 50 ms on a machine that does nothing else
+	t.Logf("%v to compile, %v to answer", compiled, answered)
+	require.Less(t, answered, 2*compiled)
 }
 
 func FuzzPositions(f *testing.F) {

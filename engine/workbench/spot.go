@@ -252,7 +252,7 @@ func expressionsIn(n *syntax.Node, slot rules.Slot) [][2]int {
 
 // isConstant reports whether a scalar is no expression where one may stand: a date, a duration, a number.
 func isConstant(n *syntax.Node, slot rules.Slot) bool {
-	if _, isText := n.Value().(string); !isText && n.Style == syntax.Plain {
+	if _, isText := n.Literal().(string); !isText && n.Style == syntax.Plain {
 		return true
 	}
 	if !slices.Contains([]rules.Kind{rules.Moment, rules.Wait}, slot.Field.Kind) {

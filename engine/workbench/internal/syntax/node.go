@@ -153,6 +153,9 @@ const maxAliases = 10_000
 
 // Value returns the value of the node as the parsers return it, with aliases and merge keys.
 func (n *Node) Value() any {
+	if n.Kind == Scalar {
+		return n.Literal()
+	}
 	root := n
 	for root.Parent != nil {
 		root = root.Parent
@@ -187,7 +190,7 @@ func (r *resolver) value(n *Node, depth int) any {
 	case Object:
 		return r.object(n, depth)
 	case Scalar:
-		return n.scalar()
+		return n.Literal()
 	case Alias:
 		if target := r.anchors[n.Text]; target != nil && depth < rules.MaxConfigDepth {
 			return r.value(target, depth+1)
@@ -228,7 +231,8 @@ func (r *resolver) object(n *Node, depth int) any {
 	return own
 }
 
-func (n *Node) scalar() any {
+// Literal returns the value of a scalar.
+func (n *Node) Literal() any {
 	if n.Style != Plain || n.text {
 		return n.Text
 	}
