@@ -38,9 +38,9 @@ type Context struct {
 	Count int   `expr:"count" of:"response" resume:"saved" range:"0.." doc:"number of items on the page"`
 	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int                         `expr:"status" of:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
-	Header func(string) any            `expr:"header" of:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
-	Link   func(string, ...string) any `expr:"link" of:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
+	Status int              `expr:"status" of:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
+	Header func(string) any `expr:"header" of:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
+	Link   linkFunc         `expr:"link" of:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
 	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
 	Limit any            `expr:"limit" from:"job" doc:"page size in effect; nil if there is none"`
@@ -81,6 +81,10 @@ type Context struct {
 	// Values decodes the page's items when rules read them. If it is nil, Items holds them.
 	Values ItemReader `expr:"-"`
 }
+
+// A linkFunc returns the target of the Link header with a relation or, if it is given the name of a
+// parameter, that parameter.
+type linkFunc = func(relation string, parameter ...string) any
 
 // Total holds the totals of a scroller so far, including the current page.
 type Total struct {
