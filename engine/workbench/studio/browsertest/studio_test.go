@@ -29,7 +29,18 @@ func TestTheExampleIsUnderstoodAndMended(t *testing.T) {
 	b.until(ending + `?.includes("The list ends on page 5")`)
 	require.Contains(t, eval[string](b, `document.querySelector(".delta").innerText`), "+33 items, +4 pages")
 	require.Equal(t, 5, eval[int](b, `document.querySelectorAll("button.cell").length`))
+	require.Equal(t, "Page 5", eval[string](b, `document.querySelector("#page h3").innerText`), "the page at which the list ends now")
 	require.Equal(t, 0, eval[int](b, `document.querySelectorAll(".cell.skipped").length`))
+}
+
+// Pages of different partitions have the same number, and each can be chosen.
+func TestEveryPageOfAPartitionCanBeChosen(t *testing.T) {
+	b := browse(t, serve(t, "--fixture", "partitions/one-for-each-item"), 1300, 820, false)
+	b.until(`document.querySelectorAll("button.cell").length == 6`)
+	for _, number := range []string{"3", "5", "6"} {
+		b.do(chromedp.Click(`button.cell[data-number="` + number + `"]`))
+		b.until(`document.querySelector("button.cell[aria-selected=true]").dataset.number == "` + number + `"`)
+	}
 }
 
 // The keyboard suffices: from the tabs to the pages, and to the editor.

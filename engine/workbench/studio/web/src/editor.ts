@@ -128,6 +128,8 @@ export class Editor {
     const found = await this.knowledge.complete(position(context.state.doc, context.pos));
     if (context.aborted || found.length === 0) return null;
     const doc = context.state.doc;
+    const only = found.length === 1 ? found[0]!.edit : null;
+    if (only && doc.sliceString(offset(doc, only.range.start), context.pos) === only.newText) return null; // it is written already
     const starts = found.map((c) => offset(doc, c.edit.range.start));
     const from = Math.min(...starts);
     return {

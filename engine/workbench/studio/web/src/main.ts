@@ -9,7 +9,7 @@ import * as stress from "./stress.ts";
 import { choose, confirm, dropZone, toast, themeSwitch, divider } from "./shell.ts";
 import * as tests from "./tests.ts";
 import { Tabs } from "./tabs.ts";
-import type { CaseInfo, Completion, Diagnostic, Explained, Hover, ItemsView, Opened, PageDetail, RecordingInfo, RunView, StressReport, StressRow, TestReport } from "./types.ts";
+import type { CaseInfo, Cell, Completion, Diagnostic, Explained, Hover, ItemsView, Opened, PageDetail, RecordingInfo, RunView, StressReport, StressRow, TestReport } from "./types.ts";
 
 const editDelay = 120; // milliseconds without a key until the recorded pages are replayed
 
@@ -32,7 +32,7 @@ class Studio {
   private baseline: RunView | null = null;
   private runProblem: Problem | null = null;
   private compiles = true;
-  private selected = { job: "", page: 0 };
+  private selected = ""; // key of a page
   private detail: PageDetail | null = null;
   private details = new Map<string, PageDetail>();
   private explained: Explained | null = null;
@@ -105,7 +105,7 @@ class Studio {
     this.recording = opened.recording ?? null;
     this.playing = opened.case ?? "";
     this.run = this.baseline = this.detail = this.stressReport = null;
-    this.selected = { job: "", page: 0 };
+    this.selected = "";
     this.editor.open(opened.text, opened.name);
     this.showFile();
     this.showSource();
@@ -139,20 +139,22 @@ class Studio {
     performance.measure("answer", { start }); // the developer tools of a browser show it
   }
 
+  /** setRun shows another run. The same page stays selected; if it was the one at which the list ended, the one at which it ends now is. */
   private setRun(run: RunView): void {
+    const before = this.run?.pages.find((p) => keyOf(p) === this.selected);
+    const atEnd = !before || before.decision === "stop" || !!before.error;
     this.run = run;
     this.runProblem = null;
     this.details.clear();
     if (!this.baseline || !this.unsaved) this.baseline = run;
-    const kept = run.pages.find((p) => p.job === this.selected.job && p.page === this.selected.page);
-    if (!kept) {
-      const last = run.pages.findLast((p) => p.decision === "stop" || p.error) ?? run.pages.at(-1);
-      this.selected = last ? { job: last.job, page: last.page } : { job: "", page: 0 };
-    }
+    const chosen = run.pages.find((p) => keyOf(p) === this.selected);
+    if (chosen && !atEnd) return;
+    const last = run.pages.findLast((p) => (p.decision === "stop" || p.error) && (!chosen || p.job === chosen.job)) ?? run.pages.at(-1);
+    this.selected = last ? keyOf(last) : "";
   }
 
   private get selectedNumber(): number {
-    return this.run?.pages.find((p) => p.job === this.selected.job && p.page === this.selected.page)?.number ?? 0;
+    return this.run?.pages.find((p) => keyOf(p) === this.selected)?.number ?? 0;
   }
 
   private async loadDetail(): Promise<void> {
@@ -170,7 +172,7 @@ class Studio {
   private async select(number: number): Promise<void> {
     const page = this.run?.pages.find((p) => p.number === number);
     if (!page) return;
-    this.selected = { job: page.job, page: page.page };
+    this.selected = keyOf(page);
     await this.loadDetail();
     const focused = document.activeElement?.getAttribute("data-number");
     const scrolled = [...document.querySelectorAll(".strip")].map((s) => s.scrollLeft);
@@ -453,6 +455,11 @@ class Studio {
     await navigator.clipboard.writeText(await linkTo(this.name, text));
     toast(text === this.editor.text ? "Copied. The link holds the configuration; nothing is uploaded." : "Copied, without the secrets in the configuration.");
   }
+}
+
+/** keyOf names a page of a list, in any run. */
+function keyOf(page: Cell): string {
+  return JSON.stringify([page.job, page.partition, page.page]);
 }
 
 function problemMark(p: Problem): Diagnostic {

@@ -54,13 +54,13 @@ export function notice(tone: string, message: string, hint?: string, ...more: (N
 function ending(model: PagesModel, job: JobResult, cells: Cell[], left: string[]): HTMLElement {
   const { run } = model;
   const last = cells.at(-1);
-  const unrecorded = run.played?.missing && job.error && job.outcome === "failed";
+  const unrecorded = isUnrecorded(run, job);
   const stopped = run.more && job.outcome !== "complete" && !job.findings?.length && !unrecorded && !job.reason.includes(".") && (job.reason === "error" || !job.reason);
   const box = h("section", { class: "ending", "aria-label": `End of ${job.job}` });
   if (unrecorded) {
     box.classList.add("warn");
     box.append(
-      h("h2", null, h("span", { class: "outcome" }, "goes on"), cells.length > 1
+      h("h2", null, h("span", { class: "outcome" }, "not recorded"), cells.length > 1
         ? `The list goes on after page ${cells.length - 1}, but the recording does not` : "The recording does not have the first request"),
       h("p", { class: "request" }, run.played!.missing!),
       job.error?.hint ? h("p", { class: "dim" }, sentence(job.error.hint)) : "",
@@ -73,14 +73,19 @@ function ending(model: PagesModel, job: JobResult, cells: Cell[], left: string[]
     const tone = toneOf(job);
     if (tone) box.classList.add(tone);
     const title = job.error ? (cells.length > 0 ? `The list fails on page ${last!.page}` : "The list fails")
-      : last ? `The list ends on page ${job.pages}: ${clause(job.message)}` : sentence(job.message);
+      : last && !job.partitions ? `The list ends on page ${job.pages}: ${clause(job.message)}` : sentence(job.message);
     box.append(h("h2", null, h("span", { class: "outcome" }, outcomeOf(job)), h("span", null, title)));
     if (job.error) box.append(h("p", null, sentence(job.error.message)), job.error.hint ? h("p", { class: "dim" }, sentence(job.error.hint)) : "");
-    if (last?.met?.length) box.append(h("ul", { class: "why" }, last.met.map((v) => h("li", null, h("b", null, v.rule), v.because ? h("code", { class: "because" }, values(v.because)) : null))));
+    if (last?.met?.length && !job.partitions) box.append(h("ul", { class: "why" }, last.met.map((v) => h("li", null, h("b", null, v.rule), v.because ? h("code", { class: "because" }, values(v.because)) : null))));
     for (const f of [...(job.findings ?? [])].sort((a, b) => a.weight.localeCompare(b.weight))) box.append(findingOf(f));
   }
   box.append(facts(model, job, left));
   return box;
+}
+
+/** isUnrecorded reports whether a job failed because the recording does not have its next request. */
+function isUnrecorded(run: RunView, job: JobResult): boolean {
+  return !!run.played?.missing && !!job.error && job.outcome === "failed";
 }
 
 function findingOf(f: Finding): HTMLElement {
@@ -96,7 +101,7 @@ function facts(model: PagesModel, job: JobResult, left: string[]): HTMLElement {
     left.length > 0 ? h("span", null, h("b", null, grouped(left.length)), ` recorded ${left.length === 1 ? "page is" : "pages are"} not requested`) : "",
     job.filtered ? h("span", null, h("b", null, grouped(job.filtered)), " left out by the filter") : "");
   const before = baseline?.jobs.find((b) => b.job === job.job);
-  if (before && baseline !== run && (before.items !== job.items || before.pages !== job.pages || before.reason !== job.reason)) {
+  if (before && baseline !== run && !isUnrecorded(run, job) && (before.items !== job.items || before.pages !== job.pages || before.reason !== job.reason)) {
     const items = job.items - before.items;
     const pages = job.pages - before.pages;
     const parts = [items ? `${signed(items)} ${Math.abs(items) === 1 ? "item" : "items"}` : "", pages ? `${signed(pages)} ${Math.abs(pages) === 1 ? "page" : "pages"}` : ""];
@@ -150,10 +155,11 @@ function strip(model: PagesModel, job: JobResult, cells: Cell[], left: string[])
     if (i === mostCells / 2 - 1 && shown.length < cells.length) line.append(h("span", { class: "dim", role: "presentation" }, `${cells.length - shown.length} more`));
   });
   if (left.length > 0) {
-    line.append(h("span", { class: "end", role: "presentation" }, "ends here"));
+    line.append(h("span", { class: "end", role: "presentation" }, isUnrecorded(model.run, job) ? "not recorded" : "ends here"));
+    const made = cells.filter((c) => !c.error).length;
     left.slice(0, mostCells).forEach((request, i) => {
       line.append(h("span", { class: "cell skipped", role: "presentation", title: request },
-        h("span", { class: "well" }, h("span", { class: "bar2", vars: { "--size": "35%" } })), h("span", null, h("span", { class: "no" }, cells.length + i + 1), h("br"), h("span", { class: "items" }, "–"))));
+        h("span", { class: "well" }, h("span", { class: "bar2", vars: { "--size": "35%" } })), h("span", null, h("span", { class: "no" }, made + i + 1), h("br"), h("span", { class: "items" }, "–"))));
     });
   }
   line.addEventListener("keydown", (e) => move(e, line, model));
@@ -181,9 +187,9 @@ function detail({ page, response, guards }: PageDetail, run: RunView): HTMLEleme
   const met = verdicts.filter((v) => v.met).length;
   const left = h("div", { class: "stack" },
     h("section", { class: "card" }, h("div", { class: "cardHead" }, h("h3", null, `Page ${page.page}`), partition(page.partition), h("span", { class: `status ${statusTone(page.status)}` }, page.status || "no response"),
-      h("span", { class: "dim" }, `${counted(page.count, "item")}${page.written !== undefined ? `, ${grouped(page.written)} written` : ""}, ${page.ms} ms`)),
+      h("span", { class: "dim" }, [counted(page.count, "item"), page.written !== undefined ? `${grouped(page.written)} written` : "", page.status ? `${grouped(page.ms)} ms` : ""].filter(Boolean).join(", "))),
       h("div", { class: "cardBody" }, requestOf(page.request.method, response?.url ?? page.request.url, response?.requestBody))),
-    h("section", { class: "card" }, h("div", { class: "cardHead" }, h("h3", null, "Verdicts"), h("span", { class: "dim" }, met === 0 ? `none of ${counted(verdicts.length, "rule")} is met: the list goes on` : `${met} of ${counted(verdicts.length, "rule")} met`)),
+    h("section", { class: "card" }, h("div", { class: "cardHead" }, h("h3", null, "Verdicts"), h("span", { class: "dim" }, page.error && met === 0 ? "the page was not judged" : met === 0 ? `none of ${counted(verdicts.length, "rule")} is met: the list goes on` : `${met} of ${counted(verdicts.length, "rule")} met`)),
       page.error ? h("div", { class: "cardBody" }, notice("bad", sentence(page.error.message), page.error.hint)) : "",
       h("ol", { class: `verdicts ${tone}` }, shown.map(verdict)),
       quiet.length > 0 ? h("details", { class: "quiet" }, h("summary", null, `${counted(quiet.length, "guard")} not met`), h("ol", { class: "verdicts" }, quiet.map(verdict))) : null));

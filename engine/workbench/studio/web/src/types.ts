@@ -47,6 +47,7 @@ export interface JobResult {
   filtered?: number;
   findings?: Finding[];
   error?: Fault;
+  partitions?: object; // set for a job with variables
 }
 
 export interface Played { requests: string[]; unplayed?: string[]; missing?: string }
