@@ -302,7 +302,7 @@ func (c *completer) expression(e *expressionSpot) {
 		}
 		dot := strings.LastIndexByte(e.source[:e.from], '.')
 		if dot >= 0 && nearOf(m.Name, e.prefix) {
-			one.Edit, _ = c.sourceEdit(c.node, e.base+dot, e.base+e.to, "["+quoted(m.Name)+"]")
+			one.Edit = c.sourceEdit(c.node, e.base+dot, e.base+e.to, "["+quoted(m.Name)+"]")
 			c.add(one)
 		}
 	}
@@ -313,7 +313,7 @@ func (c *completer) word(e *expressionSpot, one Completion, text string) {
 	if !nearOf(one.Label, e.prefix) && !strings.Contains(strings.ToLower(one.Label), strings.ToLower(e.prefix)) {
 		return
 	}
-	one.Edit, _ = c.sourceEdit(c.node, e.base+e.from, e.base+e.to, text)
+	one.Edit = c.sourceEdit(c.node, e.base+e.from, e.base+e.to, text)
 	c.add(one)
 }
 

@@ -26,8 +26,7 @@ func (d *Document) Format() []Edit {
 			!language.Builtin().Same(source, formatted) {
 			return
 		}
-		edit, _ := d.sourceEdit(n, from, to, formatted)
-		edits = append(edits, edit)
+		edits = append(edits, d.sourceEdit(n, from, to, formatted))
 	})
 	return edits
 }

@@ -65,7 +65,7 @@ func newDirectory(o *outline) *directory {
 	dir.keys(inputName, "", root.Member("inputs"), true)
 	if tests := root.Member("tests"); tests != nil {
 		for _, test := range tests.Inner {
-			dir.value(jobName, "", test.Member("job"), false)
+			dir.value(jobName, test.Member("job"), false)
 			dir.keys(inputName, "", test.Member("inputs"), false)
 			dir.keys(keptName, "", test.Member("kept"), false)
 			dir.keys(variableName, "", test.Member("partition"), false)
@@ -82,8 +82,8 @@ func (dir *directory) job(o *outline, job *syntax.Node) {
 	if id == nil {
 		id = job.Member("endpoint")
 	}
-	dir.value(jobName, "", id, true)
-	dir.value(scrollerName, "", job.Member("scroller"), false)
+	dir.value(jobName, id, true)
+	dir.value(scrollerName, job.Member("scroller"), false)
 	dir.pagination(o, job.Member("pagination"))
 	variables := job.Member("for")
 	dir.keys(variableName, job.Path(), variables, true)
@@ -92,7 +92,7 @@ func (dir *directory) job(o *outline, job *syntax.Node) {
 	}
 	for _, v := range variables.Inner {
 		items := v.Member("items")
-		dir.value(jobName, "", items, false)
+		dir.value(jobName, items, false)
 		for _, other := range dir.jobs {
 			if items != nil && items.Kind == syntax.Scalar && other != job && jobID(other) == items.Text {
 				dir.parents[job] = append(dir.parents[job], other)
@@ -111,7 +111,7 @@ func (dir *directory) pagination(o *outline, n *syntax.Node) {
 	}
 	dir.keys(stateName, n.Path(), n.Member("state"), true)
 	dir.keys(keptName, "", n.Member("keep"), true)
-	dir.value(scrollerName, "", n.Member("default"), false)
+	dir.value(scrollerName, n.Member("default"), false)
 	if all := n.Member("scrollers"); all != nil {
 		dir.keys(scrollerName, "", all, true)
 		for _, one := range all.Inner {
@@ -121,12 +121,12 @@ func (dir *directory) pagination(o *outline, n *syntax.Node) {
 }
 
 // value adds the name that is a value.
-func (dir *directory) value(kind nameKind, scope string, n *syntax.Node, defines bool) {
+func (dir *directory) value(kind nameKind, n *syntax.Node, defines bool) {
 	if n == nil || n.Kind != syntax.Scalar || n.Text == "" {
 		return
 	}
 	dir.mentions = append(dir.mentions, mention{
-		kind: kind, name: n.Text, scope: scope, defines: defines, node: n, from: 0, to: len(n.Text),
+		kind: kind, name: n.Text, defines: defines, node: n, from: 0, to: len(n.Text),
 		start: n.Source(0), end: n.Source(len(n.Text)),
 	})
 }

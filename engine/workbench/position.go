@@ -30,14 +30,28 @@ type Edit struct {
 type lineTable struct {
 	text   string
 	starts []int // offsets at which lines begin; a line ends with \n, \r\n or \r
+	points []waypoint
 }
+
+// A waypoint is a place in a line. With one every [waypointDistance] bytes, a position in a text of a megabyte is found
+// without reading the text, even if that is one line.
+type waypoint struct {
+	offset int
+	units  int // UTF-16 code units before it in its line
+}
+
+const waypointDistance = 256
 
 func newLineTable(text string) *lineTable {
 	t := &lineTable{text: text, starts: []int{0}}
-	for i := 0; i < len(text); i++ {
-		switch {
-		case text[i] == '\n', text[i] == '\r' && (i+1 == len(text) || text[i+1] != '\n'):
-			t.starts = append(t.starts, i+1)
+	units := 0
+	for i, c := range text {
+		if i >= len(t.points)*waypointDistance {
+			t.points = append(t.points, waypoint{i, units})
+		}
+		units += utf16Length(c)
+		if c == '\n' || c == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			t.starts, units = append(t.starts, i+1), 0
 		}
 	}
 	return t
@@ -78,9 +92,18 @@ func (t *lineTable) position(offset int) Position {
 	if !found {
 		n--
 	}
-	p := Position{Line: n}
-	for i, c := range t.text[t.starts[n]:] {
-		if t.starts[n]+i >= offset || c == '\n' || c == '\r' {
+	at := waypoint{offset: t.starts[n]}
+	if i := min(offset/waypointDistance, len(t.points)-1); i >= 0 {
+		if t.points[i].offset > offset {
+			i-- // it is at the end of the character that the offset is in
+		}
+		if i >= 0 && t.points[i].offset > at.offset {
+			at = t.points[i]
+		}
+	}
+	p := Position{Line: n, Character: at.units}
+	for i, c := range t.text[at.offset:] {
+		if at.offset+i >= offset || c == '\n' || c == '\r' {
 			break
 		}
 		p.Character += utf16Length(c)

@@ -1,6 +1,7 @@
 package workbench
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -50,7 +51,7 @@ func (d *Document) Renamable(at Position) (Range, string, bool) {
 func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 	m := d.directory().at(d.lines().offset(at))
 	if m == nil {
-		return nil, fmt.Errorf("no name of a job, a scroller, an input or a variable stands here")
+		return nil, errors.New("no name of a job, a scroller, an input or a variable stands here")
 	}
 	all := d.directory().same(m)
 	if err := d.checkName(m, name, all); err != nil {
@@ -65,8 +66,7 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 		if !one.node.Verbatim(one.from, one.to) {
 			return nil, fmt.Errorf("%s has an escape here: rename it by hand", one.name)
 		}
-		edit, _ := d.sourceEdit(one.node, one.from, one.to, name)
-		edits = append(edits, edit)
+		edits = append(edits, d.sourceEdit(one.node, one.from, one.to, name))
 	}
 	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(all) {
 		return nil, fmt.Errorf("%q cannot be written here without quotes", name)
@@ -92,7 +92,7 @@ func (d *Document) checkName(m *mention, name string, all []mention) error {
 			scopes = append(scopes, one.scope)
 		}
 		if one.kind == jobName && one.defines && one.node.Name == "endpoint" {
-			return fmt.Errorf("the job has no id, and its endpoint stands in for it: write an id")
+			return errors.New("the job has no id, and its endpoint stands in for it: write an id")
 		}
 	}
 	isWord := m.kind != jobName && m.kind != scrollerName

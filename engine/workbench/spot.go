@@ -225,15 +225,14 @@ func (s *spot) expression() *expressionSpot {
 	return nil
 }
 
-// edit returns the edit that replaces a part of the expression by a text. It reports false if the text cannot
-// stand there without an escape.
-func (d *Document) sourceEdit(n *syntax.Node, from, to int, text string) (Edit, bool) {
+// sourceEdit returns the edit that replaces a part of the text of a scalar, with the escapes that its quotes need.
+func (d *Document) sourceEdit(n *syntax.Node, from, to int, text string) Edit {
 	if n.Style == syntax.DoubleQuoted {
 		text = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)
 	} else if n.Style == syntax.SingleQuoted {
 		text = strings.ReplaceAll(text, "'", "''")
 	}
-	return Edit{Range: d.lines().span(n.Source(from), n.Source(to)), Text: text}, true
+	return Edit{Range: d.lines().span(n.Source(from), n.Source(to)), Text: text}
 }
 
 // expressionsIn returns the expressions in a scalar: offsets in its text.
