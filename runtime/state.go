@@ -65,6 +65,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 	if page.Outcome == rules.Failed {
 		return nil, nil
 	}
+	r.state.Spelling.SumUp()
 	s := r.state
 	s.Version, s.Done = CheckpointVersion, page.Decision == trace.Stop
 	s.Elapsed = r.Clock.Now().Sub(r.started)

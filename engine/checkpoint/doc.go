@@ -6,9 +6,10 @@
 // together with the length of every output file, so that a run can be killed at any moment and
 // resumes after the last committed page, with every item in its output exactly once.
 //
-// A commit makes the outputs durable and then replaces the state file. Bytes
-// that an output holds beyond its committed length are discarded when the run
-// resumes. A publication is recorded before it begins, and a crash in the middle is
+// A commit makes the outputs durable and then writes the state. The state file is replaced, or, by a
+// commit of pages, extended by a line with what has changed, which does not grow with the values that
+// wait in a tree of jobs. Bytes that an output holds beyond its committed length are discarded when
+// the run resumes. A publication is recorded before it begins, and a crash in the middle is
 // repaired by the next run: see [Store.Publish].
 //
 // The record of a publication is part of the state. Without a state it is a file next to the

@@ -2,8 +2,6 @@ package checkpoint
 
 import (
 	"bytes"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,7 +13,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
-// A stateFile is the content of a state file.
+// A stateFile is the content of a state file: of its first line, and with the changes in the lines
+// that follow it.
 type stateFile struct {
 	Version     int                        `json:"version"`
 	Program     string                     `json:"program"`
@@ -31,12 +30,16 @@ type stateFile struct {
 
 const version = 2
 
-// parse parses a state file. It accepts only text written by encode.
+// parse parses a state file. It accepts only text written by encode, and by commits after it.
 func parse(text []byte, into *stateFile) error {
 	if len(text) == 0 {
 		return errors.New("it has 0 bytes")
 	}
-	dec := json.NewDecoder(bytes.NewReader(text))
+	first, lines := text, []byte(nil)
+	if end := bytes.IndexByte(text, '\n'); end >= 0 {
+		first, lines = text[:end+1], text[end+1:]
+	}
+	dec := json.NewDecoder(bytes.NewReader(first))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(into); err != nil {
 		return fmt.Errorf("it is damaged or not a state file: %w", err)
@@ -48,23 +51,16 @@ func parse(text []byte, into *stateFile) error {
 	if err != nil {
 		return err
 	}
-	if !bytes.Equal(want, text) {
-		return errors.New("it is damaged: its checksum does not match its content")
+	if !bytes.Equal(want, first) {
+		return errDamaged
 	}
-	return nil
+	return into.addCommits(first, lines)
 }
 
-// encode returns the text of a state file, including its checksum.
+// encode returns the first line of a state file, including its checksum.
 func (s stateFile) encode() ([]byte, error) {
 	s.Sum = ""
-	text, err := json.Marshal(s)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(text)
-	s.Sum = hex.EncodeToString(sum[:])
-	text, err = json.Marshal(s)
-	return append(text, '\n'), err
+	return seal(s)
 }
 
 // changes returns the names of the parts whose fingerprints differ.

@@ -21,10 +21,12 @@ type Store struct {
 	path      string      // path of the state; "" without a state
 	mode      os.FileMode // mode of new outputs
 	state     stateFile
+	saved     savedFile // the file at path, if commits can be appended to it
 	earlier   earlierRun
 	outputs   map[string]*Output
 	open      []*Output                     // outputs with an open file, most recently used last
 	pending   map[string]json.RawMessage    // checkpoints of the next commit, by job
+	noted     map[string]string             // notes of the next commit
 	idle      map[Compression][]FrameWriter // compressors of closed frames, for reuse
 	discarded int64                         // number of bytes discarded from the outputs
 }
@@ -193,6 +195,10 @@ func (s *Store) SetNote(name, text string) {
 		s.state.Notes = map[string]string{}
 	}
 	s.state.Notes[name] = text
+	if s.noted == nil {
+		s.noted = map[string]string{}
+	}
+	s.noted[name] = text
 }
 
 // Path returns the path of the state file, or "" without a state.
@@ -326,15 +332,26 @@ func (s *Store) Flush() error {
 	if len(s.pending) == 0 {
 		return nil
 	}
+	saved, c := s.saved, commitLine{Jobs: map[string]change{}, Outputs: map[string]extent{}, Notes: s.noted}
+	for job, now := range s.pending {
+		c.Jobs[job] = changeOf(saved.jobs[job], now)
+	}
+	for name, o := range s.outputs {
+		if s.state.Outputs[name] != o.marked {
+			c.Outputs[name] = o.marked
+		}
+	}
 	if err := s.settle(); err != nil {
 		return err
 	}
-	return s.save()
+	s.saved = saved // the line has all that was settled
+	return s.appendCommit(c)
 }
 
 // settle makes the marked part of the outputs durable and adds it, with the pending checkpoints,
 // to the state. The caller saves the state.
 func (s *Store) settle() error {
+	s.saved = savedFile{} // a line that follows would lack this
 	for name, o := range s.outputs {
 		if s.state.Outputs[name] == o.marked {
 			continue
@@ -346,11 +363,19 @@ func (s *Store) settle() error {
 	}
 	maps.Copy(s.state.Jobs, s.pending)
 	clear(s.pending)
+	s.noted = nil
 	return nil
 }
 
 // save replaces the state file.
 func (s *Store) save() error {
+	s.saved = savedFile{}
+	for job, text := range s.state.Jobs { // as they stand in the file
+		var err error
+		if s.state.Jobs[job], err = json.Marshal(text); err != nil {
+			return ioError("save the state", err)
+		}
+	}
 	text, err := s.state.encode()
 	if len(text) > maxStateBytes {
 		err = fmt.Errorf("%w; declare fewer variables, or keep smaller values in them", errTooLarge)
@@ -362,6 +387,7 @@ func (s *Store) save() error {
 		return ioError("save the state", err)
 	}
 	s.earlier.stale = false
+	s.saved = savedFile{jobs: maps.Clone(s.state.Jobs), sum: sumOfLine(text), size: len(text)}
 	return nil
 }
 

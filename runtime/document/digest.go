@@ -203,7 +203,8 @@ type Spelling struct {
 	size    int    // length in canonical spelling, in bytes
 	respelt bool   // whether the document has escapes with another spelling
 	raw     []byte // the document; nil after a resume
-	digest  Digest // digest of the document in canonical spelling, if raw is nil
+	digest  Digest // digest of the document in canonical spelling, if it was summed up or raw is nil
+	summed  bool
 }
 
 func (d *document) spelling() Spelling {
@@ -239,7 +240,7 @@ func (s Spelling) Same(other Spelling) bool {
 
 // canonical returns the digest of the document in canonical spelling.
 func (s Spelling) canonical() Digest {
-	if s.raw == nil {
+	if s.raw == nil || s.summed {
 		return s.digest
 	}
 	return DigestOf(respell(s.raw), zeroDigest)
@@ -260,7 +261,7 @@ func respell(raw []byte) []byte {
 		case r == '"' || r == '\\':
 			out = append(out, '\\', byte(r))
 		case r < ' ':
-			out = fmt.Appendf(out, `\u%04x`, r)
+			out = append(out, '\\', 'u', '0', '0', hexDigits[r>>4], hexDigits[r&15])
 		default:
 			out = utf8.AppendRune(out, r)
 		}
@@ -268,6 +269,12 @@ func respell(raw []byte) []byte {
 	}
 	return append(out, raw...)
 }
+
+// SumUp prepares the spelling for MarshalJSON, which otherwise reads the document each time: the
+// checkpoints of the children of a page have that of the page, too.
+func (s *Spelling) SumUp() { s.digest, s.summed = s.canonical(), true }
+
+const hexDigits = "0123456789abcdef"
 
 // A savedSpelling is the form of a [Spelling] in a checkpoint.
 type savedSpelling struct {

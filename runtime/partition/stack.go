@@ -81,8 +81,8 @@ type savedNode struct {
 }
 
 // A savedSiblings is the JSON form of tasks of one job: the task on the stack and the remaining ones,
-// whose values are most of a checkpoint. Each value is encoded once, for its first checkpoint, and
-// is stored apart from the stack, so that later checkpoints only copy it.
+// whose values are most of a checkpoint. They are encoded once, for their first checkpoint, and stored
+// apart from the stack, at its end, so that later checkpoints only copy them.
 type savedSiblings struct {
 	Job     string             `json:"job"`
 	Level   int                `json:"level,omitempty"`   // index of the variable whose values they have
@@ -110,7 +110,8 @@ func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMess
 		return nil, &failure.Error{Class: failure.Config, Job: t.root.ID(), Op: "checkpoint", Message: err.Error(), Err: err}
 	}
 	if w.rests != nil {
-		token = slices.Concat(token[:len(token)-1], []byte(`,"rests":[`), w.rests, []byte("]}"))
+		parts := append([][]byte{token[:len(token)-1], []byte(`,"rests":[`)}, w.rests...)
+		token = slices.Concat(append(parts, []byte("]}"))...)
 	}
 	return token, nil
 }
@@ -118,7 +119,7 @@ func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMess
 // A stackWriter writes a stack as JSON.
 type stackWriter struct {
 	concealer *saved.Concealer
-	rests     []byte // lists of values, separated by commas
+	rests     [][]byte // lists of values, separated by commas
 	lists     int
 	err       error
 }
@@ -156,41 +157,54 @@ func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 	if len(nodes) == 0 {
 		return out
 	}
-	if w.lists > 0 {
-		w.rests = append(w.rests, ',')
+	list, first := nodes[0].saved.list, nodes[0].saved.index
+	if last := nodes[len(nodes)-1].saved; list == nil || list != last.list || first+len(nodes)-1 != last.index || list.with != w.concealer.Secrets() {
+		list, first = w.encode(nodes), 0
 	}
-	for i, one := range nodes {
-		raw, err := one.saved.encode(one.value, w.concealer)
-		w.err = errors.Join(w.err, err)
-		separator := byte(',')
-		if i == 0 {
-			separator = '['
-		}
-		w.rests = append(append(w.rests, separator), raw...)
+	if w.rests != nil {
+		w.rests = append(w.rests, []byte(","))
 	}
-	w.rests = append(w.rests, ']')
+	w.rests = append(w.rests, []byte("["), list.from(first, len(nodes)), []byte("]"))
 	w.lists++
 	out.RestAt = w.lists
 	return out
 }
 
-// A savedValue caches the encoding of a value for checkpoints. A value is encoded again only if the
-// secrets have changed.
-type savedValue struct {
-	raw  json.RawMessage // nil before the first checkpoint with the value
-	with any             // identifies the secrets that were replaced; see [redact.Redactor.Secrets]
+// encode encodes the values of remaining tasks.
+func (w *stackWriter) encode(nodes []*node) *savedValues {
+	list := &savedValues{with: w.concealer.Secrets()}
+	for i, one := range nodes {
+		raw, err := w.concealer.Encode(one.value)
+		w.err = errors.Join(w.err, err)
+		list.text = append(append(list.text, raw...), ',')
+		list.ends = append(list.ends, len(list.text))
+		one.saved = savedValue{list, i}
+	}
+	return list
 }
 
-// encode returns the encoding of the value v.
-func (s *savedValue) encode(v any, c *saved.Concealer) (json.RawMessage, error) {
-	if s.raw != nil && s.with == c.Secrets() {
-		return s.raw, nil
+// A savedValues is the encoding of values that wait, for checkpoints. They are encoded again only if
+// the secrets have changed, or if they no longer wait one after another, as when a window is split.
+type savedValues struct {
+	text []byte // each value is followed by a comma
+	ends []int  // where the values end, with their commas
+	with any    // identifies the secrets that were replaced; see [redact.Redactor.Secrets]
+}
+
+// from returns n values, the first of which has an index, separated by commas.
+func (s *savedValues) from(first, n int) []byte {
+	start := 0
+	if first > 0 {
+		start = s.ends[first-1]
 	}
-	raw, err := c.Encode(v)
-	if err == nil {
-		*s = savedValue{raw, c.Secrets()}
-	}
-	return raw, err
+	return s.text[start : s.ends[first+n-1]-1]
+}
+
+// A savedValue is the place of a value in an encoding; the list is nil before the first checkpoint
+// with the value.
+type savedValue struct {
+	list  *savedValues
+	index int
 }
 
 // resume returns the root task, with the stack of an earlier run if there is one. The checkpoint may

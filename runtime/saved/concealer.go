@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -75,10 +76,40 @@ func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fe
 // encoded values under it.
 func (c *Concealer) Secrets() any { return c.now }
 
-// Conceal replaces the secrets in the values of a checkpoint by their names.
+// Conceal replaces the secrets in the values of a checkpoint by their names. The checkpoint is a
+// JSON object without insignificant white space.
 func (c *Concealer) Conceal(token []byte) ([]byte, error) {
+	if !c.changes(token) {
+		return token, nil
+	}
 	return replaceMembers(token, func(v any) (any, error) { return c.Concealed(v), nil })
 }
+
+// changes reports whether a text or a number in a JSON document has a secret or a mark.
+func (c *Concealer) changes(document []byte) bool {
+	if bytes.Contains(document, []byte(mark)) {
+		return true
+	}
+	for {
+		text := bytes.IndexByte(document, '"')
+		if text < 0 {
+			return c.has(document)
+		}
+		end := text + 1
+		for document[end] != '"' {
+			if document[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		if c.has(document[:text]) || c.has(scan.Unquote(document[text:end+1])) { // the numbers before the text, and the text
+			return true
+		}
+		document = document[end+1:]
+	}
+}
+
+func (c *Concealer) has(text []byte) bool { return len(c.find(string(text))) > 0 }
 
 // Reveal replaces the names of secrets in a checkpoint by their current values.
 func (c *Concealer) Reveal(token []byte) ([]byte, error) {

@@ -53,6 +53,14 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	require.ErrorContains(t, err, `it needs the secret "`)
 }
 
+func TestANumberThatIsASecretIsConcealedWhereverItStands(t *testing.T) {
+	for _, text := range []string{`{"n":8675309}`, `{"n":8675309,"m":"text"}`, `{"m":"text","n":[1,8675309]}`} {
+		concealed, err := concealerOf(map[string]string{"pin": "8675309"}).Conceal([]byte(text))
+		require.NoError(t, err)
+		require.NotContains(t, string(concealed), "8675309", text)
+	}
+}
+
 func TestANeedlessEscapeBeforeASecretIsKept(t *testing.T) {
 	secrets := map[string]string{"key": "~"}
 	concealed, err := concealerOf(secrets).Conceal([]byte(`{"values":["\\~"]}`))
