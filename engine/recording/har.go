@@ -77,10 +77,10 @@ const base64Encoding = "base64"
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 // newContent encodes a body, in base64 unless it is valid UTF-8.
-func newContent(body []byte, mimeType string) content {
-	c := content{Size: len(body), MimeType: mimeType, Text: string(body)}
-	if !utf8.Valid(body) {
-		c.Text, c.Encoding = base64.StdEncoding.EncodeToString(body), base64Encoding
+func newContent(body, mimeType string) content {
+	c := content{Size: len(body), MimeType: mimeType, Text: body}
+	if !utf8.ValidString(body) {
+		c.Text, c.Encoding = base64.StdEncoding.EncodeToString([]byte(body)), base64Encoding
 	}
 	return c
 }

@@ -27,7 +27,7 @@ type Recorder struct {
 
 	mu      sync.Mutex
 	w       io.Writer
-	head    []byte // the beginning of the archive; empty once it is written
+	text    bytes.Buffer // what is to be written
 	entries int
 	resumed bool  // whether the next exchange is the first one of a run that resumes
 	err     error // the first error of w
@@ -65,7 +65,7 @@ func NewRecorder(w io.Writer, options Options) *Recorder {
 	r.next = transport.Decompressed(options.Transport)
 	creator, _ := json.Marshal(map[string]string{"name": "stopwhen", "version": options.Creator}) // strings always encode
 	if options.Recorded == 0 {
-		r.head = fmt.Appendf(nil, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator)
+		fmt.Fprintf(&r.text, `{"log":{"version":"1.2","creator":%s,"pages":[],"entries":[`, creator)
 	}
 	return r
 }
@@ -90,7 +90,11 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.writeEntry(e)
 		return nil, err
 	}
-	resp.Body = &tee{ReadCloser: resp.Body, done: func(body []byte, size int, err error) {
+	var read []byte
+	if size := resp.ContentLength; 0 < size && size <= MaxBodyBytes {
+		read = make([]byte, 0, size)
+	}
+	resp.Body = &tee{ReadCloser: resp.Body, read: read, done: func(body []byte, size int, err error) {
 		if size > MaxBodyBytes {
 			body, err = nil, errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
 			r.omitted.Add(1)
@@ -154,7 +158,7 @@ func (r *Recorder) response(resp *http.Response, body []byte, size int) response
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
 		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
-		Content:     newContent([]byte(r.redactor.JSON(string(body))), resp.Header.Get("Content-Type")),
+		Content:     newContent(r.redactor.JSON(string(body)), resp.Header.Get("Content-Type")),
 		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
 	}
 }
@@ -163,24 +167,24 @@ func (r *Recorder) writeEntry(e entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e.Resumed, r.resumed = r.resumed, false
-	var b bytes.Buffer
-	enc := json.NewEncoder(&b)
-	enc.SetEscapeHTML(false)
-	_ = enc.Encode(e) // strings and numbers always encode
-	separator := ",\n"
-	if r.entries == 0 {
-		separator = "\n"
+	if r.entries > 0 {
+		r.text.WriteByte(',')
 	}
 	r.entries++
-	r.write(append([]byte(separator), bytes.TrimSuffix(b.Bytes(), []byte("\n"))...))
+	r.text.WriteByte('\n')
+	enc := json.NewEncoder(&r.text)
+	enc.SetEscapeHTML(false)
+	_ = enc.Encode(e)                 // strings and numbers always encode
+	r.text.Truncate(r.text.Len() - 1) // the newline
+	r.flush()
 }
 
-// write writes to the archive, after its beginning. The caller holds the lock.
-func (r *Recorder) write(p []byte) {
+// flush writes the text that was added to the archive. The caller holds the lock.
+func (r *Recorder) flush() {
 	if r.err == nil {
-		_, r.err = r.w.Write(append(r.head, p...))
-		r.head = nil
+		_, r.err = r.w.Write(r.text.Bytes())
 	}
+	r.text.Reset()
 }
 
 // Len returns the number of recorded exchanges.
@@ -203,7 +207,8 @@ func (r *Recorder) Close() error {
 	r.CloseIdleConnections()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.write([]byte("\n]}}\n"))
+	r.text.WriteString("\n]}}\n")
+	r.flush()
 	r.w = io.Discard
 	return r.err
 }

@@ -21,6 +21,9 @@ import (
 // unsafe reports whether a character must not be printed: a control character (C0, C1,
 // DEL), a separator of lines, or one without width that changes its neighbours.
 func unsafe(r rune) bool {
+	if ' ' <= r && r <= '~' { // most characters
+		return false
+	}
 	return unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
@@ -49,11 +52,13 @@ func escape(text, kept string) string {
 // JSON escapes the unsafe characters in a text that is JSON, which have an escape in
 // its strings. The control characters below U+0020 can only stand between values.
 func JSON(text string) string {
-	if strings.IndexFunc(text, unsafeInJSON) < 0 {
+	first := strings.IndexFunc(text, unsafeInJSON)
+	if first < 0 {
 		return text
 	}
 	var b strings.Builder
-	for _, r := range text {
+	b.WriteString(text[:first])
+	for _, r := range text[first:] {
 		switch {
 		case !unsafeInJSON(r):
 			b.WriteRune(r)

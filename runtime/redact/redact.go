@@ -133,18 +133,25 @@ func (r *Redactor) hide(text string, why purpose) string {
 
 // hideUser hides the user names and the passwords of the addresses in a text.
 func hideUser(text string) string {
-	if !strings.Contains(text, "@") {
+	var b strings.Builder
+	start, copied := 0, 0 // start is after the last @
+	for {
+		n := strings.IndexByte(text[start:], '@')
+		if n < 0 {
+			break
+		}
+		before := text[start : start+n]
+		at := strings.LastIndexAny(before, "/?#@ \t\r\n\"\\<>") + 1
+		if at < n && strings.HasSuffix(before[:at], "/") && slashes.MatchString(before[max(0, at-len(`:\/\/`)):at]) {
+			b.WriteString(text[copied:start+at] + hidden)
+			copied = start + n
+		}
+		start += n + 1
+	}
+	if copied == 0 {
 		return text
 	}
-	var b strings.Builder
-	for part := range strings.SplitAfterSeq(text, "@") {
-		before, found := strings.CutSuffix(part, "@")
-		at := strings.LastIndexAny(before, "/?#@ \t\r\n\"\\<>") + 1
-		if found && at < len(before) && slashes.MatchString(before[max(0, at-len(`:\/\/`)):at]) {
-			part = before[:at] + hidden + "@"
-		}
-		b.WriteString(part)
-	}
+	b.WriteString(text[copied:])
 	return b.String()
 }
 
