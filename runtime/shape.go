@@ -22,7 +22,8 @@ import (
 type shaper struct {
 	run    *listRun
 	shape  *compile.Shape
-	paths  *document.Paths // paths of an item that the rules read
+	paths  *document.Paths // paths of an item that the rules read, and of values that fields copy
+	copied [][]byte        // values that fields copy, for one item, in the order of the fields
 	editor *document.Editor
 	values [][]byte // values of the fields, for one item
 	line   []byte   // the item being written
@@ -39,8 +40,15 @@ func newShaper(r *listRun) *shaper {
 		return nil
 	}
 	s := &shaper{
-		run: r, shape: shape, paths: document.NewPaths(shape.Reads), values: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
+		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
+	var copies [][]string
+	for _, f := range shape.Fields {
+		if f.Copy != nil {
+			copies = append(copies, f.Copy)
+		}
+	}
+	s.paths, s.copied = document.NewPaths(shape.Reads, copies...), make([][]byte, len(copies))
 	if len(shape.Fields) > 0 {
 		s.editor = document.NewEditor(value.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }))
 	}
@@ -135,7 +143,7 @@ func (s *shaper) list(ctx context.Context, items document.Items, members []any, 
 func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 	r := s.run
 	c := r.context()
-	if c.Item, err = s.paths.Decode(raw); err != nil {
+	if c.Item, err = s.paths.Find(raw, s.copied); err != nil {
 		return false, err
 	}
 	if len(s.unseen) > 0 {
@@ -158,8 +166,16 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 		s.line = append(s.line[:0], raw...)
 		return true, nil
 	}
+	copied := s.copied
 	for i, f := range s.shape.Fields {
-		if s.values[i], err = s.value(f, raw); err != nil {
+		if f.Copy != nil {
+			if s.values[i] = copied[0]; s.values[i] == nil {
+				s.values[i] = null
+			}
+			copied = copied[1:]
+			continue
+		}
+		if s.values[i], err = s.value(f); err != nil {
 			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
 	}
@@ -168,15 +184,9 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 }
 
 // value returns the value of a field as JSON, or nil to remove the member.
-func (s *shaper) value(f compile.ItemField, raw json.RawMessage) ([]byte, error) {
-	switch {
-	case f.Rule.Role == rules.Remove:
+func (s *shaper) value(f compile.ItemField) ([]byte, error) {
+	if f.Rule.Role == rules.Remove {
 		return nil, nil
-	case f.Copy != nil:
-		if found := document.Find(raw, f.Copy); found != nil {
-			return found, nil
-		}
-		return null, nil
 	}
 	v, err := f.Value(&s.run.pooled.machine, s.run.context())
 	if err != nil {

@@ -13,12 +13,17 @@ import (
 // safe for concurrent use.
 type Paths struct {
 	tree       *scan.Tree
-	selections sync.Pool // holds *selection
+	found      []*scan.Node // nodes of the paths that Find finds
+	selections sync.Pool    // holds *selection
 }
 
-// NewPaths compiles paths.
-func NewPaths(paths [][]string) *Paths {
-	p := &Paths{tree: scan.NewTree(paths, nil)}
+// NewPaths compiles paths to decode, and paths of members whose values [Paths.Find] finds. No key of
+// the latter is an index of a list.
+func NewPaths(paths [][]string, found ...[]string) *Paths {
+	p := &Paths{tree: scan.NewTree(paths, found)}
+	for _, path := range found {
+		p.found = append(p.found, p.tree.Root.At(path...))
+	}
 	p.selections.New = func() any { return &selection{row: make([]scan.Span, p.tree.Width)} }
 	return p
 }
@@ -28,12 +33,26 @@ func NewPaths(paths [][]string) *Paths {
 // and no path selects all of it. raw is valid JSON without surrounding whitespace; it is not
 // validated again.
 func (p *Paths) Decode(raw []byte) (v any, err error) {
-	if !p.tree.Root.Leads {
+	return p.Find(raw, nil)
+}
+
+// Find is [Paths.Decode], and also sets found to the values at the other paths, as they are spelled,
+// or to nil where there is none.
+func (p *Paths) Find(raw []byte, found [][]byte) (v any, err error) {
+	if !p.tree.Root.Leads && len(found) == 0 {
 		return nil, nil
 	}
 	p.use(raw, 0, func(s *selection) {
 		scan.Walk{Data: raw}.Locate(0, p.tree, s.row)
-		v, _, err = s.project(p.tree.Root)
+		for i := range found {
+			found[i] = nil
+			if at := p.found[i].In(s.row); at.Present() {
+				found[i] = at.Of(raw)
+			}
+		}
+		if p.tree.Root.Leads {
+			v, _, err = s.project(p.tree.Root)
+		}
 	})
 	return v, err
 }
