@@ -29,7 +29,8 @@ func (c *studioCommand) writeStatic(ctx context.Context, args []string) error {
 	if err := studio.WriteStatic(c.static, wasm, support); err != nil {
 		return outputError(err)
 	}
-	_, err = fmt.Fprintf(c.stderr, "wrote the playground to %s; any web server can serve it, such as\n  python3 -m http.server -d %[1]s\n", c.static)
+	_, err = fmt.Fprintf(c.stderr, "wrote the playground to %s; any web server can serve it, such as\n"+
+		"  python3 -m http.server -d %[1]s\n", c.static)
 	return err
 }
 
@@ -50,8 +51,9 @@ func (c *studioCommand) engine(ctx context.Context) (wasm, support []byte, err e
 	wasm, support, err = buildEngine(ctx)
 	if err != nil {
 		return nil, nil, &failure.Error{
-			Class: failure.Config, Op: "studio", Message: fmt.Sprintf("there is no %s beside the command, and Go cannot build it: %v", studio.EngineName, err),
-			Hint: fmt.Sprintf("take %s from the archive of the release, or run the command in a clone of the repository, with Go", studio.EngineName),
+			Class: failure.Config, Op: "studio",
+			Message: fmt.Sprintf("there is no %s beside the command, and Go cannot build it: %v", studio.EngineName, err),
+			Hint:    "take " + studio.EngineName + " from the archive of the release, or run the command in a clone of the repository, with Go",
 		}
 	}
 	return wasm, support, nil

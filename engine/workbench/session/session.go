@@ -162,7 +162,10 @@ func (s *Session) open(r request) (*workbench.Document, error) {
 func (s *Session) Record(name string, archive []byte) (*Record, error) {
 	tape, err := recording.Read(bytes.NewReader(archive))
 	if err != nil {
-		return nil, &workbench.Error{Message: fmt.Sprintf("%s is no recording: %v", name, err), Hint: "open a HAR file, of stopwhen record or of the developer tools of a browser"}
+		return nil, &workbench.Error{
+			Message: fmt.Sprintf("%s is no recording: %v", name, err),
+			Hint:    "open a HAR file, of stopwhen record or of the developer tools of a browser",
+		}
 	}
 	kept := &Record{Name: name, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Archive: archive, tape: tape}
 	s.mu.Lock()

@@ -150,7 +150,8 @@ func TestARunAsksAndRecords(t *testing.T) {
 	}))
 	defer api.Close()
 	p := newPage(t)
-	p.about = map[string]any{"name": "users.yml", "text": "api: {baseUrl: " + api.URL + "/, pagination: {method: pagenum}}\nconfig: {jobs: [{endpoint: users}]}\n"}
+	text := "api: {baseUrl: " + api.URL + "/, pagination: {method: pagenum}}\nconfig: {jobs: [{endpoint: users}]}\n"
+	p.about = map[string]any{"name": "users.yml", "text": text}
 	var made struct {
 		Run       run
 		Recording session.Record
@@ -241,7 +242,8 @@ func TestItemsAreATable(t *testing.T) {
 		_, _ = w.Write([]byte(`[{"id": 12345678901234567890, "name": "a\"b"}, {"tags": ["x"], "name": null}, "alone"]`))
 	}))
 	defer server.Close()
-	p.about = map[string]any{"name": "users.json", "text": `{"api": {"baseUrl": "` + server.URL + `/"}, "config": {"jobs": [{"endpoint": "users"}]}}`}
+	text := `{"api": {"baseUrl": "` + server.URL + `/"}, "config": {"jobs": [{"endpoint": "users"}]}}`
+	p.about = map[string]any{"name": "users.json", "text": text}
 	var made struct{ Run run }
 	p.call("run", nil, &made)
 	var table struct {
@@ -269,7 +271,8 @@ func TestCallsWithUnknownNamesAreErrors(t *testing.T) {
 func TestALinkHasNoSecrets(t *testing.T) {
 	p := newPage(t)
 	var changed struct{ Text string }
-	p.about = map[string]any{"name": "a.json", "text": `{"api": {"baseUrl": "https://a.example.com/"}, "config": {"jobs": [{"endpoint": "a", "params": {"#key": "the-secret"}}]}}`}
+	p.about = map[string]any{"name": "a.json", "text": `{"api": {"baseUrl": "https://a.example.com/"},
+  "config": {"jobs": [{"endpoint": "a", "params": {"#key": "the-secret"}}]}}`}
 	p.call("withoutSecrets", nil, &changed)
 	require.Equal(t, strings.Replace(p.about["text"].(string), "the-secret", "***", 1), changed.Text)
 }

@@ -165,7 +165,8 @@ func (d *Desk) save(text string, force bool) (*saved, error) {
 		case errors.Is(err, fs.ErrNotExist) && len(d.seen) > 0:
 			return &saved{Conflict: "It was removed after the studio had loaded it."}, nil
 		case err == nil && !bytes.Equal(now, d.seen):
-			return &saved{Conflict: "Another program has written it after the studio had loaded it. To overwrite it loses those changes, to load it loses yours."}, nil
+			return &saved{Conflict: "Another program has written it after the studio had loaded it. " +
+				"To overwrite it loses those changes, to load it loses yours."}, nil
 		}
 	}
 	path := d.Path

@@ -117,7 +117,8 @@ func TestSecretsNeverReachThePage(t *testing.T) {
 }
 
 func TestSecretsOfATextWithAMistakeDoNotReachThePage(t *testing.T) {
-	const config = "api:\n  baseUrl: https://user:password-in-the-url@api.example.com/\n  authentication: {type: bearer, '#token': \"token \\\" in the text\"\n"
+	const config = "api:\n  baseUrl: https://user:password-in-the-url@api.example.com/\n" +
+		"  authentication: {type: bearer, '#token': \"token \\\" in the text\"\n"
 	p := openPage(t, "users.yaml", config)
 	var opened studio.Opened
 	text := p.call("open", nil, &opened)
@@ -129,7 +130,8 @@ func TestSecretsOfATextWithAMistakeDoNotReachThePage(t *testing.T) {
 }
 
 func TestMarksKeepThePositionsOfATextInPlace(t *testing.T) {
-	const config = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "a", "params": {"#key": "abcdefgh"}, "dataFild": "x"}]}}`
+	const config = `{"api": {"baseUrl": "https://api.example.com/"}, ` +
+		`"config": {"jobs": [{"endpoint": "a", "params": {"#key": "abcdefgh"}, "dataFild": "x"}]}}`
 	p := openPage(t, "a.json", config)
 	var opened studio.Opened
 	p.call("open", nil, &opened)

@@ -59,6 +59,7 @@ func WriteStatic(dir string, engine, support []byte) error {
 // staticPage returns the page with its policy, which a web server need not know, and the name of its face.
 func staticPage(page []byte) []byte {
 	page = bytes.Replace(page, []byte(`<html lang="en">`), []byte(`<html lang="en" data-face="playground">`), 1)
-	meta := fmt.Sprintf("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=%q>\n<meta name=\"referrer\" content=\"no-referrer\">", staticPolicy)
+	meta := fmt.Sprintf("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=%q>\n"+
+		"<meta name=\"referrer\" content=\"no-referrer\">", staticPolicy)
 	return bytes.Replace(page, []byte(`<meta charset="utf-8">`), []byte(meta), 1)
 }

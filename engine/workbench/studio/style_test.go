@@ -18,7 +18,8 @@ func colours(t *testing.T) map[string]colour {
 	sheet, err := os.ReadFile("web/src/style.css")
 	require.NoError(t, err)
 	all := map[string]colour{}
-	for _, m := range regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`).FindAllStringSubmatch(string(sheet), -1) {
+	definition := regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\);`)
+	for _, m := range definition.FindAllStringSubmatch(string(sheet), -1) {
 		all[m[1]] = colour{m[2], m[3]}
 	}
 	return all

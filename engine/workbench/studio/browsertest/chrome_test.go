@@ -128,7 +128,9 @@ func (b *tab) until(expression string) {
 	b.t.Helper()
 	end := time.Now().Add(patience)
 	for !eval[bool](b, "!!("+expression+")") {
-		require.True(b.t, time.Now().Before(end), "%s did not become true; the page says:\n%s", expression, eval[string](b, "document.body.innerText"))
+		if time.Now().After(end) {
+			require.Fail(b.t, expression+" did not become true", "the page says:\n%s", eval[string](b, "document.body.innerText"))
+		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }

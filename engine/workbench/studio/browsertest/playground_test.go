@@ -140,14 +140,15 @@ func TestTheSpeedOfThePlayground(t *testing.T) {
 		var items []string
 		for i := range 100 {
 			id := r.URL.Query().Get("page") + fmt.Sprintf("%03d", i)
-			items = append(items, fmt.Sprintf(`{"id": %s, "name": "customer %[1]s", "email": "c%[1]s@example.com", "tags": ["a", "b"], "total": 12.5}`, id))
+			items = append(items, fmt.Sprintf(`{"id": %s, "name": "customer %[1]s", "email": "c%[1]s@example.com", "total": 12.5}`, id))
 		}
 		_, _ = fmt.Fprintf(w, `{"data": [%s]}`, strings.Join(items, ", "))
 	}))
 	defer api.Close()
 	folder := t.TempDir()
 	config := filepath.Join(folder, "a.json")
-	text := fmt.Sprintf(`{"api": {"baseUrl": %q, "pagination": {"method": "pagenum", "forceStop": {"pages": 50}}}, "config": {"jobs": [{"endpoint": "a", "dataField": "data"}]}}`, api.URL+"/")
+	text := fmt.Sprintf(`{"api": {"baseUrl": %q, "pagination": {"method": "pagenum", "forceStop": {"pages": 50}}},
+  "config": {"jobs": [{"endpoint": "a", "dataField": "data"}]}}`, api.URL+"/")
 	require.NoError(t, os.WriteFile(config, []byte(text), 0o600))
 	command, err := build()
 	require.NoError(t, err)

@@ -58,7 +58,8 @@ func TestTheKeyboardReachesEverything(t *testing.T) {
 		require.Equal(t, "true", eval[string](b, `document.activeElement.getAttribute("aria-selected")`))
 	}
 	b.do(chromedp.Focus(`button.cell[aria-selected="true"]`), chromedp.KeyEvent(kb.Home))
-	b.until(`document.querySelector("#page h3").innerText == "Page 1" && document.activeElement.getAttribute("aria-label")?.startsWith("Page 1,")`)
+	b.until(`document.querySelector("#page h3").innerText == "Page 1"`)
+	b.until(`document.activeElement.getAttribute("aria-label")?.startsWith("Page 1,")`)
 	b.do(chromedp.KeyEvent(kb.ArrowRight))
 	b.until(`document.querySelector("#page h3").innerText == "Page 2"`)
 }
@@ -66,7 +67,8 @@ func TestTheKeyboardReachesEverything(t *testing.T) {
 func TestCtrlSSavesTheFileAndNothingElse(t *testing.T) {
 	folder := t.TempDir()
 	path := filepath.Join(folder, "orders.yaml")
-	const text = "api: {baseUrl: 'http://127.0.0.1:8080/v1/', pagination: {method: offset, limit: 10}}\nconfig: {jobs: [{endpoint: orders, dataField: orders}]}\n"
+	const text = "api: {baseUrl: 'http://127.0.0.1:8080/v1/', pagination: {method: offset, limit: 10}}\n" +
+		"config: {jobs: [{endpoint: orders, dataField: orders}]}\n"
 	require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
 	b := browse(t, serve(t, path, "--fixture", "demo/orders"), 1300, 820, false)
 	b.until(ending + `?.includes("The list ends on page 3")`)
