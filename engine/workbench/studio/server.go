@@ -187,7 +187,7 @@ func (s *Server) known(token string) bool {
 func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }
 
 // TokenHeader is the header of a call that has the token.
-const TokenHeader = "Stopwhen-Token" //nolint:gosec // it is the name of a header
+const TokenHeader = "Stopwhen-Token"
 
 // call answers a call of the page.
 func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {

@@ -22,7 +22,7 @@ const EngineName = "stopwhen.wasm"
 // WriteStatic writes the playground to a directory: the page, and the engine, which it compresses. support is the
 // script of the Go toolchain that has built the engine; nil means the one of the toolchain of this package.
 func WriteStatic(dir string, engine, support []byte) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // anybody may read the page
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	files, err := fs.Glob(assets, "assets/*")
