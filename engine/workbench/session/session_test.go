@@ -3,6 +3,7 @@ package session_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -41,12 +42,8 @@ func (p *page) edit(old, text string) {
 // try makes a call about the configuration, with more arguments.
 func (p *page) try(method string, more map[string]any, into any) error {
 	p.t.Helper()
-	params := map[string]any{}
-	for _, all := range []map[string]any{p.about, more} {
-		for name, v := range all {
-			params[name] = v
-		}
-	}
+	params := maps.Clone(p.about)
+	maps.Copy(params, more)
 	encoded, err := json.Marshal(params)
 	require.NoError(p.t, err)
 	result, err := p.Call(p.t.Context(), method, encoded)

@@ -8,7 +8,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 
@@ -35,9 +34,9 @@ type site struct {
 	base, token string
 }
 
-func serve(t *testing.T, handler studio.Handler) *site {
+func serve(t *testing.T) *site {
 	t.Helper()
-	server, err := studio.Listen("127.0.0.1:0", handler)
+	server, err := studio.Listen("127.0.0.1:0", echo{})
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -73,7 +72,7 @@ func (s *site) send(method, path, body string, change func(*http.Request)) (int,
 }
 
 func TestACallNeedsTheTokenTheHostAndTheOrigin(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	status, _, body := s.send(http.MethodPost, "/call/open", "{}", nil)
 	require.Equal(t, http.StatusOK, status)
 	require.JSONEq(t, `{"result":"open"}`, body)
@@ -108,7 +107,7 @@ func TestACallNeedsTheTokenTheHostAndTheOrigin(t *testing.T) {
 }
 
 func TestAFormOfAnotherPageCannotCall(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	for _, kind := range []string{"text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x"} {
 		status, _, _ := s.send(http.MethodPost, "/call/open", "{}", func(r *http.Request) { r.Header.Set("Content-Type", kind) })
 		require.Equal(t, http.StatusUnsupportedMediaType, status)
@@ -118,7 +117,7 @@ func TestAFormOfAnotherPageCannotCall(t *testing.T) {
 }
 
 func TestThePageIsServedAndNothingElse(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	for _, path := range []string{"/", "/?token=" + s.token, "/index.html", "/main.js", "/style.css", "/icon.svg"} {
 		status, header, body := s.send(http.MethodGet, path, "", nil)
 		require.Equal(t, http.StatusOK, status, path)
@@ -143,7 +142,7 @@ func TestThePageIsServedAndNothingElse(t *testing.T) {
 }
 
 func TestThePolicyAllowsOnlyTheFilesOfThePage(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	_, header, page := s.send(http.MethodGet, "/", "", nil)
 	policy := header.Get("Content-Security-Policy")
 	require.Contains(t, policy, "default-src 'none'")
@@ -152,11 +151,11 @@ func TestThePolicyAllowsOnlyTheFilesOfThePage(t *testing.T) {
 	}
 	require.Equal(t, "DENY", header.Get("X-Frame-Options"))
 	require.Empty(t, header.Get("Access-Control-Allow-Origin"))
-	require.NotRegexp(t, regexp.MustCompile(`(?i)<script(?:[^>]*)>[^<]|<style|\son\w+=|\sstyle=|https?://`), page)
+	require.NotRegexp(t, `(?i)<script(?:[^>]*)>[^<]|<style|\son\w+=|\sstyle=|https?://`, page)
 }
 
 func TestAnAddressForABrowserCanBeOpenedOnce(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	launch, err := url.Parse(s.Launch())
 	require.NoError(t, err)
 	once := launch.Query().Get("token")
@@ -174,7 +173,7 @@ func TestAnAddressForABrowserCanBeOpenedOnce(t *testing.T) {
 }
 
 func TestAnErrorIsJSONWhoseTextCannotEndAScript(t *testing.T) {
-	s := serve(t, echo{})
+	s := serve(t)
 	_, header, body := s.send(http.MethodPost, "/call/fail", "{}", nil)
 	require.Equal(t, "application/json", header.Get("Content-Type"))
 	require.NotContains(t, body, "<")
