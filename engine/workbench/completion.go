@@ -198,7 +198,8 @@ func (c *completer) value(text, kind, detail, doc string) {
 	if !strings.Contains(strings.ToLower(text), strings.ToLower(written)) {
 		return
 	}
-	c.add(Completion{Label: text, Kind: kind, Detail: detail, Doc: doc, Edit: Edit{Range: c.lines().span(c.start, c.end), Text: c.spelled(text)}})
+	edit := Edit{Range: c.lines().span(c.start, c.end), Text: c.spelled(text)}
+	c.add(Completion{Label: text, Kind: kind, Detail: detail, Doc: doc, Edit: edit})
 }
 
 // spelled returns a text as it is written at the place.

@@ -125,7 +125,8 @@ func (d *Document) fix(of *diag.Diagnostic, start, end int, word string) *Fix {
 		quote = written[:1]
 	}
 	change := Edit{Range: d.lines().span(start, end), Text: quote + word + quote}
-	if rest := d.Text[end:]; strings.Contains(of.Hint, "(…)") && !strings.HasPrefix(rest, "(") || strings.Contains(word, quote) && quote != "" {
+	called := strings.HasPrefix(d.Text[end:], "(")
+	if strings.Contains(of.Hint, "(…)") && !called || strings.Contains(word, quote) && quote != "" {
 		return nil
 	}
 	return &Fix{Title: "Replace " + strings.Trim(written, quote) + " by " + word, Edits: []Edit{change}}

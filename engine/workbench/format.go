@@ -42,7 +42,7 @@ func formatted(source string) string {
 	previous, unary := "", false
 	for i, t := range tokens {
 		word := t.of(source)
-		if i > 0 && spaced(previous, word, unary, tokens[i-1], t, open) {
+		if i > 0 && spaced(previous, word, unary, tokens[i-1], open) {
 			b.WriteByte(' ')
 		}
 		switch word {
@@ -64,7 +64,7 @@ func isOperatorWord(word string) bool {
 }
 
 // spaced reports whether a space stands between two tokens.
-func spaced(previous, word string, unary bool, before, t lexeme, open []string) bool {
+func spaced(previous, word string, unary bool, before lexeme, open []string) bool {
 	inside := ""
 	if len(open) > 0 {
 		inside = open[len(open)-1]
@@ -79,7 +79,8 @@ func spaced(previous, word string, unary bool, before, t lexeme, open []string) 
 	case word == "(":
 		return before.kind == operatorToken && !slices.Contains(tight, previous) || isOperatorWord(previous)
 	case word == "[":
-		return before.kind == operatorToken && !slices.Contains([]string{")", "]", "}"}, previous) && !slices.Contains(tight, previous) || isOperatorWord(previous)
+		closes := slices.Contains([]string{")", "]", "}"}, previous)
+		return before.kind == operatorToken && !closes && !slices.Contains(tight, previous) || isOperatorWord(previous)
 	case slices.Contains([]string{".", "?."}, word): // of a predicate, it begins an operand
 		return isOperatorWord(previous) || before.kind == operatorToken && !slices.Contains([]string{"(", ")", "[", "]", "{", "}"}, previous)
 	case slices.Contains(tight, word):

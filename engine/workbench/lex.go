@@ -79,7 +79,9 @@ func lex(source string) (tokens []lexeme) {
 			}
 		case c == '#':
 			t.kind = nameToken
-			for i++; i < len(source) && isWord(rune(source[i])); i++ {
+			i++
+			for i < len(source) && isWord(rune(source[i])) {
+				i++
 			}
 		default:
 			i += size

@@ -32,7 +32,8 @@ func (m fromModel) run(ctx context.Context, d *Document, limits Limits) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	r := &running{Run: &Run{Pages: []*Page{}, Jobs: []engine.JobResult{}, Model: s.Model, Row: s.Result, Error: s.Unknown}, redactor: e.Redactor()}
+	result := &Run{Pages: []*Page{}, Jobs: []engine.JobResult{}, Model: s.Model, Row: s.Result, Error: s.Unknown}
+	r := &running{Run: result, redactor: e.Redactor()}
 	s.Watch(ctx, func(next http.RoundTripper) http.RoundTripper {
 		r.Pages, r.responses, r.tap = []*Page{}, nil, newTap(next)
 		return r.tap

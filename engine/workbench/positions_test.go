@@ -420,7 +420,7 @@ func TestFormatChangesNoRule(t *testing.T) {
 		x, err := after.Explain(0)
 		require.NoError(t, err, c.Name)
 		require.True(t, x.Current, c.Name)
-		require.Equal(t, len(before.Data.Jobs), len(x.Data.Jobs), c.Name)
+		require.Len(t, x.Data.Jobs, len(before.Data.Jobs), c.Name)
 	}
 	require.Positive(t, edited)
 }
@@ -465,7 +465,8 @@ func TestPositionsCountUTF16(t *testing.T) {
 func TestAnswersAreFast(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it measures the time of one goroutine")
 	var b strings.Builder
-	b.WriteString(shop[:strings.Index(shop, "tests:")])
+	begin, _, _ := strings.Cut(shop, "tests:")
+	b.WriteString(begin)
 	for i := range 160 {
 		fmt.Fprintf(&b, "  - id: job%d\n    endpoint: things/{thing.id}/%d\n    dataField: data\n    params: {a: {expr: 'input.tenant + \"x\"'}}\n"+
 			"    filter: item.total > %d and count < 3\n    for: {thing: {items: orders}}\n", i, i, i)

@@ -30,7 +30,8 @@ func allCases(t *testing.T) map[*fixtures.Case]string {
 }
 
 // open opens the configuration of a case.
-func open(c *fixtures.Case, text string, options ...engine.Option) *workbench.Document {
+func open(c *fixtures.Case, text string) *workbench.Document {
+	var options []engine.Option
 	for i, arg := range c.Args {
 		if arg == "--dialect" {
 			options = append(options, engine.WithDialect(c.Args[i+1]))

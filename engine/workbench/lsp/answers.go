@@ -175,7 +175,8 @@ func (s *server) actions(_ context.Context, f *openFile, q question) (any, error
 			continue
 		}
 		all = append(all, map[string]any{
-			"title": d.Fix.Title, "kind": "quickfix", "isPreferred": true, "diagnostics": []any{diagnosticOf(d)}, "edit": workspaceEdit(f, d.Fix.Edits),
+			"title": d.Fix.Title, "kind": "quickfix", "isPreferred": true, "diagnostics": []any{diagnosticOf(d)},
+			"edit": workspaceEdit(f, d.Fix.Edits),
 		})
 	}
 	return all, nil

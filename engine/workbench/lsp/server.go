@@ -84,26 +84,26 @@ func (s *server) Assign(_ context.Context, method string) jrpc2.Handler {
 // notInitialized is the code of the protocol for a request before initialize.
 const notInitialized jrpc2.Code = -32002
 
-// A handler answers one kind of message.
+// A handler answers one kind of message. The server is the receiver of a method.
 type handler func(s *server, ctx context.Context, r *jrpc2.Request) (any, error)
 
 // handlers are the messages that are understood, by their methods.
 var handlers = map[string]handler{
 	"initialize":      (*server).initialize,
-	"initialized":     ignored,
+	"initialized":     (*server).ignored,
 	"shutdown":        (*server).shutdown,
 	"exit":            (*server).exit,
 	"$/cancelRequest": (*server).cancel,
-	"$/setTrace":      ignored,
+	"$/setTrace":      (*server).ignored,
 
-	"workspace/didChangeConfiguration": ignored,
-	"workspace/didChangeWatchedFiles":  ignored,
+	"workspace/didChangeConfiguration": (*server).ignored,
+	"workspace/didChangeWatchedFiles":  (*server).ignored,
 	"workspace/executeCommand":         (*server).execute,
 
 	"textDocument/didOpen":   (*server).didOpen,
 	"textDocument/didChange": (*server).didChange,
 	"textDocument/didSave":   (*server).didSave,
-	"textDocument/willSave":  ignored,
+	"textDocument/willSave":  (*server).ignored,
 	"textDocument/didClose":  (*server).didClose,
 
 	"textDocument/completion":        about((*server).completion),
@@ -120,7 +120,7 @@ var handlers = map[string]handler{
 	"textDocument/formatting":        about((*server).format),
 }
 
-func ignored(*server, context.Context, *jrpc2.Request) (any, error) { return nil, nil }
+func (*server) ignored(context.Context, *jrpc2.Request) (any, error) { return nil, nil }
 
 // A question is what a message asks about a document. Each kind of message has only some of the members.
 type question struct {

@@ -29,7 +29,8 @@ func (d *decoder) copy(source string, from, to int) {
 
 // set sets the text of a node. end is where the text ends in the source.
 func (d *decoder) set(n *Node, end int) {
-	n.Text, n.offsets = string(d.text), append(d.offsets, end)
+	d.offsets = append(d.offsets, end)
+	n.Text, n.offsets = string(d.text), d.offsets
 }
 
 // looksLikeKey matches a line that begins a member or an element of YAML.
