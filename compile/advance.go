@@ -12,9 +12,9 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// Parts are the values of the parts of a request after the first, in the order
-// of [Job.Parts]. Together with the configuration they are the request: it can
-// be made again from them, in another process too.
+// PartValues are the values of expressions that make a request, in their order: those of
+// [Job.NextParts] from [Job.Advance], or of [Job.Computed] from [Job.Compute]. Together with the
+// configuration they are the request: it can be made again from them, in another process too.
 type PartValues []any
 
 // Advance evaluates, after a page, the new state and the parts of the next

@@ -76,7 +76,7 @@ func (c *compilation) constantTriggers(j *Job) {
 		}
 		switch p.Condition(s.Expression) {
 		case language.Always:
-			if b, ok := p.Bound(s.Expression); ok && b.Of == "pages" && r.Outcome == rules.Limited {
+			if b, ok := p.Bound(s.Expression); ok && b.Unit == "pages" && r.Outcome == rules.Limited {
 				continue // a limit of one page is meant
 			}
 			if stops {
@@ -91,7 +91,7 @@ func (c *compilation) constantTriggers(j *Job) {
 				}
 			}
 			c.warn(r, hint, "%s is never true: %s has no effect", r.Source, r.ID)
-		case language.Either:
+		case language.Sometimes:
 			if stops && !r.Guard && j.Paged() && !j.varies(s.Expression) {
 				c.warn(r, "a rule that ends a list reads values that change from page to page, such as body, count or total",
 					"%s is the same after every page: %s stops after the first page or never", r.Source, r.ID)
@@ -114,7 +114,7 @@ func (c *compilation) shadowedRules(j *Job) {
 			switch {
 			case k < i && late.Formatted() == early.Formatted():
 				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first", late.Rule.ID, early.Rule.ID)
-			case bounded && also && a.Of == b.Of && a.At < b.At && !late.HasAlternative():
+			case bounded && also && a.Unit == b.Unit && a.Most < b.Most && !late.HasAlternative():
 				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
 			}
 		}
@@ -334,20 +334,20 @@ func (j *Job) stateVaries(name string, seen []string) bool {
 func (j *Job) Prover() language.Prover { return language.Prover{Set: j.Ruleset} }
 
 // WhyNever says why a trigger can never be met. It returns "" if it can.
-func (j *Job) WhyNever(c *Trigger) string {
-	if j.Prover().Condition(c.Expression) != language.Never {
+func (j *Job) WhyNever(t *Trigger) string {
+	if j.Prover().Condition(t.Expression) != language.Never {
 		return ""
 	}
-	if j.comparesAbsentLimit(c) {
+	if j.comparesAbsentLimit(t) {
 		return "no page size is set (limit)"
 	}
 	return "it is never true"
 }
 
 // comparesAbsentLimit reports whether a trigger reads the page size, although the job has no page size.
-func (j *Job) comparesAbsentLimit(c *Trigger) bool {
+func (j *Job) comparesAbsentLimit(t *Trigger) bool {
 	none := j.Ruleset.Limit == nil && j.Ruleset.LimitBy == ""
-	return none && slices.ContainsFunc(c.Reads, func(r language.Read) bool { return r.Is("limit") })
+	return none && slices.ContainsFunc(t.Reads, func(r language.Read) bool { return r.Is("limit") })
 }
 
 // Unreached returns the rules that are never the reason to stop, each with an explanation.
@@ -363,12 +363,12 @@ func (j *Job) Unreached() map[*Trigger]string {
 			continue
 		}
 		bounds[s] = b
-		if had := best[b.Of]; had == nil || b.At < bounds[had].At {
-			best[b.Of] = s
+		if had := best[b.Unit]; had == nil || b.Most < bounds[had].Most {
+			best[b.Unit] = s
 		}
 	}
 	for s, b := range bounds {
-		if first := best[b.Of]; first != s && !s.HasAlternative() {
+		if first := best[b.Unit]; first != s && !s.HasAlternative() {
 			why[s] = fmt.Sprintf("%s stops at %s already", first.Rule.ID, bounds[first])
 		}
 	}

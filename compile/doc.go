@@ -27,7 +27,7 @@
 //		request, err = builder.Apply(parts, addressOfTheResponse)
 //	}
 //
-// [Parts] are plain values. A run that is resumed applies the parts that it saved
+// [PartValues] are plain values. A run that is resumed applies the parts that it saved
 // and needs no response for it.
 //
 // # Decisions

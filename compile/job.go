@@ -37,7 +37,7 @@ type RequestRules struct {
 // ListRules are evaluated on the pages of a list.
 type ListRules struct {
 	Init     []*language.Expression // initial values of the state's variables
-	Stops    []*Trigger             // stopping rules in the order in which they give the reason
+	Stops    []*Trigger             // stopping rules in their order; if several are met on a page, the first is the reason
 	OnErrors []*Trigger             // rules for error responses, or for pages; the first that is met decides
 	Next     []*language.Expression // values of the state's variables after a page
 	Keeps    []*language.Expression // values for the next run

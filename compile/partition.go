@@ -153,7 +153,7 @@ func (j *Job) Expects(e *language.Expression) bool {
 	}
 	sent := slices.Contains([]rules.Role{rules.Param, rules.Header, rules.Body}, e.Rule.Role)
 	return sent && len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !ofItem(r) }) &&
-		!e.NamesNil()
+		!e.ContainsNil()
 }
 
 // OnlyEndsWindows reports whether an input decides only where windows end, and these windows begin where

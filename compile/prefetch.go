@@ -44,12 +44,12 @@ func (j *Job) MaxPages() int {
 		switch {
 		case !ok:
 			continue
-		case b.Of == "items" && limit > 0:
-			b.At = float64((int(b.At) + limit - 1) / limit)
-		case b.Of != "pages":
+		case b.Unit == "items" && limit > 0:
+			b.Most = float64((int(b.Most) + limit - 1) / limit)
+		case b.Unit != "pages":
 			continue
 		}
-		if n := int(b.At); n > 0 && (most == 0 || n < most) {
+		if n := int(b.Most); n > 0 && (most == 0 || n < most) {
 			most = n
 		}
 	}
@@ -70,5 +70,5 @@ func (j *Job) stopsFirst(s *Trigger) bool {
 		return true
 	}
 	b, ok := p.Bound(s.Expression)
-	return ok && b.Of == "pages" && b.At <= 1
+	return ok && b.Unit == "pages" && b.Most <= 1
 }

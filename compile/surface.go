@@ -13,12 +13,12 @@ import (
 // A Surface holds the values that the rules of a job read of responses, and the constants in the rules:
 // everything that an API has to provide for the job to page through a list.
 type Surface struct {
-	Values   []ResponseValue // places in the order of the rules
+	Values   []ResponseValue // in the order of the rules, each place once
 	Keys     [][]string      // paths in an item; a path without keys is the item itself
 	Literals []any           // the texts and numbers in the rules, each once
 }
 
-// A Place is one place of a response that rules read.
+// A ResponseValue is one place of a response whose value rules read.
 type ResponseValue struct {
 	Header string   // name of a header; empty for another place
 	Link   string   // relation of a Link header; empty for another place
@@ -79,14 +79,14 @@ func (s *surface) add(e *language.Expression) {
 		case ofItem:
 			s.key(path)
 		case r.Root == "header" && len(r.Args) > 0:
-			s.place(e, ResponseValue{Header: r.Args[0]})
+			s.addValue(e, ResponseValue{Header: r.Args[0]})
 		case r.Root == "link" && len(r.Args) == 1:
-			s.place(e, ResponseValue{Link: r.Args[0]})
+			s.addValue(e, ResponseValue{Link: r.Args[0]})
 		case r.Root == "link" && len(r.Args) > 1:
-			s.place(e, ResponseValue{Link: r.Args[0], Param: r.Args[1]})
+			s.addValue(e, ResponseValue{Link: r.Args[0], Param: r.Args[1]})
 		case r.Root == "body" && len(r.Path) > 0 && !s.containsItems(r.Path):
 			isFlag := func(f language.Read) bool { return f.String() == r.String() }
-			s.place(e, ResponseValue{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
+			s.addValue(e, ResponseValue{Path: r.Path, Flag: slices.ContainsFunc(e.Flags(), isFlag)})
 		}
 	}
 	for _, r := range e.Elements() {
@@ -99,8 +99,8 @@ func (s *surface) add(e *language.Expression) {
 	}
 }
 
-// place adds a value, with its use in the rule of an expression.
-func (s *surface) place(e *language.Expression, p ResponseValue) {
+// addValue adds a value, with its use in the rule of an expression.
+func (s *surface) addValue(e *language.Expression, p ResponseValue) {
 	role := e.Rule.Role
 	p.Judged = role == rules.Stop
 	p.Sent = role == rules.Next || role.Builds() && role != rules.After

@@ -33,10 +33,10 @@ func writeFields(b *strings.Builder, fields []rules.Field) {
 	var refused, ignored []string
 	b.WriteString("| key | value | default | meaning |\n|---|---|---|---|\n")
 	for _, f := range fields {
-		switch f.Unsupported {
-		case rules.OnRequest:
+		switch f.Support {
+		case rules.Refused:
 			refused = append(refused, "`"+f.Name+"`")
-		case rules.OnOutput:
+		case rules.Ignored:
 			ignored = append(ignored, "`"+f.Name+"`")
 		default:
 			fmt.Fprintf(b, "| `%s` | %s | %s | %s |\n", f.Name, valueText(f), defaultText(f), cell(f.Doc))

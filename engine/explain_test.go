@@ -354,15 +354,15 @@ func requireBounds(t *testing.T, run explainedRun, job explain.JobExplanation) {
 	require.Equal(t, job.Bounds.Unbounded, strings.Contains(job.Bounds.Says, "UNBOUNDED"))
 	least := 0.0
 	for _, r := range job.Stops {
-		if r.Bound != nil && r.Bound.Of == "pages" && (least == 0 || r.Bound.At < least) {
-			least = r.Bound.At
+		if r.Bound != nil && r.Bound.Unit == "pages" && (least == 0 || r.Bound.Most < least) {
+			least = r.Bound.Most
 		}
 	}
 	for _, l := range job.Bounds.Limits {
-		if l.Of == "pages" {
-			require.Equal(t, least, l.At)
+		if l.Unit == "pages" {
+			require.Equal(t, least, l.Most)
 			restarts := slices.ContainsFunc(job.OnError, func(r explain.RuleExplanation) bool { return r.MaxRestarts > 0 })
-			require.True(t, restarts || lastPage(run.pages[job.Job]) <= int(l.At))
+			require.True(t, restarts || lastPage(run.pages[job.Job]) <= int(l.Most))
 			least = 0
 		}
 	}

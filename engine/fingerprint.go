@@ -17,14 +17,17 @@ import (
 )
 
 // Fingerprint returns hashes of the settings that decide which items are extracted, by part:
-// "transport" (addresses, headers), "requests" (endpoints, parameters, the next request,
-// the variables of partitions), "rules" (the stopping rules and the saved values) and
-// "items" (the paths and types of the items), and for every input "input " and its name. Of
-// credentials it includes only the names, so another token changes nothing, and neither do
-// retries and logs. A job that runs for its children alone counts, too. Other values of the
-// environment, such as the name of a tenant, count. For every job with `keep` that runs, there is a part
-// "keep of " and its id: the expressions of the saved values and the settings of the list that they are
-// about, without the rules that end it and the inputs that only end its windows.
+//
+//   - "transport": addresses and headers
+//   - "requests": endpoints, parameters, the next request, variables of partitions
+//   - "rules": stopping rules and saved values
+//   - "items": paths and types of the items
+//   - "input NAME": the value of an input
+//   - "keep of JOB": the expressions under keep and the list they are about, without the rules that
+//     end it and the inputs that only end its windows
+//
+// Names of credentials count, their values do not; other values of the environment do. Retries and
+// logs do not count. A job that runs only for its children counts.
 func (e *Engine) Fingerprint() map[string]string {
 	f := &fingerprint{
 		engine: e, redactor: redact.NewNamed(e.namedCredentials()),
@@ -80,8 +83,8 @@ func (f *fingerprint) job(job *compile.Job) {
 	if j.Response.Format != rules.JSON {
 		f.note("items", j.Response)
 	}
-	for _, s := range j.For {
-		f.note("requests", j.ID, s.Name, s.Items, s.Constants, s.Window)
+	for _, v := range j.For {
+		f.note("requests", j.ID, v.Name, v.Items, v.Constants, v.Window)
 	}
 	if len(j.For) > 0 {
 		f.note("rules", j.ID, j.OnFailure)
@@ -109,8 +112,8 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 			continue
 		}
 		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
-		for _, s := range j.For { // a new value has items that no run has read
-			f.note(part, s.Name, s.Items, s.Constants)
+		for _, v := range j.For { // a new value has items that no run has read
+			f.note(part, v.Name, v.Items, v.Constants)
 		}
 		f.identify(part, job)
 	}

@@ -322,6 +322,45 @@ func TestEveryExportedNameIsDocumented(t *testing.T) {
 	})
 }
 
+// TestDocCommentsBeginWithTheName finds comments that a renaming has left behind: the documentation of a
+// declaration begins with its name, after an article if there is one. Groups have comments of their own.
+func TestDocCommentsBeginWithTheName(t *testing.T) {
+	goFiles(t, func(_, _ string, file *ast.File, set *token.FileSet) {
+		if ast.IsGenerated(file) {
+			return
+		}
+		for _, decl := range file.Decls {
+			doc, name := documented(decl)
+			words := strings.Fields(doc.Text())
+			if len(words) > 1 && slices.Contains([]string{"A", "An", "The"}, words[0]) {
+				words = words[1:]
+			}
+			if name != "" && len(words) > 0 {
+				require.Equal(t, name, strings.TrimRight(words[0], ",:."), "%s", set.Position(decl.Pos()))
+			}
+		}
+	})
+}
+
+// documented returns the comment and the name of a function or of a declaration that is no group.
+func documented(decl ast.Decl) (doc *ast.CommentGroup, name string) {
+	switch d := decl.(type) {
+	case *ast.FuncDecl:
+		return d.Doc, d.Name.Name
+	case *ast.GenDecl:
+		if d.Lparen.IsValid() || len(d.Specs) != 1 {
+			return nil, ""
+		}
+		switch s := d.Specs[0].(type) {
+		case *ast.TypeSpec:
+			return d.Doc, s.Name.Name
+		case *ast.ValueSpec:
+			return d.Doc, s.Names[0].Name
+		}
+	}
+	return nil, ""
+}
+
 func exportedReceiver(d *ast.FuncDecl) bool {
 	if d.Recv == nil {
 		return true

@@ -37,7 +37,7 @@ type runOption func(*runOptionSet)
 func (o runOption) apply(s *optionSet) error { o(&s.run); return nil }
 func (o runOption) applyRun(s *runOptionSet) { o(s) }
 
-// settings holds everything that the options of an engine set.
+// An optionSet holds everything that the options of an engine set.
 type optionSet struct {
 	decode   rules.Options
 	formats  map[string]format
@@ -46,7 +46,7 @@ type optionSet struct {
 	run      runOptionSet
 }
 
-// runSettings holds everything that the options of a run set.
+// A runOptionSet holds everything that the options of a run set.
 type runOptionSet struct {
 	runtime.Loop // fields set by options; Inputs are the caller's
 	transport    http.RoundTripper

@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	return e.RunTo(ctx, sink)
 }
 
-func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
+func (e *Engine) run(ctx context.Context, gate *sinkGate) (*Result, error) {
 	if d := e.options.run.timeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
@@ -54,37 +54,37 @@ func (e *Engine) run(ctx context.Context, failures *failures) (*Result, error) {
 	if e.options.run.transport == nil {
 		defer loop.Client.Close()
 	}
-	return e.runJobs(ctx, loop, failures)
+	return e.runJobs(ctx, loop, gate)
 }
 
 // runJobs runs the trees of jobs, one after another or several at once. The result has the jobs
 // that were begun, in order.
-func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failures) (*Result, error) {
+func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
 	walk := e.walk(loop)
-	walk.Skipped = failures.skipped
+	walk.Skipped = gate.skipped
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
 	parallel := e.options.run.parallel > 1 && walk.Limit == nil
 	var all sync.WaitGroup
 	for i, job := range jobs {
 		walk.Slots <- struct{}{} // slot of the job whose turn it is
-		if failures.over() != nil {
+		if gate.closed() != nil {
 			break
 		}
 		one := func() {
 			err := failure.Exited()
 			defer func() {
-				if !failures.yielding { // a panic there belongs to the caller of Pages
+				if !gate.yielding { // a panic there belongs to the caller of Pages
 					err = failure.Recovered(job.ID(), recover(), err)
 				}
-				if ended := failures.end(run, i, job.ID(), withTimeout(run, results[i], err)); ended != nil {
+				if ended := gate.end(run, i, job.ID(), withTimeout(run, results[i], err)); ended != nil {
 					cancel(ended)
 				}
 				<-walk.Slots
 			}()
-			results[i], err = walk.Run(ctx, job, failures.deliver)
+			results[i], err = walk.Run(ctx, job, gate.deliver)
 		}
 		if !parallel {
 			one() // in the caller's goroutine, to which the sink may belong
@@ -94,7 +94,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, failures *failu
 	}
 	all.Wait()
 	result := NewResult(slices.Concat(results...))
-	return result, join(failures.err(), result.Err())
+	return result, join(gate.err(), result.Err())
 }
 
 // withTimeout returns the error of a tree of jobs. If the timeout of the run ended a job, the
@@ -133,16 +133,16 @@ func timeoutOf(ctx context.Context, err error) *Error {
 func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		sequential := e.With(WithParallelJobs(1)) // yield belongs to this goroutine
-		failures := sequential.newFailures(nil)
-		failures.sink = func(_ context.Context, page *Page) error {
-			failures.yielding = true
+		gate := sequential.newSinkGate(nil)
+		gate.sink = func(_ context.Context, page *Page) error {
+			gate.yielding = true
 			if !yield(page, nil) {
 				return errLeft
 			}
-			failures.yielding = false
+			gate.yielding = false
 			return nil
 		}
-		_, err := sequential.run(ctx, failures)
+		_, err := sequential.run(ctx, gate)
 		if err != nil && !errors.Is(err, errLeft) {
 			yield(nil, err)
 		}
@@ -295,7 +295,7 @@ func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	if sink == nil {
 		return NewResult(nil), &Error{Class: failure.Config, Op: "run", Message: "the sink is nil"}
 	}
-	result, err := e.run(ctx, e.newFailures(sink.Page))
+	result, err := e.run(ctx, e.newSinkGate(sink.Page))
 	errs := []error{err}
 	for _, job := range result.Completed() {
 		errs = append(errs, commit(context.WithoutCancel(ctx), sink, job))

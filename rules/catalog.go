@@ -59,7 +59,8 @@ func (c *Catalog) methodNames(dialect string) []string {
 	return names
 }
 
-// Guards returns the guards, in the order in which they give the reason.
+// Guards returns the guards, in the order in which they are evaluated: if several are met on a page,
+// the first is the reason.
 func (c *Catalog) Guards() []Guard {
 	return value.Map(c.guards, Guard.clone)
 }
@@ -124,7 +125,7 @@ func (c *Catalog) Reference() []Section {
 		for _, f := range fields {
 			inner := diag.Join(path, f.Name)
 			switch {
-			case f.Unsupported != None:
+			case f.Support != Supported:
 			case f.Kind == Block:
 				add(inner, f.Doc, f.Fields)
 			case f.Kind == Blocks:

@@ -70,8 +70,8 @@ var rootFields = []Field{
 	{Name: "config", Kind: Block, Fields: configFields, Required: true, KeboolaKeys: true, Doc: "what to extract"},
 	{Name: "inputs", Kind: Map, Each: &Field{Kind: Block, Fields: inputFields},
 		Doc: "values that each run sets (`--set NAME=VALUE`), by name; expressions read them as `input.NAME`"},
-	{Name: "aws", Kind: Any, Unsupported: OnSpec, Doc: "credentials of AWS, as the reference implementation configures them"},
-	{Name: "iterations", Kind: List, Unsupported: OnSpec, Doc: "objects whose values override `config`: its jobs run once for each"},
+	{Name: "aws", Kind: Any, Support: OnlyKeboola, Doc: "credentials of AWS, as the reference implementation configures them"},
+	{Name: "iterations", Kind: List, Support: OnlyKeboola, Doc: "objects whose values override `config`: its jobs run once for each"},
 	{Name: "x-*", Prefix: sharedPrefix, Kind: Any, Doc: "anything, without an effect: what several parts of a file share " +
 		"can stand here under an anchor of YAML, or notes for people and other programs"},
 	{Name: "tests", Kind: Blocks, Fields: testFields, Doc: "tests of the configuration: responses, and the expected result. " +
@@ -92,7 +92,7 @@ var apiFields = []Field{
 	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Subject: "base address", Each: &Field{Kind: Text},
 		Doc: "other origins (`https://host:port`) that next URLs and redirects may point to; they get no credentials. " +
 			"Inputs may stand in braces: `https://{input.region}.example.com`"},
-	{Name: "name", Kind: Text, Unsupported: OnOutput, Doc: "a name for the API"},
+	{Name: "name", Kind: Text, Support: Ignored, Doc: "a name for the API"},
 	{Name: "retryConfig", Kind: Block, Fields: retryFields, QuietDefault: true,
 		Doc: "retries, as the reference implementation configures them"},
 	{Name: "caCertificate", Kind: Text, Doc: "certificates in PEM of the authorities that certify the server of `baseUrl`, " +
@@ -105,7 +105,7 @@ var apiFields = []Field{
 var configFields = []Field{
 	{Name: "jobs", Kind: Blocks, Fields: jobFields, Required: true, Doc: "what to extract, in this order"},
 	{Name: "limits", Kind: Block, Doc: "limits of the run as a whole", Fields: limitsFields},
-	{Name: "outputBucket", Kind: Text, Unsupported: OnOutput,
+	{Name: "outputBucket", Kind: Text, Support: Ignored,
 		Doc: "the reference's output bucket; items are written to standard output or to `--out`"},
 	{Name: "debug", Kind: Flag, Subject: "detailed log", Default: false, Doc: "log in detail"},
 	{Name: "http", Kind: Block, Doc: "more headers", Fields: []Field{
@@ -114,11 +114,11 @@ var configFields = []Field{
 	{Name: "username", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
 	{Name: "#password", Kind: Secret, Doc: "for `api.authentication` of type `basic`, which the reference implementation reads here"},
 	{Name: "password", Kind: Secret, Doc: "for `api.authentication` of type `basic`; prefer `#password`"},
-	{Name: "id", Kind: Any, Unsupported: OnOutput},
-	{Name: "mappings", Kind: Any, Unsupported: OnOutput},
-	{Name: "incrementalOutput", Kind: Any, Unsupported: OnOutput},
-	{Name: "compatLevel", Kind: Any, Unsupported: OnOutput},
-	{Name: "userData", Kind: Any, Unsupported: OnSpec, Doc: "members that are added to every item, which functions may compute"},
+	{Name: "id", Kind: Any, Support: Ignored},
+	{Name: "mappings", Kind: Any, Support: Ignored},
+	{Name: "incrementalOutput", Kind: Any, Support: Ignored},
+	{Name: "compatLevel", Kind: Any, Support: Ignored},
+	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item, which functions may compute"},
 }
 
 // check reports mistakes that involve several values, and fills in the ids of jobs

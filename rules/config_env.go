@@ -23,7 +23,7 @@ type environment struct {
 	read         []envRead
 }
 
-// A readVariable is an environment variable that was read.
+// An envRead is an environment variable that was read.
 type envRead struct {
 	name string
 	at   int // offset of the value in the configuration that names it

@@ -119,7 +119,7 @@ func (d *decoder) constantValues(v *ForVariable) {
 	one := v.given.get("values")
 	values := d.paramValue(one.path(), one.Value)
 	if computedIn(values) != nil {
-		v.given = v.given.with("values", setting{Value: sourceOfValue(values), at: one.path()})
+		v.given = v.given.with("values", setting{Value: sourceOfValue(values), base: one.path()})
 		return
 	}
 	v.Constants, _ = values.([]any)

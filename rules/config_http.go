@@ -83,7 +83,7 @@ var httpFields = []Field{
 	{Name: "maxValueBytes", Kind: Count, Subject: "limits", Default: 256 << 20,
 		Doc: "maximum memory for the values of a response that rules read, in bytes; items that no rule reads need none"},
 	{Name: "maxDepth", Kind: Count, Subject: "limits", Default: 512, Doc: "maximum nesting of a response"},
-	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Unsupported: OnSpec,
+	{Name: "requiredHeaders", Kind: List, Each: &Field{Kind: Text}, Support: OnlyKeboola,
 		Doc: "names of headers that `config.http.headers` must have"},
 }
 
@@ -93,7 +93,7 @@ var retryFields = []Field{
 	retryCodesField,
 	{Name: "http", Kind: Block, Doc: "retryHeader and codes, where the reference implementation has them",
 		Fields: []Field{retryHeaderField, retryCodesField}},
-	{Name: "curl", Kind: Any, Unsupported: OnRequest},
+	{Name: "curl", Kind: Any, Support: Refused},
 }
 
 // http reads api.http, api.retryConfig, which overrides it, and config.http.

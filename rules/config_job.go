@@ -22,7 +22,7 @@ type Job struct {
 	SecretHeaders  []string
 	DataField      *DataField // nil to find the list automatically
 	DataType       string
-	Typed          bool        // the DataType is meant: the configuration has it, or, in dialect keboola, names it by the endpoint
+	Typed          bool        // DataType was chosen: it is configured or, in dialect keboola, the endpoint; otherwise it is the id
 	Filter         string      // expression; "" if every item passes
 	Fields         []ItemField // in the order in which members are added
 	Key            []string    // paths whose values identify an item after Fields; nil without a key
@@ -104,15 +104,15 @@ var jobFields = []Field{
 	{Name: "onPartitionError", Kind: Text, Default: string(PartitionFail), DefaultWith: "for",
 		Values: []string{string(PartitionFail), string(PartitionSkip)},
 		Doc:    "what to do when a partition fails: `fail` ends the run, `skip` counts and names the partition, and goes on"},
-	{Name: "children", Kind: Any, Unsupported: OnSpec, Doc: "jobs that run for each item of this one"},
-	{Name: "recursionParams", Kind: Any, Unsupported: OnRequest},
-	{Name: "recursionFilter", Kind: Any, Unsupported: OnSpec, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
-	{Name: "placeholders", Kind: Any, Unsupported: OnSpec,
+	{Name: "children", Kind: Any, Support: OnlyKeboola, Doc: "jobs that run for each item of this one"},
+	{Name: "recursionParams", Kind: Any, Support: Refused},
+	{Name: "recursionFilter", Kind: Any, Support: OnlyKeboola, Doc: "of a child: the items for which it runs: `type==admin&id>20`"},
+	{Name: "placeholders", Kind: Any, Support: OnlyKeboola,
 		Doc: "of a child: the names in braces in its endpoint, each with its path in an item of the parent"},
-	{Name: "userData", Kind: Any, Unsupported: OnSpec, Doc: "members that are added to every item of this job"},
-	{Name: "responseFilter", Kind: Any, Unsupported: OnOutput},
-	{Name: "responseFilterDelimiter", Kind: Any, Unsupported: OnOutput},
-	{Name: "parentId", Kind: Any, Unsupported: OnOutput},
+	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item of this job"},
+	{Name: "responseFilter", Kind: Any, Support: Ignored},
+	{Name: "responseFilterDelimiter", Kind: Any, Support: Ignored},
+	{Name: "parentId", Kind: Any, Support: Ignored},
 }
 
 func (d *decoder) job(s, api settings) Job {

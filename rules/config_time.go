@@ -201,8 +201,9 @@ func (s Span) String() string {
 	return s.Duration.String()
 }
 
-// TimeLayouts are the forms of times that no number or other text has, the most frequent ones first. Go reads
-// fractions of a second after a comma or a dot in each of them. -07:00 stands before Z07:00, which writes +00:00 as Z.
+// TimeLayouts are the forms of times that no number or other text has, the most frequent ones first.
+// Go reads fractions of a second after a comma or a dot in each of them. -07:00 stands before Z07:00,
+// which writes +00:00 as Z.
 var TimeLayouts = []string{
 	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
 	"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",

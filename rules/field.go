@@ -51,8 +51,8 @@ type Field struct {
 	// Address says that the text is an address, which may hold expressions in braces.
 	Address bool
 
-	// Sources says that texts of a kind that is not one of expressions have expressions, and Scope what
-	// the expressions of the field may read besides the page context.
+	// Sources says that texts of the field are expressions, or hold them in braces, although its Kind
+	// does not say so. Scope is the scope of these expressions.
 	Sources Sources
 	Scope   Scope
 
@@ -76,20 +76,20 @@ type Field struct {
 	// It is empty if the value is part of a rule, which the comparison shows.
 	Subject string
 
-	// Unsupported is the effect that a key of the reference would have if it were supported. A known
-	// key that is not supported is never silently ignored.
-	Unsupported Effect
+	// Support says whether the key is supported. A known key that is not supported is never silently
+	// ignored.
+	Support Support
 }
 
-// Effect is the part of a run that a key would change if it were supported.
-type Effect int
+// Support says whether a key is supported, and what becomes of one that is not.
+type Support int
 
-// The effects.
+// The kinds of support.
 const (
-	None      Effect = iota // the key is supported
-	OnRequest               // the requests: the key is an error
-	OnOutput                // only the output: the key is a warning
-	OnSpec                  // nothing in dialect keboola, which supports the key; in another one the key is an error
+	Supported   Support = iota // the key has its effect
+	Refused                    // an error: it would change the requests
+	Ignored                    // a warning: it would change only the output
+	OnlyKeboola                // an error in every dialect but keboola, which supports the key
 )
 
 // Off replaces a source or a default that does not exist in a dialect.
@@ -159,7 +159,7 @@ func hasPrefix(fields []Field, name string) bool {
 func supportedKeys(fields []Field) []string {
 	var out []string
 	for _, f := range fields {
-		if f.Unsupported == None {
+		if f.Support == Supported {
 			out = append(out, f.Name)
 		}
 	}

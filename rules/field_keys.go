@@ -79,7 +79,7 @@ var belongs = sync.OnceValue(func() map[string]string {
 	places := map[string]string{}
 	add := func(place string, fields []Field) {
 		for _, f := range fields {
-			if _, known := places[f.Name]; !known && f.Unsupported == None {
+			if _, known := places[f.Name]; !known && f.Support == Supported {
 				places[f.Name] = place
 			}
 		}

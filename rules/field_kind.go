@@ -93,7 +93,7 @@ var kinds = [...]kindRow{
 	Moment: {"a date, a number or an expression", either(as[int], either(as[float64], nonEmpty)),
 		anyOf(typed("number"), someText), "name", false, "string"},
 	Values: {"a list or an expression", either(as[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
-	OneOrMore: {"a path, or a list of paths", onePath, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
+	OneOrMore: {"a path, or a list of paths", pathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
 		"name", false, "[]string"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
@@ -241,8 +241,8 @@ func readObject(v any) (any, error) {
 	return nil, errKind
 }
 
-// onePath reads a path, or a list of paths, as a list of paths.
-func onePath(v any) (any, error) {
+// pathList reads a path, or a list of paths, as a list of paths.
+func pathList(v any) (any, error) {
 	if _, isText := v.(string); isText {
 		v = []any{v}
 	}
@@ -250,8 +250,8 @@ func onePath(v any) (any, error) {
 	if !isList || len(list) == 0 {
 		return nil, errKind
 	}
-	if len(list) > maxKey {
-		return nil, fmt.Errorf("want at most %d paths, got %d", maxKey, len(list))
+	if len(list) > maxKeyPaths {
+		return nil, fmt.Errorf("want at most %d paths, got %d", maxKeyPaths, len(list))
 	}
 	out := make([]string, len(list))
 	for i, one := range list {
@@ -269,8 +269,8 @@ func onePath(v any) (any, error) {
 	return out, nil
 }
 
-// maxKey is the largest number of paths in a key.
-const maxKey = 16
+// maxKeyPaths is the largest number of paths in a key.
+const maxKeyPaths = 16
 
 func readPaths(v any) (any, error) {
 	members, ok := value.Members(v)

@@ -75,7 +75,7 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	if r.visit != nil {
 		r.visitWritten(into, f)
 	}
-	if !r.supports(into, f) {
+	if !r.checkSupported(into, f) {
 		return
 	}
 	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since its messages name the purpose
@@ -129,17 +129,17 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 	r.elements(into, f)
 }
 
-// supports reports whether the value of a key has an effect. It reports a key without one as a
+// checkSupported reports whether the value of a key has an effect. It reports a key without one as a
 // mistake.
-func (r *reader) supports(into *setting, f *Field) bool {
+func (r *reader) checkSupported(into *setting, f *Field) bool {
 	switch {
-	case f.Unsupported == OnRequest:
+	case f.Support == Refused:
 		r.diags.Errorf(diag.Key(into.path()), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
-	case f.Unsupported == OnSpec && r.dialect != Keboola:
+	case f.Support == OnlyKeboola && r.dialect != Keboola:
 		r.diags.Errorf(diag.Key(into.path()), "%s is a key of dialect keboola", f.Name).
 			WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
-	case f.Unsupported == OnOutput:
+	case f.Support == Ignored:
 		r.diags.Warnf(diag.Key(into.path()), "%s is not supported and has no effect", f.Name)
 		return false
 	default:
@@ -172,7 +172,7 @@ func (r *reader) elements(into *setting, f *Field) {
 	case f.Kind == Map && f.Env && each == nil:
 		into.Value = r.paramsOf(into.path(), into.object())
 	}
-	if each == nil || !mayHave(r.diags, into, f.Kind) {
+	if each == nil || !limitElements(r.diags, into, f.Kind) {
 		return
 	}
 	var list []setting
@@ -181,7 +181,7 @@ func (r *reader) elements(into *setting, f *Field) {
 		path := into.path()
 		list = make([]setting, len(v))
 		for i, e := range v {
-			list[i] = r.element(setting{at: diag.Index(path, i)}, e, each)
+			list[i] = r.element(setting{base: diag.Index(path, i)}, e, each)
 		}
 	case Object:
 		path := into.path()
@@ -202,9 +202,9 @@ const (
 	maxJobs     = 10_000 // and tests
 )
 
-// mayHave reports whether a list or an object has no more elements than its kind may have. Otherwise it
-// is marked as invalid.
-func mayHave(diags *diag.Collector, list *setting, kind Kind) bool {
+// limitElements reports whether a list or an object has no more elements than its kind may have.
+// Otherwise it is marked as invalid.
+func limitElements(diags *diag.Collector, list *setting, kind Kind) bool {
 	most := maxElements
 	if kind == Blocks {
 		most = maxJobs

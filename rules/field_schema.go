@@ -131,7 +131,7 @@ func objectSchema(fields []Field, dialect string) Object {
 			patterns = append(patterns, Member{Name: "^" + f.Prefix, Value: objectOf("description", f.Doc)})
 			continue
 		}
-		if f.Unsupported == OnRequest || f.Unsupported == OnSpec && dialect != Keboola {
+		if f.Support == Refused || f.Support == OnlyKeboola && dialect != Keboola {
 			continue
 		}
 		if f.Required && !(dialect == Keboola && f.Keboola != Any) {
@@ -173,7 +173,7 @@ func (f Field) schema(dialect string) Object { return f.described(f.valueSchema(
 // described adds the texts that editors show about a field to the schema of its value.
 func (f Field) described(s Object, dialect string) Object {
 	doc := f.Doc
-	if f.Unsupported == OnOutput {
+	if f.Support == Ignored {
 		doc = strings.TrimPrefix(doc+"; ignored", "; ")
 	}
 	if doc != "" {

@@ -23,19 +23,19 @@ type setting struct {
 
 	fromEnv  bool // its value comes from the environment
 	isMember bool
-	at       string // config path of the setting; if it is a member, that of the object around it
+	base     string // config path of the setting; if it is a member, that of the object around it
 }
 
 // member returns a setting without a value for a member of the object at a config path. The member
 // may be absent.
-func member(path, name string) setting { return setting{Name: name, at: path, isMember: true} }
+func member(path, name string) setting { return setting{Name: name, base: path, isMember: true} }
 
 // path returns the config path of the setting, also if it is missing.
 func (s setting) path() string {
 	if s.isMember {
-		return diag.Join(s.at, s.Name)
+		return diag.Join(s.base, s.Name)
 	}
-	return s.at
+	return s.base
 }
 
 // given reports whether the configuration has the setting, valid or not.

@@ -51,7 +51,7 @@ var wrappedFields = []Field{
 // Keys returns the keys that an object at the place may have, of those that the tables know.
 func (s Slot) Keys() []Field {
 	return slices.DeleteFunc(slices.Clone(s.fields()), func(f Field) bool {
-		return f.Unsupported == OnRequest || f.Unsupported == OnOutput || f.Unsupported == OnSpec && s.Dialect != Keboola || f.Prefix != ""
+		return f.Support == Refused || f.Support == Ignored || f.Support == OnlyKeboola && s.Dialect != Keboola || f.Prefix != ""
 	})
 }
 

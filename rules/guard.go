@@ -36,8 +36,8 @@ type Guard struct {
 	Threshold     *Field // kind and defaults of the number; nil for a guard without a number
 }
 
-// builtinGuards is the table of guards, in the order in which they give the
-// reason. Guards come before all other stopping rules.
+// builtinGuards is the table of guards, in the order in which they are evaluated: if several are
+// met on a page, the first is the reason. Guards come before all other stopping rules.
 //
 // The specification calls a repeated page an end (3.1). A loop is an error of the
 // API: if it ended the list quietly, the list would pass for a complete one. The

@@ -86,7 +86,7 @@ func (d *decoder) iterations(root Object) []Object {
 // known returns the members of config that have a meaning of their own.
 func (k *keboolaConfig) known(config Object) Object {
 	var known Object
-	config = k.pair(config)
+	config = k.basicCredentials(config)
 	for _, m := range config {
 		if _, ok := fieldNamed(configFields, m.Name); ok {
 			known = append(known, m)
@@ -97,9 +97,9 @@ func (k *keboolaConfig) known(config Object) Object {
 	return known
 }
 
-// pair returns config with the user name and the password of type basic under the keys that
+// basicCredentials returns config with the user name and the password of type basic under the keys that
 // they have in other dialects: # marks a secret, and may be there or not.
-func (k *keboolaConfig) pair(config Object) Object {
+func (k *keboolaConfig) basicCredentials(config Object) Object {
 	if k.authType != AuthBasic {
 		return config
 	}
@@ -270,17 +270,17 @@ func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
 // times are the references to the times of runs. The current one is given.
 func (k *keboolaConfig) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {
-		if k.below && (name == "currentStart" || name == previousStart) {
+		if k.below && (name == startVariable || name == previousStart) {
 			k.timesAsked = true
 			return sharedTimes + "." + name, false
 		}
 		switch name {
-		case "currentStart":
+		case startVariable:
 			return current, false
-		case "previousStart":
+		case previousStart:
 			return "(kept." + previousStart + " ?? 0)", false
 		}
-		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearest(name, []string{"currentStart", previousStart}))
+		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearest(name, []string{startVariable, previousStart}))
 		return "", false
 	}}
 }

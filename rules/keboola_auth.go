@@ -214,7 +214,7 @@ func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refe
 	out := Object{}
 	for _, m := range request {
 		if m.Name == "params" || m.Name == "headers" {
-			m.Value = f.evaluated(setting{Value: m.Value, at: diag.Join(at, m.Name)}).Value
+			m.Value = f.evaluated(setting{Value: m.Value, base: diag.Join(at, m.Name)}).Value
 		}
 		out = append(out, m)
 	}

@@ -59,10 +59,10 @@ func (k *keboolaConfig) child(path string, v any, api settings, up ancestors) {
 	k.below = false
 	job.parent = up.position + 1
 	item := up.items[len(up.items)-1]
-	given := settings{own: []setting{{Name: "items", Value: "", at: path}}} // the parent has no id yet
+	given := settings{own: []setting{{Name: "items", Value: "", base: path}}} // the parent has no id yet
 	filter := s.get("recursionFilter")
 	if when := k.filter(filter, item); when != "" {
-		given.set(setting{Name: "when", Value: when, at: filter.path()})
+		given.set(setting{Name: "when", Value: when, base: filter.path()})
 	}
 	job.For = []ForVariable{{Name: item, path: path, given: given}}
 	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
@@ -86,7 +86,7 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 	k.timesAsked, job.keepsStart = false, true
 	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
 	at := diag.Join(job.path, "children")
-	given := settings{own: []setting{{Name: "values", Value: source, at: at}}}
+	given := settings{own: []setting{{Name: "values", Value: source, base: at}}}
 	job.For = append(job.For, ForVariable{Name: sharedTimes, path: at, given: given})
 }
 
@@ -104,7 +104,7 @@ func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
 			continue
 		}
 		name := up.variable(m.Name)
-		each := setting{Name: "values", Value: "phpEach(" + source + ")", at: path}
+		each := setting{Name: "values", Value: "phpEach(" + source + ")", base: path}
 		job.For = append(job.For, ForVariable{Name: name, path: path, given: settings{own: []setting{each}}})
 		up.placeholders = up.placeholders.With(m.Name, name)
 		tag := "parent_" + strings.TrimPrefix(field, "parent_")

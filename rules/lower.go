@@ -105,16 +105,17 @@ func (l *lowerer) jobPagination(set *Ruleset) {
 		l.diags.Errorf(diag.Value(diag.Join(own.path, "method")), "the pagination of a job cannot have method %s", Multiple).
 			WithHint("write here how this job pages, or move the scrollers into api.pagination and name one of them with scroller")
 	case shared != nil && shared.method.Name == Multiple:
-		l.oneWay(set.Job)
+		l.reportPaginationAndScroller(set.Job)
 		l.addPagination(set, own, &pager{lowerer: l, pagination: shared, set: set})
 	default:
-		l.oneWay(set.Job)
+		l.reportPaginationAndScroller(set.Job)
 		l.addPagination(set, own, nil)
 	}
 }
 
-// oneWay reports a job that has a pagination and names a scroller, with the places of both.
-func (l *lowerer) oneWay(job Job) {
+// reportPaginationAndScroller reports a job that has a pagination and names a scroller, with the places
+// of both.
+func (l *lowerer) reportPaginationAndScroller(job Job) {
 	if job.scroller == "" {
 		return
 	}

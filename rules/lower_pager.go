@@ -170,7 +170,7 @@ func (p *pager) pageSize() {
 			p.set.LimitBy, limit = name, setting{}
 			p.set.LimitFrom = p.origin(Author{}, path)
 		} else if err == nil {
-			limit = setting{Value: converted, at: path}
+			limit = setting{Value: converted, base: path}
 		} else if _, needed := fieldNamed(p.method.Fields, "limit"); needed {
 			p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
 		} else { // the API chooses the page size
@@ -332,7 +332,8 @@ func (p *pager) phrases() map[string]string {
 	return out
 }
 
-// hasUserStop reports whether one of the user's stopping rules has no name, and an id by its position.
+// hasUserStop reports whether id is the id by position, such as stopRules[0], of a stopping rule of the
+// user that has no name.
 func (p *pager) hasUserStop(id string) bool {
 	for i, one := range p.settings.get("stopRules").elements() {
 		object, _ := one.settings()

@@ -178,7 +178,7 @@ func (p *pager) named(role Role) []Rule {
 	if one.Value != nil && !ok {
 		p.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", describe(one.Value))
 	}
-	if !mayHave(p.diags, &one, Any) {
+	if !limitElements(p.diags, &one, Any) {
 		return nil
 	}
 	var out []Rule

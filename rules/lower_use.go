@@ -2,8 +2,8 @@ package rules
 
 import "slices"
 
-// A Use is a setting that the expression, the name or the condition of a rule of a method
-// names.
+// A Use is a setting on which a rule of a method depends: its expression, its name or its condition
+// has it.
 type Use struct {
 	Setting  string `json:"setting" doc:"key of the setting in the pagination"`
 	Required bool   `json:"required,omitempty" doc:"the method needs the setting"`

@@ -1,8 +1,8 @@
 package rules
 
-// sharedStops is the table of the stopping rules that all methods share, in the
-// order in which they give the reason. The guards come before them, the method's
-// own and the user's after them.
+// sharedStops is the table of the stopping rules that all methods share, in the order in which they
+// are evaluated: if several are met on a page, the first is the reason. The guards come before them,
+// the method's own and the user's after them.
 var sharedStops = []StopRule{
 	{ID: "limitStop.count", Only: Conditions{With("limitStop.count")}, Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,

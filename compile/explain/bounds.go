@@ -49,7 +49,7 @@ func (j explainer) bounds() BoundsExplanation {
 		b.Says = fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
 		return b
 	}
-	enough := func(l LimitedByRules) bool { return l.Of != "items" || j.endsOnEmptyPages() }
+	enough := func(l LimitedByRules) bool { return l.Unit != "items" || j.endsOnEmptyPages() }
 	restarts := ""
 	if slices.ContainsFunc(j.OnErrors, func(c *compile.Trigger) bool { return c.Rule.Do == rules.ErrorRestart }) {
 		restarts = fmt.Sprintf("; onError may restart the list, at most %d times, "+
@@ -102,7 +102,7 @@ func (j explainer) limits() []LimitedByRules {
 		var least *LimitedByRules
 		for _, s := range j.Stops {
 			b, ok := j.Prover().Bound(s.Expression)
-			if ok && b.Of == kind && never[s] == "" && s.Rule.Outcome != rules.Split && (least == nil || b.At < least.At) {
+			if ok && b.Unit == kind && never[s] == "" && s.Rule.Outcome != rules.Split && (least == nil || b.Most < least.Most) {
 				least = &LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
 			}
 		}

@@ -38,7 +38,7 @@ func (t *textWriter) common(x *JobExplanation) []string {
 	return sections
 }
 
-// The names of the sections that [textWriter.common] returns.
+// commonNames are the names of the sections that [textWriter.common] returns.
 var commonNames = []string{"safety", "errors", "audit", "rules that are not in effect"}
 
 // safety writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
@@ -105,9 +105,10 @@ func (t *textWriter) failures(others bool) {
 	}
 }
 
-// What a rule of the audit does.
+// auditWarns says that a rule of the audit only warns.
 const auditWarns = "warns (outcome and exit status unchanged)"
 
+// auditFails says that a rule of the audit fails the run.
 var auditFails = fmt.Sprintf("fails the run (%s)", statusSuspect)
 
 // audit writes what the audit does at the end of a list. Hints are listed in full.

@@ -97,12 +97,12 @@ type JobExplanation struct {
 	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
 	Sequential    string                 `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
 	Bounds        BoundsExplanation      `json:"bounds" doc:"what limits the number of requests"`
-	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging, in the order in which they give the reason"`
+	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging; if several are met on a page, the first is the reason"`
 	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
 	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
 	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
 	Keep          []RuleExplanation      `json:"keep,omitempty" doc:"values that are saved for the next run"`
-	Keeps         string                 `json:"keeps,omitempty" doc:"when they are saved, and which of several"`
+	KeepSays      string                 `json:"keeps,omitempty" doc:"when they are saved, and which of several"`
 	Audit         []RuleExplanation      `json:"audit,omitempty" doc:"rules that are evaluated at the end of a complete list, and warn"`
 	Unused        []rules.Unused         `json:"unused,omitempty" doc:"rules that are not in force"`
 	Functions     []FunctionExplanation  `json:"functions,omitempty" doc:"functions of the embedding program that the rules call"`

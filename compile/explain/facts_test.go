@@ -196,8 +196,8 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 				}
 			}
 			if len(job.Keeps) > 0 {
-				require.Contains(t, text, one.Keeps, c.Name)
-				require.Equal(t, len(job.For) > 0, strings.Contains(one.Keeps, "the greatest is saved"), c.Name)
+				require.Contains(t, text, one.KeepSays, c.Name)
+				require.Equal(t, len(job.For) > 0, strings.Contains(one.KeepSays, "the greatest is saved"), c.Name)
 			}
 		}
 	}

@@ -35,7 +35,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 	j.files(&x.Items, files)
 	x.requests(j, run)
 	x.rules(j)
-	x.Needs, x.Keeps = j.needs(), j.keepInWords()
+	x.Needs, x.KeepSays = j.needs(), j.keepInWords()
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
 	if x.Partitions = j.partitions(); x.Partitions != nil {

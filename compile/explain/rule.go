@@ -84,7 +84,7 @@ func (r RuleExplanation) sentence() string {
 	case r.perPartition:
 		return r.Value
 	case role.Builds():
-		return r.sends()
+		return r.partInSentence()
 	case role == rules.Stop, role == roleNoNext:
 		return r.ends()
 	case role == rules.OnError:
@@ -112,7 +112,7 @@ func (r RuleExplanation) underHeading() string {
 	case role == rules.Init, role == rules.Next:
 		return r.atItsTime()
 	case role.Builds() && !r.perPartition:
-		return r.sent()
+		return r.partUnderHeading()
 	case r.group() == groupSplit && r.Says == r.Source:
 		return "the window is read in halves"
 	case role == rules.Stop, role == roleNoNext:
@@ -184,8 +184,8 @@ func (r RuleExplanation) condition() string {
 	return r.Says
 }
 
-// sent names a part of a request, and says which requests have it.
-func (r RuleExplanation) sent() string {
+// partUnderHeading names a part of a request, and says which requests have it.
+func (r RuleExplanation) partUnderHeading() string {
 	var says []string
 	if r.Value != "" {
 		says = append(says, r.Value)
@@ -211,11 +211,11 @@ func (r RuleExplanation) sent() string {
 	return strings.Join(says, "; ")
 }
 
-// sends says which requests have a part, if these are not the requests after the first.
-func (r RuleExplanation) sends() string {
+// partInSentence says which requests have a part, if these are not the requests after the first.
+func (r RuleExplanation) partInSentence() string {
 	r.FirstBy = nil // its place is of no interest here
 	if r.First || r.FirstOnly {
-		return r.sent()
+		return r.partUnderHeading()
 	}
 	return strings.TrimPrefix(r.Value+"; not in the first request", "; ")
 }

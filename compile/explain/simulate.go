@@ -48,7 +48,7 @@ type simulation struct {
 	kept        map[string]any
 	keptUnknown bool // a previous run saved values, which are not known here
 
-	binding *compile.Builder
+	builder *compile.Builder
 	page    rules.Context
 	limit   string   // mark of an unknown page size; empty if the size is known
 	phrases []string // phrases of the marks
@@ -65,16 +65,16 @@ func (s *simulation) first() (request requests.Request, err error) {
 	}
 	values, err := s.Compute(s.machine(), &s.page)
 	if err == nil {
-		s.binding, err = s.Builder(values)
+		s.builder, err = s.Builder(values)
 	}
 	if err != nil {
 		return request, err
 	}
 	if s.limit != "" {
-		s.binding.Limit, s.binding.First.Params = s.Ruleset.Limit, s.binding.First.Params.With(s.Ruleset.LimitBy, s.limit)
+		s.builder.Limit, s.builder.First.Params = s.Ruleset.Limit, s.builder.First.Params.With(s.Ruleset.LimitBy, s.limit)
 	}
-	s.page.Limit, s.page.Job.Endpoint, s.page.Job.Params = s.binding.Limit, s.binding.First.Endpoint, s.binding.First.Params
-	s.page.State, request, err = s.binding.Begin(s.machine(), &s.page)
+	s.page.Limit, s.page.Job.Endpoint, s.page.Job.Params = s.builder.Limit, s.builder.First.Endpoint, s.builder.First.Params
+	s.page.State, request, err = s.builder.Begin(s.machine(), &s.page)
 	return request, err
 }
 
@@ -88,7 +88,7 @@ func (s *simulation) second(first requests.Request) (request requests.Request, m
 		return request, more, err
 	}
 	base, _ := first.URL()
-	request, err = s.binding.Apply(parts, base)
+	request, err = s.builder.Apply(parts, base)
 	return request, true, err
 }
 
@@ -119,7 +119,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		return rules.ExpandAddress(e.Rule.Says, s.mark), true
 	case e.Rule.PerPartition && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
 		s.limit = s.mark(s.phrase(e, page))
-		return 1, true // the binding checks it
+		return 1, true // the builder checks it
 	case role == rules.URL:
 		return "https://" + s.mark(s.phrase(e, page)) + markHost + "/", true
 	case role == rules.HTTPVerb:
@@ -130,7 +130,7 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		return rules.Object{{Name: s.mark(s.phrase(e, page)), Value: ""}}, true
 	}
 	if !e.Rule.Secret && e.Rule.Role.Builds() {
-		if v, ok := e.WrittenOut(func(source string) any {
+		if v, ok := e.Composite(func(source string) any {
 			return s.mark(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
 		}); ok {
 			return v, true

@@ -142,8 +142,8 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	t.section("state: each variable before the first request and after each page", x.State)
 	t.section("each item, after the rules have seen the page", x.Shape)
 	t.section("for the next run", x.Keep)
-	if x.Keeps != "" {
-		t.paragraph(4, x.Keeps)
+	if x.KeepSays != "" {
+		t.paragraph(4, x.KeepSays)
 	}
 	t.commonOf(x, shared)
 	if len(x.Functions) > 0 {

@@ -107,7 +107,7 @@ func internalFunctions() []*builtin.Function {
 				return f.tested(m, a[0].(*fieldTest), a[1]), nil
 			}))
 		}
-		if f.ours {
+		if f.ownCheck {
 			list = append(list, &builtin.Function{Name: name, Types: givesAny, Func: func(...any) (any, error) {
 				return nil, fmt.Errorf("%s was not made safe", name)
 			}})

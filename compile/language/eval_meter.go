@@ -59,8 +59,8 @@ const meterName = "·meter"
 type meter struct {
 	steps, bytes int
 	work         int             // units until the last tick
-	unread       int             // units since then
-	called       time.Duration   // time in an embedder's functions
+	sinceTick    int             // units since then
+	timeInCalls  time.Duration   // time in an embedder's functions
 	ctx          context.Context // context of the run; nil is never cancelled
 	page         *rules.Context  // nil outside of an evaluation
 	notes        []string
@@ -91,15 +91,15 @@ func (m *meter) spend(units int) {
 	if units > maxCall {
 		panic(overBudget("one operation on more than %d MiB", maxCall>>20))
 	}
-	if m.unread += units; m.unread >= tickEvery {
+	if m.sinceTick += units; m.sinceTick >= tickEvery {
 		m.tick()
 	}
 }
 
 // tick checks the work, and whether the run was cancelled.
 func (m *meter) tick() {
-	m.work += m.unread
-	m.unread = 0
+	m.work += m.sinceTick
+	m.sinceTick = 0
 	if m.ctx != nil && m.ctx.Err() != nil {
 		panic(context.Cause(m.ctx))
 	}
@@ -114,7 +114,7 @@ func (m *meter) call(f func()) {
 	m.tick()
 	began := time.Now()
 	f()
-	if m.called += time.Since(began); m.called > maxTime {
+	if m.timeInCalls += time.Since(began); m.timeInCalls > maxTime {
 		panic(overBudget("more than %s in the functions of the program", maxTime))
 	}
 }

@@ -185,19 +185,19 @@ func (e *Expression) Calls() (names []string) {
 	return names
 }
 
-// WrittenOut returns the value of an expression that is a list or an object literal, as
+// Composite returns the value of an expression that is a list or an object literal, as
 // [{"id": state.id}] is. Constants in the literal are themselves; for any other value in it, compute is
-// called with the source of the value, here state.id, and its result is inserted. WrittenOut reports
+// called with the source of the value, here state.id, and its result is inserted. Composite reports
 // false if the expression is not such a literal.
-func (e *Expression) WrittenOut(compute func(source string) any) (any, bool) {
+func (e *Expression) Composite(compute func(source string) any) (any, bool) {
 	switch e.code.syntax.(type) {
 	case *ast.ArrayNode, *ast.MapNode:
-		return writtenOut(e.code.syntax, compute), true
+		return compositeValue(e.code.syntax, compute), true
 	}
 	return nil, false
 }
 
-func writtenOut(node ast.Node, compute func(source string) any) any {
+func compositeValue(node ast.Node, compute func(source string) any) any {
 	switch n := node.(type) {
 	case *ast.NilNode:
 		return nil
@@ -210,7 +210,7 @@ func writtenOut(node ast.Node, compute func(source string) any) any {
 	case *ast.StringNode:
 		return n.Value
 	case *ast.ArrayNode:
-		return value.Map(n.Nodes, func(element ast.Node) any { return writtenOut(element, compute) })
+		return value.Map(n.Nodes, func(element ast.Node) any { return compositeValue(element, compute) })
 	case *ast.MapNode:
 		object := make(value.Object, len(n.Pairs))
 		for i, one := range n.Pairs {
@@ -219,15 +219,15 @@ func writtenOut(node ast.Node, compute func(source string) any) any {
 			if !constant {
 				return compute(n.String())
 			}
-			object[i] = value.Member{Name: name, Value: writtenOut(pair.Value, compute)}
+			object[i] = value.Member{Name: name, Value: compositeValue(pair.Value, compute)}
 		}
 		return object
 	}
 	return compute(node.String())
 }
 
-// NamesNil reports whether the source has the constant nil: then the value may be nil on purpose.
-func (e *Expression) NamesNil() bool {
+// ContainsNil reports whether the source has the constant nil: then the value may be nil on purpose.
+func (e *Expression) ContainsNil() bool {
 	for node := range nodes(e.code.syntax) {
 		if _, ok := node.(*ast.NilNode); ok {
 			return true
@@ -240,8 +240,8 @@ func (e *Expression) NamesNil() bool {
 // literal, GivesNil reports whether a value written in the literal is nil, at any depth.
 func (e *Expression) GivesNil(v any) bool { return givesNil(e.code.syntax, v) }
 
-// WritesOut reports whether the expression is an object or a list literal.
-func (e *Expression) WritesOut() bool {
+// IsComposite reports whether the expression is an object or a list literal.
+func (e *Expression) IsComposite() bool {
 	_, object := e.code.syntax.(*ast.MapNode)
 	_, list := e.code.syntax.(*ast.ArrayNode)
 	return object || list

@@ -45,7 +45,7 @@ func newLanguage(functions []*function) *Language {
 		}
 	}
 	for name, f := range library {
-		if f.ours {
+		if f.ownCheck {
 			l.parsing.Functions[name] = &builtin.Function{Name: name}
 		}
 	}

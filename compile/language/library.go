@@ -23,7 +23,7 @@ type libraryFunction struct {
 	required int       // number of args that are required; the rest are optional
 	variadic bool
 	takesNil bool // the function takes nil; without it, the result is nil if an argument is nil
-	ours     bool // a call is checked here, since the expression language would refuse valid arguments, such as times for min
+	ownCheck bool // a call is checked here, since the expression language would refuse valid arguments, such as times for min
 
 	// call is its body. For a function with a predicate, call receives the predicate's results. If
 	// it is nil, the expression language runs the function.
@@ -39,7 +39,7 @@ type libraryFunction struct {
 	// rewrite completes the rewriting of a call whose predicate is safe; nil leaves the call as it is.
 	rewrite func(node *ast.Node, call *ast.BuiltinNode)
 
-	gives  []reflect.Type // the type of tested
+	gives  []reflect.Type // the function type, one element, with which the checker sees the rewritten call
 	tested testedCall     // goes over the items if the predicate is a [fieldTest]; may be nil
 }
 
@@ -53,7 +53,8 @@ const (
 )
 
 // An elementUse says how a function uses the elements of a list. Only readsElements decodes complete
-// elements.
+// elements. The order matters: the uses from selectsElement on give one element, those from
+// selectsFirst on one at a fixed place.
 type elementUse int
 
 const (
@@ -127,13 +128,13 @@ var library = map[string]libraryFunction{
 	"toBase64":    {args: arguments{stringType}, required: 1, call: toBase64},
 	"fromBase64":  {args: arguments{stringType}, required: 1, call: fromBase64},
 
-	"min":       {args: arguments{anyType}, required: 1, variadic: true, ours: true, call: extremeOf(-1)},
-	"max":       {args: arguments{anyType}, required: 1, variadic: true, ours: true, call: extremeOf(1)},
+	"min":       {args: arguments{anyType}, required: 1, variadic: true, ownCheck: true, call: extremeOf(-1)},
+	"max":       {args: arguments{anyType}, required: 1, variadic: true, ownCheck: true, call: extremeOf(1)},
 	"mean":      {args: arguments{anyType}, required: 1, variadic: true, call: mean},
 	"median":    {args: arguments{anyType}, required: 1, variadic: true, call: median},
 	"first":     {args: arguments{anyType}, required: 1, call: elementAt(0), elements: selectsFirst},
 	"last":      {args: arguments{anyType}, required: 1, call: elementAt(-1), elements: selectsLast},
-	"get":       {args: arguments{anyType, anyType}, required: 2, takesNil: true, ours: true, call: getMember},
+	"get":       {args: arguments{anyType, anyType}, required: 2, takesNil: true, ownCheck: true, call: getMember},
 	"take":      {args: arguments{listType, intType}, required: 2, call: take, elements: keepsElements},
 	"keys":      {args: arguments{mapType}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Name })},
 	"values":    {args: arguments{mapType}, required: 1, call: fromMembers(32, func(m rules.Member) any { return m.Value })},
@@ -186,8 +187,8 @@ func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) 
 	return f.call(m, args)
 }
 
-// cureOfArgument says how to convert an argument of the wrong kind.
-func cureOfArgument(kind reflect.Type, v any) string {
+// argumentHint says how to convert an argument of the wrong kind.
+func argumentHint(kind reflect.Type, v any) string {
 	switch _, isList := v.([]any); {
 	case kind == stringType && isNumber(v):
 		return "; text(…) converts a number to a string"
@@ -238,7 +239,7 @@ func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 		return accepted, nil
 	}
 	return nil, fmt.Errorf("argument %d of %s must be %s, got %s%s",
-		i+1, name, kindName(want), Described(v), cureOfArgument(want, v))
+		i+1, name, kindName(want), Described(v), argumentHint(want, v))
 }
 
 // KindOf names the kind of a value for messages: "a time". Unlike [value.KindOf], it knows the kinds

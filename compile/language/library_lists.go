@@ -296,7 +296,7 @@ func orderOfText(m *meter, name string, list []any) (func(a, b any) int, error) 
 		return nil, overBudget("%s of strings of %d bytes", name, longest)
 	}
 	return nilLast(func(a, b any) int {
-		m.unread += min(len(a.(string)), len(b.(string))) / 16 // sortValues looks at it
+		m.sinceTick += min(len(a.(string)), len(b.(string))) / 16 // sortValues looks at it
 		return strings.Compare(a.(string), b.(string))
 	}), nil
 }

@@ -21,9 +21,9 @@ type Truth int
 // The results of a proof. Their order makes conjunction the minimum, disjunction the maximum, and
 // negation the opposite number.
 const (
-	Never  Truth = -1
-	Either Truth = 0 // on some pages
-	Always Truth = 1
+	Never     Truth = -1
+	Sometimes Truth = 0 // on some pages
+	Always    Truth = 1
 )
 
 func truthOf(b bool) Truth { return decided(b, !b) }
@@ -88,7 +88,7 @@ func (p Prover) condition(node ast.Node) Truth {
 	case *ast.BinaryNode:
 		return p.binary(n)
 	}
-	return Either
+	return Sometimes
 }
 
 // remaining returns the alternative of a conditional expression that is chosen on every page, or
@@ -116,13 +116,13 @@ func (p Prover) binary(n *ast.BinaryNode) Truth {
 	case "or", "||":
 		return max(p.condition(n.Left), p.condition(n.Right))
 	}
-	if t := p.absence(n); t != Either {
+	if t := p.absence(n); t != Sometimes {
 		return t
 	}
 	a, left := p.number(n.Left)
 	b, right := p.number(n.Right)
 	if !left || !right {
-		return Either
+		return Sometimes
 	}
 	less := decided(a.High < b.Low, a.Low >= b.High)
 	greater := decided(a.Low > b.High, a.High <= b.Low)
@@ -141,7 +141,7 @@ func (p Prover) binary(n *ast.BinaryNode) Truth {
 	case "!=":
 		return -equal
 	}
-	return Either
+	return Sometimes
 }
 
 // absence decides a comparison by which of its sides are nil: only nil equals nil, and
@@ -150,8 +150,8 @@ func (p Prover) absence(n *ast.BinaryNode) Truth {
 	a, b := p.isNil(n.Left), p.isNil(n.Right)
 	switch n.Operator {
 	case "==", "!=":
-		if a == Either || b == Either || a == Never && b == Never {
-			return Either
+		if a == Sometimes || b == Sometimes || a == Never && b == Never {
+			return Sometimes
 		}
 		return truthOf((a == b) == (n.Operator == "=="))
 	case "<", "<=", ">", ">=":
@@ -159,7 +159,7 @@ func (p Prover) absence(n *ast.BinaryNode) Truth {
 			return Never
 		}
 	}
-	return Either
+	return Sometimes
 }
 
 // isNil reports whether a value is nil on every page, on no page, or on some pages.
@@ -169,14 +169,14 @@ func (p Prover) isNil(node ast.Node) Truth {
 	}
 	if isIdentifier(node, "limit") {
 		if p.Set.LimitBy != "" {
-			return Either
+			return Sometimes
 		}
 		return truthOf(p.Set.Limit == nil)
 	}
 	if _, ok := p.number(node); ok {
 		return Never
 	}
-	return Either
+	return Sometimes
 }
 
 func decided(isTrue, isFalse bool) Truth {
@@ -186,7 +186,7 @@ func decided(isTrue, isFalse bool) Truth {
 	case isFalse:
 		return Never
 	}
-	return Either
+	return Sometimes
 }
 
 // number returns the range of a number that is never nil.
@@ -234,19 +234,19 @@ func combine(operator string, a, b rules.Range) (rules.Range, bool) {
 	return rules.Range{}, false
 }
 
-// Bound limits a list: the rule is met after At pages, items, bytes or seconds at the latest.
+// Bound limits a list: the rule is met after Most pages, items, bytes or seconds (Unit) at the latest.
 type Bound struct {
-	Of string  `json:"of" doc:"pages, items, bytes or seconds"`
-	At float64 `json:"at" doc:"number of them"`
+	Unit string  `json:"of" doc:"pages, items, bytes or seconds"`
+	Most float64 `json:"at" doc:"number of them"`
 }
 
 // String returns the bound for people: "20 pages".
 func (b Bound) String() string {
-	unit := b.Of
-	if b.At == 1 {
+	unit := b.Unit
+	if b.Most == 1 {
 		unit = strings.TrimSuffix(unit, "s")
 	}
-	return strconv.FormatFloat(b.At, 'f', -1, 64) + " " + unit
+	return strconv.FormatFloat(b.Most, 'f', -1, 64) + " " + unit
 }
 
 // bound returns the bound of a condition that is met when a counter of the context
@@ -260,7 +260,7 @@ func (p Prover) bound(node ast.Node) (Bound, bool) {
 	case "or", "||":
 		left, ok := p.bound(n.Left)
 		right, also := p.bound(n.Right)
-		if ok && (!also || left.Of != "items") { // pages without items may go on
+		if ok && (!also || left.Unit != "items") { // pages without items may go on
 			return left, true
 		}
 		return right, also
@@ -269,7 +269,7 @@ func (p Prover) bound(node ast.Node) (Bound, bool) {
 	case "==": // of the counters, only that of pages takes every value
 		b, ok := p.counter(n.Left, n.Right, 0)
 		at, _ := p.number(n.Right)
-		return b, ok && b.Of == "pages" && at.Low >= 1 && at.Low == math.Trunc(at.Low)
+		return b, ok && b.Unit == "pages" && at.Low >= 1 && at.Low == math.Trunc(at.Low)
 	case ">":
 		return p.counter(n.Left, n.Right, 1)
 	case "<=":

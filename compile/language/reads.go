@@ -109,7 +109,8 @@ func (l *Language) accesses(node *ast.Node, found func(access)) {
 	r.walk(node)
 }
 
-// firsts returns the reads of a list, each once.
+// distinct returns the reads that of gives for the accesses of a list, each once. Accesses to elements are
+// left out.
 func distinct(list []access, of func(access) Read) (reads []Read) {
 	seen := map[string]int{} // indices in reads
 	for _, a := range list {

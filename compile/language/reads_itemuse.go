@@ -175,7 +175,8 @@ func (u *itemUse) isItem(node ast.Node) bool {
 	return false
 }
 
-// direct reports whether an index selects an item outside of predicates. Only this item is decoded then.
+// direct reports whether a node selects one item of items itself, by an index, first or last, outside of
+// predicates. Only this item is decoded then.
 func (u *itemUse) direct(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:

@@ -138,7 +138,7 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
 	f := s.language.function(name)
 	switch {
-	case f == nil && library[name].ours:
+	case f == nil && library[name].ownCheck:
 		replaceMetered(node, safeBuiltin+name, n.Arguments...)
 	case f == nil:
 	case f.body != noAccess:

@@ -136,7 +136,7 @@ func (g *generator) structure(s rules.Section) {
 
 // field writes the field of a key.
 func (g *generator) field(of string, f rules.Field) {
-	if f.Unsupported != rules.None {
+	if f.Support != rules.Supported {
 		return
 	}
 	if f.Name == "method" && of == "Pagination" {

@@ -8,11 +8,11 @@ import (
 	"strings"
 )
 
-// MaxWidth is the greatest width and precision of a directive of [Sprintf].
+// MaxWidth is the greatest width, precision and argument number of a directive of [Sprintf].
 const MaxWidth = 1000
 
-// Sprintf is PHP's sprintf(format, args...). The text is limited: widths and precisions
-// are at most [MaxWidth]. It fails where PHP does: for a directive without its argument,
+// Sprintf is PHP's sprintf(format, args...). The text is limited: widths, precisions and argument
+// numbers are at most [MaxWidth]. It fails where PHP does: for a directive without its argument,
 // and for one that does not exist.
 func Sprintf(format string, args []any) (string, error) {
 	var b strings.Builder

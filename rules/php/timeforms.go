@@ -158,8 +158,9 @@ func (m *moment) add(n int, unit string) {
 	}
 }
 
-// addWeekday moves on to the n-th day of the week of a name. It reports false after a
-// day of the week of a month.
+// addWeekday moves on to the n-th day with this name; n may be negative. For stay see [weekday]. It
+// reports false if the text has already named a weekday of a month ("first monday of"), which no other
+// may follow.
 func (m *moment) addWeekday(n int, name string, stay int) bool {
 	if m.weekday != nil && m.weekday.of != 0 {
 		return false

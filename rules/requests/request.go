@@ -323,7 +323,7 @@ func (b Base) String() string { return b.text }
 // [*LengthError].
 func Resolve(base, ref string) (string, error) { return NewBase(base).Resolve(ref) }
 
-// Resolve is the function of this name, with b as the base.
+// Resolve resolves an address against b, as the function [Resolve] does.
 func (b Base) Resolve(ref string) (string, error) {
 	if err := CheckURLLength(ref); err != nil {
 		return "", err

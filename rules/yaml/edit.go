@@ -279,8 +279,9 @@ func (c *changer) remove(root any, keys []string) (string, bool) {
 	return strings.TrimSuffix(before, ",") + c.text[end:], true
 }
 
-// add adds a member, or an element if there is no key, to the object or list at a path, after its
-// last one.
+// add adds v after the last entry of the object or list at a path: as a member if key is not nil,
+// otherwise as an element. The object or list has n entries, and last is the key or index of the last
+// one. ok is false if the path has neither; add then fails.
 func (c *changer) add(path, last string, n int, key *string, v any, ok bool) (string, bool) {
 	at := c.source.ValueAt(path)
 	if !ok || at < 0 {

@@ -167,7 +167,7 @@ func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding
 			weight, in = rules.WeightEvidence, fmt.Sprintf("in every partition (%d), so that no request had", count.All)
 		}
 		is, may := "is", "say so: "+e.Rule.Source+" ?? nil"
-		if e.WritesOut() {
+		if e.IsComposite() {
 			is, may = "has a value that is", "add ?? nil to it"
 		}
 		all = append(all, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(

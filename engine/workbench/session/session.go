@@ -234,7 +234,7 @@ func (s *Session) OpenCase(ctx context.Context, name string) (*OpenedCase, error
 	return opened, nil
 }
 
-// The example that a page begins with: a configuration whose list ends too early, and a case of the same API.
+// exampleCase is the case whose API answers the example.
 const exampleCase = "demo/flag-on-the-last-page"
 
 //go:embed example.yaml

@@ -44,7 +44,8 @@ const (
 	lastPause      = 2 * time.Second
 )
 
-// Version of the oldest server that stores batches atomically and confirms the stored options.
+// serverMajor and serverMinor are the version of the oldest server that stores batches atomically and
+// confirms the stored options.
 const serverMajor, serverMinor = 2, 12
 
 // A Store gives access to the runs of one account on a NATS server. It is safe for concurrent use.

@@ -14,9 +14,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// failures passes the pages of all jobs to the sink, one at a time, and decides whether
+// A sinkGate passes the pages of all jobs to the sink, one at a time, and decides whether
 // a failed job ends the run. Concurrent jobs may use it.
-type failures struct {
+type sinkGate struct {
 	sink      runtime.Sink
 	skip      func(*Page) // receives the pages of skipped partitions that the sink does not receive; may be nil
 	keepGoing bool        // whether the other jobs go on after a job failed
@@ -29,78 +29,78 @@ type failures struct {
 	all   map[int]error // errors of the failed jobs, by position
 }
 
-func (e *Engine) newFailures(sink SinkFunc) *failures {
+func (e *Engine) newSinkGate(sink SinkFunc) *sinkGate {
 	s := e.options.run
-	return &failures{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
+	return &sinkGate{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
 }
 
 // deliver passes a page to the sink unless the run must end. The run ends after a page that the
 // sink rejected or on which a job failed, because an output may hold a part of that page. A
 // skipped partition does not end the run.
-func (f *failures) deliver(ctx context.Context, page *Page) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.ended != nil {
-		return f.ended
+func (g *sinkGate) deliver(ctx context.Context, page *Page) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended != nil {
+		return g.ended
 	}
-	err := f.sink(ctx, page)
-	if err != nil || page.Outcome == rules.Failed && !page.Skipped && !f.keepGoing {
-		f.ended = cancelledBecauseOf(page.Job)
+	err := g.sink(ctx, page)
+	if err != nil || page.Outcome == rules.Failed && !page.Skipped && !g.keepGoing {
+		g.ended = cancelledBecauseOf(page.Job)
 	}
 	return err
 }
 
 // skipped passes on the page on which a skipped partition failed.
-func (f *failures) skipped(page *Page) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.skip != nil && f.ended == nil {
-		f.skip(page)
+func (g *sinkGate) skipped(page *Page) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.skip != nil && g.ended == nil {
+		g.skip(page)
 	}
 }
 
 // end records the error of the job at a position, if it failed. It returns the reason why the
 // other jobs must end, or nil. A job that ended because another job failed adds no error.
-func (f *failures) end(run context.Context, position int, job string, err error) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (g *sinkGate) end(run context.Context, position int, job string, err error) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	if err == nil || errors.Is(err, errJobFailed) {
-		return f.ended
+		return g.ended
 	}
-	f.all[position] = err
+	g.all[position] = err
 	switch {
-	case f.ended != nil:
-	case !f.keepGoing || run.Err() != nil:
-		f.ended = cancelledBecauseOf(job)
-	case f.log != nil:
-		f.all[position] = f.report(job, err)
+	case g.ended != nil:
+	case !g.keepGoing || run.Err() != nil:
+		g.ended = cancelledBecauseOf(job)
+	case g.log != nil:
+		g.all[position] = g.report(job, err)
 	}
-	return f.ended
+	return g.ended
 }
 
 // report logs that a job failed while the other jobs continue. It returns the error of the job, joined
 // with that of a logger that panics.
-func (f *failures) report(job string, failed error) (err error) {
+func (g *sinkGate) report(job string, failed error) (err error) {
 	defer func() { err = join(failed, failure.Recovered(job, recover(), nil)) }()
-	f.log.Error(fmt.Sprintf("%v; the other jobs continue", failed), "event", "job_error", "job", job)
+	g.log.Error(fmt.Sprintf("%v; the other jobs continue", failed), "event", "job_error", "job", job)
 	return nil
 }
 
-// over returns the reason why no other job may begin, or nil.
-func (f *failures) over() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.ended
+// closed returns the reason why no other job may begin, or nil.
+func (g *sinkGate) closed() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.ended
 }
 
 // err returns the error of the run: the error of the failed job, or the joined errors of several
 // failed jobs in the order of the jobs.
-func (f *failures) err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+func (g *sinkGate) err() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
 	var inOrder []error
-	for _, position := range slices.Sorted(maps.Keys(f.all)) {
-		inOrder = append(inOrder, f.all[position])
+	for _, position := range slices.Sorted(maps.Keys(g.all)) {
+		inOrder = append(inOrder, g.all[position])
 	}
 	return join(inOrder...)
 }
