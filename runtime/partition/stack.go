@@ -157,8 +157,9 @@ func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 	if len(nodes) == 0 {
 		return out
 	}
-	list, first := nodes[0].saved.list, nodes[0].saved.index
-	if last := nodes[len(nodes)-1].saved; list == nil || list != last.list || first+len(nodes)-1 != last.index || list.with != w.concealer.Secrets() {
+	list, first, last := nodes[0].saved.list, nodes[0].saved.index, nodes[len(nodes)-1].saved
+	adjacent := list == last.list && first+len(nodes)-1 == last.index
+	if list == nil || !adjacent || list.with != w.concealer.Secrets() {
 		list, first = w.encode(nodes), 0
 	}
 	if w.rests != nil {
