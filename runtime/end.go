@@ -19,7 +19,7 @@ import (
 
 // end completes the result. A listRun that ended with an error has failed.
 func (r *listRun) end(ctx context.Context, err error) ListResult {
-	r.state.Result = r.concluded(r.state.Result, err)
+	r.state.Result = r.conclude(r.state.Result, err)
 	if r.observes(EventEnd) {
 		ended := r.state.Result
 		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
@@ -27,8 +27,8 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 	return r.withSeen(r.state.Result)
 }
 
-// concluded completes the result of a list that has ended with an error, or with nil.
-func (r *listRun) concluded(result Result, err error) Result {
+// conclude completes the result of a list that has ended with an error, or with nil.
+func (r *listRun) conclude(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
 		result.Outcome, result.Reason, result.StoppedBy = rules.Failed, ReasonError, []string{}
@@ -46,7 +46,7 @@ func (r *listRun) concluded(result Result, err error) Result {
 func (r *listRun) after(failed error) ListResult {
 	result := r.state.Result
 	result.Items, result.Filtered = result.Items+r.current.items, result.Filtered+r.current.filtered
-	return r.withSeen(r.concluded(result, r.placed(failed)))
+	return r.withSeen(r.conclude(result, r.addPlace(failed)))
 }
 
 // withSeen returns a result with the paths that the list had and lacked.
@@ -58,8 +58,8 @@ func (r *listRun) withSeen(result Result) ListResult {
 	return ListResult{Result: result, Seen: seen}
 }
 
-// placed adds the partition to an error of this job.
-func (r *listRun) placed(err error) error {
+// addPlace adds the partition to an error of this job.
+func (r *listRun) addPlace(err error) error {
 	known, ok := errors.AsType[*failure.Error](err)
 	if ok && known.Job == r.job.ID() && known.Partition == "" {
 		known.Partition = r.shownLabel()

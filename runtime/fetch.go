@@ -20,8 +20,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A fetched is the response to the request for a page, with the exchange that led to it.
-type fetched struct {
+// A fetchResult is the response to the request for a page, with the exchange that led to it.
+type fetchResult struct {
 	*transport.Response
 	call   transport.Call
 	sent   time.Time         // the time of the request
@@ -48,8 +48,8 @@ var transportActions = map[rules.ErrorAction]transport.Action{
 
 // fetch makes the exchange for one page, with its retries, or takes the exchange that was made
 // ahead. The onError rules decide about error responses.
-func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched, error) {
-	out := fetched{sent: r.Clock.Now()}
+func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchResult, error) {
+	out := fetchResult{sent: r.Clock.Now()}
 	call, withheld, err := r.sender.encode(request)
 	if refused, ok := errors.AsType[*failure.Error](err); ok {
 		refused.Job, refused.Page = r.job.ID(), r.context().Page+1
@@ -95,7 +95,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetched,
 // exchange makes a call, or completes the exchange that was made ahead of its turn. It sets the call
 // and the response of out, and the time of an exchange that was made ahead.
 func (r *listRun) exchange(
-	ctx context.Context, out *fetched, call transport.Call, decide func(*transport.Response) transport.ErrorDecision,
+	ctx context.Context, out *fetchResult, call transport.Call, decide func(*transport.Response) transport.ErrorDecision,
 ) (err error) {
 	bodies := &r.pooled.bodies
 	f := r.queue.Take(call, bodies[1])
@@ -170,7 +170,7 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 	return bytes.Clone(body)
 }
 
-// message returns the message of a condition that was met on a page.
+// message returns the message of a trigger that was met on a page.
 func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 	if text := trigger.Message.Text(&r.pooled.machine, c); text != "" {
 		return text
@@ -180,7 +180,7 @@ func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 
 // stopOnError ends the job on an error response. The sink receives the response as a last page without
 // items, so that the trace shows why the list ended.
-func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetched) error {
+func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetchResult) error {
 	page := &Page{Record: r.record(request, f)}
 	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
@@ -223,7 +223,7 @@ func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
 
 // newQueue returns a queue that requests the pages of the list ahead of their turn.
 func (r *listRun) newQueue(ctx context.Context) *ahead.Queue {
-	list := ahead.Source{
+	list := ahead.List{
 		Job: r.job, Builder: r.builder, Context: r.context(), Client: r.Client, Clock: r.Clock, Reader: r.pooled.reader,
 		Encode: r.sender.encode, MayFollow: r.mayFollow,
 	}

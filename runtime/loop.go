@@ -80,7 +80,7 @@ func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListRe
 	if err == nil && !more { // the job had already ended
 		return r.withSeen(r.state.Result), nil
 	}
-	more = more && !r.endsEarly()
+	more = more && !r.endIfEnough()
 	if more && err == nil {
 		r.prefetch(ctx)
 	}
@@ -88,14 +88,14 @@ func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListRe
 		request, more, err = r.step(ctx, request)
 	}
 	r.queue.Close() // events of the requests come before the end
-	err = r.placed(err)
+	err = r.addPlace(err)
 	return r.end(ctx, err), err
 }
 
 // A step is the work on one page. A listRun makes a new one for each request.
 type step struct {
 	request  requests.Request
-	fetched  fetched
+	fetched  fetchResult
 	unread   bool     // whether no page was read yet; the record of a failure then describes the request
 	notes    []string // remarks on the values of the rule that is being judged
 	delivery Delivery
@@ -125,7 +125,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 	if err != nil {
 		return next, false, err
 	}
-	s.fetched, s.unread, s.restarts = fetched{}, false, nil
+	s.fetched, s.unread, s.restarts = fetchResult{}, false, nil
 	next, failed := r.decide(ctx, page)
 	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
 		return next, false, failed
@@ -138,7 +138,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 		return next, false, err
 	}
 	r.logPage(page)
-	return next, more && !r.endsEarly(), failed
+	return next, more && !r.endIfEnough(), failed
 }
 
 // decide judges a page, shapes its items and, if the list continues, makes the next request.
@@ -156,7 +156,7 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 		page.Signs = r.watcher.Signs()
 	}
 	if failed == nil && page.Decision == trace.Continue {
-		next, failed = r.continued(page)
+		next, failed = r.proceed(page)
 	}
 	if failed == nil && page.Decision == trace.Stop {
 		failed = r.carryOver(page)
@@ -178,9 +178,9 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	return next, failed
 }
 
-// continued makes the next request after a page that is not the last, and adds the page to the kept
+// proceed makes the next request after a page that is not the last, and adds the page to the kept
 // values.
-func (r *listRun) continued(page *Page) (next requests.Request, err error) {
+func (r *listRun) proceed(page *Page) (next requests.Request, err error) {
 	kept, err := r.keepSoFar()
 	if err == nil {
 		next, err = r.advance(page)
@@ -195,9 +195,9 @@ func (r *listRun) continued(page *Page) (next requests.Request, err error) {
 // kept some of its partitions from running.
 const LimitPartitions = "limits.partitions"
 
-// endsEarly ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
+// endIfEnough ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
 // did.
-func (r *listRun) endsEarly() bool {
+func (r *listRun) endIfEnough() bool {
 	result := &r.state.Result
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false

@@ -12,9 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A pooled holds the reusable parts for reading the pages of a job: its machine, reader and buffers.
+// readingParts are the reusable parts for reading the pages of a job: its machine, reader and buffers.
 // Lists use them one after another, if their responses are read in the same way.
-type pooled struct {
+type readingParts struct {
 	job       *compile.Job // the last job that used the parts
 	subject   *evidence.Subject
 	machine   language.Machine
@@ -24,11 +24,11 @@ type pooled struct {
 	converted [2]*spool.Buffer // the same bodies after conversion to JSON
 }
 
-// newPooled returns parts that read responses with the given options. They pass their warnings and
-// notes to a run.
-func newPooled(r *listRun, reading document.Options) pooled {
+// newReadingParts returns parts that read responses with the given options. They pass their warnings
+// and notes to a run.
+func newReadingParts(r *listRun, reading document.Options) readingParts {
 	reading.Warn = r.warn
-	return pooled{
+	return readingParts{
 		reader: document.NewReader(reading), machine: language.Machine{Note: r.note},
 		bodies: [2]*spool.Buffer{{}, {}}, converted: [2]*spool.Buffer{{}, {}},
 	}
@@ -59,13 +59,13 @@ const (
 // used before.
 func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 	reading := l.readingOf(job)
-	r := p.remove(func(t *pooled) bool { return t.job == job && t.reader.Reads(reading) })
+	r := p.remove(func(t *readingParts) bool { return t.job == job && t.reader.Suits(reading) })
 	if r == nil {
-		r = p.remove(func(t *pooled) bool { return t.reader.Reads(reading) })
+		r = p.remove(func(t *readingParts) bool { return t.reader.Suits(reading) })
 	}
 	if r == nil {
 		r = &listRun{}
-		r.pooled = newPooled(r, reading)
+		r.pooled = newReadingParts(r, reading)
 	}
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
@@ -75,7 +75,7 @@ func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
 
 // remove removes and returns the last used run with suitable parts. It returns nil if there is no
 // such run.
-func (p *Pool) remove(suitable func(*pooled) bool) *listRun {
+func (p *Pool) remove(suitable func(*readingParts) bool) *listRun {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i, r := range slices.Backward(p.free) {

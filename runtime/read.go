@@ -18,7 +18,7 @@ import (
 
 // read turns a response into a page, and sets the context that rules see. It does not change the
 // state if the response is unacceptable.
-func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
+func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
 	size := len(f.Body)
 	if err := r.convert(f); err != nil {
@@ -40,11 +40,11 @@ func (r *listRun) read(request requests.Request, f fetched) (*Page, error) {
 	r.remember(sent)
 	r.watcher.WarnOfRules(&r.pooled.machine)
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
-	return &Page{Items: reading.Items, Lists: r.typed(reading.Lists), Record: record, members: reading.Members}, nil
+	return &Page{Items: reading.Items, Lists: r.setTypes(reading.Lists), Record: record, members: reading.Members}, nil
 }
 
 // describePage sets the part of the context that describes a page and the list up to it.
-func (r *listRun) describePage(reading document.Reading, f fetched) {
+func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 	c := r.context()
 	c.Page++
 	c.Body, c.Count, c.Bytes = reading.Body, reading.Items.Len(), reading.Bytes
@@ -77,8 +77,8 @@ func (r *listRun) remember(sent document.Digest) {
 	r.state.Result.Bytes += c.Bytes
 }
 
-// typed sets the type of the items of each list.
-func (r *listRun) typed(lists []document.TypedItems) []document.TypedItems {
+// setTypes sets the type of the items of each list.
+func (r *listRun) setTypes(lists []document.TypedItems) []document.TypedItems {
 	for i := range lists {
 		lists[i].DataType = cmp.Or(lists[i].DataType, r.job.Spec().DataType)
 	}
@@ -86,7 +86,7 @@ func (r *listRun) typed(lists []document.TypedItems) []document.TypedItems {
 }
 
 // record returns the beginning of a page's trace.
-func (r *listRun) record(request requests.Request, f fetched) trace.Record {
+func (r *listRun) record(request requests.Request, f fetchResult) trace.Record {
 	return trace.Record{
 		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,
@@ -101,12 +101,12 @@ func (r *listRun) shownBinding() map[string]any {
 	if len(r.list.Partition.Binding) == 0 {
 		return nil
 	}
-	shown, _ := r.sender.published(r.list.Partition.Binding).(map[string]any)
+	shown, _ := r.sender.redactedCopy(r.list.Partition.Binding).(map[string]any)
 	return shown
 }
 
 // convert replaces a body in another format by its conversion to JSON.
-func (r *listRun) convert(f fetched) error {
+func (r *listRun) convert(f fetchResult) error {
 	if r.converter == nil {
 		return nil
 	}
@@ -130,7 +130,7 @@ func bodyOf(response *transport.Response, data []byte) format.Body {
 }
 
 // unacceptable returns the error for a response of size bytes that is not a page.
-func (r *listRun) unacceptable(f fetched, size int, err error) error {
+func (r *listRun) unacceptable(f fetchResult, size int, err error) error {
 	e := &failure.Error{
 		Class: failure.Response, Job: r.job.ID(), Page: r.context().Page + 1, Op: "read",
 		URL: r.Redactor.URL(f.URL), Status: f.Status, Err: err,

@@ -78,7 +78,7 @@ const ReasonError = "error"
 // Partitions counts how the partitions of a job ended.
 type Partitions struct {
 	Count    int                `json:"count"`              // partitions that ran, including failed ones
-	Complete int                `json:"complete"`           // partitions that ended by rule
+	Ended    int                `json:"complete"`           // partitions that ended by rule
 	Suspect  int                `json:"suspect,omitempty"`  // partitions with findings, regardless of their outcomes
 	Failed   int                `json:"failed,omitempty"`   // partitions that failed and ended the run
 	Skipped  int                `json:"skipped,omitempty"`  // partitions that failed, with onPartitionError skip

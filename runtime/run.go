@@ -22,7 +22,7 @@ import (
 
 // A listRun extracts one list. Its fields are grouped by how long they last.
 type listRun struct {
-	pooled pooled // longer than the run; see [Pool]
+	pooled readingParts // longer than the run; see [Pool]
 
 	// These last for the whole run and do not change. Loop is embedded because it holds the settings,
 	// which nearly every method reads.
@@ -87,7 +87,7 @@ func (r *listRun) reset() {
 		Limit: r.job.Ruleset.Limit, Kept: r.lastKept, Input: r.Inputs, Partition: r.list.Partition.Binding,
 		Header: func(string) any { return nil }, Link: func(string, ...string) any { return nil }, // before the first page
 		Now: func() time.Time { return r.started },
-		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.public(job.Constants())},
+		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: r.sender.redacted(job.Constants())},
 	}
 	if r.builder != nil {
 		r.describeJob()
@@ -127,7 +127,7 @@ func (r *listRun) bind() error {
 func (r *listRun) describeJob() {
 	c := r.context()
 	c.Limit = r.builder.Limit
-	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.builder.First.Endpoint), r.sender.public(r.builder.First.Params)
+	c.Job.Endpoint, c.Job.Params = r.Redactor.String(r.builder.First.Endpoint), r.sender.redacted(r.builder.First.Params)
 }
 
 // close cancels the requests made ahead and returns the reader and the buffers to the pool.
@@ -212,7 +212,7 @@ func (r *listRun) name() string { return r.Redactor.String(r.list.Partition.Name
 
 // restart starts again from the first request, after an error response which says that the position
 // was lost. The record of the next page lists the restart.
-func (r *listRun) restart(request requests.Request, f fetched) (requests.Request, error) {
+func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Request, error) {
 	r.current.restarts = append(r.current.restarts, trace.Restart{
 		Rule: f.action.rule, Because: f.action.because, Page: r.context().Page + 1, Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Attempts: f.Attempts, Waits: trace.WaitsOf(f.waits, r.Redactor),

@@ -82,18 +82,18 @@ func (s *sender) shownCall(request requests.Request, call transport.Call) trace.
 // sentFacts returns the request as expressions see it: without the secrets of the configuration,
 // but with the tokens of the API.
 func (s *sender) sentFacts(request requests.Request, shown trace.Sent) rules.Sent {
-	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: s.public(request.Params), Headers: s.public(request.Headers)}
+	facts := rules.Sent{Method: shown.Method, URL: shown.URL, Params: s.redacted(request.Params), Headers: s.redacted(request.Headers)}
 	if shown.Body != nil && request.Method != "FORM" {
 		facts.Body, _ = document.Decode(shown.Body)
 	}
 	return facts
 }
 
-// public returns a value without secrets at any depth. It returns the value itself if there is
+// redacted returns a value without secrets at any depth. It returns the value itself if there is
 // nothing to change.
-func (s *sender) public(v any) any {
+func (s *sender) redacted(v any) any {
 	if o, isObject := v.(rules.Object); isObject && o == nil || value.Any(v, s.differs, nil) {
-		return s.published(v)
+		return s.redactedCopy(v)
 	}
 	return v
 }
@@ -109,8 +109,8 @@ func (s *sender) differs(scalar any) bool {
 	return false
 }
 
-// published returns a copy of a value without secrets.
-func (s *sender) published(v any) any {
+// redactedCopy returns a copy of a value without secrets.
+func (s *sender) redactedCopy(v any) any {
 	out, _ := value.Replace(v, value.Replacement{Scalar: func(v any) (any, error) {
 		switch v := v.(type) {
 		case string:

@@ -17,8 +17,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
-// A Source is a list whose pages are requested ahead of their turn.
-type Source struct {
+// A List is a list whose pages are requested ahead of their turn.
+type List struct {
 	Job     *compile.Job
 	Builder *compile.Builder
 	Context *rules.Context // context after the last page that was read
@@ -38,7 +38,7 @@ type Source struct {
 // A Queue holds the exchanges of a list that have begun ahead of their turn. Its methods are for
 // one goroutine. A nil Queue is empty.
 type Queue struct {
-	list        Source
+	list        List
 	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
 	grows       bool
 	large       int  // see [Policy]
@@ -60,7 +60,7 @@ type Queue struct {
 }
 
 // NewQueue returns an empty queue.
-func NewQueue(ctx context.Context, list Source, policy Policy) *Queue {
+func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
 	independent := list.Job.Sequential() == ""
 	q := &Queue{list: list, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
 	q.machine.Context = ctx
@@ -71,8 +71,8 @@ func NewQueue(ctx context.Context, list Source, policy Policy) *Queue {
 }
 
 // Arrived notes a page that has just arrived. If the page is large, and the next request reads no
-// response, Arrived requests the next page. It does not if the page may be the last: if the page is much
-// smaller than others, or [Source.MayFollow] allows no further page.
+// response, Arrived requests the next page, unless the page may be the last: it is much smaller than
+// others, or [List.MayFollow] allows no further page.
 func (q *Queue) Arrived(response *transport.Response) {
 	bytes := len(response.Body)
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
@@ -246,7 +246,7 @@ func (q *Queue) beginNext() {
 func (q *Queue) begin(f *Flight) {
 	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.Reserve()
 	f.Began, f.done = q.list.Clock.Now(), make(chan struct{})
-	call, ctx, one := f.Call, q.ctx, q.window < 2
+	call, ctx, single := f.Call, q.ctx, q.window < 2
 	call.Arrived = func(bytes int) { q.noteArrival(f, bytes) }
 	begun := make(chan struct{})
 	q.active.Go(func() {
@@ -255,7 +255,7 @@ func (q *Queue) begin(f *Flight) {
 		defer func() { f.Err = failure.Recovered("", recover(), f.Err) }()
 		close(begun)
 		f.Response, f.Err = q.list.Client.Exchange(ctx, call)
-		if !one {
+		if !single {
 			f.Call.Ended = q.list.Clock.Now()
 		}
 		f.scan(q.list.Reader)

@@ -40,14 +40,14 @@ func TestTheEndsOfALargePageAreCompared(t *testing.T) {
 			}
 			reading, err := NewReader(Options{}).Read(Response{Status: 200, Body: []byte(body)})
 			require.NoError(t, err)
-			require.Len(t, reading.Ends, want)
+			require.Len(t, reading.Compared, want)
 			if count > 0 {
-				require.Equal(t, `{"id":0}`, string(reading.Ends[0]))
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-1), string(reading.Ends[want-1]))
+				require.Equal(t, `{"id":0}`, string(reading.Compared[0]))
+				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-1), string(reading.Compared[want-1]))
 			}
 			if count > wholePage {
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, edgeItems-1), string(reading.Ends[edgeItems-1]))
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-edgeItems), string(reading.Ends[edgeItems]))
+				require.Equal(t, fmt.Sprintf(`{"id":%d}`, edgeItems-1), string(reading.Compared[edgeItems-1]))
+				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-edgeItems), string(reading.Compared[edgeItems]))
 			}
 		}
 	}

@@ -67,7 +67,7 @@ type Reading struct {
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
-	Ends         [][]byte // items to compare with the items of other pages: all, or both ends of a large page
+	Compared     [][]byte // items to compare with the items of other pages: all, or both ends of a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
 	// further paths in the shape of Body. Visit calls f with each value below the root object that
@@ -145,9 +145,9 @@ func (r *Reader) Scan(response Response) *Scan {
 	return s
 }
 
-// Reads reports whether the reader can replace a new reader with the given options, apart from
+// Suits reports whether the reader can replace a new reader with the given options, apart from
 // their Warn.
-func (r *Reader) Reads(o Options) bool {
+func (r *Reader) Suits(o Options) bool {
 	own := r.options
 	return samePaths(own.Paths, o.Paths) && samePaths(own.Items, o.Items) && samePaths(own.Ignore, o.Ignore) &&
 		own.Decode == o.Decode && own.Members == o.Members && own.Switches == o.Switches &&
@@ -211,7 +211,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 		return at.Present() && sign.MayReport(at.Of(doc.raw))
 	})
 	out.DuplicateKey = r.duplicateKey()
-	out.Ends = r.comparedItems(out.Items)
+	out.Compared = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
 		out.Decoded, err = decodeItems(out.Items, left)

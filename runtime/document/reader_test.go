@@ -103,10 +103,10 @@ func TestAReaderReadsAsItsOptionsSay(t *testing.T) {
 		}
 	}
 	reader := NewReader(base())
-	require.True(t, reader.Reads(base()), "equal options, at other places in memory")
+	require.True(t, reader.Suits(base()), "equal options, at other places in memory")
 	warned := base()
 	warned.Warn = func(string, string) {}
-	require.True(t, reader.Reads(warned))
+	require.True(t, reader.Suits(warned))
 
 	for field := range reflect.TypeFor[Options]().Fields() {
 		if field.Name == "Warn" {
@@ -116,14 +116,14 @@ func TestAReaderReadsAsItsOptionsSay(t *testing.T) {
 		option := reflect.ValueOf(&changed).Elem().FieldByIndex(field.Index)
 		require.False(t, option.IsZero(), "%s is not set above", field.Name)
 		option.SetZero()
-		require.False(t, reader.Reads(changed), field.Name)
+		require.False(t, reader.Suits(changed), field.Name)
 	}
 	other := base()
 	other.DataField.Text = "rows"
-	require.False(t, reader.Reads(other))
+	require.False(t, reader.Suits(other))
 	other = base()
 	other.Items = [][]string{{"id", "x"}}
-	require.False(t, reader.Reads(other))
+	require.False(t, reader.Suits(other))
 }
 
 // What a list leaves behind in its reader does not change how the next list is read.

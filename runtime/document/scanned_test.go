@@ -84,7 +84,7 @@ func outcome(t *testing.T, r Reading) []any {
 	for _, list := range r.Lists {
 		all = append(all, string(list.Items.Bytes()))
 	}
-	for _, end := range r.Ends {
+	for _, end := range r.Compared {
 		all = append(all, string(end))
 	}
 	if r.Values != nil {

@@ -31,7 +31,7 @@ func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent,
 // firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or
 // is the only item.
 func (w *Watcher) firstOfMany() string {
-	ends := w.page.Ends
+	ends := w.page.Compared
 	if len(ends) < 2 {
 		return ""
 	}

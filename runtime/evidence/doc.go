@@ -30,11 +30,11 @@
 //     whose source is "hints.total > total.items". Each becomes a [trace.Finding] with its message:
 //     "body.total is 5, but the number of items read is 4".
 //
-// The other files each notice one kind of sign: moved.go a list at another path and bodies that report
-// errors, bare.go a page without any member of page 1, absence.go paths that no response has, nested.go
-// lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item, presence.go
-// paths of a parent's items that no item has. signs.go returns the values of a page that say something
-// about its list, for the user.
+// The other files each notice one kind of sign: moved.go a list at another path, error.go bodies that
+// report errors, bare.go a page without any member of page 1, absence.go paths that no response has,
+// nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
+// presence.go paths of a parent's items that no item has. signs.go returns the values of a page that say
+// something about its list, for the user.
 //
 // # Decisions
 //

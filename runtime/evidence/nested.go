@@ -22,7 +22,7 @@ const (
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
 // except in the middle of a very large page.
 func (w *Watcher) noticeNested() {
-	n, ends := w.Noticed, w.page.Ends
+	n, ends := w.Noticed, w.page.Compared
 	if !n.Nests {
 		most := laterSearched
 		if w.Context.Page == 1 {

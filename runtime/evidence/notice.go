@@ -20,10 +20,10 @@ import (
 type Noticed struct {
 	Facts rules.ListFacts `json:"facts"`
 
-	Lists      Recall `json:"lists"`               // by items of a page: page and request
-	Requests   Recall `json:"requests"`            // by request: values that rules read in the response
-	Identities Recall `json:"identities"`          // by item: page and content
-	Keys       Recall `json:"keys,omitzero"`       // by the key of an item: its page
+	Lists      Recall `json:"lists"`               // key: digest of a page's items; value: its number and its request
+	Requests   Recall `json:"requests"`            // key: request; value: what rules read in its response
+	Identities Recall `json:"identities"`          // key: identifier of an item; value: its page and content
+	Keys       Recall `json:"keys,omitzero"`       // key: key of an item; value: its page
 	Ambiguous  bool   `json:"ambiguous,omitempty"` // whether a page has different items with one identifier
 	LastItem   uint64 `json:"lastItem,omitempty"`  // identifier of the last item of the latest page, or 0
 
@@ -68,7 +68,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	c.RepeatedRequest, w.repeats = false, false
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
-		known, same := false, repeats && slices.ContainsFunc(w.page.Ends, func(item []byte) bool { return document.Identity(item) != nil })
+		known, same := false, repeats && slices.ContainsFunc(w.page.Compared, func(item []byte) bool { return document.Identity(item) != nil })
 		if !repeats {
 			known, same = w.noticeItems()
 		}
@@ -196,7 +196,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n := w.Noticed
 	identified, known, same := 0, 0, 0
 	overlap := w.overlaps() // until an item is not on the previous page
-	for _, item := range w.page.Ends {
+	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
 			continue
@@ -261,7 +261,7 @@ func (w *Watcher) noticeAgain(id []byte, had, now itemSighting) {
 // item is not among them, the list is not sorted by the cursor, so overlaps reports false.
 func (w *Watcher) overlaps() bool {
 	n := w.Noticed
-	for _, item := range w.page.Ends {
+	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
 			continue

@@ -169,9 +169,9 @@ func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
 // Stack returns the stack of the goroutine that panicked, as [debug.Stack] does.
 func (p *panicError) Stack() []byte { return p.stack }
 
-// Recovered returns the error of work for a job, which may be "", that a deferred function ends:
-// err if the value of recover is nil, otherwise an error of class internal. Its cause has a method
-// Stack() []byte.
+// Recovered is for a deferred function. It returns err if value, the result of recover, is nil, and
+// otherwise an error of class internal for a panic in a job, which may be "". The cause of that error
+// has a method Stack() []byte.
 func Recovered(job string, value any, err error) error {
 	if value == nil {
 		return err

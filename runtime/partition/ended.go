@@ -88,7 +88,7 @@ func countPartition(n *runtime.Partitions, one EndedResult) {
 	case one.Skipped:
 		n.Skipped++
 	case one.Outcome == rules.Complete:
-		n.Complete++
+		n.Ended++
 	case one.Outcome == rules.Failed:
 		n.Failed++
 	default:

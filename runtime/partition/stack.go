@@ -38,21 +38,21 @@ func (f *frame) stack() (stack, error) { return f.appendTo(stack{}) }
 func (f *frame) appendTo(s stack) (stack, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	l := stackEntry{f.node, f.progress}
+	entry := stackEntry{f.node, f.progress}
 	if f.token != nil {
 		var err error
-		if l.position, err = f.token(); err != nil || l.position == nil {
+		if entry.position, err = f.token(); err != nil || entry.position == nil {
 			return nil, err
 		}
 	}
 	if len(s) > 0 {
-		l.todo = l.todo[1:]
+		entry.todo = entry.todo[1:]
 	}
-	l.todo = slices.Clone(l.todo)
-	if l.windows != nil {
-		l.windows = new(*l.windows)
+	entry.todo = slices.Clone(entry.todo)
+	if entry.windows != nil {
+		entry.windows = new(*entry.windows)
 	}
-	return append(s, l), nil
+	return append(s, entry), nil
 }
 
 // A treeState is the JSON form of a stack, with the other state of the tree.
@@ -126,25 +126,25 @@ type stackWriter struct {
 
 // write returns the task at the bottom of a stack, with all tasks above it.
 func (w *stackWriter) write(s stack) (one *savedNode) {
-	for i, l := range s {
+	for i, entry := range s {
 		active := one
-		one = &savedNode{Value: saved.Value[any]{Value: l.node.value}, Position: l.position}
-		if l.node.searches() {
-			one.Search = w.siblings(l.node.job, l.todo)
-			one.Search.Level, one.Search.Windows, one.Search.Active = l.node.level, l.windows, active
+		one = &savedNode{Value: saved.Value[any]{Value: entry.node.value}, Position: entry.position}
+		if entry.node.searches() {
+			one.Search = w.siblings(entry.node.job, entry.todo)
+			one.Search.Level, one.Search.Windows, one.Search.Active = entry.node.level, entry.windows, active
 			continue
 		}
-		for active != nil || len(l.todo) > 0 {
+		for active != nil || len(entry.todo) > 0 {
 			job := s[max(i-1, 0)].node.job // job of the active task, which comes first
 			if active == nil {
-				job = l.todo[0].job
+				job = entry.todo[0].job
 			}
-			n := slices.IndexFunc(l.todo, func(other *node) bool { return other.job != job })
+			n := slices.IndexFunc(entry.todo, func(other *node) bool { return other.job != job })
 			if n < 0 {
-				n = len(l.todo)
+				n = len(entry.todo)
 			}
-			children := w.siblings(job, l.todo[:n])
-			children.Active, active, l.todo = active, nil, l.todo[n:]
+			children := w.siblings(job, entry.todo[:n])
+			children.Active, active, entry.todo = active, nil, entry.todo[n:]
 			one.Children = append(one.Children, children)
 		}
 	}
@@ -159,7 +159,7 @@ func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 	}
 	list, first, last := nodes[0].saved.list, nodes[0].saved.index, nodes[len(nodes)-1].saved
 	adjacent := list == last.list && first+len(nodes)-1 == last.index
-	if list == nil || !adjacent || list.with != w.concealer.Secrets() {
+	if list == nil || !adjacent || list.generation != w.concealer.Generation() {
 		list, first = w.encode(nodes), 0
 	}
 	if w.rests != nil {
@@ -173,7 +173,7 @@ func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 
 // encode encodes the values of remaining tasks.
 func (w *stackWriter) encode(nodes []*node) *savedValues {
-	list := &savedValues{with: w.concealer.Secrets()}
+	list := &savedValues{generation: w.concealer.Generation()}
 	for i, one := range nodes {
 		raw, err := w.concealer.Encode(one.value)
 		w.err = errors.Join(w.err, err)
@@ -187,9 +187,9 @@ func (w *stackWriter) encode(nodes []*node) *savedValues {
 // A savedValues is the encoding of values that wait, for checkpoints. They are encoded again only if
 // the secrets have changed, or if they no longer wait one after another, as when a window is split.
 type savedValues struct {
-	text []byte // each value is followed by a comma
-	ends []int  // where the values end, with their commas
-	with any    // identifies the secrets that were replaced; see [redact.Redactor.Secrets]
+	text       []byte // each value is followed by a comma
+	ends       []int  // where the values end, with their commas
+	generation any    // identifies the secrets that were replaced; see [redact.Redactor.Generation]
 }
 
 // from returns n values, the first of which has an index, separated by commas.

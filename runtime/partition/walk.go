@@ -30,7 +30,7 @@ type node struct {
 }
 
 // searches reports whether the task searches for values of a variable.
-func (t *node) searches() bool { return t.level < len(t.job.For) }
+func (n *node) searches() bool { return n.level < len(n.job.For) }
 
 // A progress is the state of a task after a step: its position and the remaining tasks before the
 // next step.
@@ -168,7 +168,7 @@ func (f *frame) runChild(ctx context.Context, child *node) error {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.ahead = slices.DeleteFunc(f.ahead, func(t *node) bool { return t == child })
+	f.ahead = slices.DeleteFunc(f.ahead, func(n *node) bool { return n == child })
 	child.backlog.discard()
 	return nil
 }

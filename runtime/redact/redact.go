@@ -100,9 +100,9 @@ func (r *Redactor) update() {
 // of secrets in a clipped text nor the surrounding text that reveals them in base64.
 func (r *Redactor) Find(text string) []Found { return r.finder.Load().find(text, toSpellAgain) }
 
-// Secrets returns a value that identifies the current secrets: it equals an earlier result unless
+// Generation returns a value that identifies the current secrets: it equals an earlier result unless
 // the secrets have changed.
-func (r *Redactor) Secrets() any { return r.finder.Load() }
+func (r *Redactor) Generation() any { return r.finder.Load() }
 
 // Contains reports whether a text contains a secret in any form.
 func (r *Redactor) Contains(text string) bool { return len(r.Find(text)) > 0 }

@@ -24,7 +24,9 @@ const mark = "\ue0f5"
 const numberTag = mark + "number" + mark
 
 // escapings are the ways in which a secret may be escaped in a text. The first that fits is used; a
-// mixture is restored in the first escaping with its character.
+// mixture is restored in the first escaping with its character. The names are in checkpoints, so they
+// must not change: ? escapes as a query, / as a path, 20 writes a space as %20, l writes digits in lower
+// case, ?? escapes twice.
 var escapings = []struct {
 	name, character string
 	of              func(text string) string
@@ -56,10 +58,10 @@ func quoted(marshal func(any) ([]byte, error), text string) string {
 
 // A Concealer replaces secrets in saved values by their names, and the names by the secrets.
 type Concealer struct {
-	find    func(text string) []redact.Found
-	secrets map[string]string // by name
-	fetch   Fetch
-	now     any // identifies the current secrets of the redactor
+	find       func(text string) []redact.Found
+	secrets    map[string]string // by name
+	fetch      Fetch
+	generation any // identifies the current secrets of the redactor
 }
 
 // A Fetch returns the current value of a secret that a run fetches, such as a token.
@@ -69,12 +71,12 @@ type Fetch func(name string) (text string, known bool, err error)
 // redactor with the same secrets has learned during the run. It reveals other secrets with fetch,
 // which may be nil.
 func NewConcealer(secrets map[string]string, redactor *redact.Redactor, fetch Fetch) *Concealer {
-	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, now: redactor.Secrets()}
+	return &Concealer{find: redactor.Find, secrets: secrets, fetch: fetch, generation: redactor.Generation()}
 }
 
-// Secrets identifies the secrets that were known when the concealer was made. Checkpoints keep
+// Generation identifies the secrets that were known when the concealer was made. Checkpoints keep
 // encoded values under it.
-func (c *Concealer) Secrets() any { return c.now }
+func (c *Concealer) Generation() any { return c.generation }
 
 // Conceal replaces the secrets in the values of a checkpoint by their names. The checkpoint is a
 // JSON object without insignificant white space.

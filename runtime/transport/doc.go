@@ -2,9 +2,8 @@
 // [Response], or a [failure.Error]. Only the configured origin receives credentials, and no error,
 // log record or event contains a secret. Every call ends, whatever the server does.
 //
-// Read client.go first, then exchange.go (one attempt), body.go, verdict.go
-// (success, failure or another attempt) and retry.go. origin.go
-// decides where requests may go.
+// Read client.go first, then exchange.go (one attempt), body.go, verdict.go (success, failure or
+// another attempt) and retry.go. origin.go decides where requests may go.
 //
 // # Decisions
 //
@@ -14,8 +13,9 @@
 //
 // All requests of a run share a lease, which holds their tokens for a limited time. The first
 // request that needs a new lease obtains it while the others wait. It is obtained before the time
-// limits of an exchange begin, through a separate client for the origin of the token endpoint. So a token request has the usual retries, limits and redaction, and cannot block the
-// request that waits for it.
+// limits of an exchange begin, through a separate client for the origin of the token endpoint. So a
+// token request has the usual retries, limits and redaction, and cannot block the request that waits
+// for it.
 //
 // Requests wait for the API first (its rate limit, Retry-After), and then for their turn in the
 // configured pace. Only the second wait holds up other requests. With a pace that other processes

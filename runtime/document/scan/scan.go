@@ -149,8 +149,8 @@ func (s *Scanner) move(i int) {
 // The methods that read a piece of syntax take the offset at which it begins.
 // They return the offset after it, or -1 with the error set.
 
-// field reads a value at which paths go on or end, at a depth of nesting. at is nil for a
-// member of the root object that no path leads to.
+// field reads a value that a node of the tree stands for: a path ends at it or leads through it. at is
+// nil for a member of the root object that no path leads to.
 func (s *Scanner) field(i, depth int, at *Node) int {
 	start := i - s.shift
 	switch c := byteAt(s.data, i); {
