@@ -31,9 +31,9 @@ type Options struct {
 	// it for all runs of an API. If it is 0, the current value stays, which is 30 seconds at first.
 	AckWait time.Duration
 
-	// Replicas is the number of servers that hold the pages of a submitted run. As many servers as the
-	// largest of these numbers hold the queue of all runs. If it is 0, an existing run keeps its number, and a new run has 3
-	// in a cluster of servers and otherwise 1.
+	// Replicas is the number of servers that hold the pages of a submitted run; the queue of all runs
+	// is on as many servers as the largest of these numbers. 0 keeps the number of an existing run, and
+	// gives a new run 3 in a cluster of servers and otherwise 1.
 	Replicas int
 
 	// Patience is how long a call waits for a server that does not answer. If it is 0, the call

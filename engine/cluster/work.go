@@ -60,10 +60,10 @@ const defaultSlots = 8
 func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	worker, err := newWorkerRun(ctx, c, w)
 	if err != nil {
-		return unlessTold(ctx, err)
+		return nilIfStopped(ctx, err)
 	}
 	defer worker.close()
-	defer worker.sayHandedBack()
+	defer worker.logHandedBack()
 	c.log.Info(fmt.Sprintf("worker %s is ready for %d tasks at a time", worker.Name, worker.Slots),
 		"event", "worker_start", "worker", worker.Name)
 	working, stop := context.WithCancelCause(ctx)
@@ -82,7 +82,7 @@ func (c *Cluster) Work(ctx context.Context, w Worker) error {
 	worker.tasks.Wait()
 	stop(nil)
 	others.Wait()
-	return unlessTold(ctx, cmp.Or(err, failureOf(working)))
+	return nilIfStopped(ctx, cmp.Or(err, failureOf(working)))
 }
 
 // failureOf returns the error that ended a context, or nil if the context was simply cancelled.
@@ -93,8 +93,8 @@ func failureOf(ctx context.Context) error {
 	return nil
 }
 
-// unlessTold returns nil if ctx is done because the worker was told to stop, and otherwise err.
-func unlessTold(ctx context.Context, err error) error {
+// nilIfStopped returns nil if ctx is done because the worker was told to stop, and otherwise err.
+func nilIfStopped(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -215,8 +215,8 @@ func (w *workerRun) handBackUnfinished(ctx context.Context, work *store.Work) {
 	}
 }
 
-// sayHandedBack logs how many tasks an ending worker has handed back.
-func (w *workerRun) sayHandedBack() {
+// logHandedBack logs how many tasks an ending worker has handed back.
+func (w *workerRun) logHandedBack() {
 	if n := int(w.returned.Load()); n > 0 {
 		w.cluster.log.Info(fmt.Sprintf("worker %s has handed back %s", w.Name, value.Counted(n, "task")),
 			"event", "worker_end", "worker", w.Name, "tasks", n)
@@ -227,7 +227,7 @@ func (w *workerRun) sayHandedBack() {
 func (w *workerRun) pauseRun(run string, err error) {
 	w.mu.Lock()
 	if r := w.runs[run]; r != nil {
-		r.until = time.Now().Add(w.cluster.timing.pausedRun)
+		r.avoidUntil = time.Now().Add(w.cluster.timing.pausedRun)
 	}
 	w.mu.Unlock()
 	w.noteProblem(run, kindOf(err), fmt.Sprintf("this worker cannot run it: %v", err))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// problems are the reasons met in the last minutes why tasks do not go on. Each is logged once a
+// problems holds the reasons of the last minutes why tasks do not go on. Each is logged once a
 // minute and reported to the server for the status. The zero value is ready to use.
 type problems struct {
 	mu  sync.Mutex

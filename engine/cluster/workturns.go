@@ -20,11 +20,11 @@ type activeRun struct {
 	patience           time.Duration
 	started            time.Time
 
-	turns float64       // number of turns, divided by the priority
-	taken time.Time     // time of the latest task, or of the beginning
-	next  time.Time     // time when the queue is asked again, after it was found empty
-	until time.Time     // time until which the worker avoids the run, because it cannot run it
-	pause store.Backoff // pauses between checks of the empty queue
+	turns      float64       // number of turns, divided by the priority
+	taken      time.Time     // time of the latest task, or of the beginning
+	next       time.Time     // time when the queue is asked again, after it was found empty
+	avoidUntil time.Time     // time until which the worker avoids the run, because it cannot run it
+	pause      store.Backoff // pauses between checks of the empty queue
 }
 
 // Pauses between checks of a queue that is empty.
@@ -42,7 +42,7 @@ func (w *workerRun) addRun(r *record.Run) {
 		w.runs[r.Run] = known
 	}
 	known.parallel, known.priority, known.patience, known.started = r.Parallel, max(r.Priority, 1), r.Patience, r.Started
-	known.next, known.until = time.Time{}, time.Time{}
+	known.next, known.avoidUntil = time.Time{}, time.Time{}
 	w.limitSlots(r.Origin)
 	w.wakeUp()
 }
@@ -55,7 +55,7 @@ func (w *workerRun) removeRun(id string) {
 	}
 }
 
-// limitSlots sets the number of slots of an origin, for all of its runs.
+// limitSlots sets the number of slots of an origin, for all of its runs. The lock must be held.
 func (w *workerRun) limitSlots(origin string) {
 	slots := 0
 	for _, r := range w.runs {
@@ -85,7 +85,7 @@ func (w *workerRun) serve(ctx context.Context) error {
 		}
 		switch {
 		case err != nil:
-			return unlessTold(ctx, err)
+			return nilIfStopped(ctx, err)
 		case got, w.busy.Load() > 0, w.expectsRetry():
 			last = time.Now()
 		case w.Idle > 0 && time.Since(last) >= w.Idle:
@@ -205,7 +205,7 @@ func (w *workerRun) nextQueue() (q store.Queue, ok bool) {
 // isDue reports whether a task of a run may be taken now. The lock must be held.
 func (w *workerRun) isDue(id string, r *activeRun) bool {
 	now := time.Now()
-	return w.alone == nil && !now.Before(r.next) && !now.Before(r.until) && !w.isOpening(id) && !w.avoids(r.Origin, now)
+	return w.alone == nil && !now.Before(r.next) && !now.Before(r.avoidUntil) && !w.isOpening(id) && !w.avoids(r.Origin, now)
 }
 
 // noteFetched records whether a queue had a task.
@@ -235,7 +235,7 @@ func (w *workerRun) noteFetched(run string, got bool) {
 // cannotRun returns the runs that this worker cannot run.
 func (w *workerRun) cannotRun() (runs []string) {
 	for id, r := range w.runs {
-		if time.Now().Before(r.until) {
+		if time.Now().Before(r.avoidUntil) {
 			runs = append(runs, id)
 		}
 	}

@@ -27,10 +27,10 @@ import (
 type Suite struct {
 	Tests      []rules.Test
 	Jobs       []*compile.Job // in the order in which they run
-	Source     *diag.Source   // of the configuration; nil for one built in Go
+	Source     *diag.Source   // source of the configuration; nil for a configuration built in Go
 	BaseURL    *url.URL
 	Redact     func(text string) string
-	ExitStatus func(err error) int // of a run that ended with err
+	ExitStatus func(err error) int // returns the exit status of a run that ended with err
 
 	// CheckInputs returns an error if the inputs of a test are invalid.
 	CheckInputs func(values map[string]any) error
@@ -44,8 +44,8 @@ type Suite struct {
 type Environment struct {
 	Transport http.RoundTripper
 	Clock     transport.Clock
-	Kept      map[string]map[string]any // by job and name
-	Inputs    map[string]any            // by name
+	Kept      map[string]map[string]any // values that earlier runs kept, by job and name
+	Inputs    map[string]any            // values of inputs, by name
 }
 
 // reportVersion is the version of a [Report] as JSON.
@@ -53,9 +53,9 @@ const reportVersion = 1
 
 // A Report says how the tests of a configuration ended.
 type Report struct {
-	Version  int           `json:"version"` // of the JSON; keys may be added to a version
+	Version  int           `json:"version"` // version of the JSON; keys may be added to a version
 	Tests    []Result      `json:"tests"`
-	Coverage []JobCoverage `json:"coverage"` // one per job, in their order
+	Coverage []JobCoverage `json:"coverage"` // coverage of each job, in the order in which the jobs run
 }
 
 // Failed counts the tests that failed.
@@ -73,12 +73,12 @@ func (r *Report) Failed() int {
 type Result struct {
 	Name        string         `json:"name"`
 	Job         string         `json:"job"`
-	Place       string         `json:"place,omitempty"` // file:line:column
+	Place       string         `json:"place,omitempty"` // place of the test, as file:line:column
 	OK          bool           `json:"ok"`
-	Differences []Difference   `json:"differences,omitempty"` // why it failed
+	Differences []Difference   `json:"differences,omitempty"` // expectations that were not met
 	Because     []string       `json:"because,omitempty"`     // the rules that decided on the last page, with the values they read
 	Result      runtime.Result `json:"result"`
-	Exit        int            `json:"exit"` // the status of `stopwhen run`
+	Exit        int            `json:"exit"` // exit status that `stopwhen run` would have
 	Requests    []string       `json:"requests"`
 }
 
@@ -134,7 +134,7 @@ type trial struct {
 	script *script
 
 	items  []json.RawMessage
-	last   *trace.Record // of the last page, or nil
+	last   *trace.Record // record of the last page, or nil
 	result runtime.Result
 	err    error
 }
@@ -209,12 +209,12 @@ func (t *trial) guard(id string) bool {
 // pages in order, and reaches no network.
 type script struct {
 	answers                []rules.Answer
-	format                 string // of the responses of the job
+	format                 string // format of the responses of the job
 	origin                 *url.URL
 	redact                 func(string) string
 	transport.VirtualClock // the delays of pages advance it, too
 
-	requests []string // in order, without credentials
+	requests []string // the requests in their order, without credentials
 	beyond   string   // the first request after the last page; may be empty
 }
 

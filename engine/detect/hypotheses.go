@@ -20,7 +20,7 @@ import (
 //	${limitParam}  the parameter that carries it
 //	${idKey}       path of the key in an item
 //	${pagesAt}, ${pagesHeader}  where the response has the number of pages
-//	${sendFirst}, ${fromJob}, ${shortEnds}  the settings of these names
+//	${sendFirst}, ${fromJob}, ${shortEnds}  the values of firstPageParams, offsetFromJob and shortPageEnds
 //	${counted}     set if a page has another number of items than the request asks for
 //	${rest}        an expression for the body that a link has
 //	${before}, ${after}  the parts of an address before and after a number in it

@@ -21,8 +21,8 @@ var stressTXT string
 // TextOptions say how texts about stress are written.
 type TextOptions struct {
 	Width  int  // columns of a line, from 60 to 120; 0 is 100
-	All    bool // also describe the rows that are complete, and list the omitted behaviours
-	Colour bool // mark the verdicts with the colours of a terminal
+	All    bool // whether to also describe the rows that are complete, and to list the omitted behaviours
+	Colour bool // whether to mark the verdicts with the colours of a terminal
 }
 
 // StressText writes how a configuration copes with stress, for people: for each job the assumptions
@@ -107,7 +107,7 @@ func (o TextOptions) verdict(v stress.Verdict, width int) string {
 // list returns parts, which end with line ends, separated by commas after a label. A part is on
 // one line.
 func (o TextOptions) list(label, parts string) string {
-	const space = "\u00a0" // is not broken
+	const space = "\u00a0" // a space at which no line is broken
 	text := strings.ReplaceAll(strings.TrimSuffix(parts, "\n"), " ", space)
 	return strings.ReplaceAll(hanging(label, strings.ReplaceAll(text, "\n", ", "), o.Width), space, " ")
 }
@@ -115,7 +115,7 @@ func (o TextOptions) list(label, parts string) string {
 // stressLines is a job as the text shows it.
 type stressLines struct {
 	stressJob
-	Heading string // of the table; empty if the line is too narrow for one
+	Heading string // heading of the table; empty if the line is too narrow for a table
 	Rows    []stressLine
 }
 
@@ -125,7 +125,7 @@ type stressLine struct {
 	Gap   string // a line end before the first row of a verdict
 	Cells string // the numbers, in their columns; empty if the line is too narrow
 	Ended string // how the run ended; empty if the row is not silent or endless, unless all rows are written
-	Apart bool   // the findings have a line of their own
+	Apart bool   // whether the findings have a line of their own
 	Same  string // another behaviour with the same fix
 }
 
@@ -139,7 +139,7 @@ func newStressLines(n int, j *stress.JobReport, o TextOptions) stressLines {
 	if t.widths != nil {
 		v.Heading = o.coloured(dim, "  verdict   "+t.line(headings, "findings")) + "\n"
 	}
-	fixed := map[string]string{} // by a fix, the behaviour that it was written for
+	fixed := map[string]string{} // first behaviour of each fix
 	for i, row := range rows {
 		line := stressLine{Row: row, Cells: t.line(cellsOf(row), strings.Join(row.Findings, ", ")), Apart: !t.findings && len(row.Findings) > 0}
 		if i > 0 && row.Verdict != rows[i-1].Verdict {
@@ -162,8 +162,8 @@ func newStressLines(n int, j *stress.JobReport, o TextOptions) stressLines {
 // A stressTable has the rows of a job in columns. On a line that is too narrow for it, the
 // numbers of a row are a sentence.
 type stressTable struct {
-	widths   []int // of the columns after the verdict; nil if the line is too narrow
-	findings bool  // there is room for a column of findings
+	widths   []int // widths of the columns after the verdict; nil if the line is too narrow
+	findings bool  // whether there is room for a column of findings
 }
 
 // headings are the headings of the columns after the verdict.
@@ -214,7 +214,7 @@ func (t stressTable) line(cells []string, findings string) string {
 // rules writes the verdicts of the rules on a page: next to the id of a rule or, if the id is
 // long, below it.
 func (o TextOptions) rules(s *stress.Simulation, p trace.Record) string {
-	const indent, column = "        ", 17 // of the ids
+	const indent, column = "        ", 17 // indent of the lines, and column at which the ids begin
 	shown := slices.DeleteFunc(slices.Clone(p.Verdicts), func(v trace.Verdict) bool {
 		return !o.All && !v.Met && slices.Contains(s.Guards, v.Rule)
 	})

@@ -28,7 +28,7 @@ type Shape struct {
 	Objects int       // number of values that are objects
 	Lists   int       // number of values that are lists
 	Texts   int       // number of values that are texts, without empty ones
-	Format  string    // the format of all texts that are not empty: see [Formats]; "" if they have no format in common
+	Format  string    // the format of all texts that are not empty, one of formats; "" if they have no format in common
 	Sample  string    // the first scalar that is neither null nor an empty text, as JSON; it may be clipped
 	Members []*Member // members of the objects, in the order in which they were seen
 	Unnamed int       // number of members that are not in Members, because there are too many

@@ -24,8 +24,8 @@
 //     the parameter offset fit the pages that were answered, so the plan says: "The parameter offset
 //     is the index of the first item of a page."
 //   - subject.lengths (doubt.go) runs the job on lists of other lengths. Nothing speaks against the plan.
-//   - stressed.row (subject.go) takes one behaviour after another, such as cappedPages: "The API caps
-//     its pages at half of the limit." stressed.behaving makes a model with this behaviour, by the
+//   - modelledJob.row (subject.go) takes one behaviour after another, such as cappedPages: "The API caps
+//     its pages at half of the limit." modelledJob.behaving makes a model with this behaviour, by the
 //     functions of its row of the table (behaviour.go, effect.go): capped sets the page size to 5.
 //   - The job receives 5 of 25 items, and offset.short ends the list: run.tally counts 20 missing rows.
 //     Suite.judge (suite.go) judges the run: rows are missing, the outcome is complete, and there is no

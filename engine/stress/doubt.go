@@ -18,13 +18,13 @@ import (
 // a number of doubts: there is a doubt if a run reports that its list is incomplete, and if a rule that reads
 // a value ends no list.
 func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, lost string) {
-	ended, m := first.end.StoppedBy, &stressed{subject: *s, plan: p}
+	ended, m := first.end.StoppedBy, &modelledJob{subject: *s, plan: p}
 	for _, b := range behaviours {
 		one := combination{b}
 		if b == ordinary || b.Group != lengthGroup || one.missing(p) != "" {
 			continue
 		}
-		r := m.under(ctx, one)
+		r := m.runWith(ctx, one)
 		served, missing, duplicated := r.tally()
 		switch {
 		case r.failedByRule(): // as the user wants it

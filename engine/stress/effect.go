@@ -357,7 +357,7 @@ func half(with ...value.Member) effect {
 	return func(_ *api, r *reply) { r.rows, r.extra = r.rows[:len(r.rows)/2], with }
 }
 
-// linesCut leaves out the second half of a page, the last items of the list if it has one page.
+// linesCut leaves out the second half of the page on which errors begin: the last items of the list if it has one page.
 func linesCut(a *api, r *reply) {
 	if r.nth == a.faultAt() {
 		r.rows = r.rows[:len(r.rows)/2]

@@ -13,7 +13,7 @@ import (
 // A fixer tries remedies for one job. It retains the changed configurations, because several
 // behaviours may need the same one.
 type fixer struct {
-	*stressed
+	*modelledJob
 	ctx      context.Context
 	original *compile.Job           // the job of the configuration, from which the job of the model was made
 	before   map[string]Verdict     // verdicts of the configuration as it stands, by behaviour
@@ -22,7 +22,7 @@ type fixer struct {
 
 // A changedJob is a job after changes of the configuration, with which it obtains the ordinary list.
 type changedJob struct {
-	*stressed
+	*modelledJob
 	verdicts func() map[string]Verdict // verdicts of all behaviours
 }
 
@@ -108,7 +108,7 @@ func (f *fixer) try(changes []Change) *changedJob {
 	if job == nil {
 		return nil
 	}
-	changed := &changedJob{stressed: job}
+	changed := &changedJob{modelledJob: job}
 	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
 		all := map[string]Verdict{}
 		for name := range f.before {

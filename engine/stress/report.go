@@ -44,9 +44,9 @@ type JobReport struct {
 	Rows    []Row     `json:"rows"`
 	Left    []LeftOut `json:"leftOut,omitempty"`
 
-	stressed *stressed // the job with its model; nil if it has no model
-	fixer    *fixer    // tries changes of the job; nil if it has no model
-	tree     *tree     // the job and the jobs below it; nil if no row is about them
+	modelled *modelledJob // the job with its model; nil if it has no model
+	fixer    *fixer       // tries changes of the job; nil if it has no model
+	tree     *tree        // the job and the jobs below it; nil if no row is about them
 }
 
 // A Row describes how the job copes with one behaviour.

@@ -32,17 +32,17 @@ type Server struct {
 // Server returns the API of the row of a behaviour. It returns nil if the report has no such row.
 func (j *JobReport) Server(behaviour string) *Server {
 	i := slices.IndexFunc(j.Rows, func(r Row) bool { return r.Behaviour == behaviour })
-	if j.stressed == nil || i < 0 {
+	if j.modelled == nil || i < 0 {
 		return nil
 	}
 	if j.Rows[i].Group == partitions {
 		return j.tree.server(behaviour)
 	}
-	a := j.stressed.behaving(combinationOf(behaviour))
+	a := j.modelled.behaving(combinationOf(behaviour))
 	a.base = "" // the first request sets it
 	r := newRun(0)
 	r.apis, r.rowOf = []*api{a}, a.rowOf
-	return &Server{run: r, apiOf: func(*http.Request) (*api, error) { return a, nil }, job: j.stressed.job}
+	return &Server{run: r, apiOf: func(*http.Request) (*api, error) { return a, nil }, job: j.modelled.job}
 }
 
 // server returns the API of a row about a tree of jobs. A request does not say which partition it is
@@ -50,7 +50,7 @@ func (j *JobReport) Server(behaviour string) *Server {
 func (t *tree) server(behaviour string) *Server {
 	b := treeBehaviours[slices.IndexFunc(treeBehaviours, func(b *Behaviour) bool { return b.Name == behaviour })]
 	asked := map[string][]runtime.Partition{}
-	made := t.under(context.Background(), b)
+	made := t.runWith(context.Background(), b)
 	for i, a := range made.apis {
 		for _, e := range a.exchanges {
 			asked[e.request.key()] = append(asked[e.request.key()], made.partitions[i])
@@ -154,5 +154,5 @@ func (s *Server) Variables() map[string]any {
 	if s.job == nil {
 		return nil
 	}
-	return sample(s.job)
+	return sampleBinding(s.job)
 }

@@ -78,7 +78,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 			return m.suite.Walk(env)
 		}
 		again.suite, again.watch = &suite, page
-		again.under(ctx, spec.all)
+		again.runWith(ctx, spec.all)
 	}
 	return sim, ctx.Err()
 }

@@ -71,8 +71,8 @@ func (p *plan) jobOf(job *compile.Job) *compile.Job {
 // isLimit reports whether a stopping rule is a limit of the user: the list may have more.
 func isLimit(c *compile.Trigger) bool { return c.Rule.Outcome == rules.Limited && !c.Rule.Guard }
 
-// sample returns values for the variables of a job.
-func sample(job *compile.Job) map[string]any {
+// sampleBinding returns values for the variables of a job.
+func sampleBinding(job *compile.Job) map[string]any {
 	if len(job.Ruleset.ForNames) == 0 {
 		return nil
 	}
@@ -104,16 +104,16 @@ func sampleValue(job *compile.Job, s compile.ForVariable) any {
 	return "sample"
 }
 
-// A stressed is a subject with a plan for its model.
-type stressed struct {
+// A modelledJob is a subject with a plan for its model.
+type modelledJob struct {
 	subject
 	*plan
 	seed int // varies where behaviours happen
 }
 
 // model finds a plan for a job. The error says that no plan obtains the list.
-func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*stressed, error) {
-	one, rec := subject{suite: s, job: plain(job), binding: sample(job)}, recordingOf(job, like)
+func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*modelledJob, error) {
+	one, rec := subject{suite: s, job: plain(job), binding: sampleBinding(job)}, recordingOf(job, like)
 	p, err := one.planOf(ctx, rec)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
 		one.job = withoutLimits(one.job)
@@ -126,11 +126,11 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*st
 	}
 	p.limited = job.Ruleset.Limit != nil
 	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
-	return &stressed{subject: one, plan: p}, nil
+	return &modelledJob{subject: one, plan: p}, nil
 }
 
 // in returns the same job of another suite with the same model, or nil if that suite has no such job.
-func (m *stressed) in(suite *Suite) *stressed {
+func (m *modelledJob) in(suite *Suite) *modelledJob {
 	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == m.job.ID() })
 	if i < 0 {
 		return nil
@@ -141,13 +141,13 @@ func (m *stressed) in(suite *Suite) *stressed {
 }
 
 // row runs the job with behaviours, and judges the run.
-func (m *stressed) row(ctx context.Context, all combination) (Row, *run) {
-	r := m.under(ctx, all)
+func (m *modelledJob) row(ctx context.Context, all combination) (Row, *run) {
+	r := m.runWith(ctx, all)
 	return m.suite.judge(r, all), r
 }
 
-// under runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
-func (m *stressed) under(ctx context.Context, all combination) *run {
+// runWith runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
+func (m *modelledJob) runWith(ctx context.Context, all combination) *run {
 	r := m.run(ctx, m.behaving(all), maxJudgedRequests)
 	if !r.stopped {
 		return r
@@ -165,7 +165,7 @@ func (m *stressed) under(ctx context.Context, all combination) *run {
 }
 
 // behaving returns a model with behaviours.
-func (m *stressed) behaving(all combination) *api {
+func (m *modelledJob) behaving(all combination) *api {
 	n := m.usual()
 	for _, b := range all {
 		if b.items != nil {

@@ -43,8 +43,8 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 		if err != nil {
 			return report, err
 		}
-		if report.Jobs = append(report.Jobs, one); one.stressed != nil {
-			plans[one.Job] = one.stressed.plan
+		if report.Jobs = append(report.Jobs, one); one.modelled != nil {
+			plans[one.Job] = one.modelled.plan
 		}
 	}
 	for i, job := range s.Jobs {
@@ -70,7 +70,7 @@ func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (Job
 		return report, ctx.Err()
 	}
 	m.seed = o.Seed
-	report.Model, report.stressed = m.sentences(), m
+	report.Model, report.modelled = m.sentences(), m
 	before := map[string]Verdict{}
 	lost := map[int]*run{} // runs that need a fix, by the index of their rows
 	for _, b := range combined(o.depth()) {
@@ -92,7 +92,7 @@ func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (Job
 		}
 		report.Rows = append(report.Rows, row)
 	}
-	report.fixer = &fixer{stressed: m, ctx: ctx, original: job, before: before, known: map[string]*changedJob{}}
+	report.fixer = &fixer{modelledJob: m, ctx: ctx, original: job, before: before, known: map[string]*changedJob{}}
 	for i, r := range lost {
 		if report.Rows[i].Fix = report.fixer.fix(combinationOf(report.Rows[i].Behaviour), r); ctx.Err() != nil {
 			return report, ctx.Err()

@@ -72,7 +72,7 @@ func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
 
 // row judges a run of the tree with a behaviour.
 func (t *tree) row(ctx context.Context, b *Behaviour) Row {
-	return t.suite.judge(t.under(ctx, b).run, combination{b})
+	return t.suite.judge(t.runWith(ctx, b).run, combination{b})
 }
 
 // fix tries to split windows, or gives advice.
@@ -143,7 +143,7 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 		for _, text := range []bool{true, false} {
 			t.plans = map[string]*plan{}
 			t.prepare(t.root, plans, text, literal)
-			r := t.under(ctx, ordinaryTree)
+			r := t.runWith(ctx, ordinaryTree)
 			if len(r.count) == len(t.plans) && t.suite.judge(r.run, combination{ordinaryTree}).Verdict == Complete {
 				return ""
 			}
@@ -236,8 +236,8 @@ func (t *tree) newRun(b *Behaviour) *treeRun {
 	return r
 }
 
-// under runs the tree with a behaviour.
-func (t *tree) under(ctx context.Context, b *Behaviour) *treeRun {
+// runWith runs the tree with a behaviour.
+func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	r := t.newRun(b)
 	walk := t.suite.Walk(Environment{Transport: r, Clock: r})
 	walk.Jobs = nil
@@ -299,7 +299,7 @@ func (r *treeRun) partition(p runtime.Partition) *api {
 	if a := r.known[key]; a != nil {
 		return a
 	}
-	n := r.plans[id].ofPartition()
+	n := r.plans[id].rowsOfPartition()
 	a := r.plans[id].api(0)
 	a.job, a.base, a.offset = p.Job, "", 10_000*(len(r.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
@@ -323,8 +323,8 @@ func (r *treeRun) partition(p runtime.Partition) *api {
 	return a
 }
 
-// ofPartition returns the number of rows of a list that is one of several.
-func (p *plan) ofPartition() int {
+// rowsOfPartition returns the number of rows of a list that is one of several.
+func (p *plan) rowsOfPartition() int {
 	switch {
 	case p.parent:
 		return treeRows

@@ -33,7 +33,7 @@ const (
 	headerCompletion   = "header"
 )
 
-// maxCompletions is the number of completions at a place.
+// maxCompletions is the largest number of completions that are returned.
 const maxCompletions = 500
 
 // Completion returns what may stand at a position: keys and values of the configuration and, within an

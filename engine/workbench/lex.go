@@ -144,7 +144,7 @@ type chain struct {
 	prefix   string // what is written of the name at the place
 	from, to int    // of that name, in the source
 
-	text bool   // the place is within a text
+	text bool   // the place is in a text, a comment or a number, where no name can stand
 	call string // within a text: the function whose argument it is; "[" for an index
 }
 

@@ -225,7 +225,7 @@ func (s *spot) expression() *expressionSpot {
 	return nil
 }
 
-// sourceEdit returns the edit that replaces a part of the text of a scalar, with the escapes that its quotes need.
+// sourceEdit returns the edit that replaces a part of a source by a text, escaped for the quotes around the source.
 func (d *Document) sourceEdit(n *syntax.Node, from, to int, text string) Edit {
 	if n.Style == syntax.DoubleQuoted {
 		text = strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text)

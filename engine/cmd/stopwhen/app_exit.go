@@ -15,12 +15,13 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// Exit statuses that the code names. Errors with exitFailOn and exitTest have no class.
+// Exit statuses of classes that the code names.
 var (
 	exitInternal = failure.Internal.ExitStatus()
 	exitUsage    = failure.Config.ExitStatus()
 )
 
+// Exit statuses of errors without a class. exitFailOn equals the status of failure.Suspect.
 const (
 	exitFailOn = 9
 	exitTest   = 10

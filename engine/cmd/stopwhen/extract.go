@@ -59,7 +59,7 @@ type savedFiles struct {
 
 // The values of --fail-on besides outcomes.
 const (
-	evident = "evidence" // a list has a finding that is evidence; always included, except with acceptAll
+	evident = "evidence" // a list has a finding that is evidence; always included, except with accept
 	suspect = "suspect"  // a list has a finding
 	accept  = "none"     // every list is accepted
 )

@@ -177,7 +177,7 @@ type purpose struct {
 // checkPurposes checks that no file has two purposes, even under different names, and that no
 // configuration is overwritten.
 func (x *extraction) checkPurposes(l *loaded, args []string) error {
-	all, err := x.purposes(l, args)
+	all, err := x.allPurposes(l, args)
 	if err != nil {
 		return err
 	}
@@ -230,8 +230,8 @@ func (all *purposes) add(written bool, flag string, paths ...string) {
 	}
 }
 
-// purposes returns the purposes of all files.
-func (x *extraction) purposes(l *loaded, args []string) (all purposes, err error) {
+// allPurposes returns the purposes of all files.
+func (x *extraction) allPurposes(l *loaded, args []string) (all purposes, err error) {
 	for _, config := range args {
 		all.read("the configuration", config)
 	}

@@ -26,11 +26,11 @@ type openFile struct {
 	version  int
 	document *workbench.Document
 
-	recorded recorded // its recording
+	recorded recordingFile // its recording
 }
 
-// A recorded is the file of a recording, as it was when it was read.
-type recorded struct {
+// A recordingFile is the file of a recording, as it was when it was read.
+type recordingFile struct {
 	path string // "" if there is none
 	size int64
 	time time.Time
@@ -214,7 +214,7 @@ func (f *openFile) readRecording() {
 	if named != "" && !filepath.IsAbs(named) {
 		named = filepath.Join(filepath.Dir(path), named)
 	}
-	now := recorded{path: cmp.Or(named, beside)}
+	now := recordingFile{path: cmp.Or(named, beside)}
 	info, err := os.Stat(now.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && named == "":

@@ -90,8 +90,8 @@ func (s *Session) replay(ctx context.Context, r request) (any, error) {
 
 // A liveRun is a run that has asked the API, and what it has recorded.
 type liveRun struct {
-	Run       *runView `json:"run"`
-	Recording *Record  `json:"recording,omitempty"`
+	Run       *runView   `json:"run"`
+	Recording *Recording `json:"recording,omitempty"`
 }
 
 // run asks the API: that of a built-in case, or the one that the configuration names.

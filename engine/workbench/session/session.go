@@ -26,16 +26,16 @@ type Session struct {
 	bench *workbench.Workbench
 	live  func() workbench.Source // nil if runs cannot reach an API
 
-	mu         sync.Mutex
-	document   *workbench.Document
-	of         string          // id of the recording of document
-	recordings latest[*Record] // by id
-	runs       latest[*keptRun]
+	mu                sync.Mutex
+	document          *workbench.Document
+	documentRecording string             // id of the recording of document
+	recordings        latest[*Recording] // recordings by id
+	runs              latest[*keptRun]
 }
 
 // New returns a session. live returns the source of a run that asks the API; it is nil if none can.
 func New(bench *workbench.Workbench, live func() workbench.Source) *Session {
-	return &Session{bench: bench, live: live, recordings: latest[*Record]{prefix: "recording"}, runs: latest[*keptRun]{prefix: "run"}}
+	return &Session{bench: bench, live: live, recordings: latest[*Recording]{prefix: "recording"}, runs: latest[*keptRun]{prefix: "run"}}
 }
 
 // Live returns a function for [New] whose runs send their requests through a transport.
@@ -43,28 +43,28 @@ func Live(t http.RoundTripper) func() workbench.Source {
 	return func() workbench.Source { return workbench.FromTransport(t) }
 }
 
-// A Record is a recording that the page has opened or made.
-type Record struct {
+// A Recording is a recording that the page has opened or made.
+type Recording struct {
 	ID        string `json:"id"`
 	Name      string `json:"name"`
 	Exchanges int    `json:"exchanges"`
-	Truncated bool   `json:"truncated,omitempty"` // it ends early
-	Saved     bool   `json:"saved,omitempty"`     // it is in a file of that name
+	Truncated bool   `json:"truncated,omitempty"` // whether the recording ends early
+	Saved     bool   `json:"saved,omitempty"`     // whether it is in a file of that name
 
 	Archive []byte               `json:"-"`
-	tape    *recording.Recording // of Archive
+	tape    *recording.Recording // what Archive holds
 }
 
 // A request has the arguments of a call. Those of the workbench are in the same object.
 type request struct {
-	Name      string `json:"name"` // of the configuration, or of a recording
+	Name      string `json:"name"` // name of the configuration, or of a recording
 	Text      string `json:"text"`
-	Recording string `json:"recording"` // id
+	Recording string `json:"recording"` // id of the recording
 
 	Limits  workbench.Limits `json:"limits"`
-	Run     string           `json:"run"`     // id
-	Number  int              `json:"number"`  // of a page of the run
-	Job     string           `json:"job"`     // id
+	Run     string           `json:"run"`     // id of the run
+	Number  int              `json:"number"`  // number of a page of the run
+	Job     string           `json:"job"`     // id of the job
 	Archive string           `json:"archive"` // a recording, as text
 	Case    string           `json:"case"`    // name of a built-in case
 }
@@ -139,12 +139,12 @@ func (s *Session) open(r request) (*workbench.Document, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.document == nil || s.document.Name != r.Name {
-		s.document, s.of = s.bench.Open(r.Name, r.Text), ""
+		s.document, s.documentRecording = s.bench.Open(r.Name, r.Text), ""
 	}
 	if s.document.Text != r.Text {
 		s.document = s.document.With(r.Text)
 	}
-	if s.of != r.Recording {
+	if s.documentRecording != r.Recording {
 		var tape *recording.Recording
 		if r.Recording != "" {
 			kept, err := s.recordings.get(r.Recording)
@@ -153,13 +153,13 @@ func (s *Session) open(r request) (*workbench.Document, error) {
 			}
 			tape = kept.tape
 		}
-		s.document, s.of = s.document.WithRecording(tape), r.Recording
+		s.document, s.documentRecording = s.document.WithRecording(tape), r.Recording
 	}
 	return s.document, nil
 }
 
 // Record keeps a recording for later calls.
-func (s *Session) Record(name string, archive []byte) (*Record, error) {
+func (s *Session) Record(name string, archive []byte) (*Recording, error) {
 	tape, err := recording.Read(bytes.NewReader(archive))
 	if err != nil {
 		return nil, &workbench.Error{
@@ -167,7 +167,7 @@ func (s *Session) Record(name string, archive []byte) (*Record, error) {
 			Hint:    "open a HAR file, of stopwhen record or of the developer tools of a browser",
 		}
 	}
-	kept := &Record{Name: name, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Archive: archive, tape: tape}
+	kept := &Recording{Name: name, Exchanges: len(tape.Exchanges), Truncated: tape.Truncated, Archive: archive, tape: tape}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept.ID = s.recordings.add(kept)
@@ -175,7 +175,7 @@ func (s *Session) Record(name string, archive []byte) (*Record, error) {
 }
 
 // Recorded returns a recording by its id.
-func (s *Session) Recorded(id string) (*Record, error) {
+func (s *Session) Recorded(id string) (*Recording, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.recordings.get(id)
@@ -208,11 +208,11 @@ func (s *Session) cases(context.Context, request) (any, error) {
 
 // An OpenedCase is a built-in case: its configuration, and a recording of its API.
 type OpenedCase struct {
-	Case      string  `json:"case"` // its name
-	Name      string  `json:"name"` // of the configuration
-	Text      string  `json:"text"`
-	Recording *Record `json:"recording,omitempty"`
-	Notice    string  `json:"notice,omitempty"`
+	Case      string     `json:"case"` // name of the case
+	Name      string     `json:"name"` // name of the configuration
+	Text      string     `json:"text"`
+	Recording *Recording `json:"recording,omitempty"`
+	Notice    string     `json:"notice,omitempty"`
 }
 
 // OpenCase plays a built-in case, and keeps the recording.

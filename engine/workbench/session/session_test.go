@@ -151,7 +151,7 @@ func TestARunAsksAndRecords(t *testing.T) {
 	p.about = map[string]any{"name": "users.yml", "text": text}
 	var made struct {
 		Run       run
-		Recording session.Record
+		Recording session.Recording
 	}
 	p.call("run", map[string]any{"limits": map[string]any{"pages": 3}}, &made)
 	require.True(t, made.Run.More)
@@ -178,7 +178,7 @@ func TestACaseAnswersARunInTheProcess(t *testing.T) {
 	p.edit("stopOn: true", "stopOn: true, ifNotSet: false")
 	var made struct {
 		Run       run
-		Recording session.Record
+		Recording session.Recording
 	}
 	p.call("run", nil, &made)
 	require.Equal(t, 43, made.Run.Jobs[0].Items)

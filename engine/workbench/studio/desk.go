@@ -35,15 +35,15 @@ type Desk struct {
 
 // Opened is the configuration as the page shows it.
 type Opened struct {
-	Name       string          `json:"name"`
-	Text       string          `json:"text"`
-	File       string          `json:"file,omitempty"` // to which it is saved
-	Recording  *session.Record `json:"recording,omitempty"`
-	Case       string          `json:"case,omitempty"` // built-in case whose API answers
-	Notice     string          `json:"notice,omitempty"`
-	Live       bool            `json:"live"`
-	Playground bool            `json:"playground"`
-	Version    string          `json:"version"`
+	Name       string             `json:"name"`
+	Text       string             `json:"text"`
+	File       string             `json:"file,omitempty"` // file to which the configuration is saved
+	Recording  *session.Recording `json:"recording,omitempty"`
+	Case       string             `json:"case,omitempty"` // built-in case whose API answers
+	Notice     string             `json:"notice,omitempty"`
+	Live       bool               `json:"live"`
+	Playground bool               `json:"playground"`
+	Version    string             `json:"version"`
 }
 
 // Call answers a call of the page.
@@ -181,7 +181,7 @@ func (d *Desk) save(text string, force bool) (*saved, error) {
 }
 
 // saveRecording writes a recording beside the configuration. Only its owner can read it, as with stopwhen record.
-func (d *Desk) saveRecording(id string) (*session.Record, error) {
+func (d *Desk) saveRecording(id string) (*session.Recording, error) {
 	kept, err := d.Session.Recorded(id)
 	if err != nil {
 		return nil, err

@@ -1,7 +1,7 @@
 // Package studio serves the workbench as a page: a configuration in an editor and, next to it,
 // what each of its rules did on each page of its lists.
 //
-// A [Server] is the studio on a loopback address. [Static] writes the same page as files, which
+// A [Server] is the studio on a loopback address. [WriteStatic] writes the same page as files, which
 // call the workbench in the browser.
 //
 // # Decisions

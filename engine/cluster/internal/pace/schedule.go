@@ -207,9 +207,10 @@ func (s *Schedule) reserve(batch []*reservation) error {
 
 func (s *Schedule) key() string { return "rate." + s.origin }
 
-// current returns the Next from which times are reserved now, by the server's clock. It is the Next in the
-// bucket or, if that is later, the last Next of this process: the server may have lost the bucket. Without a value in the bucket no burst is allowed, because one may just have happened. If
-// the server's clock was set back, Next is set back as well.
+// current returns the Next from which times are reserved now, by the server's clock: the Next in the bucket
+// or, if it is later, the last Next of this process, because the server may have lost the bucket. If the
+// bucket has no value, no burst is allowed, because one may just have happened. If the server's clock was
+// set back, so is Next.
 func (s *Schedule) current(e entry[storedRate], r rate, now time.Time) time.Time {
 	next := e.value.Next.Add(-setBack(e.created, now))
 	if ahead := next.Sub(now); ahead > r.believable() {

@@ -66,10 +66,10 @@ type Trouble struct {
 
 // A note is the JSON in the header of a queued task.
 type note struct {
-	Again   bool    `json:"again,omitempty"` // the task may have been queued before
-	RetryOf uint64  `json:"retryOf,omitempty"`
-	Lost    int     `json:"lost,omitempty"` // number of deliveries of the messages that this message replaces
-	Trouble Trouble `json:"trouble,omitzero"`
+	Again             bool    `json:"again,omitempty"` // the task may have been queued before
+	RetryOf           uint64  `json:"retryOf,omitempty"`
+	EarlierDeliveries int     `json:"lost,omitempty"` // number of deliveries of the messages that this message replaces
+	Trouble           Trouble `json:"trouble,omitzero"`
 }
 
 // noteOf returns the note of a task. It is the zero note if the task is queued for the first time.
@@ -118,7 +118,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m.Data = w.Payload
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
-	note{Again: true, RetryOf: w.RetryOf, Lost: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
+	note{Again: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
@@ -233,15 +233,16 @@ func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliv
 	if len(parts) != 4 {
 		return nil, 0, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
-	n, deliveries := noteOf(msg.Headers()), numberOf(meta.NumDelivered)
+	n, deliveries := noteOf(msg.Headers()), deliveriesOf(meta.NumDelivered)
 	return &Work{
 		Run: parts[1], Submission: parts[2], Task: parts[3], Payload: msg.Data(), RetryOf: n.RetryOf, Trouble: n.Trouble,
-		New: deliveries == 1 && n == note{}, Deliveries: n.Lost + deliveries, sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
+		New: deliveries == 1 && n == note{}, Deliveries: n.EarlierDeliveries + deliveries,
+		sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
 	}, deliveries, nil
 }
 
-// numberOf converts a number of deliveries, which is small.
-func numberOf(n uint64) int { return int(min(n, math.MaxInt32)) }
+// deliveriesOf converts a number of deliveries, which is small.
+func deliveriesOf(n uint64) int { return int(min(n, math.MaxInt32)) }
 
 // A Load counts the queued tasks of a run.
 type Load struct {

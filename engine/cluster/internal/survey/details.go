@@ -72,7 +72,7 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 func (s *survey) latest() []status.Partition {
 	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
 	list, without := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
-	for key, t := range s.begin {
+	for key, t := range s.starting {
 		without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
 			State: status.Working, Worker: t.worker})
 	}

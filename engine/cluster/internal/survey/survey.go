@@ -26,14 +26,14 @@ type survey struct {
 	fleet *Fleet
 
 	jobs           map[string]*job
-	begin          map[store.Key]workerTask // tasks that workers are running and that have no pages
+	starting       map[store.Key]workerTask // tasks that workers are running and that have no pages
 	failed         []store.Heading          // first failed tasks that are not queued again
 	suspect        []store.Heading          // first tasks with findings
 	running        []store.Heading          // tasks that workers are running
 	failedSearches int
 	listed         int // number of partitions that have a page or have ended
 	splits         int
-	remaining      int            // number of messages that no collection can release
+	unreleasable   int            // number of messages that no collection can release
 	all            *store.Heading // heading of the task that runs all jobs, if it has ended
 }
 
@@ -62,7 +62,7 @@ func (r Reader) take(ctx context.Context, run *record.Run, fleet *Fleet) (*surve
 
 // reset restarts the count with the tasks that every run of the jobs begins with.
 func (s *survey) reset() {
-	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, begin: maps.Clone(s.fleet.of(s.run))}
+	*s = survey{store: s.store, run: s.run, fleet: s.fleet, jobs: map[string]*job{}, starting: maps.Clone(s.fleet.of(s.run))}
 	for _, o := range s.run.Tree() {
 		switch j := s.job(o.Job); {
 		case o.Parent != "":
@@ -89,11 +89,11 @@ func (s *survey) add(h store.Heading) {
 	for id, n := range h.Searches {
 		s.job(id).searches += n
 	}
-	s.remaining += max(1, h.Parts)
+	s.unreleasable += max(1, h.Parts)
 	if h.Children > 0 {
-		s.remaining += max(0, h.Page-1)
+		s.unreleasable += max(0, h.Page-1)
 	}
-	delete(s.begin, h.Key)
+	delete(s.starting, h.Key)
 	j, state := s.job(h.Job), s.stateOf(h)
 	switch {
 	case h.Kind == store.Splits: // its announcement counted it as a partition, and its halves count separately
@@ -187,10 +187,10 @@ func (s *survey) stateOf(h store.Heading) status.State {
 
 // list returns the counted jobs.
 func (s *survey) list() []status.Job {
-	begin := map[string]int{}
-	for key, t := range s.begin {
+	starting := map[string]int{}
+	for key, t := range s.starting {
 		if !t.Search {
-			begin[key.Job]++
+			starting[key.Job]++
 		}
 	}
 	growing := map[string]bool{}
@@ -198,7 +198,7 @@ func (s *survey) list() []status.Job {
 	for _, o := range s.run.Tree() {
 		j := s.job(o.Job)
 		c := j.counts
-		c.Running += begin[o.Job]
+		c.Running += starting[o.Job]
 		c.Partitions = max(c.Partitions, c.Done+c.Failed+c.Running)
 		c.Waiting = c.Partitions - c.Done - c.Failed - c.Running
 		slices.SortFunc(j.ends, func(a, b status.End) int {

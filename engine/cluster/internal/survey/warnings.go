@@ -80,7 +80,7 @@ func onlyMistakes(out *status.Run) bool {
 // differ.
 func (s *survey) makeRoom(info store.Info) string {
 	const raise = "submit it again, with the same id and a larger Submission.MaxBytes"
-	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.remaining) {
+	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.unreleasable) {
 		return raise + "; CollectOptions.Release would delete nothing, since the pages that are stored must remain"
 	}
 	return fmt.Sprintf("Run.Collect(%s) with a state and CollectOptions.Release deletes pages that it has written; ", s.run.Run) +
