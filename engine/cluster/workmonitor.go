@@ -38,7 +38,8 @@ func (m *Monitor) State() WorkerState {
 	defer w.mu.Unlock()
 	state := WorkerState{
 		Working: !w.ended, Slots: w.Slots, Running: len(w.running), Done: w.ends.done - w.ends.failed, Failed: w.ends.failed,
-		PutBack: w.ends.putBack, Returned: int(w.returned.Load()), Renewals: int(w.leases.renewed.Load()), FailedRenewals: int(w.leases.failed.Load()),
+		PutBack: w.ends.putBack, Returned: int(w.returned.Load()),
+		Renewals: int(w.leases.renewed.Load()), FailedRenewals: int(w.leases.failed.Load()),
 	}
 	if len(w.servedOrigins()) == 0 {
 		state.Problem = w.cluster.problems.latest()

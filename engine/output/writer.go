@@ -107,8 +107,8 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 		}
 		var block []byte
 		if len(l.rest) > 0 {
-			block = append(l.rest, p[:end]...)
-			l.rest = block[:0]
+			l.rest = append(l.rest, p[:end]...)
+			block, l.rest = l.rest, l.rest[:0]
 		} else {
 			end = max(end, bytes.LastIndexByte(p[:min(len(p), maxBlock)], '\n')+1)
 			block = p[:end]

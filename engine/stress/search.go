@@ -41,7 +41,9 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 			break
 		}
 		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
-		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.kind == pointer && rec.positional(s.ResponseValue) })
+		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool {
+			return s.meaning.kind == pointer && rec.positional(s.ResponseValue)
+		})
 		r := s.run(ctx, p.api(p.usual()), maxRequests)
 		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
 			return nil, noModel(r, "", nil)

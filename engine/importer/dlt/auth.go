@@ -3,14 +3,11 @@ package dlt
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 )
-
-func escape(text string) string { return url.QueryEscape(text) }
 
 // authKeys are the keys of each type of auth.
 var authKeys = map[string][]string{

@@ -37,7 +37,8 @@ func (t *translation) paging() error {
 func (t *translation) leaveOut() {
 	for _, p := range t.parameters {
 		name := p.get("name").text()
-		if p.get("in").text() == "query" && (apinames.IsPageNumber(name) || apinames.IsItemIndex(name) || apinames.IsPosition(name)) && t.out.Paging != nil {
+		aboutPages := apinames.IsPageNumber(name) || apinames.IsItemIndex(name) || apinames.IsPosition(name)
+		if p.get("in").text() == "query" && aboutPages && t.out.Paging != nil {
 			if _, set := t.options.Set[name]; !set {
 				t.sent["query "+name] = true
 			}

@@ -76,13 +76,14 @@ func (t *translation) exchange(method string, s response) (recording.Exchange, e
 	if _, rest, has := strings.Cut(host, "://"); has {
 		host = rest
 	}
-	address := "https://" + strings.TrimRight(host, "/")
+	parts := []string{"https://" + strings.TrimRight(host, "/")}
 	for _, segment := range a.Path {
 		if strings.HasPrefix(segment, ":") {
 			segment = "x"
 		}
-		address += "/" + url.PathEscape(unescaped(t.resolved(segment)))
+		parts = append(parts, url.PathEscape(unescaped(t.resolved(segment))))
 	}
+	address := strings.Join(parts, "/")
 	query := url.Values{}
 	for _, p := range a.Query {
 		if !p.Disabled && p.Key != "" {

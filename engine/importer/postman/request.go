@@ -416,12 +416,13 @@ func (t *translation) tree(v any) (importer.Value, error) {
 // scripts notes the scripts, which do not run.
 func (t *translation) scripts() {
 	for _, e := range t.entry.scripts {
-		code := ""
+		var lines []string
 		for _, line := range e.Script.Exec {
 			if s := strings.TrimSpace(line); s != "" && !strings.HasPrefix(s, "//") {
-				code += s + "\n"
+				lines = append(lines, s)
 			}
 		}
+		code := strings.Join(lines, "\n")
 		switch {
 		case code == "" || e.Disabled:
 		case e.Listen == "prerequest":
