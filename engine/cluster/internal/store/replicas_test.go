@@ -129,7 +129,8 @@ func TestAClusterThatIsTooSmallSaysSo(t *testing.T) {
 	err = all[0].open(Options{Patience: time.Minute}).CreateRun(t.Context(), "two", "s", 0)
 	require.ErrorIs(t, err, failure.ErrConfig)
 	require.ErrorContains(t, err, "set Options.Replicas to a smaller number")
-	require.Len(t, replicas(t, s.js), 6, "nothing was created")
+	_, err = s.js.Stream(t.Context(), "STOPWHEN_RUN_two")
+	require.ErrorIs(t, err, jetstream.ErrStreamNotFound, "nothing was created")
 }
 
 func TestAServerAloneKeepsNoReplicas(t *testing.T) {
