@@ -97,7 +97,7 @@ type JobExplanation struct {
 	IncludeParams bool                   `json:"includeParams" doc:"the job's parameters are sent with every request"`
 	Sequential    string                 `json:"sequential,omitempty" doc:"why pages cannot be requested ahead; absent: they can"`
 	Bounds        BoundsExplanation      `json:"bounds" doc:"what limits the number of requests"`
-	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging; of several that are met, the first is the reason"`
+	Stops         []RuleExplanation      `json:"stops,omitempty" doc:"rules that stop paging; the first one met is the reason"`
 	NoNext        *RuleExplanation       `json:"noNextRequest,omitempty" doc:"the end because there is no next request"`
 	OnError       []RuleExplanation      `json:"onError,omitempty" doc:"rules for error responses; the first that is true decides"`
 	Needs         []NeedExplanation      `json:"needs,omitempty" doc:"values that every item must have; the run fails if one lacks it"`
