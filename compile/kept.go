@@ -68,7 +68,8 @@ type variables []*language.Expression
 // variables.
 func (all variables) readKept(e *language.Expression) bool { return all.readKeptExcept(e, nil) }
 
-// readKeptExcept is readKept for an expression inside the values of the variables that were seen.
+// readKeptExcept is readKept without the variables in seen, so that it ends if variables read each
+// other.
 func (all variables) readKeptExcept(e *language.Expression, seen []string) bool {
 	if e == nil {
 		return false

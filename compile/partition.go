@@ -104,8 +104,8 @@ func link(jobs []*Job) {
 	}
 }
 
-// readsOf adds the paths of a variable that the job and its descendants read, by the reads that of
-// returns for each of them.
+// readsOf appends the paths below a variable that the job and its descendants read. The function of
+// returns the paths that one job reads itself.
 func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]string) [][]string {
 	for _, path := range of(j) {
 		switch {

@@ -193,7 +193,7 @@ func (e *Engine) Jobs() []string {
 	return ids
 }
 
-// selected returns the jobs that run.
+// selected returns the jobs that [WithJobs] names, or all.
 func (e *Engine) selected() []*compile.Job {
 	wanted := e.options.run.selection()
 	if wanted == nil {
@@ -202,7 +202,7 @@ func (e *Engine) selected() []*compile.Job {
 	return slices.DeleteFunc(slices.Clone(e.jobs), func(j *compile.Job) bool { return !wanted[j.ID()] })
 }
 
-// running returns the jobs that run: the selected jobs and their ancestors.
+// running returns the jobs that run: the selected jobs, and their ancestors, which provide their items.
 func (e *Engine) running() []*compile.Job {
 	runs := map[*compile.Job]bool{}
 	for _, job := range e.selected() {

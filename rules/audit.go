@@ -131,8 +131,8 @@ func SignsIn(c *Context) Signs {
 		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000) | of(OfFile, c.List.File != "")
 }
 
-// A sign that a job noticed counts after any outcome. Signs of more pages count only after a
-// complete list.
+// The outcomes other than complete after which a row of the audit applies ([Auditing.Also]): always
+// for a sign that the job noticed itself, and unlessFailed for a sign that a failed list has anyway.
 var (
 	always       = []Outcome{Limited, Guarded, Failed}
 	unlessFailed = []Outcome{Limited, Guarded}

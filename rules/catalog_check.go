@@ -150,8 +150,8 @@ func (a *addition) setting(at, name string) Field {
 	return f
 }
 
-// row checks the names in a row of a table: the settings of its conditions, the setting whose
-// members it is for, and the names in its texts, which are settings or names in more.
+// row checks that every name in a row of a table is a known setting: in its conditions, in each, and
+// in ${…} of its texts. Texts may have the names in more, too.
 func (a *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
 	for _, c := range only {
 		a.setting(at, c.Setting)

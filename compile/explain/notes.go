@@ -94,7 +94,8 @@ func scopesOf(jobs []JobExplanation) scopes {
 	return s
 }
 
-// concernsAll reports whether a part of the configuration concerns exactly this many jobs.
+// concernsAll reports whether a note about a path, which so many jobs share, holds for every job that the
+// path is about.
 func (n *notes) concernsAll(path string, jobs int) bool {
 	for ; path != ""; path = diag.Parent(path) {
 		if n.scopes.jobs[path] {
@@ -214,9 +215,9 @@ func (n *notes) byDefault(x *JobExplanation) {
 	}
 }
 
-// DefaultsInEffect returns a function that reports of a setting without a value, by its config
-// path, whether its default has an effect on requests or rules. Settings of a pagination that no
-// rule depends on have none.
+// DefaultsInEffect returns a function that takes the config path of a setting without a value, and
+// reports whether its default affects requests or rules. The default of a setting of a pagination
+// that no rule depends on does not.
 func (e *Explanation) DefaultsInEffect() func(path string) bool {
 	used, paging := map[string]bool{}, map[string]bool{}
 	for i := range e.Jobs {

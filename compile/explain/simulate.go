@@ -92,8 +92,9 @@ func (s *simulation) second(first requests.Request) (request requests.Request, m
 	return request, true, err
 }
 
-// given gives a mark for an expression whose value is not known, or secret. Some roles take
-// only values of a certain form.
+// given returns a placeholder for an expression whose value is secret, or not known before a run, in
+// the form that its role needs: an address, an object or a number. It reports false if the expression
+// can be evaluated.
 func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bool) {
 	if !e.Rule.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
 		return nil, false

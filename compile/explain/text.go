@@ -154,7 +154,8 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	}
 }
 
-// commonOf writes the common sections that only this job has, and says where the others are.
+// commonOf writes the sections of a job that no other job shares. For those that are shared, it says
+// where they are.
 func (t *textWriter) commonOf(x *JobExplanation, shared map[string]string) {
 	below := map[string][]string{}
 	for i, text := range t.common(x) {

@@ -17,14 +17,16 @@ type Commitment struct {
 
 	// Kept holds the values for the next run, by job, as JSON objects. They become part of the
 	// state and, unless KeptFile is "", of that file, in which the values of other jobs remain.
-	// There, KeptFor is added to them as [KeptForMember]: the [saved.KeepPart] of the fingerprint, by job.
 	Kept     map[string]json.RawMessage
 	KeptFile string
-	KeptFor  map[string]string
+
+	// KeptFor holds, by job, the fingerprint ([saved.KeepPart]) of the list that Kept is about. In
+	// KeptFile, it stands under [KeptForMember].
+	KeptFor map[string]string
 }
 
-// AnotherList describes, for messages, the list that kept values are about if it is not the list that
-// a run requests.
+// AnotherList is the phrase of messages for the list of kept values that belong to a different list
+// than a run requests.
 const AnotherList = "a list that was requested in another way: at another address, or with other parameters, inputs, " +
 	"values of the environment or settings of keep"
 

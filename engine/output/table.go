@@ -123,7 +123,7 @@ func (t *table) checkLate(name string) error {
 }
 
 // joinsNames reports whether a text may have joined names in a file, instead of the text other: it has
-// neither letters nor digits, and does not contain other.
+// no letter, digit, space or quote, and does not contain other.
 func joinsNames(text, other string) bool {
 	named := func(c rune) bool { return unicode.IsLetter(c) || unicode.IsDigit(c) || unicode.IsSpace(c) || c == '"' }
 	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)

@@ -67,8 +67,8 @@ func (p *Partition) add(page engine.Record) {
 	p.Totals.add(page)
 }
 
-// has reports whether a page belongs to the partition, whose earlier pages were read. A page that
-// follows an error is the same page in a run that was resumed.
+// has reports whether a page continues the partition. After a page that failed, a run that was resumed
+// has a record with the same number.
 func (p *Partition) has(page engine.Record) bool {
 	if len(p.Values) == 0 && len(page.Partition) == 0 {
 		return true
@@ -133,8 +133,7 @@ func label(values map[string]any, rank func(name string) int) string {
 	return runtime.Label(names, shown)
 }
 
-// windowOf returns the window that a value is with its bounds as times. Any other value
-// stays as it is.
+// windowOf returns a window with its bounds as times, and any other value as it is.
 func windowOf(v any) any {
 	members, isObject := v.(map[string]any)
 	if !isObject || len(members) != 2 {

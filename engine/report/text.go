@@ -15,7 +15,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// narrow is the width in columns from which on tables have all columns.
+// narrow is the length of lines from which on tables have all their columns.
 const narrow = 72
 
 // A textTemplate writes texts for people. Its functions are:

@@ -99,7 +99,7 @@ func (a *api) visible(rows []row) []row {
 	return slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return a.hidden[r.number] })
 }
 
-// gone is a value of a place that is left out.
+// gone takes the place of a member that a reply leaves out.
 type gone struct{}
 
 // answer answers a request.

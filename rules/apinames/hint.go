@@ -236,8 +236,8 @@ func appendBare(out []byte, name string) []byte {
 }
 
 // Flag returns the value of a flag: a boolean, 1 or 0, or one of the texts true, yes, y and 1 and their
-// opposites. It reports false for any other value. A number, also as text, is no flag if counts is set,
-// because its name may be that of a number of pages.
+// opposites. It reports false for any other value. If counts is set, 0 and 1 are no flags either,
+// because the key may be that of a number of pages.
 func Flag(v any, counts bool) (flag, ok bool) {
 	text, isText := value.Text(v)
 	if !isText || counts && (text == "0" || text == "1") {

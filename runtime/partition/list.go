@@ -103,9 +103,9 @@ func lastValue(p runtime.Partition) any {
 // emits reports whether the items of a job are written.
 func (t *tree) emits(job *compile.Job) bool { return job.Spec().Emits && t.selects(job) }
 
-// eachChildItem calls f with each child, each of the items, as the API sent them, that the child
-// runs for, and the values that the child reads of the item. i is the index of the child, and n
-// counts its items.
+// eachChildItem calls f for each child and each item that the child runs for. i is the index of the
+// child, n counts the items of that child from 0, and v holds the values of the item, as the API sent
+// it, that the child reads.
 func (t *tree) eachChildItem(
 	ctx context.Context, p runtime.Partition, items document.Items, found *evidence.Presence,
 	f func(child *compile.Job, i, n int, v any) error,

@@ -1,5 +1,5 @@
-// Package session is the workbench for one page: it keeps the recordings and the runs that the page
-// speaks of, so that a call has only their ids.
+// Package session is the workbench for one page of a browser: it keeps the recordings and the runs
+// that the page works with, so that a call has only their ids.
 //
 // The page of the studio calls a [Session] over HTTP, and that of the playground in the browser.
 package session
@@ -69,7 +69,8 @@ type request struct {
 	Case    string           `json:"case"`    // name of a built-in case
 }
 
-// calls are the calls by name. All others are those of the workbench, about the text and the recording.
+// calls maps the methods that a session answers itself to their functions. [Session.Call] passes any
+// other method to the document.
 var calls = map[string]func(s *Session, ctx context.Context, r request) (any, error){
 	"replay":         (*Session).replay,
 	"run":            (*Session).run,

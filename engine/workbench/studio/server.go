@@ -217,8 +217,8 @@ func (s *Server) call(w http.ResponseWriter, r *http.Request, method string) {
 	reply(w, result, err)
 }
 
-// enter reports whether a token is that of an address that is opened once, which ends with this call, or
-// that of the server.
+// enter reports whether a token is valid: that of the server or, once, that of the address that the
+// browser is started with.
 func (s *Server) enter(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
