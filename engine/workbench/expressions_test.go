@@ -16,6 +16,7 @@ import (
 // TestEveryConfiguredExpressionIsFound compares the expressions that are found in the texts of the cases with those
 // of the rules that are compiled from them.
 func TestEveryConfiguredExpressionIsFound(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it plays all cases in one goroutine")
 	cases, err := fixtures.All()
 	require.NoError(t, err)
 	compared := 0

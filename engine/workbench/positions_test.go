@@ -47,6 +47,7 @@ func askAll(d *workbench.Document, step int) {
 }
 
 func TestEveryCaseAnswersAtEveryPosition(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it plays all cases in one goroutine")
 	i := 0
 	for c, text := range allCases(t) {
 		if i++; i%8 != 0 && c.Name != "demo/orders" {
@@ -67,6 +68,7 @@ func TestEveryCaseAnswersAtEveryPosition(t *testing.T) {
 }
 
 func TestDiagnosticsAreThoseOfCheck(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it plays all cases in one goroutine")
 	compared := 0
 	for c, text := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
@@ -403,6 +405,7 @@ func quoteJSON(text string) string {
 }
 
 func TestFormatChangesNoRule(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it plays all cases in one goroutine")
 	edited := 0
 	for c, text := range allCases(t) {
 		d := open(c, text)

@@ -52,6 +52,7 @@ func limitsOf(t *testing.T, c *fixtures.Case) (limits workbench.Limits) {
 }
 
 func TestARunOfACaseShowsItsItemsAndVerdicts(t *testing.T) {
+	fixtures.SkipUnderRace(t, "package engine plays all cases under it")
 	compared := 0
 	for c, text := range allCases(t) {
 		t.Run(c.Name, func(t *testing.T) {
