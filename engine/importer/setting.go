@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -49,6 +50,15 @@ func InputName(name string) string {
 		return "value_" + name
 	}
 	return name
+}
+
+// FreeName returns a name that no input has: the given one or, if it is taken, one with a number after it.
+func FreeName(inputs []Input, name string) string {
+	free := name
+	for i := 2; slices.ContainsFunc(inputs, func(in Input) bool { return in.Name == free }); i++ {
+		free = fmt.Sprintf("%s_%d", name, i)
+	}
+	return free
 }
 
 // FirstSentence returns the first sentence of the first line of a description, as the documentation of

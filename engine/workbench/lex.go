@@ -206,7 +206,7 @@ func (e lexed) chainBefore(i int) (root string, path []string, before int) {
 		}
 		return t.of(source), nil, i - 1
 	case t.of(source) == "]":
-		open := e.matching(i)
+		open := e.enclosing(i - 1)
 		if open <= 0 {
 			return "", nil, open
 		}
@@ -217,7 +217,7 @@ func (e lexed) chainBefore(i int) (root string, path []string, before int) {
 		root, path, before = e.chainBefore(open - 1)
 		return root, append(path, key), before
 	case t.of(source) == ")":
-		open := e.matching(i)
+		open := e.enclosing(i - 1)
 		if open <= 0 || tokens[open-1].kind != nameToken {
 			return "", nil, open - 1
 		}
@@ -239,24 +239,13 @@ func (e lexed) chainBefore(i int) (root string, path []string, before int) {
 
 // elementOf returns the chain of the list over whose elements the predicate goes that a token is in.
 func (e lexed) elementOf(i int) (root string, path []string, before int) {
-	source, tokens := e.source, e.tokens
-	depth := 0
-	for ; i >= 0; i-- {
-		switch tokens[i].of(source) {
-		case ")", "]", "}":
-			depth++
-		case "(", "[", "{":
-			if depth--; depth < 0 {
-				if tokens[i].of(source) == "(" && i > 0 && tokens[i-1].kind == nameToken {
-					if root, path = e.argument(i); root != "" {
-						return root, append(path, "*"), i - 2
-					}
-				}
-				return "", nil, i
-			}
+	open := e.enclosing(i)
+	if open > 0 && e.tokens[open].of(e.source) == "(" && e.tokens[open-1].kind == nameToken {
+		if root, path = e.argument(open); root != "" {
+			return root, append(path, "*"), open - 2
 		}
 	}
-	return "", nil, -1
+	return "", nil, open
 }
 
 // argument returns the chain that is the first argument of a call, whose bracket is a token.
@@ -280,23 +269,6 @@ func (e lexed) argument(open int) (root string, path []string) {
 		return "", nil
 	}
 	return root, path
-}
-
-// matching returns the index of the token that opens the bracket which a token closes, or -1.
-func (e lexed) matching(i int) int {
-	source, tokens := e.source, e.tokens
-	depth := 0
-	for ; i >= 0; i-- {
-		switch tokens[i].of(source) {
-		case ")", "]", "}":
-			depth++
-		case "(", "[", "{":
-			if depth--; depth == 0 {
-				return i
-			}
-		}
-	}
-	return -1
 }
 
 func unquoted(text string) string { return strings.Trim(text, "\"'`") }

@@ -3,7 +3,6 @@ package dlt
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -71,9 +70,7 @@ func (r *reader) input(in importer.Input, key string) part {
 			return part{text: text}
 		}
 	}
-	for n, first := 2, in.Name; slices.ContainsFunc(r.source.Inputs, func(other importer.Input) bool { return other.Name == in.Name }); n++ {
-		in.Name = fmt.Sprintf("%s_%d", first, n)
-	}
+	in.Name = importer.FreeName(r.source.Inputs, in.Name)
 	r.inputs[key] = in.Name
 	r.source.Inputs = append(r.source.Inputs, in)
 	return part{source: "input." + in.Name}

@@ -227,15 +227,10 @@ func (t *translation) declared(id, key string, n node, secret bool) importer.Val
 
 // input declares an input, and returns the expression that reads it.
 func (t *translation) input(id string, in importer.Input) importer.Value {
-	taken := func(name string) bool {
-		return slices.ContainsFunc(t.out.Inputs, func(known importer.Input) bool { return known.Name == name })
-	}
 	if in.Name == endpoint && id != endpoint {
 		in.Name = "connection_" + in.Name
 	}
-	for base, i := in.Name, 2; taken(in.Name); i++ {
-		in.Name = fmt.Sprintf("%s_%d", base, i)
-	}
+	in.Name = importer.FreeName(t.out.Inputs, in.Name)
 	t.named[id] = in.Name
 	t.out.Inputs = append(t.out.Inputs, in)
 	return importer.Computed("input." + in.Name)

@@ -73,4 +73,20 @@ func TestHostileDocumentsAreRefused(t *testing.T) {
 	}
 	importertest.Refuses(t, Format, "no request that returns a list", text(`{"variable": [`+strings.Join(doubling, ",")+`],
 		"item": [{"name": "a", "request": {"method": "PUT", "url": "https://a.test/{{v0}}"}}]}`))
+	wide := []string{}
+	for i := range 9 {
+		wide = append(wide, fmt.Sprintf(`{"key": "v%d", "value": "%s"}`, i, strings.Repeat(fmt.Sprintf("{{v%d}}", i+1), 1000)))
+	}
+	importertest.Refuses(t, Format, "no request that returns a list", text(`{"variable": [`+strings.Join(wide, ",")+`],
+		"item": [{"name": "a", "request": {"method": "PUT", "url": "{{v0}}/{{v0}}"}, "response": [{"code": 200, "body": "[{}]"}]}]}`))
+}
+
+// A secret is not copied into an address either.
+func TestASecretInAnAddressIsAnInput(t *testing.T) {
+	source, err := Read([]importer.File{{Name: "api.json", Text: []byte(`{"variable": [{"key": "host", "value": "https://a.test", "type": "secret"}],
+		"item": [{"name": "a", "request": {"method": "GET", "url": "{{host}}/a"}}]}`)}}, importer.Options{})
+	require.NoError(t, err)
+	require.Equal(t, "{+input.host}/", source.Streams[0].BaseURL)
+	require.True(t, source.Inputs[0].Secret)
+	require.Nil(t, source.Inputs[0].Default)
 }

@@ -134,9 +134,17 @@ func (t *translation) address() error {
 	return nil
 }
 
-// base returns the address up to the path, with a slash at its end.
+// base returns the address up to the path, with a slash at its end. The values of its variables are
+// constants, as far as they are known and no secrets.
 func (t *translation) base(protocol, host string) (string, error) {
-	parts, err := t.parts(host, 0)
+	host, err := expanded(host, func(name string) (string, bool) {
+		v := t.lookup(name)
+		return v.text(), v.text() != "" && !isSecret(v) && !t.isSet(name)
+	})
+	if err != nil {
+		return "", err
+	}
+	parts, err := t.parts(host)
 	if err != nil {
 		return "", err
 	}
@@ -146,22 +154,12 @@ func (t *translation) base(protocol, host string) (string, error) {
 			text += p.text
 			continue
 		}
-		known := ""
-		for purpose, name := range t.inputs {
-			if "input."+name == p.source {
-				known = t.known[strings.TrimPrefix(purpose, "variable ")].text()
-			}
+		sample := "api.example.com"
+		if i == 0 && protocol == "" {
+			sample = "https://" + sample
 		}
-		switch {
-		case known != "":
-			text += known
-		case i == 0 && protocol == "":
-			t.sample(p.source, "https://api.example.com")
-			text += "{+" + p.source + "}"
-		default:
-			t.sample(p.source, "api.example.com")
-			text += "{+" + p.source + "}"
-		}
+		t.sample(p.source, sample)
+		text += "{+" + p.source + "}"
 	}
 	if protocol == "" && !strings.Contains(text, "://") && !strings.HasPrefix(text, "{+") {
 		protocol = "https"

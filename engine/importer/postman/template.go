@@ -2,6 +2,7 @@ package postman
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -22,14 +23,48 @@ var dynamic = map[string]string{
 	"$isoTimestamp": `now().Format("2006-01-02T15:04:05.000Z")`,
 }
 
-// maxNested is how many variables may stand in the values of variables.
-const maxNested = 10
+// The limits of variables in the values of variables.
+const (
+	maxNested   = 10      // how deep they may stand
+	maxExpanded = 1 << 20 // bytes of a text in which they were replaced
+)
+
+// expanded replaces the variables of a text for which the function has a value, also in these values.
+func expanded(text string, valueOf func(name string) (v string, has bool)) (string, error) {
+	for range maxNested + 1 {
+		var out strings.Builder
+		end, replaced := 0, false
+		for _, m := range reference.FindAllStringSubmatchIndex(text, -1) {
+			v, has := valueOf(text[m[2]:m[3]])
+			if !has {
+				continue
+			}
+			out.WriteString(text[end:m[0]] + v)
+			end, replaced = m[1], true
+			if out.Len() > maxExpanded {
+				return "", errors.New("the values of its variables are too long")
+			}
+		}
+		if !replaced {
+			return text, nil
+		}
+		text = out.String() + text[end:]
+	}
+	return "", errors.New("the values of its variables have variables in variables without end")
+}
 
 // A part of a text is a constant, or an expression for a variable.
 type part struct{ text, source string }
 
-// parts splits a text at its variables. A variable whose value has variables is replaced by its parts.
-func (t *translation) parts(text string, nested int) ([]part, error) {
+// parts splits a text at its variables. One whose value has variables is replaced by that value.
+func (t *translation) parts(text string) ([]part, error) {
+	text, err := expanded(text, func(name string) (string, bool) {
+		v := t.lookup(name).text()
+		return v, strings.Contains(v, "{{") && !t.isSet(name)
+	})
+	if err != nil {
+		return nil, err
+	}
 	var out []part
 	add := func(s string) {
 		switch last := len(out) - 1; {
@@ -45,7 +80,6 @@ func (t *translation) parts(text string, nested int) ([]part, error) {
 		add(text[end:m[0]])
 		end = m[1]
 		name := text[m[2]:m[3]]
-		known := t.lookup(name)
 		switch source, is := dynamic[name]; {
 		case is:
 			out = append(out, part{source: source})
@@ -54,21 +88,6 @@ func (t *translation) parts(text string, nested int) ([]part, error) {
 		case t.isSet(name):
 			v, _ := t.set.Get(name)
 			add(v)
-		case strings.Contains(known.text(), "{{"):
-			if nested == maxNested {
-				return nil, fmt.Errorf("the value of the variable %s has variables in variables without end", name)
-			}
-			inner, err := t.parts(known.text(), nested+1)
-			if err != nil {
-				return nil, err
-			}
-			for _, p := range inner {
-				if p.source == "" {
-					add(p.text)
-				} else {
-					out = append(out, p)
-				}
-			}
 		default:
 			out = append(out, part{source: "input." + t.variable(name)})
 		}
@@ -110,13 +129,7 @@ func (t *translation) input(purpose string, in importer.Input) string {
 	if name, known := t.inputs[purpose]; known {
 		return name
 	}
-	taken := map[string]bool{}
-	for _, other := range t.src.Inputs {
-		taken[other.Name] = true
-	}
-	for base, i := in.Name, 2; taken[in.Name]; i++ {
-		in.Name = fmt.Sprintf("%s_%d", base, i)
-	}
+	in.Name = importer.FreeName(t.src.Inputs, in.Name)
 	t.inputs[purpose] = in.Name
 	t.src.Inputs = append(t.src.Inputs, in)
 	return in.Name
@@ -134,7 +147,7 @@ func isNumber(v any) bool { _, is := v.(int); return is }
 
 // value returns the value of a text with variables.
 func (t *translation) value(text string) (importer.Value, error) {
-	parts, err := t.parts(text, 0)
+	parts, err := t.parts(text)
 	switch {
 	case err != nil:
 		return importer.Value{}, err
@@ -162,30 +175,27 @@ func (t *translation) concatenated(parts []part) string {
 	return strings.Join(out, " + ")
 }
 
-// resolved returns a text with the values of its variables, as far as they are known, for an exchange
+// resolved returns a text with the values of its variables, or x where one is not known, for an exchange
 // of package detect.
 func (t *translation) resolved(text string) string {
-	for range maxNested {
-		next := reference.ReplaceAllStringFunc(text, func(s string) string {
-			name := reference.FindStringSubmatch(s)[1]
-			if v, set := t.options.Set[name]; set {
-				return v
-			}
-			return cmp.Or(t.lookup(name).text(), "x")
-		})
-		if next == text {
-			break
+	out, err := expanded(text, func(name string) (string, bool) {
+		v, set := t.options.Set[name]
+		if !set {
+			v = cmp.Or(t.lookup(name).text(), "x")
 		}
-		text = next
+		return v, true
+	})
+	if err != nil {
+		return "x"
 	}
-	return text
+	return out
 }
 
 var braces = strings.NewReplacer("{", "{{", "}", "}}")
 
 // addressed returns a text with variables as addresses have it.
 func (t *translation) addressed(text string, whole bool) (string, error) {
-	parts, err := t.parts(text, 0)
+	parts, err := t.parts(text)
 	if err != nil {
 		return "", err
 	}

@@ -170,27 +170,29 @@ func (p *parser) flowPlain(n *Node) {
 	}
 }
 
+// flowEnds reports whether a list or an object in brackets ends: with its own bracket, before the other
+// one, which closes what is around it, or with the text.
+func (p *parser) flowEnds(n *Node, own, other byte) bool {
+	switch c := p.peek(); {
+	case c == own:
+		p.at++
+		n.Closed = true
+	case c != other && (c != 0 || p.at < len(p.text)):
+		return false
+	}
+	n.End = p.at
+	return true
+}
+
 func (p *parser) flowList(n *Node, depth int) {
 	n.begin(List, p.at)
 	n.Flow = true
 	for p.at++; ; {
 		p.skipSpace()
-		switch p.peek() {
-		case 0:
-			n.End = p.at
-			if p.at < len(p.text) {
-				p.at++
-				continue
-			}
+		if p.flowEnds(n, ']', '}') {
 			return
-		case ']':
-			p.at++
-			n.End, n.Closed = p.at, true
-			return
-		case '}': // closes an object around the list
-			n.End = p.at
-			return
-		case ',':
+		}
+		if c := p.peek(); c == ',' || c == 0 {
 			p.at++
 			continue
 		}
@@ -222,22 +224,11 @@ func (p *parser) flowObject(n *Node, depth int) {
 	n.Flow = true
 	for p.at++; ; {
 		p.skipSpace()
+		if p.flowEnds(n, '}', ']') {
+			return
+		}
 		switch p.peek() {
-		case 0:
-			n.End = p.at
-			if p.at < len(p.text) {
-				p.at++
-				continue
-			}
-			return
-		case '}':
-			p.at++
-			n.End, n.Closed = p.at, true
-			return
-		case ']':
-			n.End = p.at
-			return
-		case ',', ':':
+		case ',', ':', 0:
 			p.at++
 			continue
 		case '?':
