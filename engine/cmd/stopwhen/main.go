@@ -5,6 +5,7 @@ import (
 	goruntime "runtime"
 	"runtime/debug"
 	"sync/atomic"
+	_ "time/tzdata" // time zones for systems that have none: containers and Windows
 )
 
 // memoryTarget limits the size of the heap: the garbage collector works harder when the heap is
