@@ -41,6 +41,7 @@ type ListRules struct {
 	OnErrors []*Trigger             // rules for error responses, or for pages; the first that is met decides
 	Next     []*language.Expression // values of the state's variables after a page
 	Keeps    []*language.Expression // values for the next run
+	KeepFor  *language.Expression   // tells apart the partitions whose kept values are their own; nil if all share them
 
 	ends          bool // a rule other than a guard may end the list
 	endsByRequest bool // a rule of the configuration may end the list by its requests alone
@@ -105,7 +106,7 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) 
 	}
 	link(jobs)
 	for _, job := range jobs {
-		(&compilation{shared: shared, set: job.Ruleset, found: found}).unreadKept(job)
+		(&compilation{shared: shared, set: job.Ruleset, found: found}).kept(job)
 	}
 	for _, set := range lowered.Unused {
 		(&compilation{shared: shared, set: set, found: found}).job()

@@ -1,6 +1,7 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -87,6 +88,105 @@ func (all variables) readKeptExcept(e *language.Expression, seen []string) bool 
 			return isRead && !slices.Contains(seen, name) && all.readKeptExcept(v, append(slices.Clip(seen), name))
 		})
 	})
+}
+
+// kept checks the values for the next run.
+func (c *compilation) kept(j *Job) {
+	c.unreadKept(j)
+	if j.KeepFor == nil {
+		return
+	}
+	if err := j.checkKeepFor(); err != nil {
+		c.report(j.KeepFor.Rule, err)
+	}
+}
+
+// checkKeepFor returns an error if keepFor does not tell partitions apart, or if it depends on the kept
+// values that it chooses.
+func (j *Job) checkKeepFor() error {
+	const hint = "it reads variables that have a value before kept is read, such as order.id"
+	known := len(j.For) // the variables before the first one whose values depend on kept values
+	for i, v := range slices.Backward(j.For) {
+		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To}, variables(nil).readKept) {
+			known = i
+		}
+	}
+	for _, r := range j.KeepFor.Reads {
+		if r.Is("kept") {
+			return &language.Fault{Message: "keepFor reads the kept values that it chooses", Hint: hint}
+		}
+		late := slices.ContainsFunc(j.For[known:], func(v ForVariable) bool { return len(r.Path) > 0 && r.Path[0] == v.Name })
+		if r.Is(language.PartitionField) && (late || len(r.Path) == 0) {
+			return &language.Fault{Message: fmt.Sprintf("keepFor reads %s, whose values depend on the kept values that it chooses", r), Hint: hint}
+		}
+	}
+	if !anyReads([]*language.Expression{j.KeepFor}, func(r language.Read) bool { return r.Is(language.PartitionField) }) {
+		return &language.Fault{Message: "keepFor is the same for all partitions", Hint: hint}
+	}
+	return nil
+}
+
+// KeepRules returns the expressions about the values for the next run.
+func (j *Job) KeepRules() []*language.Expression {
+	if j.KeepFor == nil {
+		return j.Keeps
+	}
+	return append([]*language.Expression{j.KeepFor}, j.Keeps...)
+}
+
+// KeepKey returns the key of the kept values of a partition, and "" if all partitions share them. It is an
+// error if keepFor is nil or empty.
+func (j *Job) KeepKey(m *language.Machine, partition *rules.Context) (string, error) {
+	if j.KeepFor == nil {
+		return "", nil
+	}
+	v, err := j.KeepFor.Value(m, partition, language.MaxValueBytes)
+	if err != nil {
+		return "", err
+	}
+	v = language.Kept(v)
+	key, isScalar := value.Text(v)
+	if !isScalar && v != nil {
+		text, err := value.Marshal(v)
+		if err != nil {
+			return "", &language.RuleError{Rule: j.KeepFor.Rule, Err: err}
+		}
+		key = string(text)
+	}
+	if key == "" {
+		return "", &language.RuleError{Rule: j.KeepFor.Rule, Err: errors.New("its value is nil or empty")}
+	}
+	return key, nil
+}
+
+// KeptOf returns the values that the previous run kept for a key of [Job.KeepKey], given those of the job.
+// With a key, each value of the job is an object with a value for each key.
+func KeptOf(kept map[string]any, key string) map[string]any {
+	if key == "" {
+		return kept
+	}
+	var own map[string]any
+	for name, v := range kept {
+		if one, has := value.At(v, []string{key}); has {
+			if own == nil {
+				own = map[string]any{}
+			}
+			own[name] = one
+		}
+	}
+	return own
+}
+
+// KeptFor is the reverse of [KeptOf]: it returns the values of a key as values of the job.
+func KeptFor(own map[string]any, key string) map[string]any {
+	if key == "" || own == nil {
+		return own
+	}
+	kept := map[string]any{}
+	for name, v := range own {
+		kept[name] = map[string]any{key: v}
+	}
+	return kept
 }
 
 // unreadKept warns of values for the next run that do not change which items it obtains.

@@ -28,6 +28,10 @@ func (v *ForVariable) MayRunBackwards() bool {
 
 // addForRule adds a rule of a variable.
 func (j *Job) addForRule(e *language.Expression) {
+	if e.Rule.Target == "keepFor" {
+		j.KeepFor = e
+		return
+	}
 	v := &j.For[e.Rule.ForIndex]
 	switch e.Rule.Target {
 	case "when":

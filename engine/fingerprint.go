@@ -112,8 +112,15 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 			continue
 		}
 		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
-		for _, v := range j.For { // a new value has items that no run has read
-			f.note(part, v.Name, v.Items, v.Constants)
+		for _, v := range j.For {
+			constants := v.Constants // a new value has items that no run has read
+			if job.KeepFor != nil {  // and, with keepFor, a value of its own
+				constants = nil
+			}
+			f.note(part, v.Name, v.Items, constants)
+		}
+		if job.KeepFor != nil {
+			f.note(part, job.KeepFor.Rule.Source)
 		}
 		f.identify(part, job)
 	}

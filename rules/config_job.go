@@ -40,6 +40,9 @@ type Job struct {
 
 	increment *increment // nil without incremental
 
+	KeepFor     string // expression that tells apart the partitions whose kept values are their own; "" if all share them
+	keepForPath string // config path of keepFor
+
 	keepsStart bool // the next run learns when the job began
 
 	endpointSource Computed // computes the endpoint of a child; may be zero
@@ -99,6 +102,8 @@ var jobFields = []Field{
 			"redirects may go to, next to those of the API; values in braces: `https://{account.host}`. They get no credentials"},
 	{Name: "incremental", Kind: Block, Fields: incrementalFields, Doc: "only what has changed since the last run (`--kept` or `--state`): " +
 		"short for a value under `keep` and a computed parameter"},
+	{Name: "keepFor", Kind: Expression, Doc: "expression over the variables, such as `order.id`: the values under `keep`, and that of " +
+		"`incremental`, are kept for each of its values, and each partition reads its own; default: one for all partitions"},
 	{Name: "emit", Kind: Flag, Default: true, QuietDefault: true,
 		Doc: "if false, the items are not written: they are needed for other jobs only"},
 	{Name: "onPartitionError", Kind: Text, Default: string(PartitionFail), DefaultWith: "for",
@@ -140,6 +145,7 @@ func (d *decoder) job(s, api settings) Job {
 	j.AllowedOrigins = s.get("allowedOrigins").texts()
 	j.Key, _ = s.get("key").Value.([]string)
 	d.incremental(s, &j)
+	j.KeepFor, j.keepForPath = s.get("keepFor").text(), s.get("keepFor").path()
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
 	j.Typed = !s.get("dataType").Default || d.dialect == Keboola

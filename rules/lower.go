@@ -70,6 +70,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	l.increment(set)
 	l.itemRules(set)
 	l.keepStart(set)
+	l.keepFor(set)
 	auditRules(set)
 	l.ignoredErrors(set)
 	return set

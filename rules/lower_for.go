@@ -120,6 +120,24 @@ func (l *lowerer) forRules(set *Ruleset) {
 	}
 }
 
+// keepFor adds the rule that tells apart the partitions whose kept values are their own.
+func (l *lowerer) keepFor(set *Ruleset) {
+	job := &set.Job
+	at := diag.Value(job.keepForPath)
+	switch {
+	case job.KeepFor == "":
+	case len(job.For) == 0:
+		l.diags.Errorf(at, "keepFor needs for: a job without variables has one list").WithHint("remove keepFor")
+	case len(set.KeptNames) == 0:
+		l.diags.Errorf(at, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
+	default:
+		set.Rules = append(set.Rules, Rule{
+			ID: "keepFor", Role: For, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
+			ForIndex: len(job.For),
+		})
+	}
+}
+
 // momentSource returns the expression for the beginning or the end of windows. A date may
 // be written as it is.
 func momentSource(v any) string {

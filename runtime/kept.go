@@ -22,7 +22,8 @@ func (r *listRun) carryOver(page *Page) error {
 	}
 	r.warnOfNil(lacking)
 	if values != nil {
-		r.state.Result.Kept, _ = saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
+		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
+		r.state.Result.Kept = compile.KeptFor(own, r.keepKey)
 	}
 	return nil
 }
@@ -62,15 +63,16 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 	return saved.NewConcealer(l.Secrets, l.Redactor, func(name string) (string, bool, error) { return l.Client.Secret(ctx, name) })
 }
 
-// RevealKept returns the values that a job kept in the previous run, with the present secrets.
-func (l *Loop) RevealKept(ctx context.Context, job string) (map[string]any, error) {
-	kept := l.Kept[job]
+// RevealKept returns the values that a job kept in the previous run for a key of [compile.Job.KeepKey], with
+// the present secrets.
+func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (map[string]any, error) {
+	kept := compile.KeptOf(l.Kept[job.ID()], key)
 	if kept == nil {
 		return nil, nil
 	}
 	revealed, err := l.Concealer(ctx).Revealed(kept)
 	if err != nil {
-		return nil, &failure.Error{Class: failure.State, Job: job, Op: "kept", Err: err,
+		return nil, &failure.Error{Class: failure.State, Job: job.ID(), Op: "kept", Err: err,
 			Message: "the values of the previous run cannot be used: " + err.Error(), Hint: "start from the beginning, without them"}
 	}
 	values, _ := revealed.(map[string]any)

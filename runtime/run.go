@@ -33,6 +33,7 @@ type listRun struct {
 	receiver  Receiver
 	sender    sender
 	converter *format.Converter // nil if the responses are JSON
+	keepKey   string            // chooses the kept values of the partition; "" if all partitions share them
 	lastKept  map[string]any    // values that the previous run kept, including their secrets
 	builder   *compile.Builder  // nil before the first request
 	values    evidence.Values   // values that the builder has
@@ -68,7 +69,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	r.pooled.machine.Observe, r.pooled.machine.Context = l.Evaluated, ctx
 	r.started, r.current.unread = l.Clock.Now(), true
 	r.reset()
-	r.state.Result.Job, r.state.Result.Kept = job.ID(), l.Kept[job.ID()]
+	r.state.Result.Job = job.ID()
 	return r
 }
 
@@ -142,7 +143,11 @@ func (r *listRun) close() {
 // begin returns the first request of the run, or the next request of a resumed one. It reports
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
-	if r.lastKept, err = r.RevealKept(ctx, r.job.ID()); err != nil {
+	if r.keepKey, err = r.job.KeepKey(&r.pooled.machine, r.context()); err != nil {
+		return request, false, r.fault(r.list.Partition.Blame(), err)
+	}
+	r.state.Result.Kept = compile.KeptFor(compile.KeptOf(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
+	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
 		return request, false, err
 	}
 	r.context().Kept = r.lastKept

@@ -317,7 +317,11 @@ func (j explainer) keepInWords() string {
 		when = "all partitions are complete"
 	}
 	says := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", when)}
-	if len(j.For) > 0 {
+	switch {
+	case j.KeepFor != nil:
+		says = append(says, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, the greatest is saved, "+
+			"and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
+	case len(j.For) > 0:
 		says = append(says, "Each partition gives its own value, and the greatest is saved.")
 	}
 	var ofAll []string

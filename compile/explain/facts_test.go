@@ -198,6 +198,7 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 			if len(job.Keeps) > 0 {
 				require.Contains(t, text, one.KeepSays, c.Name)
 				require.Equal(t, len(job.For) > 0, strings.Contains(one.KeepSays, "the greatest is saved"), c.Name)
+				require.Equal(t, job.KeepFor != nil, strings.Contains(one.KeepSays, "each partition reads its own"), c.Name)
 			}
 		}
 	}

@@ -57,7 +57,7 @@ func (x *JobExplanation) rules(j explainer) {
 		to *[]RuleExplanation
 	}{
 		{j.Computed, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
-		{compile.Expressions(j.OnErrors), &x.OnError}, {j.Keeps, &x.Keep}, {j.Shape.Rules(), &x.Shape},
+		{compile.Expressions(j.OnErrors), &x.OnError}, {j.KeepRules(), &x.Keep}, {j.Shape.Rules(), &x.Shape},
 		{compile.Expressions(j.Audit()), &x.Audit},
 	} {
 		for _, e := range group.of {

@@ -19,6 +19,9 @@ import (
 // requests describes the first two requests of the job, which are made without an API.
 func (x *JobExplanation) requests(j explainer, run RunDetails) {
 	s := &simulation{explainer: j, inputs: run.Inputs, kept: run.Kept[j.ID()]}
+	if j.KeepFor != nil { // the partition is not known
+		s.kept = nil
+	}
 	first, err := s.first()
 	x.First = s.written(first, err)
 	if err != nil {

@@ -99,6 +99,10 @@ type Job struct {
 	// Only what has changed since the last run (`--kept` or `--state`): short for a value under `keep`
 	// and a computed parameter.
 	Incremental Incremental `config:"incremental"`
+	// Expression over the variables, such as `order.id`: the values under `keep`, and that of
+	// `incremental`, are kept for each of its values, and each partition reads its own; default: one
+	// for all partitions.
+	KeepFor string `config:"keepFor"`
 	// If false, the items are not written: they are needed for other jobs only; default true.
 	Emit *bool `config:"emit"`
 	// What to do when a partition fails: `fail` ends the run, `skip` counts and names the partition,

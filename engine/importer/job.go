@@ -115,7 +115,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	}
 	out = append(out, given("listStyle", s.ListStyle, "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
-		"incremental", incremental(s.Incremental), "pagination", pager)...)
+		"incremental", incremental(s.Incremental), "keepFor", s.KeepFor, "pagination", pager)...)
 	if s.Hidden || !g.emitted[s] {
 		for _, name := range []string{"dataType", "filter", "fields", "key"} {
 			out = out.Without(name)

@@ -2,6 +2,7 @@ package partition
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -53,7 +54,6 @@ func (r *EndedResult) addPartition(names func() (label, name string), one EndedR
 			r.Findings = append(r.Findings, f)
 		}
 	}
-	r.keep(one)
 	if (one.Skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
 		label, _ := names()
 		n.Failures = append(n.Failures, runtime.PartitionFailure{Partition: label, Error: one.Error})
@@ -119,10 +119,13 @@ func (r *EndedResult) ofPartitions() string {
 	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.First)
 }
 
+// maxKeys is the largest number of keys of keepFor that a job keeps values for.
+const maxKeys = 10_000
+
 // keep keeps the greatest of the values that the partitions save for the next run. A nil, from a
 // partition without items, is less than any other value.
-func (r *EndedResult) keep(one EndedResult) {
-	for name, v := range one.Kept {
+func (r *EndedResult) keep(kept map[string]any) {
+	for name, v := range kept {
 		if had := r.Kept[name]; had != nil && (v == nil || !language.Newer(v, had)) {
 			continue
 		}
@@ -130,5 +133,46 @@ func (r *EndedResult) keep(one EndedResult) {
 			r.Kept = map[string]any{}
 		}
 		r.Kept[name] = v
+	}
+}
+
+// keepByKey is keep for a job with keepFor, whose values are objects with a value for each key. It reports
+// whether there was room for the values.
+func (r *EndedResult) keepByKey(kept map[string]any) bool {
+	room := true
+	for name, v := range kept {
+		byKey, _ := v.(map[string]any)
+		all, _ := r.Kept[name].(map[string]any)
+		for _, key := range slices.Sorted(maps.Keys(byKey)) {
+			one := byKey[key]
+			had, known := all[key]
+			switch {
+			case had != nil && (one == nil || !language.Newer(one, had)):
+				continue
+			case !known && len(all) >= maxKeys:
+				room = false
+				continue
+			case all == nil:
+				all = map[string]any{}
+				if r.Kept == nil {
+					r.Kept = map[string]any{}
+				}
+				r.Kept[name] = all
+			}
+			all[key] = one
+		}
+	}
+	return room
+}
+
+// keepEarlier adds the values of the previous run for the keys that no partition of this run had, as long as
+// there is room.
+func (r *EndedResult) keepEarlier(kept map[string]any) {
+	for name, v := range kept {
+		byKey, _ := v.(map[string]any)
+		all, _ := r.Kept[name].(map[string]any)
+		earlier := maps.Clone(byKey)
+		maps.DeleteFunc(earlier, func(key string, _ any) bool { _, known := all[key]; return known })
+		_ = r.keepByKey(map[string]any{name: earlier})
 	}
 }

@@ -138,7 +138,11 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 	if variable.When == nil {
 		return true, nil
 	}
-	met, err := variable.When.EvalBool(m, t.ruleContext(parent.With(child, variable.Name, item)))
+	c, err := t.ruleContext(m.Context, parent.With(child, variable.Name, item), variable.When)
+	if err != nil {
+		return false, err
+	}
+	met, err := variable.When.EvalBool(m, c)
 	if err != nil {
 		err = &language.RuleError{Rule: variable.When.Rule, Err: err}
 	}
@@ -148,12 +152,19 @@ func (t *tree) isFor(m *language.Machine, parent runtime.Partition, child *compi
 // valuesOf returns the values of a variable of a job, given the values of the variables before it:
 // as a list or as windows.
 func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (list []any, w *windowSeries, err error) {
-	variable, c, machine := &p.Job.For[level], t.ruleContext(p), language.Machine{Context: ctx}
+	variable := &p.Job.For[level]
+	evaluate := func(e *language.Expression) (any, error) {
+		c, err := t.ruleContext(ctx, p, e)
+		if err != nil {
+			return nil, err
+		}
+		return e.Value(&language.Machine{Context: ctx}, c, language.MaxValueBytes)
+	}
 	switch {
 	case variable.Values != nil:
-		list, err = evaluateValues(variable.Values, &machine, c)
+		list, err = evaluateValues(variable.Values, evaluate)
 	case variable.From != nil:
-		w, err = evaluateWindows(variable, &machine, c)
+		w, err = evaluateWindows(variable, evaluate)
 		if none, ok := errors.AsType[*backwardsError](err); ok && variable.MayRunBackwards() {
 			t.Log.Warn(fmt.Sprintf("Job '%s': %s, so there are none", p.Job.ID(), t.Redactor.String(none.Error())),
 				"event", "warn", "code", "windows_backwards", "job", p.Job.ID())
@@ -169,8 +180,8 @@ func (t *tree) valuesOf(ctx context.Context, p runtime.Partition, level int) (li
 }
 
 // evaluateValues evaluates an expression to the list of values of a variable.
-func evaluateValues(e *language.Expression, m *language.Machine, c *rules.Context) ([]any, error) {
-	v, err := e.Value(m, c, language.MaxValueBytes)
+func evaluateValues(e *language.Expression, evaluate func(*language.Expression) (any, error)) ([]any, error) {
+	v, err := evaluate(e)
 	if err != nil {
 		return nil, err
 	}
@@ -185,12 +196,12 @@ func evaluateValues(e *language.Expression, m *language.Machine, c *rules.Contex
 }
 
 // evaluateWindows evaluates the bounds of a variable's windows.
-func evaluateWindows(variable *compile.ForVariable, m *language.Machine, c *rules.Context) (*windowSeries, error) {
-	from, err := variable.From.Value(m, c, language.MaxValueBytes)
+func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expression) (any, error)) (*windowSeries, error) {
+	from, err := evaluate(variable.From)
 	if err != nil {
 		return nil, err
 	}
-	to, err := variable.To.Value(m, c, language.MaxValueBytes)
+	to, err := evaluate(variable.To)
 	if err != nil {
 		return nil, err
 	}

@@ -31,6 +31,7 @@ type Tally struct {
 	log      *slog.Logger
 	redactor *redact.Redactor
 	kept     map[string]map[string]any
+	full     map[*compile.Job]bool // jobs with more keys of keepFor than are kept
 	held     map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
 	refuses  func(runtime.Result) bool
 }
@@ -52,7 +53,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
-		held: map[*compile.Job]bool{}, refuses: w.refuses,
+		full: map[*compile.Job]bool{}, held: map[*compile.Job]bool{}, refuses: w.refuses,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
 		t.rootID = root.ID()
@@ -86,6 +87,14 @@ func (t *Tally) addPartition(job *compile.Job, names func() (label, name string)
 		t.seen[job].Add(one.Lists)
 	}
 	total.addPartition(names, one)
+	switch {
+	case job.KeepFor == nil:
+		total.keep(one.Kept)
+	case !total.keepByKey(one.Kept) && !t.full[job]:
+		t.full[job] = true
+		t.log.Warn(fmt.Sprintf("Job '%s': values are kept for %d keys of keepFor at most, so the next run reads the other partitions "+
+			"from the beginning", job.ID(), maxKeys), "event", "warn", "code", "kept_full", "job", job.ID())
+	}
 }
 
 // Results returns the results of all jobs, parents first, and logs them. err is the error that
@@ -134,6 +143,8 @@ func (t *Tally) ordered(err error) []EndedResult {
 	for i := range list {
 		if list[i].Repeats = !complete || t.held[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
 			list[i].Kept = t.kept[list[i].Job]
+		} else if t.all[i].KeepFor != nil {
+			list[i].keepEarlier(t.kept[list[i].Job])
 		}
 	}
 	return list

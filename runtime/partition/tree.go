@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -174,7 +175,10 @@ func (t *tree) run(ctx context.Context) error {
 // reveal decodes the kept values of the previous run.
 func (t *tree) reveal(ctx context.Context) error {
 	for _, job := range t.tally.all {
-		kept, err := t.RevealKept(ctx, job.ID())
+		if job.KeepFor != nil { // the values of a partition are decoded when it begins
+			continue
+		}
+		kept, err := t.RevealKept(ctx, job, "")
 		if err != nil {
 			return err
 		}
@@ -183,13 +187,21 @@ func (t *tree) reveal(ctx context.Context) error {
 	return nil
 }
 
-// ruleContext returns the context for the rules of a variable.
-func (t *tree) ruleContext(p runtime.Partition) *rules.Context {
+// ruleContext returns the context for an expression of a variable.
+func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language.Expression) (*rules.Context, error) {
 	job := p.Job.Spec()
-	return &rules.Context{
+	c := &rules.Context{
 		Limit: p.Job.Ruleset.Limit, Input: t.Inputs, Partition: p.Binding, Kept: t.kept[p.Job], Now: func() time.Time { return t.started },
 		Job: rules.JobFacts{ID: job.ID, Endpoint: job.Endpoint, Params: job.Constants()},
 	}
+	if p.Job.KeepFor == nil || !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("kept") }) {
+		return c, nil
+	}
+	key, err := p.Job.KeepKey(&language.Machine{Context: ctx}, c)
+	if err == nil {
+		c.Kept, err = t.RevealKept(ctx, p.Job, key)
+	}
+	return c, err
 }
 
 // fault returns the error of a rule of a variable.

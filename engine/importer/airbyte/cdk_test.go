@@ -30,7 +30,8 @@ type cdk struct {
 	settings map[string]any
 	api      http.RoundTripper
 	requests []string
-	state    map[string]time.Time // by stream, the greatest cursor of the run before
+	found    map[string][]object  // by partition, the records of the run
+	state    map[string]time.Time // by partition, the greatest cursor of the run before
 }
 
 type object = map[string]any
@@ -196,10 +197,23 @@ func strftime(at time.Time, format string) string {
 // read returns the records of a stream.
 func (c *cdk) read(s object) []object {
 	var out []object
+	c.found = map[string][]object{}
 	for _, slice := range c.slices(s) {
-		out = append(out, c.pages(s, slice)...)
+		records := c.pages(s, slice)
+		key := partitionOf(slice)
+		c.found[key] = append(c.found[key], records...)
+		out = append(out, records...)
 	}
 	return out
+}
+
+// partitionOf returns the members of a slice that are not its interval.
+func partitionOf(slice object) string {
+	partition := maps.Clone(slice)
+	for _, name := range []string{"start_time", "end_time", "#options"} {
+		delete(partition, name)
+	}
+	return fmt.Sprint(partition)
 }
 
 // slices returns the slices of a stream, with the values that request options send under "#options".
@@ -230,7 +244,7 @@ func (c *cdk) slices(s object) []object {
 	}
 	var out []object
 	for _, one := range slices {
-		for _, w := range c.windows(str(get(s, "name")), cursor) {
+		for _, w := range c.windows(partitionOf(one), cursor) {
 			both := object{}
 			maps.Copy(both, one)
 			maps.Copy(both, w)
@@ -242,29 +256,32 @@ func (c *cdk) slices(s object) []object {
 
 var isoDays = regexp.MustCompile(`^P(\d+)([DM])$`)
 
-// remember sets the state of a stream to the greatest cursor of its records.
-func (c *cdk) remember(s object, records []object) {
+// remember sets the state of each partition of a stream to the greatest cursor of its records.
+func (c *cdk) remember(s object) {
 	field := str(get(component(s, "incremental_sync"), "cursor_field"))
-	var greatest time.Time
-	for _, r := range records {
-		var at time.Time
-		switch v := r[field].(type) {
-		case int:
-			at = time.Unix(int64(v), 0)
-		case string:
-			at, _ = time.Parse(time.RFC3339, v)
+	c.state = map[string]time.Time{}
+	for partition, records := range c.found {
+		for _, r := range records {
+			var at time.Time
+			switch v := r[field].(type) {
+			case int:
+				at = time.Unix(int64(v), 0)
+			case string:
+				for _, layout := range []string{time.RFC3339, time.DateOnly} {
+					if read, err := time.Parse(layout, v); err == nil {
+						at = read
+					}
+				}
+			}
+			if at.After(c.state[partition]) {
+				c.state[partition] = at
+			}
 		}
-		if at.After(greatest) {
-			greatest = at
-		}
-	}
-	if !greatest.IsZero() {
-		c.state = map[string]time.Time{str(get(s, "name")): greatest}
 	}
 }
 
-// windows returns the slices of a DatetimeBasedCursor.
-func (c *cdk) windows(stream string, cursor object) []object {
+// windows returns the slices of a DatetimeBasedCursor in a partition.
+func (c *cdk) windows(partition string, cursor object) []object {
 	bound := func(v any) time.Time {
 		format := str(get(cursor, "datetime_format"))
 		if o, isObject := v.(object); isObject {
@@ -284,7 +301,7 @@ func (c *cdk) windows(stream string, cursor object) []object {
 		return at
 	}
 	start, end := bound(cursor["start_datetime"]), time.Now().UTC()
-	if state, has := c.state[stream]; has && state.After(start) {
+	if state, has := c.state[partition]; has && state.After(start) {
 		start = state
 	}
 	if text := fmt.Sprint(cursor["end_datetime"]); strings.Contains(text, "today") {

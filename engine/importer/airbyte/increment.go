@@ -20,6 +20,7 @@ type cursor struct {
 	computed string // the expression over item that gives it, if it is no member of the items
 	layout   string // of the times that are sent
 	items    string // of the times in the items
+	filter   string // the condition of the items that count for the kept value; empty for all
 	lag      string
 	step     string
 	granule  string

@@ -25,6 +25,9 @@ func (b *builder) finishIncrement() error {
 		b.out.For[at].Granularity = ""
 	}
 	path := b.cursorPath(c)
+	if !strings.Contains(b.out.Filter, "#") && !strings.Contains(b.out.Filter, "kept") {
+		c.filter = b.out.Filter
+	}
 	c.kept = keptName(path)
 	if uses == 0 { // no request depends on the interval
 		b.out.For = slices.Delete(b.out.For, at, at+1)
@@ -53,6 +56,18 @@ func (b *builder) cursorPath(c *cursor) string {
 	return rules.PathOf(c.field)
 }
 
+// identity returns the expression that tells the partitions apart, given the expressions for the members of
+// their slices.
+func identity(sources []string) string {
+	if len(sources) == 1 {
+		return sources[0]
+	}
+	if len(sources) == 0 {
+		return ""
+	}
+	return "[" + strings.Join(sources, ", ") + "]"
+}
+
 func keptName(path string) string {
 	keys := rules.SplitPath(path)
 	return keys[len(keys)-1]
@@ -62,6 +77,9 @@ func keptName(path string) string {
 func (c *cursor) latest(path string) string {
 	kept := rules.FormatPath("kept", []string{c.kept})
 	items, layout := "items", ""
+	if c.filter != "" {
+		items = "filter(items, " + renamedItem(c.filter, "#") + ")"
+	}
 	if !readable(c.items) && c.items != rules.UnixSeconds && c.items != rules.UnixMillis {
 		layout = ", '" + c.items + "'"
 	}
@@ -69,7 +87,7 @@ func (c *cursor) latest(path string) string {
 	case c.computed != "" && !itemName.MatchString(c.computed):
 		return c.computed
 	case c.computed != "":
-		items, path = "map(items, {\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"})", "at"
+		items, path = "map("+items+", {\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"})", "at"
 	}
 	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
 }
@@ -110,7 +128,7 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
 	}
-	if c.computed != "" {
+	if c.computed != "" || c.filter != "" {
 		return b.computedIncrement(c, path, param)
 	}
 	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag, Format: c.layout}
@@ -149,9 +167,8 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 
 func (b *builder) keptNotes(c *cursor, target string) {
 	b.note(importer.Check, c.get("start_datetime"), target, "the first run begins where the source does; look whether that is what you want")
-	if slices.ContainsFunc(b.out.For, func(v importer.Variable) bool { return v.Name != "window" }) &&
-		!c.get("global_substream_cursor").flag() {
-		b.note(importer.Approximate, c.node, target, "one time is kept for all partitions; there, each has its own")
+	if !c.get("global_substream_cursor").flag() {
+		b.out.KeepFor = identity(b.partition)
 	}
 }
 

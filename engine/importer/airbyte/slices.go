@@ -160,6 +160,7 @@ func (b *builder) sliceOf(n node, above *builder, member jinja.Expr) error {
 		return err
 	}
 	value.Absent = false
+	b.partition = append(append(slices.Clip(above.partition), value.Source), b.partition...)
 	field := b.plain(n.get("partition_field"))
 	if field == "" {
 		field = b.plain(n.get("stream_slice_field"))
@@ -267,6 +268,7 @@ func (b *builder) listRouter(n node) error {
 	e := jinja.Name(v.Name, kind)
 	e.Segment = v.Values.List != nil
 	b.slice[field] = e
+	b.partition = append(b.partition, v.Name)
 	return b.inject(n.get("request_option"), e)
 }
 

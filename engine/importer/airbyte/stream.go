@@ -19,15 +19,16 @@ type builder struct {
 	whole  bool // without increments, as a parent
 	out    *importer.Stream
 
-	slice    map[string]jinja.Expr // the members of stream_slice
-	interval map[string]jinja.Expr // start_time and end_time
-	token    jinja.Expr            // next_page_token.next_page_token after the first request
-	initial  jinja.Expr            // next_page_token.next_page_token in the first request
-	itemPath []string
-	overlay  map[string]string // expressions over item of the members that transformations have set
-	injected []injected
-	next     []importer.Next // values of the requests after the first
-	cursor   *cursor
+	slice     map[string]jinja.Expr // the members of stream_slice
+	partition []string              // expressions for the members of the slice, and for those of the slices above, that tell partitions apart
+	interval  map[string]jinja.Expr // start_time and end_time
+	token     jinja.Expr            // next_page_token.next_page_token after the first request
+	initial   jinja.Expr            // next_page_token.next_page_token in the first request
+	itemPath  []string
+	overlay   map[string]string // expressions over item of the members that transformations have set
+	injected  []injected
+	next      []importer.Next // values of the requests after the first
+	cursor    *cursor
 
 	bodyStops  []importer.Stop
 	post, form bool

@@ -131,7 +131,7 @@ func (j *job) note(grade importer.Grade, key, target, format string, args ...any
 
 // beyond are keys of the engine that the extractor does not have: who uses them writes a configuration of
 // dialect spec by hand.
-var beyond = []string{"for", "incremental", "onPartitionError", "body", "response"}
+var beyond = []string{"for", "incremental", "keepFor", "onPartitionError", "body", "response"}
 
 // translate fills in the stream.
 func (j *job) translate() error {

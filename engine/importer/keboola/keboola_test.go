@@ -104,12 +104,15 @@ func properties(schema any) value.Object {
 // TestKeysOfTheEngineAreRefused puts each key of [beyond] into a job.
 func TestKeysOfTheEngineAreRefused(t *testing.T) {
 	values := map[string]string{"for": `{"x": {"values": [1]}}`, "incremental": `{"cursor": "u", "param": "since"}`,
-		"onPartitionError": `"skip"`, "body": `{"a": 1}`, "response": `{"format": "json"}`}
+		"keepFor": `"x"`, "onPartitionError": `"skip"`, "body": `{"a": 1}`, "response": `{"format": "json"}`}
 	require.Len(t, values, len(beyond))
 	for key, v := range values {
 		more := ""
-		if key == "onPartitionError" {
+		switch key {
+		case "onPartitionError":
 			more = `"for": {"x": {"values": [1]}}, `
+		case "keepFor":
+			more = `"for": {"x": {"values": [1]}}, "incremental": {"cursor": "u", "param": "since"}, `
 		}
 		text := `{"api": {"baseUrl": "https://a.example/"}, "config": {"jobs": [{"endpoint": "u", "method": "POST", ` + more + `"` + key + `": ` + v + `}]}}`
 		source, err := Read([]importer.File{{Name: "config.json", Text: []byte(text)}}, importer.Options{})
