@@ -100,7 +100,10 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 		return nil
 	}
 	f := r.current.fetched
-	if f.Response == nil {
+	switch {
+	case f.sent.IsZero(): // the first request could not be computed
+		f.sent, f.Response = r.Clock.Now(), &transport.Response{Header: http.Header{}}
+	case f.Response == nil:
 		f.Response = &transport.Response{Attempts: 1, Header: http.Header{}}
 		for _, w := range f.waits {
 			if w.Kind == transport.EventRetry {
