@@ -106,7 +106,7 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) 
 	}
 	link(jobs)
 	for _, job := range jobs {
-		(&compilation{shared: shared, set: job.Ruleset, found: found}).kept(job)
+		(&compilation{shared: shared, set: job.Ruleset, found: found}).checkKept(job)
 	}
 	for _, set := range lowered.Unused {
 		(&compilation{shared: shared, set: set, found: found}).job()

@@ -90,9 +90,9 @@ func (all variables) readKeptExcept(e *language.Expression, seen []string) bool 
 	})
 }
 
-// kept checks the values for the next run.
-func (c *compilation) kept(j *Job) {
-	c.unreadKept(j)
+// checkKept checks the values for the next run.
+func (c *compilation) checkKept(j *Job) {
+	c.warnOfUnreadKept(j)
 	if j.KeepFor == nil {
 		return
 	}
@@ -189,8 +189,8 @@ func KeptFor(own map[string]any, key string) map[string]any {
 	return kept
 }
 
-// unreadKept warns of values for the next run that do not change which items it obtains.
-func (c *compilation) unreadKept(j *Job) {
+// warnOfUnreadKept warns of values for the next run that do not change which items it obtains.
+func (c *compilation) warnOfUnreadKept(j *Job) {
 	if len(j.Keeps) == 0 {
 		return
 	}

@@ -131,7 +131,7 @@ func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]strin
 func (j *Job) CopiesFromItem(path []string) bool {
 	whole := append([]string{j.For[0].Name}, path...)
 	reads := func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
-	for _, below := range j.Below() {
+	for _, below := range j.WithDescendants() {
 		for _, f := range below.Shape.Fields {
 			if slices.ContainsFunc(f.Reads, reads) {
 				return true
@@ -192,20 +192,20 @@ func (j *Job) continues(v ForVariable) bool {
 	})
 }
 
-// Below returns the job and its descendants, parents first.
-func (j *Job) Below() []*Job {
-	all := []*Job{j}
+// WithDescendants returns the job and its descendants, parents first.
+func (j *Job) WithDescendants() []*Job {
+	jobs := []*Job{j}
 	for _, child := range j.Children {
-		all = append(all, child.Below()...)
+		jobs = append(jobs, child.WithDescendants()...)
 	}
-	return all
+	return jobs
 }
 
-// Partitioned reports whether the job may have more than one partition, or has children.
-func (j *Job) Partitioned() bool { return len(j.For) > 0 || len(j.Children) > 0 }
+// HasPartitions reports whether the job may have more than one partition, or has children.
+func (j *Job) HasPartitions() bool { return len(j.For) > 0 || len(j.Children) > 0 }
 
-// Splits returns the variable whose windows may be split, or nil.
-func (j *Job) Splits() *ForVariable {
+// SplitVariable returns the variable whose windows may be split, or nil.
+func (j *Job) SplitVariable() *ForVariable {
 	if n := len(j.For); n > 0 && j.For[n-1].Window != nil && j.For[n-1].Window.Splits {
 		return &j.For[n-1]
 	}

@@ -119,23 +119,23 @@ const (
 // SignsIn returns the signs in the page context of the audit. It is next to the table because the
 // two must agree: no rule is met without the signs that it needs.
 func SignsIn(c *Context) Signs {
-	of := func(sign Signs, found bool) Signs {
+	signIf := func(sign Signs, found bool) Signs {
 		if !found {
 			return 0
 		}
 		return sign
 	}
 	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
-	return of(OfList, *c.List != ordinary) | of(OfTotal, c.Hints.Total != nil) |
-		of(OfPages, c.Hints.Pages != nil) | of(OfNext, c.Hints.Next != nil) | of(OfMore, c.Hints.More != nil) |
-		of(OfLimit, c.Limit != nil) | of(OfMany, c.Total.Items >= 1000) | of(OfFile, c.List.File != "")
+	return signIf(OfList, *c.List != ordinary) | signIf(OfTotal, c.Hints.Total != nil) |
+		signIf(OfPages, c.Hints.Pages != nil) | signIf(OfNext, c.Hints.Next != nil) | signIf(OfMore, c.Hints.More != nil) |
+		signIf(OfLimit, c.Limit != nil) | signIf(OfMany, c.Total.Items >= 1000) | signIf(OfFile, c.List.File != "")
 }
 
 // The outcomes other than complete after which a row of the audit applies ([Auditing.Also]): always
 // for a sign that the job noticed itself, and unlessFailed for a sign that a failed list has anyway.
 var (
-	always       = []Outcome{Limited, Guarded, Failed}
-	unlessFailed = []Outcome{Limited, Guarded}
+	afterAnyOther = []Outcome{Limited, Guarded, Failed}
+	unlessFailed  = []Outcome{Limited, Guarded}
 )
 
 // roundCounts are sizes at which APIs cap their pages.
@@ -198,7 +198,7 @@ var auditTable = audits([]Rule{
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.repeated", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -206,18 +206,18 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.cycle", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.shift", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
@@ -230,27 +230,27 @@ var auditTable = audits([]Rule{
 		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty"}; ` +
 			"if the list begins with the newest or greatest items, continue from the last one (reverse)"},
-	{ID: "audit.twice", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.twice", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicate", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.duplicate", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
 		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.noKey", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.noKey", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
 		Message: `{list.keyless} {list.keyless == 1 ? "item has" : "items have"} no {list.keyPaths}, which is the key of the items, ` +
 			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
-	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.lostParams", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
@@ -291,23 +291,23 @@ var auditTable = audits([]Rule{
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: "audit.nested", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.nested", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
 		Message: `{list.nested} {list.nested == 1 ? "item has" : "items have"} {list.nestedSign}, and no job reads the rest: ` +
 			"add a job with {list.nestedFor}"},
-	{ID: "audit.window", Auditing: Auditing{Requires: OfList, Also: always, Splits: true},
+	{ID: "audit.window", Auditing: Auditing{Requires: OfList, Also: afterAnyOther, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Auditing: Auditing{Requires: OfList, Also: always},
+	{ID: "audit.restart", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after {list.rewritten} {list.rewritten == 1 ? "item" : "items"}, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: OfList, Also: always, Proof: `true`},
+	{ID: "audit.kept", Auditing: Auditing{Requires: OfList, Also: afterAnyOther, Proof: `true`},
 		Source: `list.keptUnread != ""`,
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +

@@ -179,7 +179,7 @@ func diffProperties(a, b []property) []Change {
 	add := func(was, is *property) {
 		c := diffProperty(was, is)
 		switch one := cmp.Or(is, was); {
-		case was != nil && is != nil && was.mark == is.mark, shown && !c.Hidden && slices.Contains(requestSubjects, one.subject):
+		case was != nil && is != nil && was.key == is.key, shown && !c.Hidden && slices.Contains(requestSubjects, one.subject):
 			return
 		case one.subject == firstRequest, one.subject == secondRequest:
 			shown = true

@@ -9,14 +9,14 @@ import (
 
 // The widths of a layout, in columns.
 const (
-	defaultWidth  = 100
-	minWidth      = 40
-	maxWidth      = 120
-	twoColumns    = 72 // minimum width for sources next to IDs
-	sourceColumn  = 32 // column of sources
-	valueColumn   = 20 // column of the values of the overview
-	narrowColumn  = 6  // column of both in a narrow layout
-	sectionIndent = 4
+	defaultWidth      = 100
+	minWidth          = 40
+	maxWidth          = 120
+	minTwoColumnWidth = 72 // minimum width for sources next to IDs
+	sourceColumn      = 32 // column of sources
+	valueColumn       = 20 // column of the values of the overview
+	narrowColumn      = 6  // column of both in a narrow layout
+	sectionIndent     = 4
 )
 
 // A layout is text that is wrapped to a width. Words are never broken, so that addresses
@@ -57,7 +57,7 @@ func (l *layout) heading(title string) {
 // row writes a name and a text next to it, or below it if the layout is narrow.
 func (l *layout) row(name, text string) {
 	column := valueColumn
-	if l.width < twoColumns {
+	if l.width < minTwoColumnWidth {
 		if name != "" {
 			l.line(2, name)
 		}
@@ -71,7 +71,7 @@ func (l *layout) row(name, text string) {
 // A text follows the one before it if it fits on the line, so that places can be copied.
 func (l *layout) definition(id, source string, texts ...string) {
 	column, room := sourceColumn, l.width-max(sourceColumn, sectionIndent+utf8.RuneCountInString(id)+2)
-	if l.width < twoColumns {
+	if l.width < minTwoColumnWidth {
 		column, room = narrowColumn, l.width-narrowColumn
 	}
 	lines := []string{source}
@@ -89,7 +89,7 @@ func (l *layout) definition(id, source string, texts ...string) {
 		}
 		room = l.width - column
 	}
-	if l.width < twoColumns {
+	if l.width < minTwoColumnWidth {
 		l.line(sectionIndent, id)
 		l.paragraph(narrowColumn, lines[0])
 	} else {

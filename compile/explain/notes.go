@@ -14,16 +14,16 @@ import (
 
 // A Note explains a part of the configuration.
 type Note struct {
-	Path string // config path of the part; it need not be written
-	Text string
-	Last bool // it is about something that the object at Path does not have
+	Path   string // config path of the part; it need not be written
+	Text   string
+	Absent bool // it is about something that the object at Path does not have
 }
 
 // Notes returns what the parts of the configuration do: which rules they have become, what the
 // jobs do with them, and which rules are in force by default. written returns the text at a
 // config path, or "": an expression that is there already is not repeated.
 func (e *Explanation) Notes(written func(path string) string) []Note {
-	n := &notes{explanation: e, written: written, effects: map[string][]string{}, scopes: scopesOf(e.Jobs), of: noJob}
+	n := &notes{explanation: e, written: written, effects: map[string][]string{}, scopes: scopesOf(e.Jobs), jobIndex: noJob}
 	for _, w := range e.Warnings {
 		n.add(w.Path, strings.TrimSuffix("warning: "+w.Message+"; "+w.Hint, "; "))
 	}
@@ -35,7 +35,7 @@ func (e *Explanation) Notes(written func(path string) string) []Note {
 		}
 	}
 	for i := range e.Jobs {
-		n.of = i
+		n.jobIndex = i
 		n.job(&e.Jobs[i])
 	}
 	return n.list()
@@ -48,15 +48,15 @@ type notes struct {
 	written     func(path string) string
 	effects     map[string][]string // the rules that a setting has an effect on, by its path
 	scopes      scopes
-	of          int // the job that notes are made for
+	jobIndex    int // the job that notes are made for
 }
 
 // noJob is the job of notes that are about no job.
 const noJob = -1
 
-func (n *notes) add(path, text string) { n.sharing.add(Note{Path: path, Text: text}, n.of) }
-func (n *notes) last(path, text string) {
-	n.sharing.add(Note{Path: path, Text: text, Last: true}, n.of)
+func (n *notes) add(path, text string) { n.sharing.add(Note{Path: path, Text: text}, n.jobIndex) }
+func (n *notes) addAbsent(path, text string) {
+	n.sharing.add(Note{Path: path, Text: text, Absent: true}, n.jobIndex)
 }
 
 // list returns the notes. One that only some of the jobs have names them. Places in the file are
@@ -117,7 +117,7 @@ func (n *notes) job(x *JobExplanation) {
 	if at := x.Items.From.Path; at != "" {
 		n.add(at, "the items are "+x.Items.Where)
 	} else {
-		n.last(x.path, "dataField: the items are "+x.Items.Where)
+		n.addAbsent(x.path, "dataField: the items are "+x.Items.Where)
 	}
 	if x.Limit != nil {
 		n.add(x.LimitFrom.Path, "the page size is "+value.Preview(x.Limit))
@@ -193,7 +193,7 @@ func (n *notes) byDefault(x *JobExplanation) {
 	outer, _, _ := strings.Cut(x.paging, ".scrollers.") // where one text is enough for all
 	for i := range x.Stops {
 		if r := &x.Stops[i]; r.Origin.By.Kind == rules.AuthorDefault {
-			n.last(diag.Join(outer, "guards"), "by default "+n.sentence(r, ""))
+			n.addAbsent(diag.Join(outer, "guards"), "by default "+n.sentence(r, ""))
 		}
 	}
 	for _, u := range x.Unused {
@@ -210,7 +210,7 @@ func (n *notes) byDefault(x *JobExplanation) {
 	}
 	for _, does := range []string{auditFails, auditWarns} {
 		if ids := audits[does]; ids != nil {
-			n.last(outer, fmt.Sprintf("by default the audit at the end of a list %s if it finds %s", does, strings.Join(ids, ", ")))
+			n.addAbsent(outer, fmt.Sprintf("by default the audit at the end of a list %s if it finds %s", does, strings.Join(ids, ", ")))
 		}
 	}
 }

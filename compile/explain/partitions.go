@@ -188,7 +188,7 @@ type TreeExplanation struct {
 
 // trees returns the jobs as trees, if some depend on others or run more than once.
 func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
-	if !slices.ContainsFunc(jobs, (*compile.Job).Partitioned) {
+	if !slices.ContainsFunc(jobs, (*compile.Job).HasPartitions) {
 		return nil
 	}
 	var all []TreeExplanation

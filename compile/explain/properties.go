@@ -18,7 +18,7 @@ type property struct {
 	subject string // such as "page size" or "headers of all requests"
 	name    string // name of a header or a setting, if there are several
 	text    string // the value, without secrets
-	mark    string // the value as JSON, secrets included; it is compared and never printed
+	key     string // the value as JSON, secrets included; it is compared and never printed
 }
 
 // The subjects of the properties of requests.
@@ -38,11 +38,11 @@ type propertyCollector struct {
 
 // add adds a property: the value decides whether it is the same, the text is printed.
 func (p *propertyCollector) add(subject, name string, v any, text string) {
-	p.all = append(p.all, property{subject: subject, name: name, text: p.redact(text), mark: plainJSON(v)})
+	p.all = append(p.all, property{subject: subject, name: name, text: p.redact(text), key: plainJSON(v)})
 }
 
-// given adds a property whose value is printed, unless it is missing: nil, false, 0, or empty.
-func (p *propertyCollector) given(subject, name string, v any) {
+// addIfSet adds a property whose value is printed, unless it is missing: nil, false, 0, or empty.
+func (p *propertyCollector) addIfSet(subject, name string, v any) {
 	if text, _ := value.Text(v); text != "" && text != "0" && v != false {
 		p.add(subject, name, v, text)
 	}
@@ -52,13 +52,13 @@ func (p *propertyCollector) given(subject, name string, v any) {
 func (p *propertyCollector) settings(cfg *rules.Config, subject string) {
 	for _, one := range cfg.Properties {
 		if one.Subject == subject {
-			p.given(subject, one.Path, one.Value)
+			p.addIfSet(subject, one.Path, one.Value)
 		}
 	}
 }
 
-// hidden adds a property whose value is never printed, unless it is empty.
-func (p *propertyCollector) hidden(subject, name, v string) {
+// addSecret adds a property whose value is never printed, unless it is empty.
+func (p *propertyCollector) addSecret(subject, name, v string) {
 	if v != "" {
 		p.add(subject, name, v, "")
 	}
@@ -100,7 +100,7 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	f.add("dialect", "", cfg.Dialect, cfg.Dialect)
 	f.add("base address", "", cfg.BaseURL, cfg.BaseURL)
 	if cfg.User != nil {
-		f.hidden("base address", "user", cfg.User.String())
+		f.addSecret("base address", "user", cfg.User.String())
 	}
 	f.settings(cfg, "base address")
 	f.members("headers of all requests", cfg.HTTP.Headers)
@@ -111,7 +111,7 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	f.add("retries", "codes", codes, plainJSON(codes))
 	limited := slices.Sorted(slices.Values(x.Retries.Limited))
 	f.add("retries", "limitCodes", limited, plainJSON(limited))
-	f.given("retries", "retryHeader", x.Retries.Header)
+	f.addIfSet("retries", "retryHeader", x.Retries.Header)
 	f.settings(cfg, "rate limit")
 	if x.Pace != nil {
 		f.add("pace", "", *x.Pace, x.Pace.Says)
@@ -120,7 +120,7 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	for _, in := range cfg.Inputs {
 		f.input(in)
 	}
-	f.given("environment variables", "", strings.Join(slices.Sorted(slices.Values(cfg.Env)), ", "))
+	f.addIfSet("environment variables", "", strings.Join(slices.Sorted(slices.Values(cfg.Env)), ", "))
 	f.settings(cfg, "detailed log")
 	return f.all
 }
@@ -132,19 +132,19 @@ func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 		p.add("credentials", "", x.Says, x.Says)
 		for _, key := range slices.Sorted(maps.Keys(auth.Values)) {
 			if key != "scopes" {
-				p.hidden("credentials", key, auth.Values[key])
+				p.addSecret("credentials", key, auth.Values[key])
 			}
 		}
-		p.given("credentials", "scopes", auth.Values["scopes"])
+		p.addIfSet("credentials", "scopes", auth.Values["scopes"])
 		p.members("parameters of the token request", auth.Params)
-		p.given("credentials", "allowHttp", auth.AllowHTTP)
+		p.addIfSet("credentials", "allowHttp", auth.AllowHTTP)
 		if login := auth.Login; login != nil {
 			p.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
 			p.members("parameters of the login", login.Params)
 			p.members("headers of the login", login.Headers)
 		}
 	}
-	p.hidden("certificates", "", cfg.Certificates)
+	p.addSecret("certificates", "", cfg.Certificates)
 }
 
 // input adds an input.
@@ -194,7 +194,7 @@ func (j explainer) properties(x *JobExplanation) []property {
 		ahead = "not possible: " + x.Sequential
 	}
 	f.add("fetching ahead", "", x.Sequential == "", ahead)
-	f.given("the same-page check ignores", "", strings.Join(x.Ignore, ", "))
+	f.addIfSet("the same-page check ignores", "", strings.Join(x.Ignore, ", "))
 	f.partitions(j.Job, x.Partitions)
 	return f.all
 }

@@ -34,7 +34,7 @@ func equal(m *meter, a, b any) bool {
 		y, ok := b.([]any)
 		return ok && slices.EqualFunc(x, y, func(a, b any) bool { return equal(m, a, b) })
 	case map[string]any, rules.Object:
-		return isObject(b) && members(a) == members(b) && equalObjects(m, a, b)
+		return isObject(b) && memberCount(a) == memberCount(b) && equalObjects(m, a, b)
 	}
 	return false
 }
@@ -52,7 +52,7 @@ func equalText(m *meter, a, b string) bool {
 }
 
 func equalObjects(m *meter, a, b any) bool {
-	m.spend(product(members(b), valueUnits))
+	m.spend(product(memberCount(b), valueUnits))
 	other := byName(b)
 	all, _ := entries(a)
 	for name, x := range all {
@@ -71,8 +71,8 @@ func isObject(v any) bool {
 	return false
 }
 
-// members returns the number of members of an object, or of elements of a list.
-func members(v any) int {
+// memberCount returns the number of members of an object, or of elements of a list.
+func memberCount(v any) int {
 	switch v := v.(type) {
 	case map[string]any:
 		return len(v)
@@ -110,7 +110,7 @@ func in(m *meter, a, b any) (any, error) {
 		if !ok {
 			return false, nil
 		}
-		m.spend(members(b))
+		m.spend(memberCount(b))
 		_, has := member(b, name)
 		return has, nil
 	}

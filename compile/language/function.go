@@ -79,8 +79,8 @@ func (f *function) charge(m *meter, args []any) (any, error) {
 		case string:
 			size += len(v)
 		default:
-			size += product(members(v), 16)
-			m.spend(product(members(v), stepUnits))
+			size += product(memberCount(v), 16)
+			m.spend(product(memberCount(v), stepUnits))
 		}
 	}
 	m.spend(size)

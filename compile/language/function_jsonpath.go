@@ -196,7 +196,7 @@ func (s *selection) add(f jp.Frag, from any) {
 			s.keep(v)
 		}
 	case jp.Slice, jp.Union: // the library is linear
-		s.m.spend(product(members(from), 16))
+		s.m.spend(product(memberCount(from), 16))
 		some := jp.Expr{f}.Get(from)
 		s.found = append(s.found, some...)
 		s.m.grow(product(len(some), 16))
@@ -228,7 +228,7 @@ func (s *selection) inner(from any) iter.Seq[any] {
 	return func(yield func(any) bool) {
 		list, isList := from.([]any)
 		if !isList {
-			s.m.spend(product(members(from), 16))
+			s.m.spend(product(memberCount(from), 16))
 			object, _ := value.Members(from)
 			list = object.Values()
 		}

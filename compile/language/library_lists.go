@@ -59,7 +59,7 @@ func sortedNames(v any) []string {
 // charges each with a number of bytes.
 func fromMembers(bytes int, part func(rules.Member) any) func(*meter, []any) (any, error) {
 	return func(m *meter, a []any) (any, error) {
-		m.grow(product(members(a[0]), bytes))
+		m.grow(product(memberCount(a[0]), bytes))
 		object, _ := value.Members(a[0])
 		return value.Map(object, part), nil
 	}

@@ -21,7 +21,7 @@ func length(m *meter, a []any) (any, error) {
 		m.spend(len(v))
 		return utf8.RuneCountInString(v), nil
 	case []any, map[string]any, rules.Object:
-		return members(v), nil
+		return memberCount(v), nil
 	}
 	return nil, fmt.Errorf("len takes a string, a list or an object, got %s", Described(a[0]))
 }

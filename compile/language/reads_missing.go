@@ -49,7 +49,7 @@ func (r Read) countItems(page *rules.Context) int {
 		return page.Values.Len()
 	}
 	list, _ := Read{Root: r.Root, Past: r.Past}.Lookup(page)
-	return members(list)
+	return memberCount(list)
 }
 
 // A MissingPath is a path or a header that an expression reads and a response does not

@@ -110,12 +110,12 @@ func (a *annotation) comments() []yaml.Comment {
 	var out []yaml.Comment
 	said := map[string]bool{}
 	for _, n := range a.Explanation.Notes(func(path string) string { return a.texts[path] }) {
-		c := yaml.Comment{Path: n.Path, Text: a.Redact(n.Text), Last: n.Last}
+		c := yaml.Comment{Path: n.Path, Text: a.Redact(n.Text), Last: n.Absent}
 		for c.Last && c.Path != "" && !a.source.Has(c.Path) {
 			c.Path = diag.Parent(c.Path)
 		}
 		out = append(out, c)
-		said[n.Path] = said[n.Path] || !n.Last
+		said[n.Path] = said[n.Path] || !n.Absent
 	}
 	told := map[string]bool{}
 	inEffect := a.Explanation.DefaultsInEffect()

@@ -24,8 +24,8 @@ func (a *api) respond(r *http.Request, now time.Time) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if a.query == nil {
-		a.query = r.URL.Query()
+	if a.firstQuery == nil {
+		a.firstQuery = r.URL.Query()
 	}
 	if a.base == "" {
 		address := *r.URL
@@ -186,7 +186,7 @@ func (a *api) value(p *signal, r *reply) any {
 // linkTo returns an address of the page that begins at an index. It has the parameters of the first
 // request, unless the API loses them.
 func (a *api) linkTo(start int) string {
-	query := maps.Clone(a.query)
+	query := maps.Clone(a.firstQuery)
 	if query == nil || a.losing {
 		query = url.Values{}
 	}

@@ -124,8 +124,8 @@ var tokenLocator = locator{byToken, "A request carries what the page before it s
 	return found
 }}
 
-// memory is the locator of an API that remembers its position.
-var memory = locator{
+// memoryLocator is the locator of an API that remembers its position.
+var memoryLocator = locator{
 	unknown, "The API remembers which page comes next: no part of the requests says it.",
 	func(a *api, _ request) int {
 		n := len(a.exchanges)

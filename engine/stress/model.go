@@ -24,7 +24,7 @@ type api struct {
 	size      int // page size
 	usualSize int // page size in the original configuration
 
-	answers []effect // effects of the behaviours, in the order in which they apply
+	effects []effect // effects of the behaviours, in the order in which they apply
 	seed    int      // seed that varies the behaviours
 	renews  bool     // whether each link or token is a new one
 	losing  bool     // whether links lack the parameters of the first request
@@ -41,11 +41,11 @@ type apiPartition struct {
 
 // An apiHistory holds the requests so far, with the facts that later answers depend on.
 type apiHistory struct {
-	exchanges []exchange
-	asked     request    // latest request
-	query     url.Values // parameters of the first request
-	issued    []float64  // places in the list for which tokens were issued
-	pending   func(*api) // change of the list before the next answer; may be nil
+	exchanges  []exchange
+	asked      request    // latest request
+	firstQuery url.Values // parameters of the first request
+	issued     []float64  // places in the list for which tokens were issued
+	pending    func(*api) // change of the list before the next answer; may be nil
 }
 
 // A row is an item of the list.
@@ -116,7 +116,7 @@ func (a *api) answer(q request) *reply {
 	if len(r.rows) == 0 && r.nth > 1 && a.beyond != 0 {
 		r.status = a.beyond
 	}
-	for _, change := range a.answers {
+	for _, change := range a.effects {
 		change(a, r)
 	}
 	if a.total >= 0 {

@@ -140,7 +140,7 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 							p := common
 							p.keys, p.known = kind, map[string]int{}
 							p.pagePlan = pagePlan{
-								paged: beyond != onePage, pageSize: size, signals: signals, locator: memory, end: end, beyond: max(beyond, 0),
+								paged: beyond != onePage, pageSize: size, signals: signals, locator: memoryLocator, end: end, beyond: max(beyond, 0),
 							}
 							if !yield(&p) {
 								return

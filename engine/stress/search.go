@@ -115,5 +115,5 @@ func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
 			return
 		}
 	}
-	p.locator = memory
+	p.locator = memoryLocator
 }

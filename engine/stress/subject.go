@@ -183,7 +183,7 @@ func (m *modelledJob) behaving(all combination) *api {
 			b.begin(a)
 		}
 		if b.reply != nil {
-			a.answers = append(a.answers, b.reply)
+			a.effects = append(a.effects, b.reply)
 		}
 	}
 	return a

@@ -24,7 +24,7 @@ type tree struct {
 // stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions. If there
 // are no rows, the tree is nil, and why says why.
 func (s *Suite) stressTree(ctx context.Context, root *compile.Job, plans map[string]*plan) (t *tree, rows []Row, why string) {
-	if !root.Partitioned() {
+	if !root.HasPartitions() {
 		return nil, nil, ""
 	}
 	copied := copyOf(root, nil, plans)
@@ -53,7 +53,7 @@ func (t *tree) branches() bool { return len(t.root.Children) > 0 }
 
 // repeats reports whether the list of a job may have an item for other jobs on two pages.
 func (t *tree) repeats() bool {
-	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool { return t.plans[j.ID()].canRepeat() })
+	return slices.ContainsFunc(t.root.WithDescendants(), func(j *compile.Job) bool { return t.plans[j.ID()].canRepeat() })
 }
 
 // windowed reports whether a job of the tree has windows.
@@ -65,7 +65,7 @@ func (t *tree) timed() bool {
 }
 
 func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
-	return slices.ContainsFunc(t.root.Below(), func(j *compile.Job) bool {
+	return slices.ContainsFunc(t.root.WithDescendants(), func(j *compile.Job) bool {
 		return slices.ContainsFunc(j.For, func(s compile.ForVariable) bool { return s.Window != nil && like(s.Window) })
 	})
 }
@@ -88,8 +88,8 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	}
 	var changes []Change
 	says := ""
-	for _, job := range t.root.Below() {
-		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.Splits() == nil {
+	for _, job := range t.root.WithDescendants() {
+		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.SplitVariable() == nil {
 			p := t.plans[job.ID()]
 			path := append(keysOf(job.Spec().Path()), "for", job.For[n-1].Name, "splitWhen")
 			most := (&api{plan: p, apiPartition: apiPartition{job: job}}).capacity()
@@ -218,7 +218,7 @@ func decisive(job *compile.Job) (paths [][]string) {
 
 // literals returns the constants in the conditions on the items of others.
 func (t *tree) literals() (all []any) {
-	for _, j := range t.root.Below() {
+	for _, j := range t.root.WithDescendants() {
 		for _, s := range j.For {
 			if s.When != nil {
 				all = append(append(all, s.When.Literals()...), true)
@@ -304,7 +304,7 @@ func (r *treeRun) partition(p runtime.Partition) *api {
 	a.job, a.base, a.offset = p.Job, "", 10_000*(len(r.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
 	a.rows = a.newRows(n)
-	if p.Job.Splits() != nil {
+	if p.Job.SplitVariable() != nil {
 		a.rows = a.rows[:min(n, a.capacity()-1)]
 	}
 	a.truth = slices.Clone(a.rows)

@@ -78,7 +78,7 @@ func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
 		}
 		before := t.latest[a.scope]
 		t.latest[a.scope] = a
-		a.answers = append(a.answers, func(a *api, r *reply) {
+		a.effects = append(a.effects, func(a *api, r *reply) {
 			if before == nil || len(a.exchanges) > 0 || len(before.truth) == 0 || !meet(before.exchanges[0].request, a.asked, common) {
 				return
 			}
@@ -120,7 +120,7 @@ func (p *plan) canRepeat() bool {
 
 // answering adds an effect to the answers of an API.
 func answering(e effect) func(*api) {
-	return func(a *api) { a.answers = append(a.answers, e) }
+	return func(a *api) { a.effects = append(a.effects, e) }
 }
 
 // second changes the second partition of each job that has several.

@@ -35,10 +35,10 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	if !tried {
 		return loop.RunList(ctx, list, receiver)
 	}
-	kept := newBacklog(0)
-	defer kept.discard()
+	b := newBacklog(0)
+	defer b.discard()
 	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
-		_, err := kept.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
+		_, err := b.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
 			token, err := d.Checkpoint()
 			return stack{{progress: progress{position: token}}}, err
 		}})
@@ -47,21 +47,21 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	if err == nil && result.Outcome == rules.Split {
 		return result, nil
 	}
-	return t.replay(ctx, kept, receiver, result, err)
+	return t.replay(ctx, b, receiver, result, err)
 }
 
 // replay delivers the pages of a partition that was tried. If the receiver refuses a page, the result
 // is the result after the last delivered page.
 func (t *tree) replay(
-	ctx context.Context, kept *backlog, receiver runtime.Receiver, result runtime.ListResult, err error,
+	ctx context.Context, b *backlog, receiver runtime.Receiver, result runtime.ListResult, err error,
 ) (runtime.ListResult, error) {
 	var delivered position
-	for e, ok := kept.removeFirst(); ok; e, ok = kept.removeFirst() {
+	for e, ok := b.removeFirst(); ok; e, ok = b.removeFirst() {
 		token := e.kept[0].position
 		d := &runtime.Delivery{
 			Page: e.page, Checkpoint: func() (position, error) { return token, nil }, Result: func() runtime.ListResult { return result },
 		}
-		failed := kept.replay(e, func(o outgoing) error {
+		failed := b.replay(e, func(o outgoing) error {
 			d.Sent = o.sent
 			ok, err := receiver(ctx, d)
 			if ok {

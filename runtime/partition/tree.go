@@ -135,7 +135,7 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 		if len(job.Keeps) == 0 {
 			continue
 		}
-		for _, one := range job.Below() {
+		for _, one := range job.WithDescendants() {
 			if !w.selects(one) && one.Spec().Emits {
 				return one
 			}
