@@ -64,7 +64,7 @@ func (e *Engine) Job(id string) JobInfo {
 		return JobInfo{}
 	}
 	spec := job.Spec()
-	info := JobInfo{ID: id, DataTypes: spec.DataTypes(), Key: spec.Key, Emits: spec.Emits, Partitioned: job.Partitioned()}
+	info := JobInfo{ID: id, DataTypes: spec.DataTypes(), Key: spec.Key, Emits: spec.Emits, Partitioned: job.HasPartitions()}
 	if !spec.Typed {
 		info.DefaultType = spec.DataType
 	}

@@ -63,14 +63,14 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 	ctx, cancel := context.WithCancelCause(run)
 	defer cancel(nil)
 	walk := e.walk(loop)
-	walk.Skipped = gate.skipped
+	walk.Skipped = gate.deliverSkipped
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
 	parallel := e.options.run.parallel > 1 && walk.Limit == nil
 	var all sync.WaitGroup
 	for i, job := range jobs {
 		walk.Slots <- struct{}{} // slot of the job whose turn it is
-		if gate.closed() != nil {
+		if gate.stopReason() != nil {
 			break
 		}
 		one := func() {

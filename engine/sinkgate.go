@@ -24,14 +24,14 @@ type sinkGate struct {
 
 	yielding bool // the sink is the body of a loop over Pages, to which its panics belong
 
-	mu    sync.Mutex
-	ended error         // reason why the other jobs must end; nil while they may run
-	all   map[int]error // errors of the failed jobs, by position
+	mu       sync.Mutex
+	ended    error         // reason why the other jobs must end; nil while they may run
+	failures map[int]error // errors of the failed jobs, by position
 }
 
 func (e *Engine) newSinkGate(sink SinkFunc) *sinkGate {
 	s := e.options.run
-	return &sinkGate{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, all: map[int]error{}}
+	return &sinkGate{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, failures: map[int]error{}}
 }
 
 // deliver passes a page to the sink unless the run must end. The run ends after a page that the
@@ -50,8 +50,8 @@ func (g *sinkGate) deliver(ctx context.Context, page *Page) error {
 	return err
 }
 
-// skipped passes on the page on which a skipped partition failed.
-func (g *sinkGate) skipped(page *Page) {
+// deliverSkipped passes on the page on which a skipped partition failed.
+func (g *sinkGate) deliverSkipped(page *Page) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.skip != nil && g.ended == nil {
@@ -67,13 +67,13 @@ func (g *sinkGate) end(run context.Context, position int, job string, err error)
 	if err == nil || errors.Is(err, errJobFailed) {
 		return g.ended
 	}
-	g.all[position] = err
+	g.failures[position] = err
 	switch {
 	case g.ended != nil:
 	case !g.keepGoing || run.Err() != nil:
 		g.ended = cancelledBecauseOf(job)
 	case g.log != nil:
-		g.all[position] = g.report(job, err)
+		g.failures[position] = g.report(job, err)
 	}
 	return g.ended
 }
@@ -86,8 +86,8 @@ func (g *sinkGate) report(job string, failed error) (err error) {
 	return nil
 }
 
-// closed returns the reason why no other job may begin, or nil.
-func (g *sinkGate) closed() error {
+// stopReason returns the reason why no other job may begin, or nil.
+func (g *sinkGate) stopReason() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.ended
@@ -99,8 +99,8 @@ func (g *sinkGate) err() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	var inOrder []error
-	for _, position := range slices.Sorted(maps.Keys(g.all)) {
-		inOrder = append(inOrder, g.all[position])
+	for _, position := range slices.Sorted(maps.Keys(g.failures)) {
+		inOrder = append(inOrder, g.failures[position])
 	}
 	return join(inOrder...)
 }

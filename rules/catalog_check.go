@@ -12,67 +12,67 @@ import (
 
 // checkMethod reports the mistakes in a method for this catalog.
 func (c *Catalog) checkMethod(m Method) error {
-	e := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
-	e.identifier("name", m.Name, "")
+	a := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
+	a.identifier("name", m.Name, "")
 	if slices.Contains(c.methodNames(Keboola), m.Name) {
-		e.wrong("the name is taken")
+		a.errorf("the name is taken")
 	}
 	if m.Doc == "" {
-		e.wrong("Doc is missing: when to choose the method")
+		a.errorf("Doc is missing: when to choose the method")
 	}
-	e.table("", m.Fields)
+	a.table("", m.Fields)
 	for _, f := range m.Fields {
 		if _, common := fieldNamed(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
-			e.wrong("setting %s: every method has a key of that name", f.Name)
+			a.errorf("setting %s: every method has a key of that name", f.Name)
 		}
 	}
 	for _, name := range m.OneOf {
-		e.setting("OneOf", name)
+		a.setting("OneOf", name)
 	}
 	for _, v := range m.State {
 		at := "variable " + v.Name
-		e.identifier("the name of a variable", v.Name, ".")
-		e.row(at, v.Only, "", nil, v.Init, v.Next, v.Says)
+		a.identifier("the name of a variable", v.Name, ".")
+		a.row(at, v.Only, "", nil, v.Init, v.Next, v.Says)
 		if v.Init == "" || v.Next == "" {
-			e.wrong("%s: Init and Next must be expressions", at)
+			a.errorf("%s: Init and Next must be expressions", at)
 		}
 	}
-	e.overlay(m.Next)
+	a.overlay(m.Next)
 	var ids []string
 	for _, t := range m.Stops {
 		if !strings.HasPrefix(t.ID, m.Name+".") {
-			e.wrong("stop %q: the id must begin with %q", t.ID, m.Name+".")
+			a.errorf("stop %q: the id must begin with %q", t.ID, m.Name+".")
 		}
 		if isShared(t.ID) || slices.Contains(ids, t.ID) && t.Only == nil {
-			e.wrong("stop %q: the id is taken", t.ID)
+			a.errorf("stop %q: the id is taken", t.ID)
 		}
 		ids = append(ids, t.ID)
-		e.stopRule("stop "+t.ID, t)
+		a.stopRule("stop "+t.ID, t)
 	}
-	return e.err()
+	return a.err()
 }
 
 // checkGuard reports the mistakes in a guard for this catalog.
 func (c *Catalog) checkGuard(g Guard) error {
-	e := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
-	e.identifier("ID", g.ID, ".")
+	a := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
+	a.identifier("ID", g.ID, ".")
 	guards, _ := fieldNamed(c.fields, "guards")
 	if _, isKey := fieldNamed(guards.Fields, g.ID); isKey || isShared(g.ID) {
-		e.wrong("the ID is taken")
+		a.errorf("the ID is taken")
 	}
 	if g.Doc == "" {
-		e.wrong("Doc is missing: what its key under guards is for")
+		a.errorf("Doc is missing: what its key under guards is for")
 	}
 	for _, p := range []Policy{g.Policy, g.KeboolaPolicy} {
 		if !slices.Contains(policies, string(p)) && (p != "" || g.Policy == "") {
-			e.wrong("policy: want %s, got %q", value.OrList(policies), p)
+			a.errorf("policy: want %s, got %q", value.OrList(policies), p)
 		}
 	}
 	if g.Threshold != nil {
-		e.table("guards.", []Field{g.field()})
+		a.table("guards.", []Field{g.field()})
 	}
-	e.stopRule("guard", g.stopRule())
-	return e.err()
+	a.stopRule("guard", g.stopRule())
+	return a.err()
 }
 
 // isShared reports whether a stopping rule that all methods share has the id.
@@ -87,7 +87,7 @@ type addition struct {
 	all    []error
 }
 
-func (a *addition) wrong(format string, args ...any) {
+func (a *addition) errorf(format string, args ...any) {
 	a.all = append(a.all, fmt.Errorf("%s: %w", a.name, fmt.Errorf(format, args...)))
 }
 
@@ -96,7 +96,7 @@ func (a *addition) err() error { return errors.Join(a.all...) }
 // identifier checks a name, which must not have any of the forbidden characters.
 func (a *addition) identifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
-		a.wrong("%s must not be empty or contain spaces or any of %q: %q", what, "${}"+forbidden, name)
+		a.errorf("%s must not be empty or contain spaces or any of %q: %q", what, "${}"+forbidden, name)
 	}
 }
 
@@ -106,11 +106,11 @@ func (a *addition) table(prefix string, fields []Field) {
 		name := prefix + f.Name
 		a.identifier("the name of a setting", f.Name, ".")
 		if _, twice := fieldNamed(fields[:i], f.Name); twice {
-			a.wrong("setting %s: declared twice", name)
+			a.errorf("setting %s: declared twice", name)
 		}
 		for _, other := range []string{f.DefaultOf, f.Delimiter} {
 			if _, ok := fieldNamed(fields, other); other != "" && !ok {
-				a.wrong("setting %s: it refers to setting %s, which does not exist", name, other)
+				a.errorf("setting %s: it refers to setting %s, which does not exist", name, other)
 			}
 		}
 		for _, dialect := range dialects {
@@ -133,7 +133,7 @@ func (a *addition) fallback(name, dialect string, f Field) {
 		_, err = f.oneOf(text)
 	}
 	if err != nil {
-		a.wrong("setting %s: the default: %v", name, err)
+		a.errorf("setting %s: the default: %v", name, err)
 	}
 }
 
@@ -142,7 +142,7 @@ func (a *addition) setting(at, name string) Field {
 	fields, f, ok := a.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
 		if f, ok = fieldNamed(fields, part); !ok {
-			a.wrong("%s: unknown setting %q; known settings: %s", at, name, strings.Join(supportedKeys(fields), ", "))
+			a.errorf("%s: unknown setting %q; known settings: %s", at, name, strings.Join(supportedKeys(fields), ", "))
 			return Field{}
 		}
 		fields = f.Fields
@@ -159,12 +159,12 @@ func (a *addition) row(at string, only Conditions, each string, more []string, t
 	if each != "" {
 		more = append(slices.Clone(more), "each")
 		if f := a.setting(at, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-			a.wrong("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
+			a.errorf("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
 		}
 	}
 	for _, text := range texts {
 		if strings.Count(text, "${") > strings.Count(text, "}") {
-			a.wrong("%s: ${ without }: %s", at, text)
+			a.errorf("%s: ${ without }: %s", at, text)
 			continue
 		}
 		expand(text, func(name string) string {
@@ -185,7 +185,7 @@ func (a *addition) overlay(o Overlay) {
 		at := strings.TrimSpace("part " + p.Name)
 		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
-			a.wrong("%s: Value must be an expression", at)
+			a.errorf("%s: Value must be an expression", at)
 		}
 	}
 }
@@ -195,9 +195,9 @@ func (a *addition) stopRule(at string, t StopRule) {
 	a.row(at, nil, "", nil, t.Message)
 	a.row(at, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
-		a.wrong("%s: When, Clause and Message must not be empty", at)
+		a.errorf("%s: When, Clause and Message must not be empty", at)
 	}
 	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
-		a.wrong("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
+		a.errorf("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
 	}
 }

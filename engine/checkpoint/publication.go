@@ -36,8 +36,8 @@ type publication struct {
 	Also     []*publication             `json:"also,omitempty"`   // further files, without kept values
 	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
 
-	moved  bool // the file has its rows
-	undone bool // moving the rows of a file has failed, and that file is as it was before
+	moved     bool // the file has its rows
+	unchanged bool // moving the rows of a file has failed, and that file is as it was before
 }
 
 // parts returns the publications of the single files.
@@ -76,7 +76,7 @@ func (p *publication) carryOut(files fileSystem) error {
 	slices.SortStableFunc(parts, func(a, b *publication) int { return cmp.Compare(a.order(), b.order()) })
 	for _, part := range parts {
 		if err := part.move(files); err != nil {
-			p.undone = part.undone
+			p.unchanged = part.unchanged
 			return err
 		}
 		part.moved = true
@@ -115,7 +115,7 @@ func (p *publication) move(files fileSystem) error {
 func (p *publication) rename(files fileSystem, from string) error {
 	files.CopyMode(p.Name, from)
 	err := files.Rename(from, p.Name)
-	p.undone = err != nil
+	p.unchanged = err != nil
 	if err == nil {
 		err = files.SyncDir(p.Name)
 	}
@@ -141,7 +141,7 @@ func (p *publication) add(files fileSystem, rows file) error {
 	}
 	if err != nil {
 		failed := to.Truncate(p.Base)
-		p.undone = failed == nil
+		p.unchanged = failed == nil
 		return ioError("append to "+p.Name, errors.Join(err, failed))
 	}
 	return nil

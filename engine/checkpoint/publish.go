@@ -68,7 +68,7 @@ func (s *Store) Publish(c Commitment) error {
 	switch {
 	case err == nil:
 		return s.end(p)
-	case p.undone && p.undo(s.files):
+	case p.unchanged && p.undo(s.files):
 		p.discard(s.files)
 		return errors.Join(err, s.forget(p))
 	}

@@ -250,7 +250,7 @@ func (d *detection) pointer() string {
 // pointsOn reports whether the name of the value at a path says that it leads to another page. text is the
 // value; some names do not say so of a number.
 func pointsOn(at path, text string) bool {
-	if _, names := apinames.Following(at.name()); names || apinames.IsNext(at.name()) {
+	if _, names := apinames.NextParam(at.name()); names || apinames.IsNext(at.name()) {
 		return true
 	}
 	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}

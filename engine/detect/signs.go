@@ -180,7 +180,7 @@ func (d *detection) follower() []candidate {
 		if _, isFlag := f.value.(bool); isFlag || text == "" || isAddress(text) {
 			continue
 		}
-		param, next := apinames.Following(f.name())
+		param, next := apinames.NextParam(f.name())
 		known := !next && apinames.IsPosition(f.name())
 		if known {
 			param = f.name()

@@ -43,7 +43,7 @@ func (w *csvWriter) resume() error {
 	if note == w.note {
 		return nil
 	}
-	found := csvNote{Columns: w.initial, Nested: w.nested}
+	found := csvNote{Columns: w.initial, Nested: w.separator}
 	if note != "" {
 		if err := json.Unmarshal([]byte(note), &found); err != nil {
 			return fmt.Errorf("columns of the state: %w", err)
@@ -83,7 +83,7 @@ func (w *csvWriter) write(block []byte) error {
 	if !headless && before == len(w.columns) {
 		return nil
 	}
-	text, err := json.Marshal(csvNote{w.columns, w.head, w.nested})
+	text, err := json.Marshal(csvNote{w.columns, w.head, w.separator})
 	w.note = string(text)
 	w.to.SetNote(w.note)
 	return err

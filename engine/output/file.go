@@ -178,9 +178,9 @@ func (f *file) merge(to io.Writer, before, rows io.Reader) error {
 	m := newMerger(f.rows.Name(), f.key)
 	switch w := f.encoder.(type) {
 	case *csvWriter:
-		return m.mergeRecords(to, w.columns, w.nested, before, rows, f.rows.Reread)
+		return m.mergeRecords(to, w.columns, w.separator, before, rows, f.rows.Reread)
 	case *parquetWriter:
-		return encodeParquet(to, w.known(), w.nested, before, rows, &parquetMerge{merger: m, again: f.rows.Reread})
+		return encodeParquet(to, w.known(), w.separator, before, rows, &parquetMerge{merger: m, again: f.rows.Reread})
 	}
 	return m.mergeLines(to, before, rows, f.rows.Reread)
 }

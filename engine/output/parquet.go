@@ -124,7 +124,7 @@ func (w *parquetWriter) learn() (learned bool) {
 }
 
 func (w *parquetWriter) saveNote() error {
-	text, err := json.Marshal(noteOf(head{w.columns, w.seen}, w.nested))
+	text, err := json.Marshal(noteOf(head{w.columns, w.seen}, w.separator))
 	w.note = string(text)
 	w.to.SetNote(w.note)
 	return err
@@ -139,7 +139,7 @@ func (w *parquetWriter) rewrite(io.Reader) (rewriteFunc, error) {
 	}
 	known := w.known()
 	return func(to io.Writer, before, rows io.Reader) error {
-		return encodeParquet(to, known, w.nested, before, rows, nil)
+		return encodeParquet(to, known, w.separator, before, rows, nil)
 	}, nil
 }
 

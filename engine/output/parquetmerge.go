@@ -23,7 +23,7 @@ type parquetMerge struct {
 // begin notes the last item of each key.
 func (m *parquetMerge) begin(w *rowGroups) error {
 	for _, names := range m.keys {
-		m.columns = append(m.columns, slices.Index(w.table.columns, strings.Join(names, w.nested)))
+		m.columns = append(m.columns, slices.Index(w.table.columns, strings.Join(names, w.separator)))
 	}
 	items, err := m.again()
 	if err != nil {

@@ -22,29 +22,29 @@ import (
 // from the catalog or is derived from the items.
 type singerWriter struct {
 	lineWriter
-	to     rowWriter
-	stream []byte          // name of the stream as JSON
-	keys   []byte          // key names as a JSON list
-	given  json.RawMessage // schema from the catalog, or nil
-	shape  *shape.Shape    // shape of the items, from which the schema is derived
-	known  *shape.Shape    // shape of the items of earlier runs; nil without a contract
-	reader shape.Reader
-	schema []byte // schema that was written last
-	note   string // shape of the items when it was written
-	out    []byte
+	to      rowWriter
+	stream  []byte          // name of the stream as JSON
+	keys    []byte          // key names as a JSON list
+	given   json.RawMessage // schema from the catalog, or nil
+	shape   *shape.Shape    // shape of the items, from which the schema is derived
+	earlier *shape.Shape    // shape of the items of earlier runs; nil without a contract
+	reader  shape.Reader
+	schema  []byte // schema that was written last
+	note    string // shape of the items when it was written
+	out     []byte
 }
 
 // recordStart begins the message of an item.
 const recordStart = `{"type":"RECORD",`
 
 func newSinger(to rowWriter, stream string, catalog *Catalog, key []string, items *shape.Shape) *singerWriter {
-	known := catalog.stream(stream)
-	if known.KeyProperties == nil {
-		known.KeyProperties = propertiesOf(key)
+	entry := catalog.stream(stream)
+	if entry.KeyProperties == nil {
+		entry.KeyProperties = propertiesOf(key)
 	}
 	name, _ := value.Marshal(stream) // cannot fail for a text
-	keys, _ := value.Marshal(append([]string{}, known.KeyProperties...))
-	w := &singerWriter{to: to, stream: name, keys: keys, given: known.Schema, known: items}
+	keys, _ := value.Marshal(append([]string{}, entry.KeyProperties...))
+	w := &singerWriter{to: to, stream: name, keys: keys, given: entry.Schema, earlier: items}
 	w.begin(&shape.Shape{})
 	w.lines = w.write
 	return w
@@ -65,8 +65,8 @@ func propertiesOf(key []string) []string {
 
 // begin sets the shape of the earlier items, before items are written.
 func (w *singerWriter) begin(s *shape.Shape) {
-	if w.known != nil {
-		s = shape.Union(w.known, s)
+	if w.earlier != nil {
+		s = shape.Union(w.earlier, s)
 	}
 	w.shape, w.schema = s, nil
 	w.reader = shape.Reader{MaxMembers: maxColumns, MaxTotal: maxColumns, Total: s.Size()}
@@ -83,11 +83,11 @@ func (w *singerWriter) resume() error {
 		w.begin(&shape.Shape{})
 		return nil
 	}
-	known, err := shape.Parse("", note)
+	written, err := shape.Parse("", note)
 	if err != nil {
 		return fmt.Errorf("schema of the state: %w", err)
 	}
-	w.begin(known)
+	w.begin(written)
 	w.schema = w.schemaText()
 	return nil
 }
@@ -173,7 +173,7 @@ func (w *singerWriter) state(kept map[string]json.RawMessage) error {
 	if err := w.resume(); err != nil {
 		return err
 	}
-	if w.note == "" && (w.given != nil || w.known != nil) { // announce the stream to the target even if it is empty
+	if w.note == "" && (w.given != nil || w.earlier != nil) { // announce the stream to the target even if it is empty
 		if err := w.writeSchema(); err != nil {
 			return err
 		}

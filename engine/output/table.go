@@ -24,11 +24,11 @@ const valueColumn = "value"
 // A table finds the columns of items, in order of appearance: nested members have columns of their
 // own. It holds the cells of one item at a time.
 type table struct {
-	format  Kind     // in errors
-	nested  string   // joins the names of nested members
-	initial []string // columns of the file that rows are added to
-	columns []string
-	index   map[string]int // index of each column
+	format    Kind     // in errors
+	separator string   // joins the names of nested members
+	initial   []string // columns of the file that rows are added to
+	columns   []string
+	index     map[string]int // index of each column
 
 	row   []cell // cells of the current item, by column
 	items int    // number of the current item
@@ -45,7 +45,7 @@ type cell struct {
 }
 
 func newTable(format Kind, nested string, columns []string) table {
-	t := table{format: format, nested: nested, initial: columns, limit: maxColumns}
+	t := table{format: format, separator: nested, initial: columns, limit: maxColumns}
 	if format == Parquet {
 		t.limit = maxParquetColumns
 	}
@@ -63,12 +63,12 @@ func (t *table) setColumns(columns []string) {
 
 // checkNested returns an error if the rows that are continued have other names for nested members.
 func (t *table) checkNested(before string) error {
-	if before == t.nested {
+	if before == t.separator {
 		return nil
 	}
 	return &engine.Error{
 		Class: failure.State, Op: string(t.format),
-		Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", before, t.nested),
+		Message: fmt.Sprintf("names of nested members are joined by %q in the rows before, and by %q now", before, t.separator),
 		Hint:    "use the same output.Options.Nested, or start over with checkpoint.Restart",
 	}
 }
@@ -102,20 +102,20 @@ func (t *table) cell(column int) []byte {
 // checkLate returns an error for a new column that the file probably has under another name. Names of
 // nested members may have been joined by another text when the file was written.
 func (t *table) checkLate(name string) error {
-	path := strings.Split(name, t.nested)
+	path := strings.Split(name, t.separator)
 	if len(path) < 2 {
 		return nil
 	}
 	for i, had := range t.initial {
 		rest, found := strings.CutPrefix(had, path[0])
 		at := strings.Index(rest, path[1])
-		if !found || at < 1 || t.row[i].item == t.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], t.nested) {
+		if !found || at < 1 || t.row[i].item == t.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], t.separator) {
 			continue
 		}
 		return &engine.Error{
 			Class: failure.Config, Op: string(t.format),
 			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
-				"and by %q now", had, name, rest[:at], t.nested),
+				"and by %q now", had, name, rest[:at], t.separator),
 			Hint: "use the same output.Options.Nested, or move the file away",
 		}
 	}
@@ -136,7 +136,7 @@ func (t *table) object(raw []byte) error {
 		t.path = append(t.path[:outer], scan.Unquote(name.Of(raw))...)
 		var err error
 		if member := span.Of(raw); isNested(member) {
-			t.path = append(t.path, t.nested...)
+			t.path = append(t.path, t.separator...)
 			err = t.object(member)
 		} else {
 			err = t.set(member, raw)
@@ -175,7 +175,7 @@ func (t *table) set(value, object []byte) error {
 	if c.item == t.items && c.parent != &object[0] {
 		return &engine.Error{
 			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", t.path),
-			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", t.nested),
+			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", t.separator),
 		}
 	}
 	*c = cell{value, t.items, &object[0]}

@@ -20,7 +20,7 @@ func ExampleRead() {
 		return
 	}
 	job := run.Jobs[0]
-	fmt.Println(job.ID, job.Fetched, job.Items, job.Ending())
+	fmt.Println(job.ID, job.Fetched, job.Items, job.DescribeEnd())
 	if err := run.HTML(io.Discard); err != nil {
 		fmt.Println(err)
 	}

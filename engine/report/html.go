@@ -150,7 +150,7 @@ const classSuspect = "suspect"
 
 // class returns the CSS class of how the partition ended.
 func (p *Partition) class() string {
-	switch e := end(p.End()); e {
+	switch e := partitionStatus(p.Status()); e {
 	case suspect:
 		return classSuspect
 	case skipped:

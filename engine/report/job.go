@@ -75,14 +75,14 @@ func (j *Job) close() {
 		return
 	}
 	j.open = nil
-	j.Totals.plus(p.Totals)
+	j.Totals.merge(p.Totals)
 	if j.of == nil {
 		j.of = map[string]*ended{}
 	}
-	e := j.of[p.End()]
+	e := j.of[p.Status()]
 	if e == nil {
 		e = &ended{}
-		j.of[p.End()] = e
+		j.of[p.Status()] = e
 	}
 	e.count++
 	if len(e.listed) < maxListed {
@@ -95,7 +95,7 @@ func (j *Job) close() {
 func (j *Job) end() {
 	j.close()
 	drawn := budget{}
-	for _, name := range ends {
+	for _, name := range statuses {
 		e := j.of[string(name)]
 		if e == nil {
 			continue
@@ -125,10 +125,10 @@ func (j *Job) Count() int {
 	return n
 }
 
-// Ending describes how the job ended.
-func (j *Job) Ending() string {
+// DescribeEnd describes how the job ended.
+func (j *Job) DescribeEnd() string {
 	if !j.Partitioned() {
-		return j.Partitions[0].Ending()
+		return j.Partitions[0].DescribeEnd()
 	}
 	text := value.Counted(j.Count(), "partition")
 	if len(j.Ends) == 1 && j.Count() > 1 {
@@ -147,7 +147,7 @@ func (j *Job) Outcome() string {
 	if !j.Partitioned() {
 		return j.Partitions[0].Outcome()
 	}
-	switch worst := end(j.Ends[0].End); worst {
+	switch worst := partitionStatus(j.Ends[0].End); worst {
 	case skipped:
 		return string(rules.Partial)
 	case suspect:

@@ -57,7 +57,7 @@ func (t *Totals) add(p engine.Record) {
 	t.Took = max(t.Took, time.Duration(p.At+p.Millis)*time.Millisecond)
 }
 
-func (t *Totals) plus(other Totals) {
+func (t *Totals) merge(other Totals) {
 	t.Fetched, t.Requests, t.Items, t.Bytes = t.Fetched+other.Fetched, t.Requests+other.Requests, t.Items+other.Items, t.Bytes+other.Bytes
 	t.Took += other.Took
 }
@@ -73,28 +73,28 @@ func (p *Partition) has(page engine.Record) bool {
 	if len(p.Values) == 0 && len(page.Partition) == 0 {
 		return true
 	}
-	again := page.Page > 1 || p.Last.Error != nil && !p.Last.Skipped || !p.Ended()
+	again := page.Page > 1 || p.Last.Error != nil && !p.Last.Skipped || !p.HasEnd()
 	return again && reflect.DeepEqual(p.Values, page.Partition)
 }
 
-// An end is the way in which a partition ended.
-type end string
+// A partitionStatus says how a partition ended.
+type partitionStatus string
 
-// The ends that are not outcomes.
+// The statuses that are not outcomes.
 const (
-	skipped    end = "skipped"
-	unfinished end = "unfinished"
-	suspect    end = "may be incomplete" // it is complete according to its rules, but the audit has a finding
+	skipped    partitionStatus = "skipped"
+	unfinished partitionStatus = "unfinished"
+	suspect    partitionStatus = "may be incomplete" // it is complete according to its rules, but the audit has a finding
 )
 
-// ends are all ends in the order of a report: the ends that need attention come first.
-var ends = []end{end(rules.Failed), unfinished, skipped, end(rules.Guarded), end(rules.Limited), suspect, end(rules.Complete)}
+// statuses are in the order of a report: those that need attention come first.
+var statuses = []partitionStatus{partitionStatus(rules.Failed), unfinished, skipped, partitionStatus(rules.Guarded), partitionStatus(rules.Limited), suspect, partitionStatus(rules.Complete)}
 
-// End returns how the partition ended: its outcome, or that it was skipped, is unfinished, or may
+// Status returns how the partition ended: its outcome, or that it was skipped, is unfinished, or may
 // be incomplete.
-func (p *Partition) End() string {
+func (p *Partition) Status() string {
 	switch {
-	case !p.Ended():
+	case !p.HasEnd():
 		return string(unfinished)
 	case p.Last.Skipped:
 		return string(skipped)
@@ -103,18 +103,18 @@ func (p *Partition) End() string {
 	case p.Last.Outcome == rules.Complete && len(p.Last.Findings) > 0:
 		return string(suspect)
 	}
-	if outcome := end(cmp.Or(p.Last.Outcome, rules.Complete)); slices.Contains(ends, outcome) {
+	if outcome := partitionStatus(cmp.Or(p.Last.Outcome, rules.Complete)); slices.Contains(statuses, outcome) {
 		return string(outcome)
 	}
 	return string(unfinished) // the trace has another version
 }
 
 // Fine reports whether the partition needs no attention.
-func (p *Partition) Fine() bool { return p.End() == string(rules.Complete) }
+func (p *Partition) Fine() bool { return p.Status() == string(rules.Complete) }
 
 // Outcome returns the outcome, or "unfinished" if the trace does not have it.
 func (p *Partition) Outcome() string {
-	if !p.Ended() {
+	if !p.HasEnd() {
 		return string(unfinished)
 	}
 	return string(p.Last.Outcome)
@@ -177,20 +177,20 @@ func (p *Partition) followRules() {
 	}
 }
 
-// Ended reports whether the trace has the end of the partition. The end is missing if the
+// HasEnd reports whether the trace has the end of the partition. The end is missing if the
 // run failed in another job, was killed, or is still running.
-func (p *Partition) Ended() bool { return p.Last.Decision == trace.Stop }
+func (p *Partition) HasEnd() bool { return p.Last.Decision == trace.Stop }
 
 // missing reports whether the request of a page failed, or its response was no page.
 func missing(p engine.Record) bool { return p.Error != nil && len(p.Verdicts) == 0 }
 
-// Ending describes how the partition ended.
-func (p *Partition) Ending() string {
+// DescribeEnd describes how the partition ended.
+func (p *Partition) DescribeEnd() string {
 	last := p.Last
 	switch {
-	case !p.Ended() && p.failed != "":
+	case !p.HasEnd() && p.failed != "":
 		return fmt.Sprintf("did not go on after page %d, since the run failed in job %s", last.Page, p.failed)
-	case !p.Ended():
+	case !p.HasEnd():
 		return fmt.Sprintf("the trace has no end: the run was killed after page %d, or is still running", last.Page)
 	case last.Skipped:
 		return fmt.Sprintf("failed on page %d, and was skipped", last.Page)
@@ -207,7 +207,7 @@ func (p *Partition) Ending() string {
 // summary says in one line how the partition ended: with its error and its findings.
 func (p *Partition) summary() string {
 	var b strings.Builder
-	b.WriteString(p.Ending())
+	b.WriteString(p.DescribeEnd())
 	if p.Last.Error != nil {
 		b.WriteString(": " + value.Clip(p.Last.Error.Message, 300))
 	}

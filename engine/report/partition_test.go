@@ -73,7 +73,7 @@ func TestPartitionsThatNeedAttentionComeFirst(t *testing.T) {
 	require.Equal(t, 15, job.Items)
 	var order []string
 	for _, p := range job.Partitions {
-		order = append(order, p.Label+" "+p.End())
+		order = append(order, p.Label+" "+p.Status())
 	}
 	require.Equal(t, []string{"team=b skipped", "team=c limited", "team=d may be incomplete", "team=a complete", "team=e complete"}, order)
 

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// narrow is the length of lines from which on tables have all their columns.
-const narrow = 72
+// minWideWidth is the length of lines from which on tables have all their columns.
+const minWideWidth = 72
 
 // A textTemplate writes texts for people. Its functions are:
 //
@@ -43,7 +43,7 @@ func newTextTemplate(text string, width int, funcs template.FuncMap) textTemplat
 			}
 			return lines("  ", fmt.Sprintf("… and %d more", all-shown))
 		},
-		"wide": func() bool { return width == 0 || width >= narrow },
+		"wide": func() bool { return width == 0 || width >= minWideWidth },
 	}).Parse(text))
 	return t
 }

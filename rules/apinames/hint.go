@@ -160,10 +160,10 @@ func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(n
 // page.
 func IsNext(key string) bool { return IsHint(key, HintNext) }
 
-// Following returns the parameter whose next value a key names, in the key's spelling: since for
+// NextParam returns the parameter whose next value a key names, in the key's spelling: since for
 // next_since and position for nextPosition. It reports false for any other key.
-func Following(key string) (param string, ok bool) {
-	m := following.FindStringSubmatch(key)
+func NextParam(key string) (param string, ok bool) {
+	m := nextParamPattern.FindStringSubmatch(key)
 	if m == nil {
 		return "", false
 	}
@@ -173,7 +173,7 @@ func Following(key string) (param string, ok bool) {
 	return param, m[2] != "" || param[0] != m[3][0] || m[3][0] <= 'Z'
 }
 
-var following = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
+var nextParamPattern = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
 
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {

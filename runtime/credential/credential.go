@@ -128,7 +128,7 @@ func (o *Options) fault(class failure.Class, what string, err error) *failure.Er
 func (o Options) client(address string) *transport.Client {
 	client := o.Options
 	client.Origin, client.Pacer, client.MaxBody = originOf(address), o.Pacer.WithinTurn(), maxResponse
-	client.TooLarge = "a response with a token is small: check the address of the authentication, and that it is not a page for people"
+	client.TooLargeHint = "a response with a token is small: check the address of the authentication, and that it is not a page for people"
 	return transport.New(client)
 }
 

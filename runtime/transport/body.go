@@ -39,7 +39,7 @@ func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived 
 		}
 		if call.Into.Len() > limit {
 			return nil, nil, c.fault(failure.Policy, call, r.StatusCode, fmt.Sprintf("the response has more than %d bytes, decompressed", limit),
-				cmp.Or(c.options.TooLarge, "raise api.http.maxBodyBytes, or request smaller pages"))
+				cmp.Or(c.options.TooLargeHint, "raise api.http.maxBodyBytes, or request smaller pages"))
 		}
 		switch {
 		case errors.Is(err, io.EOF):

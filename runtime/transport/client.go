@@ -36,9 +36,9 @@ type Options struct {
 	Pacer     *Pacer // nil means no pace
 	// Timeout is the time for a request, from sending it to the last byte of its response. 0 means
 	// a minute for the headers, and ten minutes in all.
-	Timeout  time.Duration
-	MaxBody  int64  // limit in decompressed bytes; 0 means no limit
-	TooLarge string // hint for a larger response; "" means a hint about pages
+	Timeout      time.Duration
+	MaxBody      int64  // limit in decompressed bytes; 0 means no limit
+	TooLargeHint string // hint for a larger response; "" means a hint about pages
 
 	Observe func(context.Context, Event) // called from several goroutines; nil means no observer
 }

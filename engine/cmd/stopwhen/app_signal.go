@@ -95,10 +95,10 @@ func (w *waits) during(call func() error) error {
 	return call()
 }
 
-// blocked reports whether a call has been blocked for the given time.
-func (w *waits) blocked(since time.Duration) (blocked bool) {
+// blocked reports whether a call has been blocked for at least d.
+func (w *waits) blocked(d time.Duration) (blocked bool) {
 	for began := range w.began.Range {
-		blocked = blocked || time.Since(*began.(*time.Time)) >= since
+		blocked = blocked || time.Since(*began.(*time.Time)) >= d
 	}
 	return blocked
 }

@@ -25,7 +25,7 @@ a fix. The exit status is 2 if there are errors; warnings do not change it.`,
 		Args: c.oneConfig,
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	return cmd
 }
 

@@ -59,7 +59,7 @@ failed stay so: see stopwhen retry.`,
 		Args: c.oneConfig,
 		RunE: c.Run,
 	}
-	c.textFlags(cmd)
+	c.addTextFlags(cmd)
 	f := cmd.Flags()
 	maxPagesFlag(cmd, &c.maxPages)
 	f.StringVar(&c.kept, "kept", "", "`FILE` with the values under `keep` of the run before; stopwhen collect --kept replaces it")

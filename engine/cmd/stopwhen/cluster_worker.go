@@ -54,7 +54,7 @@ machine, since each token is valid once: --tokens stores them.`,
 	}
 	f := cmd.Flags()
 	c.envFlags(cmd)
-	c.setFlags(cmd, "a secret input of the runs")
+	c.addInputFlags(cmd, "a secret input of the runs")
 	f.IntVar(&c.slots, "jobs", 8, "number of `PARTITIONS` to run at the same time")
 	prefetchFlag(cmd, &c.prefetch)
 	tokensFlag(cmd, &c.tokens, "")

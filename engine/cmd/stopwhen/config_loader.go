@@ -32,33 +32,33 @@ type loader struct {
 	placeholders              bool // whether environment variables that are not passed have placeholder values
 }
 
-// configFlags adds the flags of commands that read a configuration or a built-in
+// addConfigFlags adds the flags of commands that read a configuration or a built-in
 // case.
-func (s *loader) configFlags(cmd *cobra.Command) {
-	s.fileFlags(cmd)
+func (s *loader) addConfigFlags(cmd *cobra.Command) {
+	s.addFileFlags(cmd)
 	cmd.Flags().StringVar(&s.fixture, "fixture", "", "built-in `CASE` to run, or a .txtar file: its configuration and its API")
 	complete(cmd, "fixture", fixtures.Names)
 }
 
-// fileFlags adds the flags of commands that read a configuration from a file.
-func (s *loader) fileFlags(cmd *cobra.Command) {
+// addFileFlags adds the flags of commands that read a configuration from a file.
+func (s *loader) addFileFlags(cmd *cobra.Command) {
 	s.envFlags(cmd)
-	s.textFlags(cmd)
+	s.addTextFlags(cmd)
 }
 
-// setFlags adds the flags for inputs.
-func (s *loader) setFlags(cmd *cobra.Command, inputs string) {
+// addInputFlags adds the flags for inputs.
+func (s *loader) addInputFlags(cmd *cobra.Command, inputs string) {
 	f := cmd.Flags()
 	f.StringArrayVar(&s.set, "set", nil, "`NAME=VALUE` of "+inputs+"; may be repeated")
 	f.StringVar(&s.setFile, "set-file", "", "`FILE` with inputs by name, as JSON or YAML; - is standard input; --set overrides it")
 }
 
-// textFlags adds the flags of commands that read the text of a configuration from a file.
-func (s *loader) textFlags(cmd *cobra.Command) {
+// addTextFlags adds the flags of commands that read the text of a configuration from a file.
+func (s *loader) addTextFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&s.baseURL, "base-url", "", "`URL` that overrides the baseUrl of the configuration")
 	f.StringVar(&s.dialect, "dialect", "", "`DIALECT` that overrides the configuration's: "+value.OrList(rules.Dialects()))
-	s.setFlags(cmd, "an input that the configuration declares")
+	s.addInputFlags(cmd, "an input that the configuration declares")
 	f.StringArrayVar(&s.jobs, "job", nil, "`ID` of a job; the others are left out; may be repeated")
 	checked(cmd, "dialect", func() error {
 		if s.dialect == "" {
@@ -72,8 +72,8 @@ func (s *loader) textFlags(cmd *cobra.Command) {
 	}
 }
 
-// jobFlags adds the flags that say how far the jobs go.
-func (s *loader) jobFlags(cmd *cobra.Command) {
+// addJobFlags adds the flags that say how far the jobs go.
+func (s *loader) addJobFlags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	maxPagesFlag(cmd, &s.maxPages)
 	f.BoolVar(&s.keepGoing, "keep-going", false,

@@ -47,7 +47,7 @@ network is used.`,
 		Args: arguments(1, 2, "an expression and, optionally, a configuration"),
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	c.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
 	f.StringVar(&c.from, "from", "", "`FILE` with the page: a JSON body, or a recording (HAR); - is standard input")

@@ -62,7 +62,7 @@ rules became true, with their values.`,
 		Args: c.explainArgs,
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	c.formatFlag(cmd, formatText, formatJSON, formatMermaid)
 	cmd.Flags().BoolVar(&c.diff, "diff", false, "print what the second of two configurations does differently")
 	cmd.Flags().BoolVar(&c.annotate, "annotate", false, "print the configuration as YAML, with comments that say what it does")

@@ -68,14 +68,14 @@ var failOnOutcomes = []string{evident, suspect, string(rules.Limited), string(ru
 
 // runFlags adds the flags of commands that extract.
 func (x *extraction) runFlags(cmd *cobra.Command) {
-	x.configFlags(cmd)
+	x.addConfigFlags(cmd)
 	prefetchFlag(cmd, &x.prefetch)
 	f := cmd.Flags()
 	f.IntVar(&x.parallel, "jobs", 1, "number of `JOBS` to run in parallel; the output order does not change")
 	checked(cmd, "jobs", func() error { return atLeast(1, x.parallel, "a number of jobs above 0") })
 	timeout := f.String("timeout", "", "`DURATION` after which the run ends with status 6: 90s, 10m, \"2 hours\"")
 	checked(cmd, "timeout", func() (err error) { x.timeout, err = parseDuration("--timeout", *timeout); return err })
-	x.jobFlags(cmd)
+	x.addJobFlags(cmd)
 	tokensFlag(cmd, &x.tokens, "; by default the --state FILE with .tokens")
 	x.resultFlags(cmd)
 }
@@ -106,7 +106,7 @@ func (x *extraction) outFlag(cmd *cobra.Command, byDefault string) {
 
 // checkResultFlags checks the flags of resultFlags and itemFlags.
 func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
-	if err := x.checkItemFlags(cmd); err != nil {
+	if err := x.parseItemFlags(cmd); err != nil {
 		return err
 	}
 	return refuse([]misuse{

@@ -25,8 +25,8 @@ func (x *extraction) itemFlags(cmd *cobra.Command) {
 	complete(cmd, "format", output.Formats)
 }
 
-// checkItemFlags reads the flags of itemFlags.
-func (x *extraction) checkItemFlags(cmd *cobra.Command) error {
+// parseItemFlags reads the flags of itemFlags.
+func (x *extraction) parseItemFlags(cmd *cobra.Command) error {
 	format, err := output.ParseFormat(x.itemFormat)
 	if err != nil {
 		return &usageError{fmt.Sprintf("--format: %v", err)}
@@ -74,7 +74,7 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 	if err := x.checkCatalog(l); err != nil {
 		return err
 	}
-	if !x.items.Format.IsTable() || x.writesFiles() || x.discardsItems() {
+	if !x.items.Format.IsTable() || x.writesFiles() || x.writesNowhere() {
 		return nil
 	}
 	switch {
@@ -106,7 +106,7 @@ func (x *extraction) checkCatalog(l *loaded) error {
 }
 
 // writesFiles reports whether items are written to files below --out.
-func (x *extraction) writesFiles() bool { return !x.discardsItems() && !toStdout(x.out) }
+func (x *extraction) writesFiles() bool { return !x.writesNowhere() && !toStdout(x.out) }
 
-// discardsItems reports whether items are written nowhere.
-func (x *extraction) discardsItems() bool { return x.discardItems || x.out == os.DevNull }
+// writesNowhere reports whether items are written nowhere.
+func (x *extraction) writesNowhere() bool { return x.discardItems || x.out == os.DevNull }

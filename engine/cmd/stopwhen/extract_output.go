@@ -41,7 +41,7 @@ func (x *extraction) openOutput(l *loaded, state *runState) (*output.Publisher, 
 		if err := x.lockItems(l, state); err != nil {
 			return nil, err
 		}
-	case !x.discardsItems():
+	case !x.writesNowhere():
 		o.Stream = x.guard(x.stdout)
 	}
 	if x.trace == "-" {

@@ -64,7 +64,7 @@ func (x *extraction) isStdout(path string) bool {
 func (x *extraction) checkStandardStreams(*loaded, []string) error {
 	items := streamUse{"the items", x.out}
 	switch {
-	case x.discardsItems():
+	case x.writesNowhere():
 		items.path = ""
 	case toStdout(x.out):
 		items.path = "-"

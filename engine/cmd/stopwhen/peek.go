@@ -48,7 +48,7 @@ pages come from a recording, and no request is made.`,
 		Args: c.oneConfig,
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	c.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
 	f.IntVar(&c.page, "page", 1, "the `NUMBER` of the page to show")

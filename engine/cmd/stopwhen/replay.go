@@ -45,8 +45,8 @@ that is not in the recording ends the run with status 5.`,
 		Args: arguments(2, 2, "a configuration and a recording"),
 		RunE: c.Run,
 	}
-	c.fileFlags(cmd)
-	c.jobFlags(cmd)
+	c.addFileFlags(cmd)
+	c.addJobFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.against, "against", "", "`CONFIG` to compare with the first, showing what it would save or lose")
 	f.StringVar(&c.kept, "kept", "", "`FILE` that an earlier run wrote with --kept; it is not changed")

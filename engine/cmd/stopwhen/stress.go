@@ -55,7 +55,7 @@ has one of the verdicts, or if a job has no model, which leaves everything open.
 		},
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	c.formatFlag(cmd, formatText, formatJSON, formatHTML)
 	f := cmd.Flags()
 	f.StringVarP(&c.out, "out", "o", "-", "`FILE` to write to; - is standard output")

@@ -50,7 +50,7 @@ cases, makes no request, and sends nothing anywhere.`,
 		Args: arguments(0, 1, "at most one configuration"),
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	f := cmd.Flags()
 	f.StringVar(&c.listen, "listen", "127.0.0.1:0", "loopback `HOST:PORT` of the page; port 0 is any free one")
 	f.StringVar(&c.static, "static", "", "write the playground to the files of `DIR` and end")

@@ -38,7 +38,7 @@ configuration has errors or no tests.`,
 		Args: c.oneConfig,
 		RunE: c.Run,
 	}
-	c.configFlags(cmd)
+	c.addConfigFlags(cmd)
 	c.formatFlag(cmd, formatText, formatJSON)
 	f := cmd.Flags()
 	f.BoolVar(&c.failUncovered, "fail-uncovered", false, "fail if the tests do not cover every rule")

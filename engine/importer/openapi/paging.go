@@ -209,7 +209,7 @@ func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 func (t *translation) tokenParameter(next sign) string {
 	name := next.keys[len(next.keys)-1]
 	wanted := []string{name, strings.TrimPrefix(importer.InputName(name), "next_")}
-	if following, ok := apinames.Following(name); ok {
+	if following, ok := apinames.NextParam(name); ok {
 		wanted = append(wanted, following)
 	}
 	for _, p := range t.queryNames() {

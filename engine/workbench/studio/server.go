@@ -63,13 +63,13 @@ func Listen(address string, handler Handler) (*Server, error) {
 	}
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	return &Server{
-		handler: handler, listener: listener, token: draw(), launch: draw(),
+		handler: handler, listener: listener, token: newToken(), launch: newToken(),
 		hosts: map[string]bool{listener.Addr().String(): true, net.JoinHostPort("localhost", port): true},
 	}, nil
 }
 
-// draw returns a token of 256 bits.
-func draw() string {
+// newToken returns a token of 256 bits.
+func newToken() string {
 	var b [32]byte
 	_, _ = rand.Read(b[:]) // never fails
 	return hex.EncodeToString(b[:])
