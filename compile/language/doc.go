@@ -13,7 +13,7 @@
 //   - source*.go take a source from text to a program. source_mistakes.go and source_fault.go
 //     explain the mistakes in a source.
 //   - reads*.go find the values that an expression reads, and read the same values of a page.
-//     reads_itemuse.go finds the paths that it reads of the items. It is a walk of its own,
+//     reads_item_use.go finds the paths that it reads of the items. It is a walk of its own,
 //     because it rewrites the tree as it goes, and an inner call is rewritten in a way that
 //     depends on the outer one.
 //   - rewrite*.go rewrite the tree to calls of the functions in eval_internal.go.

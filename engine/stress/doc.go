@@ -35,7 +35,7 @@
 //     verdict of the row is [Complete], and no other row becomes SILENT: it is the [Fix] of the row.
 //
 // The rows about partitions are judged in the same way, with a model for each partition of a tree of
-// jobs (tree.go, treebehaviour.go). A recording of the API gives the model its shape (recording.go),
+// jobs (tree.go, tree_behaviour.go). A recording of the API gives the model its shape (recording.go),
 // and leaves out meanings that it contradicts (contradict.go). [Suite.Simulate] runs a single
 // behaviour (simulate.go), and a [Server] serves one over HTTP (server.go). The results are in
 // report.go, and [Report.Combine] tries several fixes together (combine.go).

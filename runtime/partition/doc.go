@@ -22,7 +22,7 @@
 //	node     in the memory of one machine, with its values (walk.go)
 //	frame    a node that runs; the running nodes are a stack (walk.go)
 //	Task     in the queue of a run on many machines, as JSON without secrets (task.go)
-//	taskRun  a Task that runs (taskrun.go)
+//	taskRun  a Task that runs (task_run.go)
 //
 // A tree (tree.go) holds the values that all tasks of a root job share while they run on a machine. A
 // frame and a taskRun search and run lists by the same functions: valuesOf, runList and eachChildItem
@@ -46,7 +46,7 @@
 // # Many machines
 //
 // [RootTasks] returns the first tasks, and [Tasks.Run] runs one task. It stores each step together
-// with the tasks that the step has found, which any machine may run (taskrun.go):
+// with the tasks that the step has found, which any machine may run (task_run.go):
 //
 //	taskRun.storeList    0: tree.runList, which calls storePage for each page
 //	taskRun.storePage    stores page 1 with the tasks 0-p1j0i0 and 0-p1j0i1
