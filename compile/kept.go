@@ -107,7 +107,7 @@ func (j *Job) checkKeepFor() error {
 	const hint = "it reads variables that have a value before kept is read, such as order.id"
 	known := len(j.For) // the variables before the first one whose values depend on kept values
 	for i, v := range slices.Backward(j.For) {
-		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To}, variables(nil).readKept) {
+		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, variables(nil).readKept) {
 			known = i
 		}
 	}

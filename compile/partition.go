@@ -16,6 +16,7 @@ type ForVariable struct {
 	Values *language.Expression // list of values; nil for other kinds of variables, and for constants
 	From   *language.Expression // beginning of the first window; nil for other kinds of variables
 	To     *language.Expression // end of the last window; nil for other kinds of variables
+	Step   *language.Expression // length of the windows; nil if it is a constant
 }
 
 // MayRunBackwards reports whether the windows may end before they begin without a mistake in the
@@ -42,6 +43,8 @@ func (j *Job) addForRule(e *language.Expression) {
 		v.From = e
 	case "to":
 		v.To = e
+	case "step":
+		v.Step = e
 	}
 }
 
@@ -170,7 +173,7 @@ func (j *Job) OnlyEndsWindows(input string) bool {
 			return false
 		}
 		for _, v := range j.For {
-			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From}, func(e *language.Expression) bool { return e == nil })
+			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step}, func(e *language.Expression) bool { return e == nil })
 			ends := v.To != nil && anyReads([]*language.Expression{v.To}, of)
 			if anyReads(others, of) || ends && !j.continues(v) {
 				return false

@@ -27,7 +27,8 @@ func (v ForVariable) ID(key string) string { return "for." + v.Name + "." + key 
 
 // A Window says how an interval is divided into windows. Its bounds are rules.
 type Window struct {
-	Step     Span // zero for a single window
+	Step     Span // zero for a single window, and if an expression gives it
+	Computed bool // an expression gives the step
 	Overlap  Span // how much earlier each window but the first begins
 	Smallest Span // windows up to this length are not split; zero means one second or the number 1
 	// Granularity is the distance between the end of a window, which belongs to the window, and the
@@ -36,6 +37,9 @@ type Window struct {
 	Granularity Span
 	Splits      bool // a rule may split a window
 }
+
+// Stepped reports whether there may be more than one window.
+func (w Window) Stepped() bool { return w.Step != (Span{}) || w.Computed }
 
 // PartitionPolicy is the effect of a partition that fails.
 type PartitionPolicy string
@@ -53,7 +57,8 @@ var forFields = []Field{
 	{Name: "from", Kind: Moment, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
 		"the variable has `from` and `to`"},
 	{Name: "to", Kind: Moment, Doc: "end of the last window, which belongs to it only with `granularity`"},
-	{Name: "step", Kind: Length, Doc: "length of a window: `24h`, `7d`, `1mo`, or a number; default: one window"},
+	{Name: "step", Kind: Distance, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as `input.step`; " +
+		"default, and if the expression is nil or empty: one window"},
 	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
 	{Name: "granularity", Kind: Length, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
 		"each window ends, such as `1s`, `24h` or 1"},
@@ -134,16 +139,20 @@ func (d *decoder) window(v *ForVariable) {
 		Step: spanOf(v.given.get("step").Value), Overlap: spanOf(v.given.get("overlap").Value),
 		Smallest: spanOf(v.given.get("smallest").Value), Splits: v.given.get("splitWhen").given(),
 	}
-	if w.Overlap != (Span{}) && w.Step == (Span{}) {
+	if step, isText := v.given.get("step").Value.(string); isText {
+		_, err := ParseSpan(step)
+		w.Computed = err != nil
+	}
+	if w.Overlap != (Span{}) && !w.Stepped() {
 		d.diags.Errorf(diag.Value(v.given.get("overlap").path()), "overlap needs step: there is only one window")
 	}
 	if w.Granularity = spanOf(v.given.get("granularity").Value); w.Granularity != (Span{}) && w.Smallest == (Span{}) {
 		w.Smallest = w.Granularity
 	}
-	if w.Step != (Span{}) && w.Step.less(w.Granularity) {
+	if w.Step != (Span{}) && w.Step.Less(w.Granularity) {
 		d.diags.Errorf(diag.Value(v.given.get("granularity").path()), "granularity must not be greater than step")
 	}
-	if w.Smallest.less(w.Granularity) {
+	if w.Smallest.Less(w.Granularity) {
 		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest must not be less than granularity")
 	}
 	if v.given.get("smallest").given() && !w.Splits {

@@ -23,7 +23,8 @@ var incrementalFields = []Field{
 		"that rises; the greatest value of a complete list is kept"},
 	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
-	{Name: "lag", Kind: Length, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, or a number if the cursor is one"},
+	{Name: "lag", Kind: Distance, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is one, " +
+		"or an expression for one, such as `input.lag`"},
 	{Name: "from", Kind: Moment, Doc: "the value in the first run: a date, a number or an expression; " +
 		"without it the first run does not send the parameter"},
 	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
@@ -86,6 +87,8 @@ func sentSource(given settings, kept string) string {
 		return fmt.Sprintf("earlier(%s, %s)", v, lag)
 	}
 	switch {
+	case lag.Value != nil && spanOf(lag.Value) == (Span{}): // an expression
+		source = earlier(kept, lag.text())
 	case lag.Value != nil && !spanOf(lag.Value).OfTime():
 		source = earlier(kept, spanOf(lag.Value).String())
 	case lag.Value != nil:
@@ -116,6 +119,9 @@ func (d *decoder) send(given settings, j *Job, source string) {
 	param := given.get("param")
 	at := diag.Value(param.path())
 	computed := Computed{Source: source, Path: param.path(), increment: true}
+	if lag := given.get("lag"); lag.Value != nil && spanOf(lag.Value) == (Span{}) { // a mistake in it is one of the source
+		computed.Path = lag.path()
+	}
 	kind, name, _ := strings.Cut(param.text(), ":")
 	has := func(o Object, name string) bool {
 		return slices.ContainsFunc(o, func(m Member) bool { return m.Name == name || kind == "header" && strings.EqualFold(m.Name, name) })

@@ -96,8 +96,8 @@ type Span struct {
 	Number       any // an int or a float64 above 0; nil for a span of time
 }
 
-// less reports whether a span is shorter than another one of its kind.
-func (s Span) less(than Span) bool {
+// Less reports whether a span is shorter than another one of its kind.
+func (s Span) Less(than Span) bool {
 	if s.Number != nil && than.Number != nil {
 		return floatOf(s.Number) < floatOf(than.Number)
 	}
@@ -114,7 +114,44 @@ func floatOf(n any) float64 {
 
 var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)
 
-// ParseSpan reads a span: a number, or text such as 24h, 7d, 2w, 1mo or 1y.
+var isoDuration = regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})W)?(?:(\d{1,6})D)?` +
+	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?$`)
+
+// ISOLength reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
+// one that adds days or hours to months.
+func ISOLength(text string) (Span, bool) {
+	m := isoDuration.FindStringSubmatch(text)
+	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
+		return Span{}, false
+	}
+	var n [8]int
+	for i := 1; i < len(m); i++ {
+		n[i], _ = strconv.Atoi(m[i])
+	}
+	s := Span{Months: n[1]*12 + n[2], Days: n[3]*7 + n[4], Duration: time.Duration(n[5]*3600+n[6]*60+n[7]) * time.Second}
+	if s.Days > 0 && s.Duration > 0 {
+		s.Days, s.Duration = 0, s.Duration+time.Duration(s.Days)*24*time.Hour
+	}
+	return s, s.Months == 0 || s.Days == 0 && s.Duration == 0
+}
+
+// ParseLag is [ParseSpan] for a length that may be zero: nil, an empty text, 0, 0d or P0D.
+func ParseLag(v any) (Span, error) {
+	if text, isText := v.(string); isText {
+		if s, ok := ISOLength(text); ok {
+			return s, nil
+		}
+		if m := spanText.FindStringSubmatch(text); m != nil && strings.Trim(m[1], "0") == "" || text == "" || text == "0" {
+			return Span{}, nil
+		}
+	}
+	if v == nil || v == 0 || v == 0.0 {
+		return Span{}, nil
+	}
+	return ParseSpan(v)
+}
+
+// ParseSpan reads a span: a number, or text such as 24h, 7d, 2w, 1mo, 1y or P7D.
 func ParseSpan(v any) (Span, error) {
 	v = computable(v)
 	switch n := v.(type) {
@@ -149,6 +186,8 @@ func parseSpanText(text string) (Span, error) {
 		default:
 			return Span{Days: n}, nil
 		}
+	} else if s, ok := ISOLength(text); ok && s != (Span{}) {
+		return s, nil
 	} else if d := readDuration(text); d > 0 {
 		return Span{Duration: d}, nil
 	}

@@ -37,6 +37,7 @@ const (
 	Expression             // an expression
 	Wait                   // an expression for a duration, or one such as "30s"
 	Length                 // the length of a window: 24h, 7d, 1mo, or a number
+	Distance               // a length, or an expression for one
 	Moment                 // the beginning or the end of windows: a date, a number, or an expression
 	Values                 // a list, or an expression that gives one
 	OneOrMore              // a path, or a list of paths
@@ -89,7 +90,8 @@ var kinds = [...]kindRow{
 	Expression: {"an expression", nonEmpty, nil, "nil", false, "string"},
 	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, wait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
-	Length: {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
+	Length:   {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
+	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, distance, positiveSchema, "name", false, "string"},
 	Moment: {"a date, a number or an expression", either(as[int], either(as[float64], nonEmpty)),
 		anyOf(typed("number"), someText), "name", false, "string"},
 	Values: {"a list or an expression", either(as[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
@@ -343,6 +345,14 @@ func length(v any) (any, error) {
 		return nil, errKind
 	}
 	return v, nil
+}
+
+// distance reads a length. A text that does not begin with a digit is an expression, or fails as one.
+func distance(v any) (any, error) {
+	if text, isText := v.(string); isText && text != "" && (text[0] < '0' || text[0] > '9') {
+		return text, nil
+	}
+	return length(v)
 }
 
 // either reads a value as one of two kinds.

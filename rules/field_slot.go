@@ -155,7 +155,7 @@ func (s Slot) Step(step string) Slot {
 // sources returns where a value of the field has expressions.
 func (f Field) sources() Sources {
 	switch f.Kind {
-	case Expression, Wait, Moment, Values:
+	case Expression, Wait, Moment, Distance, Values:
 		return WholeSource
 	}
 	if f.Address {

@@ -94,9 +94,9 @@ func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
 // forRules adds the rules of the variables of for.
 func (l *lowerer) forRules(set *Ruleset) {
 	for i, v := range set.Job.For {
-		for _, key := range []string{"when", "values", "from", "to"} {
+		for _, key := range []string{"when", "values", "from", "to", "step"} {
 			one := v.given.get(key)
-			if one.Value == nil || one.Invalid || key == "values" && v.Constants != nil {
+			if one.Value == nil || one.Invalid || key == "values" && v.Constants != nil || key == "step" && (v.Window == nil || !v.Window.Computed) {
 				continue
 			}
 			source := sourceOf(one.Value)

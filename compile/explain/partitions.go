@@ -79,7 +79,7 @@ func windowFacts(name string, w *rules.Window) []string {
 	switch {
 	case w.Granularity != (rules.Span{}):
 		says[0] = fmt.Sprintf("%s.to is part of the window.", name)
-		if w.Step != (rules.Span{}) {
+		if w.Stepped() {
 			says[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter.", w.Granularity)
 		}
 		if w.Overlap != (rules.Span{}) {
@@ -88,10 +88,10 @@ func windowFacts(name string, w *rules.Window) []string {
 	case w.Overlap != (rules.Span{}):
 		says[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
 			"items of this overlap come twice. The last window may be shorter.", name, w.Overlap)
-	case w.Step != (rules.Span{}):
+	case w.Stepped():
 		says[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
 	}
-	if w.Step != (rules.Span{}) && w.Step.Number == nil {
+	if w.Stepped() && w.Step.Number == nil {
 		says[0] += " Both are sent as 2026-01-31T00:00:00Z unless an expression formats them."
 	}
 	if w.Splits {
@@ -103,7 +103,7 @@ func windowFacts(name string, w *rules.Window) []string {
 
 func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 	v := VariableExplanation{Name: s.Name}
-	for _, e := range []*language.Expression{s.When, s.Values, s.From, s.To} {
+	for _, e := range []*language.Expression{s.When, s.Values, s.From, s.To, s.Step} {
 		if e != nil {
 			v.Rules = append(v.Rules, j.rule(e))
 		}
@@ -136,9 +136,12 @@ func constantsInWords(name string, values []any) string {
 
 func (j explainer) windowInWords(s *compile.ForVariable) string {
 	var b strings.Builder
-	if step := s.Window.Step; step != (rules.Span{}) {
-		fmt.Fprintf(&b, "window of %s", step)
-	} else {
+	switch {
+	case s.Step != nil:
+		fmt.Fprintf(&b, "window of %s", j.redact(s.Step.Rule.Source))
+	case s.Window.Step != (rules.Span{}):
+		fmt.Fprintf(&b, "window of %s", s.Window.Step)
+	default:
 		b.WriteString("window")
 	}
 	if s.From != nil && s.To != nil { // they are errors otherwise

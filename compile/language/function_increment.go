@@ -134,12 +134,9 @@ func earlier(args ...any) (any, error) {
 	if v == nil {
 		return nil, nil
 	}
-	var span rules.Span
-	if args[1] != nil && args[1] != 0 {
-		var err error
-		if span, err = rules.ParseSpan(args[1]); err != nil {
-			return nil, fmt.Errorf("earlier: %w", err)
-		}
+	span, err := rules.ParseLag(args[1])
+	if err != nil {
+		return nil, fmt.Errorf("earlier: %w", err)
 	}
 	c := cursorOf(&meter{}, v, layout)
 	if span.Number != nil {

@@ -493,7 +493,8 @@ type ForVariable struct {
 	From string `config:"from"`
 	// End of the last window, which belongs to it only with `granularity`.
 	To string `config:"to"`
-	// Length of a window: `24h`, `7d`, `1mo`, or a number; default: one window.
+	// Length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as
+	// `input.step`; default, and if the expression is nil or empty: one window.
 	Step string `config:"step"`
 	// How much earlier every window but the first begins.
 	Overlap string `config:"overlap"`
@@ -515,8 +516,8 @@ type Incremental struct {
 	// The parameter that has the kept value in the next run; `header:NAME` is a header, and
 	// `body:PATH` a path in the JSON body.
 	Param string `config:"param"`
-	// How much earlier the next run begins: a length such as `1h` or `7d`, or a number if the cursor
-	// is one.
+	// How much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is
+	// one, or an expression for one, such as `input.lag`.
 	Lag string `config:"lag"`
 	// The value in the first run: a date, a number or an expression; without it the first run does not
 	// send the parameter.

@@ -205,7 +205,23 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 	if err != nil {
 		return nil, err
 	}
-	w, err := newWindows(*variable.Window, from, to)
+	source, step := *variable.Window, ""
+	if variable.Step != nil {
+		v, err := evaluate(variable.Step)
+		if err != nil {
+			return nil, err
+		}
+		if v = language.Kept(v); v != nil && v != "" {
+			if source.Step, err = rules.ParseSpan(v); err != nil {
+				return nil, &language.RuleError{Rule: variable.Step.Rule, Err: err}
+			}
+			step = source.Step.String()
+		}
+	}
+	w, err := newWindows(source, from, to)
+	if err == nil {
+		w.Step = step
+	}
 	if err != nil {
 		err = &language.RuleError{Rule: variable.From.Rule, Err: err}
 	}

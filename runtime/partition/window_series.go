@@ -20,7 +20,8 @@ import (
 type windowSeries struct {
 	From saved.Value[any] `json:"from"` // a time, an int or a float64
 	To   saved.Value[any] `json:"to"`
-	Next int              `json:"next"` // index of the next window
+	Next int              `json:"next"`           // index of the next window
+	Step string           `json:"step,omitempty"` // length of a window, if an expression has given it
 
 	source rules.Window
 }
@@ -48,6 +49,9 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 		if length.span != (rules.Span{}) && length.span.OfTime() != ofTime {
 			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
+	}
+	if source.Computed && source.Step != (rules.Span{}) && source.Step.Less(source.Granularity) {
+		return nil, fmt.Errorf("step is %s, which is less than the granularity of %s", source.Step, source.Granularity)
 	}
 	if step := source.Step; step != (rules.Span{}) && !(before(from, moved(step, from, 1)) && before(to, moved(step, to, 1))) {
 		return nil, fmt.Errorf("step is %s, which is too small for numbers like %s", step, showBound(to))
@@ -292,11 +296,18 @@ func (w *windowSeries) check(source rules.Window) error {
 			return fmt.Errorf("a bound is neither a time nor a number")
 		}
 	}
+	if source.Computed && w.Step != "" {
+		step, err := rules.ParseSpan(w.Step)
+		if err != nil {
+			return err
+		}
+		source.Step = step
+	}
 	valid, err := newWindows(source, from, to)
 	if err != nil {
 		return err
 	}
-	valid.Next = w.Next
+	valid.Next, valid.Step = w.Next, w.Step
 	if w.Next < 0 || w.Next > maxWindows {
 		return fmt.Errorf("the number of windows is %d", w.Next)
 	}

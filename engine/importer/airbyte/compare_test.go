@@ -172,7 +172,7 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"leadfeeder", "accounts", map[string]string{"accounts": "data", "leads": "data"}, []string{"api_token", "start_date"}, false},
 		{"leadfeeder", "leads", map[string]string{"accounts": "data", "leads": "data"}, []string{"api_token", "start_date"}, false},
 		{"stripe", "payment_methods", map[string]string{"customers": "data", "payment_methods": "data"}, []string{"client_secret",
-			"account_id", "start_date"}, true},
+			"account_id", "start_date", "slice_range", "lookback_window_days"}, true},
 		{"klaviyo", "profiles", map[string]string{"profiles": "data"}, []string{"api_key", "start_date"}, false},
 		{"klaviyo", "campaigns", map[string]string{"campaigns": "data"}, []string{"api_key", "start_date"}, false},
 		{"zendesk", "brands", map[string]string{"brands": "brands"}, []string{"subdomain", "start_date"}, false},
@@ -252,11 +252,7 @@ func differences(want, got []string) []string {
 func records(t *testing.T, file importer.File, stream string, api http.RoundTripper, inputs map[string]any,
 	kept map[string]map[string]any) ([]object, map[string]map[string]any) {
 	t.Helper()
-	set := map[string]string{}
-	if strings.HasPrefix(file.Name, "stripe") {
-		set["slice_range"] = "10" // there it is a setting, and here a constant
-	}
-	r := imported(t, importer.Options{Streams: []string{stream}, Set: set}, file)
+	r := imported(t, importer.Options{Streams: []string{stream}}, file)
 	require.Len(t, r.Configs, 1)
 	text := regexp.MustCompile(`(?m)^  authentication:(.*\n(    .*\n)*)`).ReplaceAll(r.Configs[0].Text, nil)
 	used := map[string]any{}

@@ -1,7 +1,6 @@
 package airbyte
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
 	"strings"
@@ -64,6 +63,9 @@ func (b *builder) increment(n node) error {
 		if *l.into, err = b.length(n.get(l.key)); err != nil {
 			return err
 		}
+	}
+	if isComputed(c.granule) {
+		return fmt.Errorf("%s: a computed granularity is not translated", n.get("cursor_granularity").path)
 	}
 	if c.from, err = b.moment(n.get("start_datetime"), format); err != nil {
 		return err
@@ -143,37 +145,36 @@ func (b *builder) window(c *cursor, to jinja.Expr, format string) error {
 	return nil
 }
 
-// length returns a duration as a length. If a setting gives it, the default of the setting is taken.
+// length returns a duration as a length, or as an expression for a duration of ISO 8601.
 func (b *builder) length(n node) (string, error) {
 	if !n.given() {
 		return "", nil
 	}
-	e, err := jinja.Translate(n.text(), b.scope(n, jinja.Literal(nil)))
-	if err == nil && e.Known {
-		text, ok := jinja.Length(fmt.Sprint(e.Const))
-		if ok || e.Const == nil || e.Const == "" {
-			return text, nil
-		}
-	}
-	scope := b.scope(n, jinja.Literal(nil)).With("config", jinja.Members("config", func(keys []string) (jinja.Expr, error) {
-		schema, _ := b.schemaOf(keys)
-		v, _ := schema.Get("default")
-		return literal(v), nil
-	}))
-	if e, err = jinja.Translate(n.text(), scope); err != nil || !e.Known {
-		return "", fmt.Errorf("%s: a computed duration is not translated: %s", n.path, n.text())
+	e, err := b.one(n)
+	switch {
+	case err != nil:
+		return "", err
+	case !e.Known:
+		return e.Source, nil
+	case e.Const == nil || e.Const == "":
+		return "", nil
 	}
 	length, ok := jinja.Length(fmt.Sprint(e.Const))
 	if !ok {
-		if e.Const == nil || e.Const == "" {
-			b.note(importer.Approximate, n, "", "a setting gives it; it is left out, as without the setting")
-			return "", nil
-		}
 		return "", fmt.Errorf("%s: the duration %v is not translated", n.path, e.Const)
 	}
-	b.note(importer.Approximate, n, "", "a setting gives it there; here it is %s, the default of the setting: change it in the configuration",
-		cmp.Or(length, "none"))
 	return length, nil
+}
+
+// isComputed reports whether a length is an expression.
+func isComputed(length string) bool { return length != "" && (length[0] < '0' || length[0] > '9') }
+
+// lagSource returns the source of the lag in an expression.
+func (c *cursor) lagSource() string {
+	if isComputed(c.lag) {
+		return c.lag
+	}
+	return "'" + c.lag + "'"
 }
 
 // moment returns a bound of the interval: a constant text, or an expression for a time or a text that

@@ -149,7 +149,7 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	kept := rules.FormatPath("kept", []string{c.kept})
 	lag := "nil"
 	if c.lag != "" {
-		lag = "'" + c.lag + "'"
+		lag = c.lagSource()
 	}
 	first := fmt.Sprintf("earlier(%s, nil, '%s')", c.from.Source, c.layout)
 	v := importer.Computed(fmt.Sprintf("earlier(%s, %s, '%s') ?? %s", kept, lag, c.layout, first))
@@ -190,17 +190,17 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]
 		since = fmt.Sprintf("date('1970-01-01') + duration(text(%s) + '%s')", kept, unit)
 		if c.lag != "" {
-			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
+			since = fmt.Sprintf("earlier(%s, %s)", since, c.lagSource())
 		}
 		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
 	case !readable(c.items):
 		since = fmt.Sprintf("date(%s, '%s')", kept, c.items)
 		if c.lag != "" {
-			since = fmt.Sprintf("earlier(%s, '%s')", since, c.lag)
+			since = fmt.Sprintf("earlier(%s, %s)", since, c.lagSource())
 		}
 		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
 	case c.lag != "":
-		v.From = fmt.Sprintf("earlier(%s, '%s') ?? %s", kept, c.lag, operand(from))
+		v.From = fmt.Sprintf("earlier(%s, %s) ?? %s", kept, c.lagSource(), operand(from))
 	default:
 		v.From = kept + " ?? " + operand(from)
 	}
@@ -225,7 +225,7 @@ func (b *builder) unsent(c *cursor, path string) error {
 	item := rules.FormatPath("item", rules.SplitPath(path))
 	since := kept
 	if c.lag != "" {
-		since = fmt.Sprintf("earlier(%s, '%s')", kept, c.lag)
+		since = fmt.Sprintf("earlier(%s, %s)", kept, c.lagSource())
 	}
 	feed, client := c.get("is_data_feed").flag(), c.get("is_client_side_incremental").flag()
 	if !feed && !client && strings.Contains(b.out.Filter, kept) { // the filter reads it

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
+
+	"github.com/stopwhen/stopwhen/rules"
 )
 
 // called translates a call of a function or a method.
@@ -118,41 +120,21 @@ func dayDelta(args []Expr, named map[string]Expr) (Expr, error) {
 	return strftime(at, format)
 }
 
-var isoDuration = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)S)?)?$`)
-
 // Length returns a duration of ISO 8601 as a length of the rule language: 7d, 1mo, 90m.
 func Length(text string) (string, bool) {
-	m := isoDuration.FindStringSubmatch(text)
-	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
-		return "", false
+	span, ok := rules.ISOLength(text)
+	switch d := span.Duration; {
+	case !ok || span == (rules.Span{}):
+		return "", ok
+	case d == 0:
+		return span.String(), true
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%dh", d/time.Hour), true
+	case d%time.Minute == 0:
+		return fmt.Sprintf("%dm", d/time.Minute), true
+	default:
+		return fmt.Sprintf("%ds", d/time.Second), true
 	}
-	var n [8]int
-	for i := 1; i < len(m); i++ {
-		n[i], _ = strconv.Atoi(m[i])
-		if n[i] > 1e6 {
-			return "", false
-		}
-	}
-	months, days, seconds := n[1]*12+n[2], n[3]*7+n[4], n[5]*3600+n[6]*60+n[7]
-	switch {
-	case months+days+seconds == 0:
-		return "", true
-	case months > 0 && days == 0 && seconds == 0:
-		return fmt.Sprintf("%dmo", months), true
-	case months > 0:
-		return "", false
-	case seconds == 0 && days > 0:
-		return fmt.Sprintf("%dd", days), true
-	case days > 0:
-		seconds += days * 86400
-	}
-	switch {
-	case seconds%3600 == 0:
-		return fmt.Sprintf("%dh", seconds/3600), true
-	case seconds%60 == 0:
-		return fmt.Sprintf("%dm", seconds/60), true
-	}
-	return fmt.Sprintf("%ds", seconds), true
 }
 
 // durationOf returns the duration of a constant text. Its constant is a length.
