@@ -53,13 +53,13 @@ func (a *auditor) compile(rule rules.Rule) *Trigger {
 
 // Audit returns the rules of the audit, for the last page of a list.
 func (j *Job) Audit() []*Trigger {
-	var all []*Trigger
+	var triggers []*Trigger
 	for i := range j.Ruleset.Rules {
 		if rule := &j.Ruleset.Rules[i]; rule.Role == rules.Audit {
-			all = append(all, sharedAuditor().trigger(rule))
+			triggers = append(triggers, sharedAuditor().trigger(rule))
 		}
 	}
-	return all
+	return triggers
 }
 
 // AuditRule returns one rule of [Job.Audit], compiled. It is a rule of the ruleset with role [rules.Audit].

@@ -171,15 +171,15 @@ func credentialText(v any) (string, error) {
 
 // End evaluates when a login ends: a time, or how long after its request. Both are zero if
 // the response does not say.
-func (c *Credentials) End(m *language.Machine, page *rules.Context) (at time.Time, after time.Duration, err error) {
+func (c *Credentials) End(m *language.Machine, page *rules.Context) (expiresAt time.Time, after time.Duration, err error) {
 	v, err := c.Expires.Eval(m, page)
 	if err == nil {
-		at, after, err = endOf(v)
+		expiresAt, after, err = endOf(v)
 	}
 	if err != nil {
-		return at, after, &language.RuleError{Rule: c.Expires.Rule, Err: err}
+		return expiresAt, after, &language.RuleError{Rule: c.Expires.Rule, Err: err}
 	}
-	return at, after, nil
+	return expiresAt, after, nil
 }
 
 // epoch is the least number that is a time and not a duration, in seconds: 2001. In

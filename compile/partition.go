@@ -113,8 +113,8 @@ func link(jobs []*Job) {
 
 // readsOf appends the paths below a variable that the job and its descendants read. The function of
 // returns the paths that one job reads itself.
-func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]string) [][]string {
-	for _, path := range of(j) {
+func (j *Job) readsOf(variable string, paths [][]string, readsOfJob func(*Job) [][]string) [][]string {
+	for _, path := range readsOfJob(j) {
 		switch {
 		case len(path) == 0: // all variables
 			paths = append(paths, nil)
@@ -123,7 +123,7 @@ func (j *Job) readsOf(variable string, paths [][]string, of func(*Job) [][]strin
 		}
 	}
 	for _, child := range j.Children {
-		paths = child.readsOf(variable, paths, of)
+		paths = child.readsOf(variable, paths, readsOfJob)
 	}
 	return paths
 }
@@ -166,16 +166,16 @@ func (j *Job) Expects(e *language.Expression) bool {
 // OnlyEndsWindows reports whether an input decides only where windows end, and these windows begin where
 // the windows of the previous run ended. Another value of such an input only extends the list.
 func (j *Job) OnlyEndsWindows(input string) bool {
-	of := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
+	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	bounds := false
 	for ; j != nil; j = j.Parent {
-		if j.reads(of) {
+		if j.reads(readsInput) {
 			return false
 		}
 		for _, v := range j.For {
 			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step}, func(e *language.Expression) bool { return e == nil })
-			ends := v.To != nil && anyReads([]*language.Expression{v.To}, of)
-			if anyReads(others, of) || ends && !j.continues(v) {
+			ends := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
+			if anyReads(others, readsInput) || ends && !j.continues(v) {
 				return false
 			}
 			bounds = bounds || ends

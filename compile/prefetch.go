@@ -37,7 +37,7 @@ func (j *Job) Sequential() string {
 // MaxPages returns the greatest number of pages allowed by the rules that count
 // pages, or items with a fixed page size; 0: no such rule limits the list.
 func (j *Job) MaxPages() int {
-	most := 0
+	maxPages := 0
 	for _, s := range j.Stops {
 		b, ok := j.Prover().Bound(s.Expression)
 		limit, _ := j.Ruleset.Limit.(int)
@@ -49,11 +49,11 @@ func (j *Job) MaxPages() int {
 		case b.Unit != "pages":
 			continue
 		}
-		if n := int(b.Most); n > 0 && (most == 0 || n < most) {
-			most = n
+		if n := int(b.Most); n > 0 && (maxPages == 0 || n < maxPages) {
+			maxPages = n
 		}
 	}
-	return most
+	return maxPages
 }
 
 // OnlyPage returns the rule that stops after the first page whatever the response.

@@ -15,26 +15,26 @@ import (
 // expression may read the names of stopping rules and, if the place has an item, the names of filter.
 // The error is [Diagnostics] if the expression has a mistake, and otherwise the error of the run. An
 // error of the evaluation itself is in the result.
-func (e *Engine) Evaluate(ctx context.Context, expression string, at trace.Place) (*trace.Evaluation, error) {
-	probed, err := e.withProbe(expression, at)
+func (e *Engine) Evaluate(ctx context.Context, expression string, place trace.Place) (*trace.Evaluation, error) {
+	probed, err := e.withProbe(expression, place)
 	if err != nil {
 		return nil, err
 	}
-	page, pages, err := probed.PageAt(ctx, at.Job, at.Page)
+	page, pages, err := probed.PageAt(ctx, place.Job, place.Page)
 	if err != nil {
 		return nil, err
 	}
 	if page == nil {
-		return nil, &Error{Class: failure.Config, Job: at.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
+		return nil, &Error{Class: failure.Config, Job: place.Job, Op: "evaluate", Message: "the list ends after " + value.Counted(pages, "page")}
 	}
 	return runtime.ProbedOn(page), nil
 }
 
 // withProbe returns the engine with a probe in a job.
-func (e *Engine) withProbe(expression string, at trace.Place) (*Engine, error) {
+func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error) {
 	lowered, _ := e.cfg.Lower()
 	for _, set := range lowered.Jobs {
-		if set.Job.ID == at.Job {
+		if set.Job.ID == place.Job {
 			set.Rules = append(set.Rules, rules.Rule{
 				ID: string(rules.Probe), Role: rules.Probe, Source: expression, Origin: rules.Origin{Path: "the expression"},
 			})
@@ -44,10 +44,10 @@ func (e *Engine) withProbe(expression string, at trace.Place) (*Engine, error) {
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}
-	changed := e.With(WithJobs(at.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(runtime.AcceptAll))
+	changed := e.With(WithJobs(place.Job), WithPrefetch(0), WithParallelJobs(1), WithAccept(runtime.AcceptAll))
 	changed.setJobs(jobs)
-	if job := changed.byID[at.Job]; job != nil {
-		job.Probe.Item = at.Item
+	if job := changed.byID[place.Job]; job != nil {
+		job.Probe.Item = place.Item
 	}
 	return changed, nil
 }

@@ -67,13 +67,13 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 	jobs := e.roots()
 	results := make([][]JobResult, len(jobs))
 	parallel := e.options.run.parallel > 1 && walk.Limit == nil
-	var all sync.WaitGroup
+	var running sync.WaitGroup
 	for i, job := range jobs {
 		walk.Slots <- struct{}{} // slot of the job whose turn it is
 		if gate.stopReason() != nil {
 			break
 		}
-		one := func() {
+		runNext := func() {
 			err := failure.Exited()
 			defer func() {
 				if !gate.yielding { // a panic there belongs to the caller of Pages
@@ -87,12 +87,12 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 			results[i], err = walk.Run(ctx, job, gate.deliver)
 		}
 		if !parallel {
-			one() // in the caller's goroutine, to which the sink may belong
+			runNext() // in the caller's goroutine, to which the sink may belong
 			continue
 		}
-		all.Go(one)
+		running.Go(runNext)
 	}
-	all.Wait()
+	running.Wait()
 	result := NewResult(slices.Concat(results...))
 	return result, join(gate.err(), result.Err())
 }

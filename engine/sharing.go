@@ -82,17 +82,17 @@ func (d Distribution) WrittenSecrets() Diagnostics {
 // secretDefaults reports and returns the defaults of secret inputs. Their places are known,
 // whereas the text of a short secret may also occur elsewhere.
 func (e *Engine) secretDefaults(found *diag.Collector) []string {
-	var all []string
+	var defaults []string
 	for _, in := range e.cfg.Inputs {
 		text, _ := value.Text(in.Default)
 		if !in.Secret || text == "" || rules.HasPlaceholder(text) {
 			continue
 		}
-		all = append(all, text)
+		defaults = append(defaults, text)
 		found.Errorf(diag.Outside("inputs."+in.Name+".default"), "the default of a secret input is written in the configuration").
 			WithHint(fmt.Sprintf("leave it out, and set the input where the workers run, with WithInputs(map[string]any{%q: VALUE})", in.Name))
 	}
-	return all
+	return defaults
 }
 
 // A secretPlace describes where a secret is written, without revealing the secret.

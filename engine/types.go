@@ -216,7 +216,7 @@ type Result struct {
 // the values that it keeps also describe their items.
 func (r *Result) Completed() []JobResult {
 	incomplete := func(job JobResult) bool { return !job.Ended() || job.Refused }
-	var all []JobResult
+	var results []JobResult
 	for rest := r.Jobs; len(rest) > 0; {
 		n := 1
 		for n < len(rest) && rest[n].Root != "" && rest[n].Root == rest[0].Root {
@@ -228,21 +228,21 @@ func (r *Result) Completed() []JobResult {
 			continue
 		}
 		for _, job := range slices.Backward(tree) {
-			all = append(all, job)
+			results = append(results, job)
 		}
 	}
-	return all
+	return results
 }
 
 // Err returns the errors of the jobs that the run refuses, of class suspect, or nil.
 func (r *Result) Err() error {
-	var all []error
+	var errs []error
 	for _, job := range r.Jobs {
 		if job.Refused {
-			all = append(all, &Error{Class: failure.Suspect, Job: job.Job, Op: "accept", Message: doubtOf(job)})
+			errs = append(errs, &Error{Class: failure.Suspect, Job: job.Job, Op: "accept", Message: doubtOf(job)})
 		}
 	}
-	return join(all...)
+	return join(errs...)
 }
 
 // doubtOf says why a run refuses a job.

@@ -30,11 +30,11 @@ func (c *Catalog) checkMethod(m Method) error {
 		a.setting("OneOf", name)
 	}
 	for _, v := range m.State {
-		at := "variable " + v.Name
+		place := "variable " + v.Name
 		a.identifier("the name of a variable", v.Name, ".")
-		a.row(at, v.Only, "", nil, v.Init, v.Next, v.Says)
+		a.row(place, v.Only, "", nil, v.Init, v.Next, v.Says)
 		if v.Init == "" || v.Next == "" {
-			a.errorf("%s: Init and Next must be expressions", at)
+			a.errorf("%s: Init and Next must be expressions", place)
 		}
 	}
 	a.overlay(m.Next)
@@ -84,14 +84,14 @@ func isShared(id string) bool {
 type addition struct {
 	name   string
 	fields []Field // the settings that it may name
-	all    []error
+	errs   []error
 }
 
 func (a *addition) errorf(format string, args ...any) {
-	a.all = append(a.all, fmt.Errorf("%s: %w", a.name, fmt.Errorf(format, args...)))
+	a.errs = append(a.errs, fmt.Errorf("%s: %w", a.name, fmt.Errorf(format, args...)))
 }
 
-func (a *addition) err() error { return errors.Join(a.all...) }
+func (a *addition) err() error { return errors.Join(a.errs...) }
 
 // identifier checks a name, which must not have any of the forbidden characters.
 func (a *addition) identifier(what, name, forbidden string) {
@@ -138,11 +138,11 @@ func (a *addition) fallback(name, dialect string, f Field) {
 }
 
 // setting checks that a setting exists, and returns its field.
-func (a *addition) setting(at, name string) Field {
+func (a *addition) setting(place, name string) Field {
 	fields, f, ok := a.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
 		if f, ok = fieldNamed(fields, part); !ok {
-			a.errorf("%s: unknown setting %q; known settings: %s", at, name, strings.Join(supportedKeys(fields), ", "))
+			a.errorf("%s: unknown setting %q; known settings: %s", place, name, strings.Join(supportedKeys(fields), ", "))
 			return Field{}
 		}
 		fields = f.Fields
@@ -152,25 +152,25 @@ func (a *addition) setting(at, name string) Field {
 
 // row checks that every name in a row of a table is a known setting: in its conditions, in each, and
 // in ${…} of its texts. Texts may have the names in more, too.
-func (a *addition) row(at string, only Conditions, each string, more []string, texts ...string) {
+func (a *addition) row(place string, only Conditions, each string, more []string, texts ...string) {
 	for _, c := range only {
-		a.setting(at, c.Setting)
+		a.setting(place, c.Setting)
 	}
 	if each != "" {
 		more = append(slices.Clone(more), "each")
-		if f := a.setting(at, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-			a.errorf("%s: Each needs %s or %s, and setting %s is %s", at, Map, Paths, each, f.Kind)
+		if f := a.setting(place, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, Map, Paths, each, f.Kind)
 		}
 	}
 	for _, text := range texts {
 		if strings.Count(text, "${") > strings.Count(text, "}") {
-			a.errorf("%s: ${ without }: %s", at, text)
+			a.errorf("%s: ${ without }: %s", place, text)
 			continue
 		}
 		expand(text, func(name string) string {
 			name, _, _ = strings.Cut(name, " ") // without the noun
 			if !slices.Contains(more, name) {
-				a.setting(at, name)
+				a.setting(place, name)
 			}
 			return ""
 		})
@@ -182,22 +182,22 @@ func (a *addition) overlay(o Overlay) {
 	a.row("OmitParams", o.OmitParams.when, "", nil)
 	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
-		at := strings.TrimSpace("part " + p.Name)
-		a.row(at, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
+		place := strings.TrimSpace("part " + p.Name)
+		a.row(place, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
-			a.errorf("%s: Value must be an expression", at)
+			a.errorf("%s: Value must be an expression", place)
 		}
 	}
 }
 
-func (a *addition) stopRule(at string, t StopRule) {
-	a.row(at, t.Only, t.Each, nil, t.When)
-	a.row(at, nil, "", nil, t.Message)
-	a.row(at, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
+func (a *addition) stopRule(place string, t StopRule) {
+	a.row(place, t.Only, t.Each, nil, t.When)
+	a.row(place, nil, "", nil, t.Message)
+	a.row(place, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
-		a.errorf("%s: When, Clause and Message must not be empty", at)
+		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}
 	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
-		a.errorf("%s: outcome: want %s, got %q", at, value.OrList(outcomeNames()), t.Outcome)
+		a.errorf("%s: outcome: want %s, got %q", place, value.OrList(outcomeNames()), t.Outcome)
 	}
 }

@@ -12,7 +12,7 @@ func (c *Catalog) MethodTrials(m Method) []Object {
 	if len(alternatives) == 0 {
 		alternatives = []string{""}
 	}
-	var all []Object
+	var trials []Object
 	for _, alternative := range alternatives {
 		for _, wanted := range m.allConditions() {
 			t := trial{fields: c.fieldsOf(m), oneOf: m.OneOf, alternative: alternative, settings: Object{{Name: "method", Value: m.Name}}}
@@ -21,11 +21,11 @@ func (c *Catalog) MethodTrials(m Method) []Object {
 			}
 			t.begin(m.Fields)
 			if t.meet(wanted) {
-				all = append(all, t.settings)
+				trials = append(trials, t.settings)
 			}
 		}
 	}
-	return all
+	return trials
 }
 
 // GuardTrial returns a pagination object in which a guard is in force.
@@ -42,12 +42,12 @@ func (c *Catalog) GuardTrial(g Guard) Object {
 // allConditions returns the conditions of each row of a method, an empty list, and the condition that
 // each setting has a value.
 func (m Method) allConditions() []Conditions {
-	all := []Conditions{nil, m.Next.ApplyToFirst.when, m.Next.OmitParams.when}
+	list := []Conditions{nil, m.Next.ApplyToFirst.when, m.Next.OmitParams.when}
 	row := func(only Conditions, each string) {
 		if each != "" {
 			only = append(slices.Clone(only), With(each))
 		}
-		all = append(all, only)
+		list = append(list, only)
 	}
 	for _, f := range m.Fields {
 		row(nil, f.Name)
@@ -62,7 +62,7 @@ func (m Method) allConditions() []Conditions {
 		row(t.Only, t.Each)
 	}
 	var distinct []Conditions
-	for _, one := range all {
+	for _, one := range list {
 		if !slices.ContainsFunc(distinct, func(had Conditions) bool { return slices.Equal(had, one) }) {
 			distinct = append(distinct, one)
 		}

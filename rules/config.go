@@ -154,7 +154,7 @@ func CheckOrigin(address string) error {
 
 // checkBasePath warns of the parts of baseUrl that requests do not have: the text after
 // the last slash of its path, and its query (RFC 3986).
-func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
+func (c *Config) checkBasePath(diags *diag.Collector, place diag.Place) {
 	base, err := url.Parse(sampleBase(c.BaseURL))
 	if err != nil {
 		return // reported
@@ -162,13 +162,13 @@ func (c *Config) checkBasePath(diags *diag.Collector, at diag.Place) {
 	last := base.Path[strings.LastIndexByte(base.Path, '/')+1:]
 	for _, j := range c.Jobs {
 		if last != "" && relative(sampleAddress(j.Endpoint)) && !strings.HasPrefix(j.Endpoint, last+"/") {
-			diags.Warnf(at, "requests do not have the last part of the path, %q, because no slash follows it: %s is added to %q",
+			diags.Warnf(place, "requests do not have the last part of the path, %q, because no slash follows it: %s is added to %q",
 				last, value.Preview(j.Endpoint), strings.TrimSuffix(base.Path, last)).WithHint("end the path with a slash: " + last + "/")
 			break
 		}
 	}
 	if base.RawQuery != "" {
-		diags.Warnf(at, "requests do not have the query of this address").
+		diags.Warnf(place, "requests do not have the query of this address").
 			WithHint("write its parameters under api.http.defaultOptions.params")
 	}
 }

@@ -208,12 +208,12 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	plain, hidden := strings.CutPrefix(key, "#")
 	for _, section := range sections {
 		for _, name := range []string{key, plain} {
-			one := s.get(section + "." + name)
-			if !one.given() {
+			field := s.get(section + "." + name)
+			if !field.given() {
 				continue
 			}
 			f, _ := fieldNamed(authenticationFields, name)
-			if c, ok := computed(one.path(), one.Value); ok && f.Kind != Map {
+			if c, ok := computed(field.path(), field.Value); ok && f.Kind != Map {
 				c.Secret = hidden
 				auth.Computed[plain] = c
 				return true
@@ -221,12 +221,12 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 			if f.Kind != Secret && f.Kind != Text {
 				return true
 			}
-			if _, isText := one.Value.(string); isText && hidden && name == plain {
-				d.diags.Warnf(diag.Key(one.path()), "a secret under a key without #").
+			if _, isText := field.Value.(string); isText && hidden && name == plain {
+				d.diags.Warnf(diag.Key(field.path()), "a secret under a key without #").
 					WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", key))
 			}
-			if !one.Invalid {
-				auth.Values[plain], _ = d.secret(one.path(), one.Value, hidden)
+			if !field.Invalid {
+				auth.Values[plain], _ = d.secret(field.path(), field.Value, hidden)
 			}
 			return true
 		}

@@ -13,29 +13,29 @@ import (
 func (d *decoder) certificates(s settings) *tls.Config {
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	found := false
-	if one := s.get("api.caCertificate"); one.text() != "" {
-		d.cfg.Certificates = one.text()
+	if ca := s.get("api.caCertificate"); ca.text() != "" {
+		d.cfg.Certificates = ca.text()
 		found, config.RootCAs = true, x509.NewCertPool()
-		if !config.RootCAs.AppendCertsFromPEM([]byte(one.text())) {
-			d.diags.Errorf(diag.Value(one.path()), "there is no certificate in PEM in this text").
+		if !config.RootCAs.AppendCertsFromPEM([]byte(ca.text())) {
+			d.diags.Errorf(diag.Value(ca.path()), "there is no certificate in PEM in this text").
 				WithHint("it begins with -----BEGIN CERTIFICATE-----, and has line breaks")
 		}
 	}
-	one := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
-	if !one.given() || one.Invalid || value.Empty(one.Value) {
+	ca := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
+	if !ca.given() || ca.Invalid || value.Empty(ca.Value) {
 		if !found {
 			return nil
 		}
 		return config
 	}
-	text, ok := d.secret(one.path(), one.Value, true)
+	text, ok := d.secret(ca.path(), ca.Value, true)
 	d.cfg.Certificates += text
 	if !ok || d.env.placeholders {
 		return config
 	}
 	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
 	if err != nil { // not shown: its text may have parts of the key
-		d.diags.Errorf(diag.Value(one.path()), "want a certificate and its private key, both in PEM").
+		d.diags.Errorf(diag.Value(ca.path()), "want a certificate and its private key, both in PEM").
 			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
 		return config
 	}

@@ -68,9 +68,9 @@ func (d *decoder) override(options Options) {
 		}
 		d.cfg.Dialect = dialect
 	}
-	at := diag.Value(d.cfg.Path("api.baseUrl"))
+	place := diag.Value(d.cfg.Path("api.baseUrl"))
 	if options.BaseURL != "" {
-		d.cfg.BaseURL, at = options.BaseURL, diag.Outside("WithBaseURL")
+		d.cfg.BaseURL, place = options.BaseURL, diag.Outside("WithBaseURL")
 	}
 	if d.cfg.BaseURL != "" {
 		if err := CheckBaseURL(sampleBase(d.cfg.BaseURL)); err != nil {
@@ -78,10 +78,10 @@ func (d *decoder) override(options Options) {
 			if strings.HasPrefix(d.cfg.BaseURL, "{") {
 				hint += ", or {+input.url} for an address that an input gives as a whole"
 			}
-			d.diags.Errorf(at, "%v", err).WithHint(hint)
+			d.diags.Errorf(place, "%v", err).WithHint(hint)
 		}
-		d.cfg.checkBasePath(d.diags, at)
-		d.userOfBaseURL(at)
+		d.cfg.checkBasePath(d.diags, place)
+		d.userOfBaseURL(place)
 	}
 	d.cfg.base = requests.NewBase(d.cfg.BaseURL)
 }
@@ -122,8 +122,8 @@ func (d *decoder) root(root any) {
 	} else {
 		list := s.get("config.jobs").list()
 		c.Jobs = slices.Grow(c.Jobs, len(list))
-		for _, one := range list {
-			own, _ := one.settings()
+		for _, element := range list {
+			own, _ := element.settings()
 			job := d.job(own, api)
 			d.checkResponse(&job, own)
 			c.Jobs = append(c.Jobs, job)
@@ -133,12 +133,12 @@ func (d *decoder) root(root any) {
 	d.checkTables(api)
 	c.HTTP = d.http(s)
 	c.Auth, c.TLS = d.authentication(s), d.certificates(s)
-	for _, one := range s.get("inputs").list() {
-		c.Inputs = append(c.Inputs, d.input(one))
+	for _, element := range s.get("inputs").list() {
+		c.Inputs = append(c.Inputs, d.input(element))
 	}
-	for _, one := range s.get("tests").list() {
-		test, _ := one.settings()
-		c.Tests = append(c.Tests, d.test(one.path(), test))
+	for _, element := range s.get("tests").list() {
+		test, _ := element.settings()
+		c.Tests = append(c.Tests, d.test(element.path(), test))
 	}
 }
 
@@ -151,23 +151,23 @@ type Property struct {
 
 // properties returns the properties among the settings of an object, or of the objects in it.
 func properties(s settings, path string, fields []Field) []Property {
-	var all []Property
+	var list []Property
 	for i := range fields {
 		f := &fields[i]
 		if f.Subject == "" && f.Kind != Block {
 			continue
 		}
-		switch at := diag.Join(path, f.Name); f.Kind {
+		switch fieldPath := diag.Join(path, f.Name); f.Kind {
 		case Block:
-			all = append(all, properties(s, at, f.Fields)...)
+			list = append(list, properties(s, fieldPath, f.Fields)...)
 		case List:
-			texts := slices.Sorted(slices.Values(s.get(at).texts())) // their order does not matter
-			all = append(all, Property{f.Subject, at, strings.Join(texts, ", ")})
+			texts := slices.Sorted(slices.Values(s.get(fieldPath).texts())) // their order does not matter
+			list = append(list, Property{f.Subject, fieldPath, strings.Join(texts, ", ")})
 		default:
-			all = append(all, Property{f.Subject, at, s.get(at).Value})
+			list = append(list, Property{f.Subject, fieldPath, s.get(fieldPath).Value})
 		}
 	}
-	return all
+	return list
 }
 
 // Object is an ordered JSON object; see package value.

@@ -72,17 +72,17 @@ var limitsFields = []Field{
 
 // forVariables reads the variables of a job.
 func (d *decoder) forVariables(s setting) []ForVariable {
-	var all []ForVariable
-	for _, one := range s.list() {
-		given, ok := one.settings()
+	var variables []ForVariable
+	for _, element := range s.list() {
+		given, ok := element.settings()
 		if !ok {
 			continue
 		}
-		v := ForVariable{Name: one.Name, Items: given.get("items").text(), given: given, path: one.path()}
+		v := ForVariable{Name: element.Name, Items: given.get("items").text(), given: given, path: element.path()}
 		d.readForVariable(&v)
-		all = append(all, v)
+		variables = append(variables, v)
 	}
-	return all
+	return variables
 }
 
 // valueKeys has the keys of each kind of variable. A variable is of the kind whose first key it has.

@@ -72,7 +72,7 @@ func (r *reader) notReplaced(path, found string) *diag.Diagnostic {
 }
 
 // dottedPath warns of a path in JSONPath. A path of items may have stars.
-func (r *reader) dottedPath(at, path string, stars bool) {
+func (r *reader) dottedPath(place, path string, stars bool) {
 	if r.dialect == Keboola || !isJSONPath.MatchString(path) {
 		return
 	}
@@ -82,7 +82,7 @@ func (r *reader) dottedPath(at, path string, stars bool) {
 	} else if !stars {
 		hint += "; a path leads to one value"
 	}
-	r.diags.Warnf(diag.Value(at), "%s is read as keys with dots between them, not as JSONPath", path).WithHint(hint)
+	r.diags.Warnf(diag.Value(place), "%s is read as keys with dots between them, not as JSONPath", path).WithHint(hint)
 }
 
 // isJSONPath matches a path that begins with $, or has an index or a filter in brackets.

@@ -117,34 +117,34 @@ func sentSource(given settings, kept string) string {
 // send adds a computed value to the request of a job: a parameter, a header, or a path in the body.
 func (d *decoder) send(given settings, j *Job, source string) {
 	param := given.get("param")
-	at := diag.Value(param.path())
+	place := diag.Value(param.path())
 	computed := Computed{Source: source, Path: param.path(), increment: true}
 	if lag := given.get("lag"); lag.Value != nil && spanOf(lag.Value) == (Span{}) { // a mistake in it is one of the source
 		computed.Path = lag.path()
 	}
 	kind, name, _ := strings.Cut(param.text(), ":")
-	has := func(o Object, name string) bool {
+	contains := func(o Object, name string) bool {
 		return slices.ContainsFunc(o, func(m Member) bool { return m.Name == name || kind == "header" && strings.EqualFold(m.Name, name) })
 	}
-	twice := func(what, key string) {
-		d.diags.Errorf(at, "the job has the %s %q already, and incremental would replace it", what, name).
+	refuse := func(what, key string) {
+		d.diags.Errorf(place, "the job has the %s %q already, and incremental would replace it", what, name).
 			WithHint("remove it from " + key + "; the value in the first run is from")
 	}
 	switch {
 	case kind == "header" && name == "", kind == "body" && len(SplitPath(name)) == 0:
-		d.diags.Errorf(at, "%s names no %s", value.Preview(param.text()), kind).WithHint("write header:If-Modified-Since or body:filter.since")
-	case kind == "header" && has(j.Headers, name):
-		twice("header", "headers")
+		d.diags.Errorf(place, "%s names no %s", value.Preview(param.text()), kind).WithHint("write header:If-Modified-Since or body:filter.since")
+	case kind == "header" && contains(j.Headers, name):
+		refuse("header", "headers")
 	case kind == "header":
 		j.Headers = append(slices.Clip(j.Headers), Member{Name: name, Value: computed})
 	case kind == "body" && j.Method != "POST" && j.Body == nil:
-		d.diags.Errorf(at, "a request with method %s has no JSON body", j.Method).
+		d.diags.Errorf(place, "a request with method %s has no JSON body", j.Method).
 			WithHint(`set "method": "POST", or write the name of the parameter alone: ` + SplitPath(name)[0])
 	case kind == "body":
-		d.sendInBody(j, SplitPath(name), computed, func() { twice("value in its body", "params") })
+		d.sendInBody(j, SplitPath(name), computed, func() { refuse("value in its body", "params") })
 	default:
-		if name = param.text(); has(j.Params, name) {
-			twice("parameter", "params")
+		if name = param.text(); contains(j.Params, name) {
+			refuse("parameter", "params")
 			return
 		}
 		j.Params = append(slices.Clip(j.Params), Member{Name: name, Value: computed})
@@ -152,29 +152,29 @@ func (d *decoder) send(given settings, j *Job, source string) {
 }
 
 // sendInBody adds a computed value at a path of the body. While it is nil, the body is without it.
-func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, twice func()) {
+func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, refuse func()) {
 	body := &j.Params
 	if j.Body != nil {
 		body = &j.Body
 	}
 	if _, exists := value.At(*body, keys); exists {
-		twice()
+		refuse()
 		return
 	}
 	if len(keys) > 1 {
 		outer, _ := body.Get(keys[0])
 		if _, isObject := value.Members(outer); outer != nil && !isObject {
-			twice()
+			refuse()
 			return
 		}
 		object, _ := value.Members(outer)
-		with := sourceOfValue(object.WithPath(keys[1:], computed))
+		source := sourceOfValue(object.WithPath(keys[1:], computed))
 		without := "nil"
 		if outer != nil {
 			without = sourceOfValue(outer)
 		}
 		computed.ofCompleteList = outer
-		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, with)
+		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, source)
 	}
 	*body = slices.Clone(*body).With(keys[0], computed)
 }

@@ -100,15 +100,15 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 	for _, in := range c.Inputs {
 		names = append(names, in.Name)
 		v, ok := given[in.Name]
-		at := diag.Outside(InputPath(in.Name))
+		place := diag.Outside(InputPath(in.Name))
 		switch {
 		case !ok && in.Default == nil:
-			found.Errorf(at, "not set").WithHint(in.usage())
+			found.Errorf(place, "not set").WithHint(in.usage())
 		case !ok:
 			values[in.Name] = in.Default
 		default:
 			if err := in.check(v); err != nil {
-				found.Errorf(at, "%v", err)
+				found.Errorf(place, "%v", err)
 			}
 			values[in.Name] = in.likeDefault(v)
 		}

@@ -112,7 +112,7 @@ func jsonHint(text string, at int) string {
 var errReported = errors.New("reported")
 
 // fail reports a mistake in the value at a depth, and where it is.
-func (p *jsonParser) fail(depth, at int, hint, format string, args ...any) error {
+func (p *jsonParser) fail(depth, offset int, hint, format string, args ...any) error {
 	path := ""
 	for _, s := range p.path[:depth] {
 		if s.index < 0 {
@@ -121,7 +121,7 @@ func (p *jsonParser) fail(depth, at int, hint, format string, args ...any) error
 			path = diag.Index(path, s.index)
 		}
 	}
-	p.diags.Errorf(diag.Offset(path, at), format, args...).WithHint(hint)
+	p.diags.Errorf(diag.Offset(path, offset), format, args...).WithHint(hint)
 	return errReported
 }
 
@@ -135,17 +135,17 @@ func (p *jsonParser) next() byte {
 
 // value reads the value that begins here.
 func (p *jsonParser) value(depth int) (any, diag.Mark, error) {
-	mark := diag.Mark{Value: p.at, Key: -1}
+	start := diag.Mark{Value: p.at, Key: -1}
 	if depth > MaxConfigDepth {
-		return nil, mark, p.fail(depth, p.at, "", "nested more than %d levels deep", MaxConfigDepth)
+		return nil, start, p.fail(depth, p.at, "", "nested more than %d levels deep", MaxConfigDepth)
 	}
 	var v any
 	var err error
 	switch p.text[p.at] {
 	case '{':
-		v, err = p.object(&mark, depth)
+		v, err = p.object(&start, depth)
 	case '[':
-		v, err = p.list(&mark, depth)
+		v, err = p.list(&start, depth)
 	case '"':
 		v = p.string()
 	case 't':
@@ -159,36 +159,36 @@ func (p *jsonParser) value(depth int) (any, diag.Mark, error) {
 	default:
 		v = p.number()
 	}
-	return v, mark, err
+	return v, start, err
 }
 
-func (p *jsonParser) object(mark *diag.Mark, depth int) (any, error) {
+func (p *jsonParser) object(offset *diag.Mark, depth int) (any, error) {
 	p.at++
 	var names nameSet
 	members, marks := len(p.members), len(p.marks)
 	for p.next() != '}' {
-		at := p.at
+		start := p.at
 		name := p.string()
 		p.path[depth] = step{name: name, index: -1}
 		if names.repeats(name, p.members[members:]) {
-			return nil, p.fail(depth+1, at, "remove one of them", "duplicate key %q", name)
+			return nil, p.fail(depth+1, start, "remove one of them", "duplicate key %q", name)
 		}
 		p.next()
 		v, inner, err := p.value(depth + 1)
 		if err != nil {
 			return nil, err
 		}
-		inner.Name, inner.Key = name, at
+		inner.Name, inner.Key = name, start
 		p.members, p.marks = append(p.members, Member{Name: name, Value: v}), append(p.marks, inner)
 	}
 	p.at++
 	object := append(Object{}, p.members[members:]...)
 	p.members = p.members[:members]
-	p.closeMarks(mark, marks)
+	p.closeMarks(offset, marks)
 	return object, nil
 }
 
-func (p *jsonParser) list(mark *diag.Mark, depth int) (any, error) {
+func (p *jsonParser) list(offset *diag.Mark, depth int) (any, error) {
 	p.at++
 	elements, marks := len(p.elements), len(p.marks)
 	for p.next() != ']' {
@@ -202,7 +202,7 @@ func (p *jsonParser) list(mark *diag.Mark, depth int) (any, error) {
 	p.at++
 	list := append([]any{}, p.elements[elements:]...)
 	p.elements = p.elements[:elements]
-	p.closeMarks(mark, marks)
+	p.closeMarks(offset, marks)
 	return list, nil
 }
 
@@ -219,8 +219,8 @@ type nameSet map[string]bool
 func (n *nameSet) repeats(name string, members Object) bool {
 	const large = 16
 	if len(members) < large {
-		_, had := members.Get(name)
-		return had
+		_, exists := members.Get(name)
+		return exists
 	}
 	if *n == nil {
 		*n = make(nameSet)
@@ -228,9 +228,9 @@ func (n *nameSet) repeats(name string, members Object) bool {
 			(*n)[m.Name] = true
 		}
 	}
-	had := (*n)[name]
+	exists := (*n)[name]
 	(*n)[name] = true
-	return had
+	return exists
 }
 
 // string reads a text.

@@ -68,16 +68,16 @@ func (d *decoder) sign(auth *Auth, s settings) {
 func (d *decoder) authParts(role Role, s setting) []AuthPart {
 	var parts []AuthPart
 	for _, m := range s.object() {
-		at := diag.Join(s.path(), m.Name)
+		memberPath := diag.Join(s.path(), m.Name)
 		source, isText := m.Value.(string)
-		if c, ok := computed(at, m.Value); ok {
-			source, isText, at = c.Source, true, c.Path
+		if c, ok := computed(memberPath, m.Value); ok {
+			source, isText, memberPath = c.Source, true, c.Path
 		}
 		if !isText || strings.TrimSpace(source) == "" {
-			d.diags.Errorf(diag.Value(at), "%s needs an expression, got %s", m.Name, describe(m.Value))
+			d.diags.Errorf(diag.Value(memberPath), "%s needs an expression, got %s", m.Name, describe(m.Value))
 			continue
 		}
-		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: at})
+		parts = append(parts, AuthPart{Role: role, Name: strings.TrimPrefix(m.Name, "#"), Source: source, Path: memberPath})
 	}
 	return parts
 }

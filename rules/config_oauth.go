@@ -136,12 +136,12 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 		"username": "username", "password": "#password", "scope": "scopes",
 	}
 	for _, m := range auth.Params {
-		at := diag.Join(s.path(), m.Name)
+		memberPath := diag.Join(s.path(), m.Name)
 		if key, taken := own[m.Name]; taken {
-			d.diags.Errorf(diag.Key(at), "the parameter %s is set by the key %s", m.Name, key)
+			d.diags.Errorf(diag.Key(memberPath), "the parameter %s is set by the key %s", m.Name, key)
 		}
 		if _, scalar := value.Text(m.Value); !scalar && computedIn(m.Value) == nil {
-			d.diags.Errorf(diag.Value(at), "want text, a number or a boolean, got %s", describe(m.Value))
+			d.diags.Errorf(diag.Value(memberPath), "want text, a number or a boolean, got %s", describe(m.Value))
 		}
 	}
 }

@@ -86,13 +86,13 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 
 // userOfBaseURL takes the user name and the password out of baseUrl. They are
 // credentials, and an address is printed.
-func (d *decoder) userOfBaseURL(at diag.Place) {
+func (d *decoder) userOfBaseURL(place diag.Place) {
 	base, err := url.Parse(sampleBase(d.cfg.BaseURL))
 	if err != nil || base.User == nil {
 		return
 	}
 	if strings.ContainsAny(d.cfg.BaseURL, "{}") {
-		d.diags.Errorf(at, "an address with expressions cannot have a user name or a password").
+		d.diags.Errorf(place, "an address with expressions cannot have a user name or a password").
 			WithHint("write them under api.authentication, with type basic")
 		return
 	}
@@ -102,6 +102,6 @@ func (d *decoder) userOfBaseURL(at diag.Place) {
 	d.hide(name, password, name+":"+password, base.User.String())
 	base.User = nil
 	d.cfg.BaseURL = base.String()
-	d.diags.Warnf(at, "an address with a user name and a password").
+	d.diags.Warnf(place, "an address with a user name and a password").
 		WithHint(`write them under api.authentication, with type "basic", "username" and "#password"`)
 }

@@ -28,13 +28,13 @@ func (c *Catalog) ConfiguredKeys(root any, dialect string) []ConfiguredKey {
 			root, path = inner, "parameters"
 		}
 	}
-	var all []ConfiguredKey
+	var keys []ConfiguredKey
 	r := &reader{
 		diags: diag.NewCollector(nil), dialect: dialect, catalog: c, cfg: &Config{}, env: &environment{placeholders: true},
-		visit: func(s ConfiguredKey) { all = append(all, s) },
+		visit: func(s ConfiguredKey) { keys = append(keys, s) },
 	}
 	r.object(path, root, slices.DeleteFunc(slices.Clone(rootFields), func(f Field) bool { return f.Name == "tests" }))
-	return all
+	return keys
 }
 
 // visitWritten visits a key that is written. Elements of lists and maps are no keys.

@@ -205,14 +205,14 @@ const (
 // limitElements reports whether a list or an object has no more elements than its kind may have.
 // Otherwise it is marked as invalid.
 func limitElements(diags *diag.Collector, list *setting, kind Kind) bool {
-	most := maxElements
+	limit := maxElements
 	if kind == Blocks {
-		most = maxJobs
+		limit = maxJobs
 	}
 	object, _ := value.Members(list.Value)
 	elements, _ := list.Value.([]any)
-	if n := len(object) + len(elements); n > most {
-		diags.Errorf(diag.Value(list.path()), "want at most %d elements, got %d", most, n)
+	if n := len(object) + len(elements); n > limit {
+		diags.Errorf(diag.Value(list.path()), "want at most %d elements, got %d", limit, n)
 		list.Value, list.Invalid = nil, true
 		return false
 	}

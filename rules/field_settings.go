@@ -67,12 +67,12 @@ func (s setting) object() Object {
 
 // list returns the valid elements of a list or a map whose elements have a field.
 func (s setting) list() []setting {
-	all := s.elements()
+	elements := s.elements()
 	invalid := func(e setting) bool { return e.Invalid }
-	if !slices.ContainsFunc(all, invalid) {
-		return all
+	if !slices.ContainsFunc(elements, invalid) {
+		return elements
 	}
-	return slices.DeleteFunc(slices.Clone(all), invalid)
+	return slices.DeleteFunc(slices.Clone(elements), invalid)
 }
 
 func (s setting) texts() []string { return valuesOf[string](s.list()) }
@@ -112,18 +112,18 @@ func (s settings) get(name string) setting {
 			return object.get(inner)
 		}
 	}
-	one, made := s.defaults[name]
+	found, made := s.defaults[name]
 	if made {
-		return one
+		return found
 	}
 	if f := findInner(s.fields, name); f != nil {
-		one = member(s.path, name)
-		s.reader.fallback(&one, f)
+		found = member(s.path, name)
+		s.reader.fallback(&found, f)
 	}
 	if s.defaults != nil {
-		s.defaults[name] = one
+		s.defaults[name] = found
 	}
-	return one
+	return found
 }
 
 // findInner returns the field of a name, or nil.

@@ -67,16 +67,16 @@ func (d *decoder) iterations(root Object) []Object {
 	if php.EmptyConfig(written) {
 		return nil
 	}
-	at := diag.Join(d.cfg.path, "iterations")
+	place := diag.Join(d.cfg.path, "iterations")
 	list, ok := written.([]any)
 	if !ok {
-		d.diags.Errorf(diag.Value(at), "want a list of objects, got %s", describe(written))
+		d.diags.Errorf(diag.Value(place), "want a list of objects, got %s", describe(written))
 	}
 	var all []Object
 	for i, one := range list {
 		members, ok := value.Members(one)
 		if _, isList := one.([]any); !ok && !isList {
-			d.diags.Errorf(diag.Value(diag.Index(at, i)), "want an object, got %s", describe(one))
+			d.diags.Errorf(diag.Value(diag.Index(place, i)), "want an object, got %s", describe(one))
 		}
 		all = append(all, members)
 	}
@@ -104,15 +104,15 @@ func (k *keboolaConfig) basicCredentials(config Object) Object {
 		return config
 	}
 	for _, key := range []string{"username", "#password"} {
-		plain := strings.TrimPrefix(key, "#")
-		v, marked := valueOf(config, plain), valueOf(config, "#"+plain)
-		config = config.Without(plain).Without("#" + plain)
+		name := strings.TrimPrefix(key, "#")
+		v, marked := valueOf(config, name), valueOf(config, "#"+name)
+		config = config.Without(name).Without("#" + name)
 		if php.EmptyConfig(v) {
 			text, _ := value.Text(marked)
 			k.hide(text)
 			v = marked
-		} else if key != plain {
-			k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), plain)), "a secret under a key without #").
+		} else if key != name {
+			k.diags.Warnf(diag.Key(diag.Join(diag.Join(k.cfg.path, "config"), name)), "a secret under a key without #").
 				WithHint(fmt.Sprintf("write it as %q", key))
 		}
 		if !php.EmptyConfig(v) {

@@ -239,19 +239,19 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 // arguments returns the expressions for the arguments of a function. Those in an object
 // count in its order.
 func (f functions) arguments(path string, object Object) ([]string, bool) {
-	at := diag.Join(path, "args")
+	place := diag.Join(path, "args")
 	args, _ := object.Get("args")
 	if members, ok := value.Members(args); ok {
 		args = members.Values()
 	}
 	list, ok := args.([]any)
 	if !ok && args != nil {
-		f.diags.Errorf(diag.Value(at), "want a list of arguments, got %s", describe(args))
+		f.diags.Errorf(diag.Value(place), "want a list of arguments, got %s", describe(args))
 	}
 	for _, name := range object.Without("function").Without("args").Without("path").Names() {
 		f.diags.Warnf(diag.Key(diag.Join(path, name)), "%s has no effect next to a function", name)
 	}
-	return f.sources(at, list)
+	return f.sources(place, list)
 }
 
 // urlencode is the function that only placeholders know.

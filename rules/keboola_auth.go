@@ -207,14 +207,14 @@ func (k *keboolaConfig) oauth10(path string) any {
 // loginOf returns credentials of type login. The references are for its request, in
 // addition to the attributes.
 func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refers) any {
-	at := diag.Join(path, "loginRequest")
+	place := diag.Join(path, "loginRequest")
 	request, _ := value.Members(valueOf(object, "loginRequest"))
 	k.loginFormat = k.format(path, valueOf(object, "format"))
 	f := k.functions(more)
 	out := Object{}
 	for _, m := range request {
 		if m.Name == "params" || m.Name == "headers" {
-			m.Value = f.evaluated(setting{Value: m.Value, base: diag.Join(at, m.Name)}).Value
+			m.Value = f.evaluated(setting{Value: m.Value, base: diag.Join(place, m.Name)}).Value
 		}
 		out = append(out, m)
 	}

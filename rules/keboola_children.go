@@ -37,16 +37,16 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors
 		k.diags.Errorf(diag.Value(written.path()), "want a list of jobs, got %s", describe(written.Value))
 	}
 	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
-	for i, one := range list {
+	for i, element := range list {
 		path := diag.Index(written.path(), i)
 		if repeats(list, written.path(), path) {
 			continue
 		}
-		if _, isObject := value.Members(one); !isObject {
-			k.diags.Errorf(diag.Value(path), "want a job, got %s", describe(one))
+		if _, isObject := value.Members(element); !isObject {
+			k.diags.Errorf(diag.Value(path), "want a job, got %s", describe(element))
 			continue
 		}
-		k.child(path, one, api, up)
+		k.child(path, element, api, up)
 	}
 }
 
@@ -218,18 +218,18 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 }
 
 func (k *keboolaConfig) comparison(path, text, item string) string {
-	at := longComparison.FindStringIndex(text)
-	if at == nil {
-		at = shortComparison.FindStringIndex(text)
+	match := longComparison.FindStringIndex(text)
+	if match == nil {
+		match = shortComparison.FindStringIndex(text)
 	}
-	if at == nil {
+	if match == nil {
 		k.diags.Errorf(diag.Value(path), "there is no comparison in %q", text).
 			WithHint("write one of ==, !=, <, >, <=, >=, ~~ (like) and !~ (unlike)")
 		return "true"
 	}
-	operator := text[at[0]:at[1]]
-	operand, _, _ := strings.Cut(text[at[1]:], operator)
-	left, right := FormatPath(item, k.split(text[:at[0]], ".")), strconv.Quote(operand)
+	operator := text[match[0]:match[1]]
+	operand, _, _ := strings.Cut(text[match[1]:], operator)
+	left, right := FormatPath(item, k.split(text[:match[0]], ".")), strconv.Quote(operand)
 	switch operator {
 	case "==", "!=":
 		return fmt.Sprintf("phpText(%s) %s %s", left, operator, right)

@@ -44,18 +44,18 @@ func (k *keboolaConfig) jobs(s settings) {
 func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 	var common Job
 	if len(k.iterations) > 0 {
-		for _, one := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
-			k.decoder.headers(k.evaluated(one, nil), &common.Headers, &common.SecretHeaders)
+		for _, headers := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
+			k.decoder.headers(k.evaluated(headers, nil), &common.Headers, &common.SecretHeaders)
 		}
 		k.basic(&common, config)
 	}
 	list, _ := raw.Get("jobs")
 	written, _ := list.([]any)
-	for _, one := range config.get("jobs").list() {
-		if repeats(written, config.get("jobs").path(), one.path()) {
+	for _, headers := range config.get("jobs").list() {
+		if repeats(written, config.get("jobs").path(), headers.path()) {
 			continue
 		}
-		own, _ := one.settings()
+		own, _ := headers.settings()
 		job := k.job(own, api)
 		k.checkResponse(&job, own)
 		job.Fields = append(k.userData(config.get("userData"), own.get("userData")), job.Fields...)
@@ -83,20 +83,20 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 	times := k.times("state." + startVariable)
 	f := k.functions(times)
 	var fields []ItemField
-	for _, one := range []struct {
+	for _, row := range []struct {
 		setting
 		name string // the name of a value that is no object
 	}{{config, "userData"}, {job, "job_parent_id"}} {
-		if php.EmptyConfig(one.Value) {
+		if php.EmptyConfig(row.Value) {
 			continue
 		}
-		data, isObject := value.Members(one.Value)
+		data, isObject := value.Members(row.Value)
 		if !isObject {
-			data = Object{{Name: one.name, Value: one.Value}}
+			data = Object{{Name: row.name, Value: row.Value}}
 		}
 		for _, m := range data {
-			source, _ := f.source(diag.Join(one.path(), m.Name), m.Value)
-			fields = withMember(fields, m.Name, source, diag.Join(one.path(), m.Name))
+			source, _ := f.source(diag.Join(row.path(), m.Name), m.Value)
+			fields = withMember(fields, m.Name, source, diag.Join(row.path(), m.Name))
 		}
 	}
 	return fields

@@ -144,9 +144,9 @@ func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 
 // pick chooses the scroller of a job. It reports false if the job has no scroller.
 func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
-	name, at := job.scroller, diag.Join(job.path, "scroller")
+	name, index := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {
-		name, at = p.settings.get("default").text(), p.settings.get("default").path()
+		name, index = p.settings.get("default").text(), p.settings.get("default").path()
 	}
 	scrollers := p.settings.get("scrollers").list()
 	if name == "" || len(scrollers) == 0 {
@@ -159,7 +159,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.diags.Errorf(diag.Value(at), "unknown scroller %q", name).WithHint(nearest(name, known))
+	l.diags.Errorf(diag.Value(index), "unknown scroller %q", name).WithHint(nearest(name, known))
 	return setting{}, false
 }
 

@@ -39,15 +39,15 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 		if s.Items == "" {
 			continue
 		}
-		at := diag.Value(s.given.get("items").path())
+		place := diag.Value(s.given.get("items").path())
 		switch {
 		case byID[s.Items] == nil:
-			l.diags.Errorf(at, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.cfg.jobIDs()))
+			l.diags.Errorf(place, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.cfg.jobIDs()))
 		case set.Parent != "":
-			l.diags.Errorf(at, "a job can have one parent, and the parent of this job is %s already", set.Parent).
+			l.diags.Errorf(place, "a job can have one parent, and the parent of this job is %s already", set.Parent).
 				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
 		case i > 0:
-			l.diags.Errorf(at, "the variable with items must be the first: its items arrive page by page").
+			l.diags.Errorf(place, "the variable with items must be the first: its items arrive page by page").
 				WithHint(fmt.Sprintf("write %s before %s", s.Name, set.Job.For[0].Name))
 		default:
 			set.Parent = s.Items
@@ -95,26 +95,26 @@ func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
 func (l *lowerer) forRules(set *Ruleset) {
 	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to", "step"} {
-			one := v.given.get(key)
-			if one.Value == nil || one.Invalid || key == "values" && v.Constants != nil || key == "step" && (v.Window == nil || !v.Window.Computed) {
+			s := v.given.get(key)
+			if s.Value == nil || s.Invalid || key == "values" && v.Constants != nil || key == "step" && (v.Window == nil || !v.Window.Computed) {
 				continue
 			}
-			source := sourceOf(one.Value)
+			source := sourceOf(s.Value)
 			if key == "from" || key == "to" {
-				source = momentSource(one.Value)
+				source = momentSource(s.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, one.path()), ForIndex: i,
+				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, s.path()), ForIndex: i,
 			})
 		}
-		if one := v.given.get("splitWhen"); one.text() != "" {
+		if s := v.given.get("splitWhen"); s.text() != "" {
 			if i < len(set.Job.For)-1 {
-				l.diags.Errorf(diag.Key(one.path()), "a variable whose windows are split must be the last").
+				l.diags.Errorf(diag.Key(s.path()), "a variable whose windows are split must be the last").
 					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
-				ID: v.ID("splitWhen"), Role: Stop, Source: one.text(), Outcome: Split, Clause: one.text(), Ending: Ending{Drop: true},
-				Message: "the window is read again in two halves", Origin: l.origin(Author{}, one.path()), ForIndex: i,
+				ID: v.ID("splitWhen"), Role: Stop, Source: s.text(), Outcome: Split, Clause: s.text(), Ending: Ending{Drop: true},
+				Message: "the window is read again in two halves", Origin: l.origin(Author{}, s.path()), ForIndex: i,
 			})
 		}
 	}

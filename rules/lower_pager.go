@@ -107,14 +107,14 @@ func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) 
 	}
 	condition := settings.expandSource(t.When)
 	if t.Each != "" {
-		var all []string
+		var clauses []string
 		for _, m := range settings.get(t.Each).object() {
-			all = append(all, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(t.When)))
+			clauses = append(clauses, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(t.When)))
 		}
-		if all == nil {
+		if clauses == nil {
 			return Rule{}, false
 		}
-		condition = strings.Join(all, " and ")
+		condition = strings.Join(clauses, " and ")
 	}
 	outcome := t.Outcome
 	if outcome == "" {
@@ -347,22 +347,22 @@ func (p *pager) hasUserStop(id string) bool {
 func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
 // userStops adds the user's stopping rules whose outcome is wanted.
-func (p *pager) userStops(which func(Outcome) bool) {
-	for i, one := range p.settings.get("stopRules").elements() {
+func (p *pager) userStops(wanted func(Outcome) bool) {
+	for i, element := range p.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
-			Source: one.text(), Origin: p.origin(Author{}, one.path())}
-		if object, ok := one.settings(); ok {
+			Source: element.text(), Origin: p.origin(Author{}, element.path())}
+		if object, ok := element.settings(); ok {
 			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())
 			r.Message, r.Outcome = p.message(object.get("message")), Outcome(object.get("outcome").text())
 			if name := object.get("name").text(); name != "" {
 				r.ID = name
 			}
 		}
-		if !which(r.Outcome) {
+		if !wanted(r.Outcome) {
 			continue
 		}
 		if p.taken(r.ID) {
-			p.diags.Errorf(diag.Value(one.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
+			p.diags.Errorf(diag.Value(element.path()), "duplicate rule id %q", r.ID).WithHint("give it another name")
 		}
 		r.Clause = r.Source
 		r.CustomMessage = r.Message != ""

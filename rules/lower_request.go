@@ -170,20 +170,20 @@ func addressOrVerb(role Role, source string) string {
 // named returns params, headers or body: one expression for each name, or one for
 // all.
 func (p *pager) named(role Role) []Rule {
-	one := p.settings.get("nextRequest." + string(role))
-	if one.text() != "" {
-		return []Rule{laterPart(role, "", one.text(), p.origin(Author{}, one.path()))}
+	part := p.settings.get("nextRequest." + string(role))
+	if part.text() != "" {
+		return []Rule{laterPart(role, "", part.text(), p.origin(Author{}, part.path()))}
 	}
-	object, ok := value.Members(one.Value)
-	if one.Value != nil && !ok {
-		p.diags.Errorf(diag.Value(one.path()), "want an expression, or an object of expressions, got %s", describe(one.Value))
+	object, ok := value.Members(part.Value)
+	if part.Value != nil && !ok {
+		p.diags.Errorf(diag.Value(part.path()), "want an expression, or an object of expressions, got %s", describe(part.Value))
 	}
-	if !limitElements(p.diags, &one, Any) {
+	if !limitElements(p.diags, &part, Any) {
 		return nil
 	}
 	var out []Rule
 	for _, m := range object {
-		path := diag.Join(one.path(), m.Name)
+		path := diag.Join(part.path(), m.Name)
 		if strings.HasPrefix(m.Name, "#") {
 			p.diags.Errorf(diag.Key(path), "# marks a secret, but this is an expression").
 				WithHint(`write the name without #; declare the secret as an input with "secret": true and read it as input.NAME`)

@@ -33,13 +33,13 @@ func (p *pager) uses(conditions Conditions, texts ...string) []Use {
 
 // use returns the use of a setting. It reports false for a setting without a value.
 func (p *pager) use(name string) (Use, bool) {
-	one := p.settings.get(name)
-	if one.Value == nil || name == "each" {
+	s := p.settings.get(name)
+	if s.Value == nil || name == "each" {
 		return Use{}, false
 	}
-	u := Use{Setting: name, Origin: p.origin(Author{}, one.path())}
-	if one.Default {
-		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: one.path()}
+	u := Use{Setting: name, Origin: p.origin(Author{}, s.path())}
+	if s.Default {
+		u.Origin = Origin{By: Author{Kind: AuthorDefault}, Path: s.path()}
 	}
 	if f, ok := fieldNamed(p.method.Fields, name); ok {
 		u.Required = f.Required
@@ -50,14 +50,14 @@ func (p *pager) use(name string) (Use, bool) {
 // String names the setting and who gave its value: "limitParam by default",
 // "param at users.json:3:12".
 func (u Use) String() string {
-	at := u.Origin.At.In(u.Origin.File)
+	place := u.Origin.At.In(u.Origin.File)
 	switch {
 	case u.Origin.By.Kind == AuthorDefault:
 		return u.Setting + " by default"
-	case at == "":
+	case place == "":
 		return u.Setting + " set"
 	}
-	return u.Setting + " at " + at
+	return u.Setting + " at " + place
 }
 
 // An Unused rule is in a table, but not in force.

@@ -135,12 +135,12 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		if rule.Rule.OnSuccess != transport.IsPage(response.Status) {
 			continue
 		}
-		met, err := rule.EvalBool(&r.pooled.machine, &c)
+		ok, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
 			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))
 			continue
 		}
-		if met {
+		if ok {
 			return errorAction{
 				Do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
 				text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c)),

@@ -177,12 +177,12 @@ func (r *listRun) compare(reading document.Reading, request document.Digest) (re
 // countExchange returns the number of an earlier page with the same request and response, or 0.
 func (r *listRun) countExchange(exchange document.Digest) (page int) {
 	c := r.context()
-	had, known := r.state.Exchanges.Get(exchange)
+	times, known := r.state.Exchanges.Get(exchange)
 	c.RepeatedExchange = known
 	if !known {
 		r.state.Exchanges.Put(exchange, uint64(c.Page))
 	}
-	return int(had)
+	return int(times)
 }
 
 // countSameItems counts consecutive pages with the same items, and warns of them.

@@ -51,13 +51,13 @@ type ListResult struct {
 
 // Evidence returns the findings of the list that are evidence.
 func (r *Result) Evidence() []trace.Finding {
-	var all []trace.Finding
+	var findings []trace.Finding
 	for _, f := range r.Findings {
 		if f.Weight == rules.WeightEvidence {
-			all = append(all, f)
+			findings = append(findings, f)
 		}
 	}
-	return all
+	return findings
 }
 
 // Ended reports whether a rule ended the job.

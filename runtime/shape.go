@@ -91,14 +91,14 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 
 // lists returns the items that pass the filter, with their changes: all of them together, and
 // separately for each list.
-func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lists []document.TypedItems, err error) {
+func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, lists []document.TypedItems, err error) {
 	s.out.Reset(int64(len(page.Items.Bytes())))
 	var marks []document.Mark
 	read, written := 0, 0
 	for _, list := range page.Lists {
 		passed, err := s.list(ctx, list.Items, page.members, read)
 		if err != nil {
-			return all, nil, err
+			return items, nil, err
 		}
 		read += list.Items.Len()
 		written += passed
@@ -106,10 +106,10 @@ func (s *shaper) lists(ctx context.Context, page *Page) (all document.Items, lis
 	}
 	block, window, err := s.out.Body()
 	if err != nil {
-		return all, nil, err
+		return items, nil, err
 	}
-	all, lists = document.Lists(block, window, marks)
-	return all, lists, nil
+	items, lists = document.Lists(block, window, marks)
+	return items, lists, nil
 }
 
 // list writes the items of a list that pass the filter, with their changes, and returns their
@@ -230,12 +230,12 @@ func (s *shaper) look(raw json.RawMessage) {
 }
 
 // missing describes the paths that no item had, and that are read by a rule for which of is true.
-func (s *shaper) missing(of func(rules.Rule) bool) (missing []evidence.Absence) {
+func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.context().Total.Items == 0 {
 		return nil
 	}
 	for _, w := range s.unseen {
-		if !w.Optional && of(w.Rule) && !slices.Contains(s.run.state.Noticed.Had, w.String()) {
+		if !w.Optional && selects(w.Rule) && !slices.Contains(s.run.state.Noticed.Had, w.String()) {
 			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
 			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
 		}

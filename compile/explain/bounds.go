@@ -56,15 +56,15 @@ func (j explainer) bounds() BoundsExplanation {
 			"and then every limit but that of the seconds counts anew", compile.MaxRestarts)
 	}
 	if slices.ContainsFunc(b.Limits, enough) {
-		var all []string
+		var limits []string
 		for _, fails := range []bool{false, true} { // the limits of the user come first
 			for _, l := range b.Limits {
 				if l.Fails == fails {
-					all = append(all, l.String())
+					limits = append(limits, l.String())
 				}
 			}
 		}
-		b.Says = "cannot run forever: at most " + value.OrList(all) + j.waits() + restarts
+		b.Says = "cannot run forever: at most " + value.OrList(limits) + j.waits() + restarts
 		return b
 	}
 	b.Unbounded = true

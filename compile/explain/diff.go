@@ -140,11 +140,11 @@ func (d *Difference) job(a, b *JobExplanation) {
 // elements of a without a partner.
 func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 	pairs = make([]*T, len(b))
-	taken := make([]bool, len(a))
+	matched := make([]bool, len(a))
 	for _, key := range keys {
 		free := map[string][]int{}
 		for i := range a {
-			if !taken[i] {
+			if !matched[i] {
 				k := key(&a[i])
 				free[k] = append(free[k], i)
 			}
@@ -155,12 +155,12 @@ func match[T any](a, b []T, keys ...func(*T) string) (pairs, left []*T) {
 			}
 			k := key(&b[i])
 			if found := free[k]; len(found) > 0 {
-				pairs[i], taken[found[0]], free[k] = &a[found[0]], true, found[1:]
+				pairs[i], matched[found[0]], free[k] = &a[found[0]], true, found[1:]
 			}
 		}
 	}
 	for i := range a {
-		if !taken[i] {
+		if !matched[i] {
 			left = append(left, &a[i])
 		}
 	}

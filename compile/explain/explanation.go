@@ -251,17 +251,17 @@ type sharing[T comparable] struct {
 
 // add adds a thing of a job. Jobs are added one after another.
 func (s *sharing[T]) add(thing T, job int) {
-	had := s.jobs[thing]
+	known := s.jobs[thing]
 	switch {
 	case s.jobs == nil:
 		s.jobs = map[T][]int{}
-	case had != nil && had[len(had)-1] == job:
+	case known != nil && known[len(known)-1] == job:
 		return
 	}
-	if had == nil {
+	if known == nil {
 		s.things = append(s.things, thing)
 	}
-	s.jobs[thing] = append(had, job)
+	s.jobs[thing] = append(known, job)
 }
 
 // jobIDs returns the ids of the jobs at some positions.

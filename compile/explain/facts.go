@@ -57,22 +57,22 @@ type NeedExplanation struct {
 
 // needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
 // if an item has no id.
-func (j explainer) needs() (all []NeedExplanation) {
+func (j explainer) needs() (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.NeededKeys() {
 			need := NeedExplanation{Path: rules.PathOf(keys...), Rule: e.Rule.ID}
 			if e.Rule.Role == rules.Next {
 				need.where = ", on any page but the last"
 			}
-			had := slices.IndexFunc(all, func(had NeedExplanation) bool { return had.Path == need.Path })
+			had := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
 			if had < 0 {
-				all = append(all, need)
+				needs = append(needs, need)
 			} else if need.where == "" {
-				all[had].where = ""
+				needs[had].where = ""
 			}
 		}
 	}
-	return all
+	return needs
 }
 
 // String says when the run fails.
@@ -118,18 +118,18 @@ func (u *usedNames) join(other usedNames) {
 }
 
 // terms returns the functions and the less obvious names, in the order of their tables.
-func (u usedNames) terms() (all []TermExplanation) {
+func (u usedNames) terms() (terms []TermExplanation) {
 	for _, f := range language.Builtin().Functions() {
 		if u.calls[f.Name] {
-			all = append(all, TermExplanation{Name: f.Signature, Says: f.Doc})
+			terms = append(terms, TermExplanation{Name: f.Signature, Says: f.Doc})
 		}
 	}
 	for _, f := range rules.ContextFields() {
 		if u.reads[f.Name] && slices.Contains(explainedNames, f.Name) {
-			all = append(all, TermExplanation{Name: f.Name, Says: f.Doc})
+			terms = append(terms, TermExplanation{Name: f.Name, Says: f.Doc})
 		}
 	}
-	return all
+	return terms
 }
 
 // terms returns the functions and the less obvious names in all rules.
@@ -174,17 +174,17 @@ func (r RetryExplanation) String() string {
 			"without a response, %d for a status of 400 or above, and %d for another status than 200, 201, 203 or 204%s.",
 			failure.Transient.ExitStatus(), failure.API.ExitStatus(), failure.Response.ExitStatus(), r.renewed())
 	}
-	which := "A request without a response"
+	subject := "A request without a response"
 	if len(r.Statuses) > 0 {
-		which += ", with status " + statusesInWords(r.Statuses) + ","
+		subject += ", with status " + statusesInWords(r.Statuses) + ","
 	}
 	if len(r.Limited) > 0 {
-		which = strings.TrimSuffix(which, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
+		subject = strings.TrimSuffix(subject, ",") + ", or with status " + statusesInWords(r.Limited) + " that reports a rate limit,"
 	}
 	return fmt.Sprintf("%s is retried up to %s (less often if very many requests of the run fail); then the run fails (%s). "+
 		"An empty body, or an HTML page in the place of data, is retried once or twice. %s"+
 		"Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d below 400)%s.",
-		which, value.Counted(r.Max, "time"), statusTransient,
+		subject, value.Counted(r.Max, "time"), statusTransient,
 		r.waits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 

@@ -63,18 +63,18 @@ func (n *notes) addAbsent(path, text string) {
 // left out, since the notes change its lines.
 func (n *notes) list() []Note {
 	places := regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(n.explanation.Config) + `:\d+:\d+`)
-	all := make([]Note, len(n.things))
+	list := make([]Note, len(n.things))
 	for i, note := range n.things {
-		all[i] = note
-		all[i].Text = places.ReplaceAllString(note.Text, "")
+		list[i] = note
+		list[i].Text = places.ReplaceAllString(note.Text, "")
 		if jobs := n.jobs[note]; jobs[0] != noJob && !n.concernsAll(note.Path, len(jobs)) {
-			all[i].Text = jobsInWords(n.explanation.jobIDs(jobs)) + ": " + all[i].Text
+			list[i].Text = jobsInWords(n.explanation.jobIDs(jobs)) + ": " + list[i].Text
 		}
 	}
 	for _, path := range slices.Sorted(maps.Keys(n.effects)) {
-		all = append(all, Note{Path: path, Text: "has an effect on " + strings.Join(n.effects[path], ", ")})
+		list = append(list, Note{Path: path, Text: "has an effect on " + strings.Join(n.effects[path], ", ")})
 	}
-	return all
+	return list
 }
 
 // scopes are the parts of a configuration that are about some of the jobs.

@@ -161,7 +161,7 @@ func (j explainer) windowInWords(s *compile.ForVariable) string {
 }
 
 // ofPartitions describes the bounds of the number of partitions.
-func (j explainer) ofPartitions(most int) string {
+func (j explainer) ofPartitions(maxPartitions int) string {
 	var times []string
 	for i := range j.For {
 		switch s := &j.For[i]; {
@@ -176,8 +176,8 @@ func (j explainer) ofPartitions(most int) string {
 		}
 	}
 	text := "as many as " + strings.Join(times, " times ")
-	if most > 0 {
-		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited)", most)
+	if maxPartitions > 0 {
+		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited)", maxPartitions)
 	}
 	return text + "; the bounds are for each of them"
 }

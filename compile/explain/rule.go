@@ -63,13 +63,13 @@ func (x *JobExplanation) normal() []RuleExplanation {
 
 // variables returns the rules of the variables of for.
 func (x *JobExplanation) variables() []RuleExplanation {
-	var all []RuleExplanation
+	var list []RuleExplanation
 	if x.Partitions != nil {
 		for _, v := range x.Partitions.Variables {
-			all = append(all, v.Rules...)
+			list = append(list, v.Rules...)
 		}
 	}
-	return all
+	return list
 }
 
 // The sentences of rules. A difference and the notes say what a rule does in [RuleExplanation.sentence];

@@ -53,16 +53,16 @@ func (x *JobExplanation) ends() map[string][]string {
 		add(groupNormal, x.NoNext.Says)
 	}
 	for _, r := range x.OnError {
-		what := "an error response matches "
+		prefix := "an error response matches "
 		if r.Success {
-			what = "a response with status 200 matches "
+			prefix = "a response with status 200 matches "
 		}
 		switch {
 		case r.Never != "":
 		case r.Do == string(rules.ErrorStop):
-			add(groupNormal, what+r.Says)
+			add(groupNormal, prefix+r.Says)
 		case r.Do == string(rules.ErrorFail):
-			add(groupError, what+r.Says)
+			add(groupError, prefix+r.Says)
 		}
 	}
 	for _, r := range x.Stops {

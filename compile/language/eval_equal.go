@@ -88,14 +88,14 @@ func memberCount(v any) int {
 func byName(v any) map[string]any {
 	object, ordered := v.(rules.Object)
 	if !ordered {
-		all, _ := v.(map[string]any)
-		return all
+		members, _ := v.(map[string]any)
+		return members
 	}
-	all := make(map[string]any, len(object))
+	members := make(map[string]any, len(object))
 	for _, member := range slices.Backward(object) {
-		all[member.Name] = member.Value
+		members[member.Name] = member.Value
 	}
-	return all
+	return members
 }
 
 // in reports whether a list has an element, or an object a key.

@@ -156,16 +156,16 @@ func (e *Expression) NeededKeys() (keys [][]string) {
 }
 
 // Literals returns the texts and whole numbers in the expression, in their order.
-func (e *Expression) Literals() (all []any) {
+func (e *Expression) Literals() (literals []any) {
 	for node := range nodes(e.code.syntax) {
 		switch n := node.(type) {
 		case *ast.StringNode:
-			all = append(all, n.Value)
+			literals = append(literals, n.Value)
 		case *ast.IntegerNode:
-			all = append(all, n.Value)
+			literals = append(literals, n.Value)
 		}
 	}
-	return all
+	return literals
 }
 
 // Items returns the paths that the expression reads of every item of the page. An empty path is the

@@ -9,12 +9,12 @@ import (
 // with an example, like those of [Language.Functions]. A predicate is an expression in which # is the element,
 // and .name a member of it.
 func Library() []Function {
-	all := make([]Function, 0, len(libraryDocs))
+	functions := make([]Function, 0, len(libraryDocs))
 	for name, f := range libraryDocs {
-		all = append(all, Function{Name: name, Signature: f[0], Example: f[1], Result: f[2], Doc: f[3]})
+		functions = append(functions, Function{Name: name, Signature: f[0], Example: f[1], Result: f[2], Doc: f[3]})
 	}
-	slices.SortFunc(all, func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
-	return all
+	slices.SortFunc(functions, func(a, b Function) int { return cmp.Compare(a.Name, b.Name) })
+	return functions
 }
 
 // libraryDocs are, by the name of a function: its signature, an example, the result of the example as JSON, and

@@ -111,13 +111,13 @@ func (l *Language) accesses(node *ast.Node, found func(access)) {
 
 // distinct returns the reads that of gives for the accesses of a list, each once. Accesses to elements are
 // left out.
-func distinct(list []access, of func(access) Read) (reads []Read) {
+func distinct(list []access, readOf func(access) Read) (reads []Read) {
 	seen := map[string]int{} // indices in reads
 	for _, a := range list {
 		if a.ofElement {
 			continue
 		}
-		r := of(a)
+		r := readOf(a)
 		if i, found := seen[r.String()]; found {
 			reads[i].Defaulted = reads[i].Defaulted && r.Defaulted
 			continue

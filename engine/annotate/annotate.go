@@ -135,15 +135,15 @@ func (a *annotation) comments() []yaml.Comment {
 // byDefault returns the comment on a default, at the end of the nearest object that is written. told says
 // whether another comment has explained the key.
 func (a *annotation) byDefault(s rules.ConfiguredKey, told bool) yaml.Comment {
-	at := diag.Parent(s.Path)
-	for at != "" && !a.source.Has(at) {
-		at = diag.Parent(at)
+	parent := diag.Parent(s.Path)
+	for parent != "" && !a.source.Has(parent) {
+		parent = diag.Parent(parent)
 	}
-	text := fmt.Sprintf("%s: %s by default", strings.TrimPrefix(strings.TrimPrefix(s.Path, at), "."), inline(s.Default))
+	text := fmt.Sprintf("%s: %s by default", strings.TrimPrefix(strings.TrimPrefix(s.Path, parent), "."), inline(s.Default))
 	if !told {
 		text += ": " + clause(s.Doc)
 	}
-	return yaml.Comment{Path: at, Text: text, Last: true}
+	return yaml.Comment{Path: parent, Text: text, Last: true}
 }
 
 // clause returns the first clause of a description.

@@ -283,7 +283,7 @@ func (p *publication) keep(files fileSystem) error {
 // mergeKept replaces the values of some jobs in a file of kept values. Only the owner can read the
 // file, because a cursor may give access to data.
 func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, keptFor map[string]string) error {
-	all, err := readKept(files, path)
+	merged, err := readKept(files, path)
 	if err != nil {
 		return err
 	}
@@ -297,9 +297,9 @@ func mergeKept(files fileSystem, path string, kept map[string]json.RawMessage, k
 				return err
 			}
 		}
-		all[job] = values
+		merged[job] = values
 	}
-	text, err := json.MarshalIndent(all, "", "  ")
+	text, err := json.MarshalIndent(merged, "", "  ")
 	if err != nil {
 		return err
 	}
@@ -324,20 +324,20 @@ func readKept(files fileSystem, path string) (map[string]map[string]json.RawMess
 
 // ParseKept parses a file of kept values: an object that has, by job, objects with the values by
 // name and with [KeptForMember].
-func ParseKept(text []byte) (all map[string]map[string]json.RawMessage, err error) {
+func ParseKept(text []byte) (kept map[string]map[string]json.RawMessage, err error) {
 	if len(text) == 0 {
 		return nil, errors.New("it has 0 bytes")
 	}
-	if err = json.Unmarshal(text, &all); err != nil {
+	if err = json.Unmarshal(text, &kept); err != nil {
 		return nil, err
 	}
-	if all == nil {
+	if kept == nil {
 		return nil, errors.New("want an object, got null")
 	}
-	for job, values := range all {
+	for job, values := range kept {
 		if values == nil {
 			return nil, fmt.Errorf("%s: want an object, got null", job)
 		}
 	}
-	return all, nil
+	return kept, nil
 }

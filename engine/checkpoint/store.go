@@ -173,7 +173,7 @@ func (s *Store) Jobs() map[string]json.RawMessage { return maps.Clone(s.state.Jo
 
 // Kept returns the values saved by the last publications, by job and name.
 func (s *Store) Kept() (map[string]map[string]any, error) {
-	all := map[string]map[string]any{}
+	kept := map[string]map[string]any{}
 	for job, text := range s.state.Kept {
 		var values map[string]any
 		dec := json.NewDecoder(bytes.NewReader(text))
@@ -181,9 +181,9 @@ func (s *Store) Kept() (map[string]map[string]any, error) {
 		if err := dec.Decode(&values); err != nil {
 			return nil, s.refuse("the values that job %s kept: %v", job, err)
 		}
-		all[job] = values
+		kept[job] = values
 	}
-	return all, nil
+	return kept, nil
 }
 
 // Note returns a text that SetNote has set, possibly in a run that this run continues.

@@ -128,15 +128,15 @@ func variant(v reflect.Value, path, key string, name func() string) (any, error)
 // variables writes the variables of a job as an object, in their order.
 func variables(list []ForVariable, path string) (any, error) {
 	var out rules.Object
-	for _, one := range list {
-		value, err := object(reflect.ValueOf(one), diag.Join(path, one.Name))
+	for _, v := range list {
+		value, err := object(reflect.ValueOf(v), diag.Join(path, v.Name))
 		if err != nil {
 			return nil, err
 		}
-		if _, twice := out.Get(one.Name); twice {
-			return nil, diag.Diagnostics{{Path: path, Message: fmt.Sprintf("two variables have the name %q", one.Name)}}
+		if _, twice := out.Get(v.Name); twice {
+			return nil, diag.Diagnostics{{Path: path, Message: fmt.Sprintf("two variables have the name %q", v.Name)}}
 		}
-		out = append(out, rules.Member{Name: one.Name, Value: value.Without("name")})
+		out = append(out, rules.Member{Name: v.Name, Value: value.Without("name")})
 	}
 	return out, nil
 }

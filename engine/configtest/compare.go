@@ -193,9 +193,9 @@ func (d *differences) count(of string, want *int, got int) {
 
 // each compares two lists. It reports a difference in length and the first
 // element that differs.
-func (d *differences) each(of string, want, got []string, same func(want, got string) bool) {
+func (d *differences) each(noun string, want, got []string, same func(want, got string) bool) {
 	if len(want) != len(got) {
-		d.add(of, fmt.Sprint(len(want)), fmt.Sprint(len(got)), "")
+		d.add(noun, fmt.Sprint(len(want)), fmt.Sprint(len(got)), "")
 	}
 	for i := range max(len(want), len(got)) {
 		w, g := nothing, nothing
@@ -206,7 +206,7 @@ func (d *differences) each(of string, want, got []string, same func(want, got st
 			g = got[i]
 		}
 		if w == nothing || g == nothing || !same(w, g) {
-			d.add(fmt.Sprintf("%s[%d]", of, i), w, g, rewritten(w, g))
+			d.add(fmt.Sprintf("%s[%d]", noun, i), w, g, rewritten(w, g))
 			return
 		}
 	}

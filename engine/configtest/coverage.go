@@ -93,17 +93,17 @@ func (r RuleCoverage) gap() Gap {
 
 // Both returns how many of the conditions that are not guards were true on one page and false on
 // another, and how many there are.
-func (c JobCoverage) Both() (both, all int) {
+func (c JobCoverage) Both() (both, total int) {
 	for _, r := range c.Rules {
 		if !r.Condition || r.Guard {
 			continue
 		}
-		all++
+		total++
 		if r.Gap == "" {
 			both++
 		}
 	}
-	return both, all
+	return both, total
 }
 
 // Gaps returns the rules that the tests do not show completely.

@@ -107,8 +107,8 @@ func (s *Suite) Run(ctx context.Context) *Report {
 // run runs one test.
 func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 	out := Result{Name: t.Name, Job: t.Job, Place: s.Source.Location(t.Path), Requests: []string{}}
-	at := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.ID() == t.Job })
-	if at < 0 {
+	index := slices.IndexFunc(s.Jobs, func(j *compile.Job) bool { return j.ID() == t.Job })
+	if index < 0 {
 		out.Differences = []Difference{{Message: fmt.Sprintf("job %s is not run: it is identical to an earlier job", t.Job)}}
 		return out
 	}
@@ -116,7 +116,7 @@ func (s *Suite) run(ctx context.Context, t rules.Test, seen *coverage) Result {
 		out.Differences = []Difference{{Message: err.Error()}}
 		return out
 	}
-	job := s.Jobs[at]
+	job := s.Jobs[index]
 	seen.tests[job]++
 	trial := newTrial(s, job, t)
 	trial.run(ctx, seen)

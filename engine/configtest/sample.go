@@ -35,12 +35,12 @@ func (s *Suite) Sample() string {
 }
 
 // pageOf returns a response with the items at the path of the job.
-func pageOf(items []any, at *rules.DataField) any {
+func pageOf(items []any, field *rules.DataField) any {
 	var page any = items
-	if at == nil {
+	if field == nil {
 		return page
 	}
-	for _, key := range slices.Backward(at.Keys) {
+	for _, key := range slices.Backward(field.Keys) {
 		page = rules.Object{{Name: key, Value: page}}
 	}
 	return page

@@ -138,11 +138,11 @@ func (c *Contract) Learn(from *Contract, outputs, jobs []string) {
 			if c.outputs == nil {
 				c.outputs = map[string]*shape.Shape{}
 			}
-			had := c.outputs[name]
-			if had == nil {
-				had = &shape.Shape{}
+			earlier := c.outputs[name]
+			if earlier == nil {
+				earlier = &shape.Shape{}
 			}
-			c.outputs[name] = shape.Union(had, s)
+			c.outputs[name] = shape.Union(earlier, s)
 		}
 	}
 	for _, job := range jobs {
@@ -150,11 +150,11 @@ func (c *Contract) Learn(from *Contract, outputs, jobs []string) {
 			if c.pages == nil {
 				c.pages = map[string]*pages{}
 			}
-			had := c.pages[job]
-			if had == nil {
-				had = &pages{}
+			earlier := c.pages[job]
+			if earlier == nil {
+				earlier = &pages{}
 			}
-			c.pages[job] = had.union(p)
+			c.pages[job] = earlier.union(p)
 		}
 	}
 }

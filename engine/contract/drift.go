@@ -65,18 +65,18 @@ func (d *drift) members(path string, before, now *shape.Shape) {
 
 // types compares types, and reports whether they differ. Where only nulls were seen, nothing is known.
 func (d *drift) types(path string, before, now *shape.Shape, count int) bool {
-	was, is := plain(before.Types), plain(now.Types)
+	was, nowPlain := plain(before.Types), plain(now.Types)
 	known := was &^ shape.Null
 	switch {
 	case known == 0:
 		return false
-	case is == shape.Null:
+	case nowPlain == shape.Null:
 		if was&shape.Null == 0 && count >= d.settled {
 			d.add("%s is always null, and never was (%s)", path, names(before.Types))
 			return true
 		}
 		return false
-	case is&^(was|shape.Null) == 0:
+	case nowPlain&^(was|shape.Null) == 0:
 		return false
 	}
 	d.add("%s is %s, and was %s", path, names(now.Types), names(before.Types))

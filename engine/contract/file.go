@@ -192,32 +192,32 @@ func (c *Contract) Text() []byte { return c.text(false) }
 func (c *Contract) State() []byte { return c.text(true) }
 
 func (c *Contract) text(continues bool) []byte {
-	outputs, all := value.Object{}, value.Object{}
+	outputs, jobs := value.Object{}, value.Object{}
 	for _, name := range c.Outputs() {
 		outputs = outputs.With(name, c.outputs[name].Encoded())
 	}
 	for _, job := range c.Jobs() {
-		one, p := value.Object{}, c.pages[job]
+		object, p := value.Object{}, c.pages[job]
 		if p.varies {
-			one = one.With("size", sizeVaries)
+			object = object.With("size", sizeVaries)
 		} else if size := p.known(); size > 0 {
-			one = one.With("size", size)
+			object = object.With("size", size)
 		} else if continues && p.full > 0 {
-			one = one.With("size", p.size).With("full", p.full)
+			object = object.With("size", p.size).With("full", p.full)
 		}
 		if continues && p.latest > 0 {
-			one = one.With("latest", p.latest)
+			object = object.With("latest", p.latest)
 		}
 		if p.signs.Objects > 0 {
-			one = one.With("signs", p.signs.Encoded())
+			object = object.With("signs", p.signs.Encoded())
 		}
-		if len(one) > 0 {
-			all = all.With(job, one)
+		if len(object) > 0 {
+			jobs = jobs.With(job, object)
 		}
 	}
 	root := value.ObjectOf("version", version, "outputs", outputs)
-	if len(all) > 0 {
-		root = root.With("pages", all)
+	if len(jobs) > 0 {
+		root = root.With("pages", jobs)
 	}
 	var b strings.Builder
 	layOut(&b, root, 0)

@@ -39,7 +39,7 @@ const (
 
 // candidates returns the paginations that may page through the list, the likeliest first.
 func (d *detection) candidates() []candidate {
-	var all []candidate
+	var candidates []candidate
 	for _, h := range hypotheses {
 		inQuery := h.kind == connectionSign || h.post && (h.kind == numberSign || h.kind == indexSign)
 		if h.post && !d.call.isJSON() || d.call.isGraphQL() && !inQuery { // its variables are known from the query only
@@ -47,12 +47,12 @@ func (d *detection) candidates() []candidate {
 		}
 		for _, c := range h.kind.find(d, h) {
 			c.hypothesis = h
-			all = append(all, d.complete(c))
+			candidates = append(candidates, d.complete(c))
 		}
 	}
-	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
+	slices.SortStableFunc(candidates, func(a, b candidate) int { return b.score - a.score })
 	seen := map[string]bool{}
-	return slices.DeleteFunc(all, func(c candidate) bool {
+	return slices.DeleteFunc(candidates, func(c candidate) bool {
 		text := jsonOf(c.pagination)
 		repeated := seen[text]
 		seen[text] = true

@@ -114,14 +114,14 @@ func (d *detection) isComplete() bool {
 // pathNumber finds a number in the path of the address.
 func (d *detection) pathNumber(h hypothesis) []candidate {
 	base := strings.TrimPrefix(d.call.base, d.call.address.Scheme+"://"+d.call.address.Host)
-	all := append(strings.Split(strings.Trim(base, "/"), "/"), strings.Split(d.call.endpoint, "/")...)
-	for i := 1; i < len(all); i++ {
-		n, err := strconv.Atoi(all[i])
-		if err != nil || n > 1 || n < 0 || !slices.Contains(h.names, all[i-1]) {
+	segments := append(strings.Split(strings.Trim(base, "/"), "/"), strings.Split(d.call.endpoint, "/")...)
+	for i := 1; i < len(segments); i++ {
+		n, err := strconv.Atoi(segments[i])
+		if err != nil || n > 1 || n < 0 || !slices.Contains(h.names, segments[i-1]) {
 			continue
 		}
-		before := "/" + strings.TrimPrefix(strings.Join(all[:i], "/")+"/", "/")
-		after := strings.Join(append([]string{""}, all[i+1:]...), "/")
+		before := "/" + strings.TrimPrefix(strings.Join(segments[:i], "/")+"/", "/")
+		after := strings.Join(append([]string{""}, segments[i+1:]...), "/")
 		return one(typed, map[string]any{"before": before, "after": after, "first": n})
 	}
 	return nil

@@ -244,13 +244,13 @@ func (d *detection) findItems() error {
 
 // isRival reports whether another list may have items, too.
 func isRival(chosen, other list) bool {
-	const near = 25
+	const margin = 25
 	siblings := len(other.path) > 0 && len(chosen.path) == len(other.path) && slices.Equal(chosen.parent(), other.parent())
 	_, objects := other.first().(value.Object)
 	if apinames.OfList(other.name()) == apinames.UnlikelyList {
 		return false
 	}
-	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < near
+	return siblings && (objects || len(other.items) == 0) || objects && chosen.score-other.score < margin
 }
 
 func (d *detection) saw(format string, args ...any) {

@@ -41,17 +41,17 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 		}
 		c.pagination = c.pagination.With("limitStop", object("field", f.String()))
 	}
-	with := d.vary(ctx, t, len(t.pages), withTotal)
-	if with.obtained() < t.obtained() {
+	variant := d.vary(ctx, t, len(t.pages), withTotal)
+	if variant.obtained() < t.obtained() {
 		return t
 	}
 	if t.kind != indexSign && t.kind != numberSign {
-		with = d.vary(ctx, with, len(t.pages), func(c *candidate) {
+		variant = d.vary(ctx, variant, len(t.pages), func(c *candidate) {
 			c.pagination = c.pagination.With("audit", object("ignore", []any{"audit.token"}))
 		})
 	}
 	d.saw("%s is %d on both pages: the list ends when that many items were read.", f.String(), total)
-	return with
+	return variant
 }
 
 // findEnd determines how the list ends. If the second page may be the last, but nothing says so, it
@@ -173,15 +173,15 @@ func (d *detection) endShort(ctx context.Context, t *trial) *trial {
 	if t.kind != keySign || d.size.asked == 0 || d.size.asked != len(t.pages[0].items) {
 		return nil
 	}
-	with := d.vary(ctx, t, len(t.pages), func(c *candidate) {
+	variant := d.vary(ctx, t, len(t.pages), func(c *candidate) {
 		c.values["shortEnds"], c.values["limit"] = true, d.size.asked
 		c.fill(c.hypothesis.pagination)
 	})
-	if !with.ended {
+	if !variant.ended {
 		return nil
 	}
 	d.doubt("That a page with fewer than %d items is the last was not proved. Without shortPageEnds an empty page is.", d.size.asked)
-	return with
+	return variant
 }
 
 // stays reports whether the last page has the same token as the page before it.

@@ -55,20 +55,20 @@ func settingOf(f fact, kind apinames.HintKind) (key string, setting any) {
 	text := textOf(f.value)
 	_, err := strconv.ParseFloat(text, 64)
 	isWord := f.value == text && err != nil // the specification takes each word as true
-	at := f.expression()
+	source := f.expression()
 	switch {
 	case kind == apinames.HintMore && isWord:
-		return "stopRules", at + " != " + strconv.Quote(text)
+		return "stopRules", source + " != " + strconv.Quote(text)
 	case kind == apinames.HintMore:
 		return "hasMore", f.String()
 	case isWord:
-		return "stopRules", fmt.Sprintf("%s != nil and %s != %q", at, at, text)
+		return "stopRules", fmt.Sprintf("%s != nil and %s != %q", source, source, text)
 	case len(f.path) == 1:
 		return "nextPageFlag", object("field", f.name(), "stopOn", true, "ifNotSet", false)
 	case f.value == false:
-		return "stopRules", at + " == true"
+		return "stopRules", source + " == true"
 	}
-	return "stopRules", "truthy(" + at + ")"
+	return "stopRules", "truthy(" + source + ")"
 }
 
 // flagOf returns the first value of a page that says that there is more, or nil.

@@ -66,16 +66,16 @@ func (d *detection) addFlag(ctx context.Context, t *trial) *trial {
 	if d.flag == nil || t.pagesKnown || t.kind == connectionSign || t.kind == linkFlagSign {
 		return t
 	}
-	with := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, d.flag) })
-	if len(with.pages) < len(t.pages) {
+	variant := d.vary(ctx, t, len(t.pages), func(c *candidate) { c.pagination = withFlag(c.pagination, d.flag) })
+	if len(variant.pages) < len(t.pages) {
 		d.doubt("%s on page 1, but a later page does not say so although there is more, so the flag is not used.", d.flag.says())
 		return t
 	}
-	with.flag = d.flag
-	if with.ended && !t.ended {
-		d.saw("%s is %s on the last page: it ends the list.", d.flag.String(), d.factOf(with, d.flag))
+	variant.flag = d.flag
+	if variant.ended && !t.ended {
+		d.saw("%s is %s on the last page: it ends the list.", d.flag.String(), d.factOf(variant, d.flag))
 	}
-	return with
+	return variant
 }
 
 // factOf returns the value of a flag on the last page of a trial.
@@ -94,14 +94,14 @@ func (d *detection) factOf(t *trial, f *flag) string {
 
 // doubtStart doubts that the address leads to the first page.
 func (d *detection) doubtStart(ctx context.Context, t *trial) {
-	if at := d.page.previous(); at != "" {
-		d.doubt("%s points to a page before this one, so this may not be the first page: the items before it are not read.", at)
+	if source := d.page.previous(); source != "" {
+		d.doubt("%s points to a page before this one, so this may not be the first page: the items before it are not read.", source)
 	}
 	for _, name := range slices.Concat(apinames.PageNumbers(), apinames.ItemIndexes()) {
 		isSize := slices.Contains(apinames.PageSizes(), name)
-		at, n, ok := d.call.param(name)
-		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != at.name() {
-			d.doubt("The address has %s=%d, so this may not be the first page: the items before it are not read.", at.name(), n)
+		source, n, ok := d.call.param(name)
+		if ok && n > 1 && n < highestCounter && !isSize && t.values["param"] != source.name() {
+			d.doubt("The address has %s=%d, so this may not be the first page: the items before it are not read.", source.name(), n)
 		}
 	}
 	n, counted := t.values["first"].(int)

@@ -304,15 +304,15 @@ func (c *call) paramValue(text string) any {
 	}
 	var parts []string
 	for text != "" {
-		at := strings.Index(text, holder)
-		if at < 0 {
+		start := strings.Index(text, holder)
+		if start < 0 {
 			parts = append(parts, strconv.Quote(text))
 			break
 		}
-		if at > 0 {
-			parts = append(parts, strconv.Quote(text[:at]))
+		if start > 0 {
+			parts = append(parts, strconv.Quote(text[:start]))
 		}
-		number, rest, _ := strings.Cut(text[at+len(holder):], "-")
+		number, rest, _ := strings.Cut(text[start+len(holder):], "-")
 		i, _ := strconv.Atoi(number)
 		parts, text = append(parts, "input."+c.inputs[min(i, len(c.inputs)-1)]), rest
 	}

@@ -192,7 +192,7 @@ func (d *detection) withoutSecret(m value.Member) any {
 // brief returns an item with its identifiers and its first members that are not long: the members that
 // identify an item usually come first.
 func brief(item any) any {
-	const most, longest = 4, 80
+	const maxItems, longest = 4, 80
 	object, ok := item.(value.Object)
 	if !ok {
 		return item
@@ -201,7 +201,7 @@ func brief(item any) any {
 	for _, m := range object {
 		text, isText := m.Value.(string)
 		id := slices.Contains(apinames.Identifiers(), m.Name)
-		if id || len(out) < most && !(isText && len(text) > longest) && !value.Exceeds(m.Value, longest) {
+		if id || len(out) < maxItems && !(isText && len(text) > longest) && !value.Exceeds(m.Value, longest) {
 			out = append(out, m)
 		}
 	}

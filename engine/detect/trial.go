@@ -141,7 +141,7 @@ func failureOf(page string, err error) string {
 // compare compares the second page with the first.
 func (d *detection) compare(t *trial) {
 	first, second := t.pages[0].items, t.pages[1].items
-	again := overlap(first, second)
+	repeated := overlap(first, second)
 	switch {
 	case t.pages[1].again:
 		t.proof, t.why = rejected, "it brought the first page again"
@@ -149,10 +149,10 @@ func (d *detection) compare(t *trial) {
 		t.proof, t.why = rejected, "the second response has no list at "+d.items.String()
 	case len(second) == 0:
 		t.proof, t.why = emptyPage, "the second page is empty"
-	case again == len(second):
+	case repeated == len(second):
 		t.proof, t.why = rejected, "it brought the items of the first page again"
-	case again > 0:
-		t.proof, t.why = rejected, fmt.Sprintf("%d of %d items of the second page are those of the first", again, len(second))
+	case repeated > 0:
+		t.proof, t.why = rejected, fmt.Sprintf("%d of %d items of the second page are those of the first", repeated, len(second))
 	case !similar(first, second):
 		t.proof, t.why = rejected, "the items of the second page have other members"
 	default:

@@ -105,7 +105,7 @@ func (d *yamlReader) value(n *yaml.Node, depth int) (any, error) {
 
 // object reads an object with its merge keys, whose members do not replace others.
 func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
-	out, at := value.Object{}, map[string]int{}
+	out, index := value.Object{}, map[string]int{}
 	var merges value.Object
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
@@ -117,11 +117,11 @@ func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 			merges = append(merges, value.Member{Value: v})
 			continue
 		}
-		if j, again := at[key.Value]; again {
+		if j, again := index[key.Value]; again {
 			out[j].Value = v
 			continue
 		}
-		at[key.Value] = len(out)
+		index[key.Value] = len(out)
 		out = append(out, value.Member{Name: key.Value, Value: v})
 	}
 	for _, m := range merges {
@@ -132,8 +132,8 @@ func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 		for _, one := range list {
 			members, _ := value.Members(one)
 			for _, m := range members {
-				if _, has := at[m.Name]; !has {
-					at[m.Name] = len(out)
+				if _, has := index[m.Name]; !has {
+					index[m.Name] = len(out)
 					out = append(out, m)
 				}
 			}

@@ -186,12 +186,12 @@ func splitValue(v Value, path string) (Value, []Next) {
 	var next []Next
 	out := Value{Object: []Member{}}
 	for _, m := range v.Object {
-		at := rules.PathOf(append(rules.SplitPath(path), m.Name)...)
+		memberPath := rules.PathOf(append(rules.SplitPath(path), m.Name)...)
 		if m.Value.ReadsPage {
-			next = append(next, Next{Target{InBody, at}, m.Value.Source})
+			next = append(next, Next{Target{InBody, memberPath}, m.Value.Source})
 			continue
 		}
-		inner, more := splitValue(m.Value, at)
+		inner, more := splitValue(m.Value, memberPath)
 		out.Object = append(out.Object, Member{m.Name, inner})
 		next = append(next, more...)
 	}
@@ -201,18 +201,18 @@ func splitValue(v Value, path string) (Value, []Next) {
 func variables(list []Variable) value.Object {
 	var out value.Object
 	for _, v := range list {
-		var one value.Object
+		var variable value.Object
 		switch {
 		case v.Parent != nil:
-			one = given("items", jobID(v.Parent), "when", v.When)
+			variable = given("items", jobID(v.Parent), "when", v.When)
 		case v.From != "":
-			one = given("from", v.From, "to", v.To, "step", v.Step, "granularity", v.Granularity)
+			variable = given("from", v.From, "to", v.To, "step", v.Step, "granularity", v.Granularity)
 		case v.Values.Source != "":
-			one = given("values", v.Values.Source)
+			variable = given("values", v.Values.Source)
 		default:
-			one = given("values", configured(v.Values))
+			variable = given("values", configured(v.Values))
 		}
-		out = append(out, value.Member{Name: v.Name, Value: one})
+		out = append(out, value.Member{Name: v.Name, Value: variable})
 	}
 	return out
 }
@@ -278,14 +278,14 @@ func declarations(inputs []Input, api, jobs any) value.Object {
 		if !read[in.Name] {
 			continue
 		}
-		one := given("doc", in.Doc, "secret", in.Secret, "pattern", in.Pattern)
+		declaration := given("doc", in.Doc, "secret", in.Secret, "pattern", in.Pattern)
 		if in.Default != nil {
-			one = append(one, value.Member{Name: "default", Value: in.Default})
+			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
 		}
-		if one == nil {
-			one = value.Object{}
+		if declaration == nil {
+			declaration = value.Object{}
 		}
-		out = append(out, value.Member{Name: in.Name, Value: one})
+		out = append(out, value.Member{Name: in.Name, Value: declaration})
 	}
 	return out
 }

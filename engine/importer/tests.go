@@ -80,9 +80,9 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 	if s.Filter == "" {
 		full = append(slices.Clip(full), value.Member{Name: "items", Value: c.items})
 	}
-	with := full
+	form := full
 	if c.requests != nil {
-		with = given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
+		form = given("requests", value.Map(c.requests, func(r string) any { return r })).Merge(full)
 	}
 	job := ""
 	if several {
@@ -102,7 +102,7 @@ func (c testCase) forms(inputs []Input, root value.Object, s *Stream, several bo
 		set = []value.Object{needed}
 	}
 	for _, inputs := range set {
-		for _, e := range []value.Object{with, full, expect} {
+		for _, e := range []value.Object{form, full, expect} {
 			out = append(out, given("name", name, "job", job, "inputs", inputs, "partition", partition(s), "pages", pages, "expect", e))
 		}
 	}

@@ -281,7 +281,7 @@ func load(root value.Object) (*engine.Engine, error) {
 // report says how each stream was translated.
 func (w *writer) report(format string) Report {
 	r := Report{Version: 1, Format: format, Streams: []StreamReport{}}
-	at := map[string]int{}
+	index := map[string]int{}
 	for _, s := range w.src.Streams {
 		if s.Hidden {
 			continue
@@ -299,19 +299,19 @@ func (w *writer) report(format string) Report {
 				notes[i].Target = fmt.Sprintf("config.jobs[%d].%s", p.index, n.Target)
 			}
 		}
-		i, known := at[s.Name]
+		i, known := index[s.Name]
 		if !known {
 			i = len(r.Streams)
-			at[s.Name] = i
+			index[s.Name] = i
 			r.Streams = append(r.Streams, StreamReport{Name: s.Name, Grade: Exact, File: p.file, Job: p.job, Notes: []Note{}})
 		}
-		one := &r.Streams[i]
+		stream := &r.Streams[i]
 		for _, n := range notes {
-			if !slices.Contains(one.Notes, n) {
-				one.Notes = append(one.Notes, n)
+			if !slices.Contains(stream.Notes, n) {
+				stream.Notes = append(stream.Notes, n)
 			}
 		}
-		one.Grade = grade.Of(one.Notes)
+		stream.Grade = grade.Of(stream.Notes)
 	}
 	return r
 }

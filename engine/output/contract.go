@@ -207,14 +207,14 @@ func (p *Publisher) forgetContract(roots map[string]bool) {
 		return
 	}
 	var outputs, jobs []string
-	of := func(job string) bool { return roots[p.engine.Job(job).Root] }
+	isForgotten := func(job string) bool { return roots[p.engine.Job(job).Root] }
 	for output, writers := range p.contract.writers {
-		if slices.ContainsFunc(writers, of) {
+		if slices.ContainsFunc(writers, isForgotten) {
 			outputs = append(outputs, output)
 		}
 	}
 	for _, job := range p.contract.now.Jobs() {
-		if of(job) {
+		if isForgotten(job) {
 			jobs = append(jobs, job)
 		}
 	}

@@ -53,15 +53,15 @@ func Kinds() []Kind { return []Kind{NDJSON, CSV, Singer, Parquet} }
 
 // Formats returns the texts of all formats.
 func Formats() []string {
-	var all []string
+	var names []string
 	for _, kind := range Kinds() {
 		for _, c := range []Compression{Plain, Gzip, Zstd} {
 			if kind != Parquet || c == Plain {
-				all = append(all, Format{kind, c}.String())
+				names = append(names, Format{kind, c}.String())
 			}
 		}
 	}
-	return all
+	return names
 }
 
 // ParseFormat returns the format of a text such as "csv.gz".

@@ -58,33 +58,33 @@ func (p *Publisher) assignGroups() {
 }
 
 // allGroups returns the groups of all targets. Trees that share a file are in one group.
-func (p *Publisher) allGroups() (all []*group) {
+func (p *Publisher) allGroups() (list []*group) {
 	trees := p.trees()
-	of := map[*target]*group{} // group of each file
+	groupOf := map[*target]*group{} // group of each file
 	for _, root := range p.engine.Info().Roots {
 		if !p.together(trees[root]) {
 			continue
 		}
 		g := &group{}
-		all = append(all, g)
+		list = append(list, g)
 		for _, job := range trees[root] {
 			g.jobs = append(g.jobs, job)
 			for _, t := range p.byJob[job] {
-				if other := of[t]; other != nil && other != g {
-					g = other.absorb(g, of)
+				if other := groupOf[t]; other != nil && other != g {
+					g = other.absorb(g, groupOf)
 				}
-				g.add(t, of)
+				g.add(t, groupOf)
 			}
 		}
 	}
 	for _, t := range p.targets {
-		if t.file != nil && of[t] == nil {
+		if t.file != nil && groupOf[t] == nil {
 			g := &group{}
-			g.add(t, of)
-			all = append(all, g)
+			g.add(t, groupOf)
+			list = append(list, g)
 		}
 	}
-	return all
+	return list
 }
 
 // noteLeftOut notes, in each group, a job that was not selected although it reads kept values of the group.
@@ -130,13 +130,13 @@ func (p *Publisher) together(jobs []string) bool {
 }
 
 // add adds a target to a group. Only a file belongs to a single group.
-func (g *group) add(t *target, of map[*target]*group) {
+func (g *group) add(t *target, groupOf map[*target]*group) {
 	if slices.Contains(g.targets, t) {
 		return
 	}
 	g.targets = append(g.targets, t)
 	if t.file != nil {
-		of[t] = g
+		groupOf[t] = g
 		g.jobs = append(g.jobs, t.jobs...)
 	}
 }

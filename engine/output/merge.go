@@ -87,7 +87,7 @@ func digestOf(key []byte) [16]byte {
 type iterRows func(func(row []byte) error) error
 
 // mergeLines merges lines of JSON.
-func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, again func() (io.ReadCloser, error)) error {
+func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() (io.ReadCloser, error)) error {
 	key := func(row []byte) ([]byte, bool, error) {
 		if len(bytes.TrimSpace(row)) == 0 {
 			return nil, false, nil
@@ -95,7 +95,7 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, again func() (
 		text, found := document.AppendKey(nil, bytes.TrimLeft(row, " \t"), m.keys)
 		return text, found, nil
 	}
-	first, err := again()
+	first, err := reopen()
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,7 @@ func linesOf(text io.Reader) iterRows {
 // mergeRecords merges records of CSV below a header with all columns. nested joins the names of
 // nested members.
 func (m *merger) mergeRecords(
-	to io.Writer, columns []string, nested string, before, rows io.Reader, again func() (io.ReadCloser, error),
+	to io.Writer, columns []string, nested string, before, rows io.Reader, reopen func() (io.ReadCloser, error),
 ) error {
 	places := make([]int, len(m.keys))
 	for i, keys := range m.keys {
@@ -170,7 +170,7 @@ func (m *merger) mergeRecords(
 		}
 		return key, found, nil
 	}
-	first, err := again()
+	first, err := reopen()
 	if err != nil {
 		return err
 	}

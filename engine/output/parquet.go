@@ -151,16 +151,16 @@ func (w *parquetWriter) known() head {
 
 // mixed describes the columns that hold texts because no type of Parquet holds all of their values.
 func (w *parquetWriter) mixed() []string {
-	var all []string
+	var columns []string
 	for i, t := range w.seen {
 		if i < len(w.before) && kindOf(w.before[i]) == textKind {
 			continue // it was before
 		}
 		if isMixed(t) {
-			all = append(all, fmt.Sprintf("column %q has %s", w.columns[i], t))
+			columns = append(columns, fmt.Sprintf("column %q has %s", w.columns[i], t))
 		}
 	}
-	return all
+	return columns
 }
 
 // A head has the columns of a table, and the types of the values in each.

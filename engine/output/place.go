@@ -40,22 +40,22 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 		}
 	}
 	names := rules.FileNames(value.Map(writers, func(w writer) string { return w.dataType }))
-	var all []Place
-	known := map[string]int{} // index by data type
+	var places []Place
+	indexOf := map[string]int{} // index by data type
 	running := map[string]bool{}
 	for _, job := range e.Jobs() {
 		running[job] = true
 	}
 	for i, w := range writers {
-		at, had := known[w.dataType]
+		at, had := indexOf[w.dataType]
 		if !had {
-			at = len(all)
-			all = append(all, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
-			known[w.dataType] = at
+			at = len(places)
+			places = append(places, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
+			indexOf[w.dataType] = at
 		}
-		all[at].add(w.job, running[w.job.ID])
+		places[at].add(w.job, running[w.job.ID])
 	}
-	return slices.DeleteFunc(all, func(p Place) bool { return p.Jobs == nil })
+	return slices.DeleteFunc(places, func(p Place) bool { return p.Jobs == nil })
 }
 
 // add records that a job writes to the file, and whether it runs. It may be called repeatedly in a

@@ -212,16 +212,16 @@ func (p *Publisher) beginPage(root string, targets []*target) error {
 
 // outputs returns the outputs that a page is written to.
 func (p *Publisher) outputs(targets []*target) []*checkpoint.Output {
-	var all []*checkpoint.Output
+	var outputs []*checkpoint.Output
 	for _, t := range targets {
 		if t.file != nil {
-			all = append(all, t.file.rows)
+			outputs = append(outputs, t.file.rows)
 		}
 	}
 	if p.trace.file != nil {
-		all = append(all, p.trace.file)
+		outputs = append(outputs, p.trace.file)
 	}
-	return all
+	return outputs
 }
 
 // writeItems writes the items of a page that belong to a target.
@@ -269,16 +269,16 @@ func (p *Publisher) savePage(page *engine.Page) error {
 
 // writtenBy returns the outputs last written by a job or one of its descendants, and the recording.
 func (p *Publisher) writtenBy(root string) []*checkpoint.Output {
-	var all []*checkpoint.Output
+	var outputs []*checkpoint.Output
 	for o, writer := range p.commits.writers {
 		if writer == root {
-			all = append(all, o)
+			outputs = append(outputs, o)
 		}
 	}
 	if p.recording != nil {
-		all = append(all, p.recording.rows)
+		outputs = append(outputs, p.recording.rows)
 	}
-	return all
+	return outputs
 }
 
 // Skipped adds the page on which a skipped partition failed to the trace. The engine calls it; a
@@ -375,15 +375,15 @@ func (p *Publisher) addSharingRoots(roots map[string]bool) (outputs []*checkpoin
 
 // settle ends the compression of streams, and completes the rows of unpublished files.
 func (p *Publisher) settle() error {
-	var all error
+	var errs error
 	for _, t := range p.targets {
 		if t.stream != nil {
-			all = errors.Join(all, p.closeTable(t.stream))
+			errs = errors.Join(errs, p.closeTable(t.stream))
 		} else {
-			all = errors.Join(all, t.file.settle())
+			errs = errors.Join(errs, t.file.settle())
 		}
 	}
-	return all
+	return errs
 }
 
 // Close closes all files, also the files of the store, and returns the first error.

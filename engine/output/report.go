@@ -16,7 +16,7 @@ type FileReport struct {
 
 // Files returns a report for each file of items.
 func (p *Publisher) Files() []FileReport {
-	var all []FileReport
+	var reports []FileReport
 	for _, t := range p.targets {
 		if t.file == nil {
 			continue
@@ -27,7 +27,7 @@ func (p *Publisher) Files() []FileReport {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 			r.AsNDJSON = t.file.waitsAsNDJSON()
 		}
-		all = append(all, r)
+		reports = append(reports, r)
 	}
-	return all
+	return reports
 }

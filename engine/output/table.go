@@ -106,16 +106,16 @@ func (t *table) checkLate(name string) error {
 	if len(path) < 2 {
 		return nil
 	}
-	for i, had := range t.initial {
-		rest, found := strings.CutPrefix(had, path[0])
-		at := strings.Index(rest, path[1])
-		if !found || at < 1 || t.row[i].item == t.items || strings.Join(path, rest[:at]) != had || !joinsNames(rest[:at], t.separator) {
+	for i, column := range t.initial {
+		rest, found := strings.CutPrefix(column, path[0])
+		index := strings.Index(rest, path[1])
+		if !found || index < 1 || t.row[i].item == t.items || strings.Join(path, rest[:index]) != column || !joinsNames(rest[:index], t.separator) {
 			continue
 		}
 		return &engine.Error{
 			Class: failure.Config, Op: string(t.format),
 			Message: fmt.Sprintf("the file has the column %q, and the rows to add have %q: names of nested members are joined by %q there, "+
-				"and by %q now", had, name, rest[:at], t.separator),
+				"and by %q now", column, name, rest[:index], t.separator),
 			Hint: "use the same output.Options.Nested, or move the file away",
 		}
 	}

@@ -31,11 +31,11 @@ func (t *target) isPublished() bool { return t.file.rows.Published() && !t.file.
 
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
-	all := Place{Jobs: p.engine.Jobs()}
+	everything := Place{Jobs: p.engine.Jobs()}
 	places := Places(p.engine, p.options.Dir, p.options.Format)
 	switch {
 	case p.options.Dir == "" && p.options.Stream == nil:
-		p.addStream(Options{}, io.Discard, all)
+		p.addStream(Options{}, io.Discard, everything)
 		return nil
 	case p.options.Dir == "" && p.options.Format.IsTable() && len(places) > 1:
 		return &engine.Error{
@@ -43,7 +43,7 @@ func (p *Publisher) openTargets() error {
 			Hint: "write files, or run one job",
 		}
 	case p.options.Dir == "":
-		p.addStream(p.options.Options, p.options.Stream, all)
+		p.addStream(p.options.Options, p.options.Stream, everything)
 		return nil
 	}
 	if err := os.MkdirAll(p.options.Dir, 0o777); err != nil {
@@ -262,18 +262,18 @@ func (p *Publisher) keyOf(t *target) ([]string, error) {
 
 // keysOf returns the keys of the items of each data type, unless jobs disagree about them.
 func keysOf(e *engine.Engine) map[string][]string {
-	all := map[string][]string{}
+	keys := map[string][]string{}
 	for _, job := range e.Jobs() {
 		info := e.Job(job)
 		for _, dataType := range info.DataTypes {
-			if had, known := all[dataType]; known && !slices.Equal(had, info.Key) {
-				all[dataType] = nil
+			if had, known := keys[dataType]; known && !slices.Equal(had, info.Key) {
+				keys[dataType] = nil
 				continue
 			}
-			all[dataType] = info.Key
+			keys[dataType] = info.Key
 		}
 	}
-	return all
+	return keys
 }
 
 func exists(path string) bool {

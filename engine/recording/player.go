@@ -334,33 +334,33 @@ func (x Exchange) follows(before Exchange) bool {
 	if err != nil || also != nil || a.Host != b.Host || a.Path != b.Path || x.Method != before.Method || len(x.Body)+len(before.Body) > 0 {
 		return false
 	}
-	was, is := a.Query(), b.Query()
+	was, now := a.Query(), b.Query()
 	different := 0
-	for name := range is {
-		if was.Get(name) != is.Get(name) {
+	for name := range now {
+		if was.Get(name) != now.Get(name) {
 			different++
 		}
 	}
-	return different == 1 && len(is)-len(was) <= 1 && len(was) <= len(is)
+	return different == 1 && len(now)-len(was) <= 1 && len(was) <= len(now)
 }
 
 // sample keeps the page that answers a request.
 func (p *Player) sample(req *http.Request, x Exchange) {
-	of, ok := runtime.PartitionOf(req.Context())
+	partition, ok := runtime.PartitionOf(req.Context())
 	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 {
 		return
 	}
-	kept := p.samples[of.Job.ID()]
-	if kept == nil {
-		kept = &sampled{partition: of.Label()}
-		p.samples[of.Job.ID()] = kept
+	samples := p.samples[partition.Job.ID()]
+	if samples == nil {
+		samples = &sampled{partition: partition.Label()}
+		p.samples[partition.Job.ID()] = samples
 	}
-	if kept.ended || kept.partition != of.Label() || len(kept.pages) >= maxSamples {
+	if samples.ended || samples.partition != partition.Label() || len(samples.pages) >= maxSamples {
 		return
 	}
 	if len(x.ResponseBody) > maxSample { // pages after a gap would be in the wrong place
-		kept.ended = true
+		samples.ended = true
 		return
 	}
-	kept.pages, kept.last = append(kept.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
+	samples.pages, samples.last = append(samples.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
 }

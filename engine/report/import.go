@@ -59,23 +59,23 @@ var meanings = map[grade.Grade]string{
 func newImportView(r *grade.Report) importView {
 	v := importView{Report: r, Hand: r.Findings(grade.Check), Left: r.Findings(grade.Left)}
 	for _, g := range grade.Grades() {
-		one := gradeView{Grade: g, Meaning: meanings[g]}
+		view := gradeView{Grade: g, Meaning: meanings[g]}
 		part := grade.Report{}
 		for _, s := range r.Streams {
 			if s.Grade == g {
-				one.Streams = append(one.Streams, s)
+				view.Streams = append(view.Streams, s)
 				part.Streams = append(part.Streams, s)
 			}
 		}
-		if one.Streams == nil {
+		if view.Streams == nil {
 			continue
 		}
 		if g == grade.Refused {
-			one.Notes = part.Findings(grade.Refused)
+			view.Notes = part.Findings(grade.Refused)
 		} else {
-			one.Notes = part.Findings(grade.Grades()[1:]...)
+			view.Notes = part.Findings(grade.Grades()[1:]...)
 		}
-		v.Grades = append(v.Grades, one)
+		v.Grades = append(v.Grades, view)
 	}
 	return v
 }

@@ -145,17 +145,17 @@ func newTimeline(p *Partition) timeline {
 
 func (t *timeline) newStrip(m measure, top int) strip {
 	pages := t.Axis.pages
-	most := 1
+	highest := 1
 	for _, p := range pages {
-		most = max(most, m.of(p))
+		highest = max(highest, m.of(p))
 	}
-	s := strip{Name: m.name, Most: m.format(most), Top: top}
+	s := strip{Name: m.name, Most: m.format(highest), Top: top}
 	for first := 0; first < len(pages); first += t.Each {
 		last := min(first+t.Each, len(pages)) - 1
 		largest := slices.MaxFunc(pages[first:last+1], func(a, b engine.Record) int { return cmp.Compare(m.of(a), m.of(b)) })
 		from, to := t.Axis.span(first, last)
 		gap := min(1, (to-from)*0.2)
-		height := float64(stripHeight) * float64(m.of(largest)) / float64(most)
+		height := float64(stripHeight) * float64(m.of(largest)) / float64(highest)
 		s.Columns = append(s.Columns, column{
 			X: round(from), Width: round(max(to-from-gap, 0.8)), Y: round(float64(top+stripHeight) - height), Height: round(height),
 			Kind: kindOf(pages[first : last+1]), Title: fmt.Sprintf("page %d: %s", largest.Page, m.format(m.of(largest))),

@@ -181,15 +181,15 @@ func (d *decoder) members(s *Shape, object value.Object, path string, depth int)
 		return
 	}
 	for _, m := range members {
-		at := diag.Join(path, m.Name)
+		memberPath := diag.Join(path, m.Name)
 		if s.Member(m.Name) != nil {
-			d.found.Errorf(diag.Key(at), "the member %q is there twice", m.Name)
+			d.found.Errorf(diag.Key(memberPath), "the member %q is there twice", m.Name)
 			continue
 		}
 		count := s.Objects
-		if inner, ok := value.Members(m.Value); ok && d.flag(inner, at, "optional") {
+		if inner, ok := value.Members(m.Value); ok && d.flag(inner, memberPath, "optional") {
 			count--
 		}
-		d.shape(&s.Members[s.add(m.Name)].Shape, m.Value, at, count, depth+1)
+		d.shape(&s.Members[s.add(m.Name)].Shape, m.Value, memberPath, count, depth+1)
 	}
 }

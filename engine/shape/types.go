@@ -45,23 +45,23 @@ var kinds = []struct {
 }
 
 // Names returns the types as people know them: object, boolean, integer, number, text, list and null.
-func (t Types) Names() (all []string) {
+func (t Types) Names() (names []string) {
 	for _, k := range kinds {
 		if t&k.types != 0 {
-			all = value.AppendNew(all, k.name)
+			names = value.AppendNew(names, k.name)
 		}
 	}
-	return all
+	return names
 }
 
 // Words returns the words for the types that [ParseType] reads.
-func (t Types) Words() (all []string) {
+func (t Types) Words() (words []string) {
 	for _, k := range kinds {
 		if t&k.types != 0 {
-			all = append(all, k.word)
+			words = append(words, k.word)
 		}
 	}
-	return all
+	return words
 }
 
 // ParseType returns the type that a word names, and whether there is one.
@@ -79,16 +79,16 @@ func TypeWords() []string { return (^Types(0)).Words() }
 
 // String lists the types: "integers, texts and lists".
 func (t Types) String() string {
-	var all []string
+	var words []string
 	for _, k := range kinds {
 		if t&k.types != 0 {
-			all = value.AppendNew(all, k.plural)
+			words = value.AppendNew(words, k.plural)
 		}
 	}
-	if last := len(all) - 1; last > 0 {
-		all = append(all[:last-1], all[last-1]+" and "+all[last])
+	if last := len(words) - 1; last > 0 {
+		words = append(words[:last-1], words[last-1]+" and "+words[last])
 	}
-	return strings.Join(all, ", ")
+	return strings.Join(words, ", ")
 }
 
 // TypeOf returns the type of a valid JSON value without whitespace before it.

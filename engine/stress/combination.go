@@ -51,13 +51,13 @@ func (c combination) missing(p *plan) string {
 }
 
 // combinationOf returns the behaviours of a row of a list, by its name.
-func combinationOf(name string) (all combination) {
+func combinationOf(name string) (c combination) {
 	for one := range strings.SplitSeq(name, "+") {
 		if b, err := find(one); err == nil {
-			all = append(all, b)
+			c = append(c, b)
 		}
 	}
-	return all
+	return c
 }
 
 func (c combination) name() string {

@@ -50,12 +50,12 @@ func (r *Report) Combine(names ...string) (*Combination, error) {
 		if j.fixer == nil {
 			continue
 		}
-		with := j.fixer.try(c.Changes)
-		if with == nil {
+		fixed := j.fixer.try(c.Changes)
+		if fixed == nil {
 			return nil, fmt.Errorf("job %s no longer obtains its list with the fixes %s together: make them one at a time",
 				j.Job, strings.Join(names, ", "))
 		}
-		improves, costs, silenced := j.fixer.compare(with, nil)
+		improves, costs, silenced := j.fixer.compare(fixed, nil)
 		if silenced != nil {
 			slices.Sort(silenced)
 			return nil, fmt.Errorf("with %s, job %s would lose items silently where it does not now: %s",

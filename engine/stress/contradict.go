@@ -66,17 +66,17 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	if len(r.pages) == 0 || place.Link != "" {
 		return false
 	}
-	had := r.reading(place)
+	earlier := r.reading(place)
 	if fits, known := fitting[m.name]; known {
-		return !fits(had)
+		return !fits(earlier)
 	}
 	switch m.kind {
 	case pointer:
-		return !had.points(m.name)
+		return !earlier.points(m.name)
 	case flag:
-		return !had.flags(m.name == "last")
+		return !earlier.flags(m.name == "last")
 	}
-	return !had.constant() || value.Preview(had.first()) != value.Preview(m.of(nil, nil, 0))
+	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.of(nil, nil, 0))
 }
 
 // fitting has, for meanings of numbers and of constants whose value is open, functions that report whether
@@ -252,7 +252,7 @@ func (p recordedPage) link(relation string) (any, bool) {
 var numbersOf = regexp.MustCompile(`\d+`)
 
 // positionsIn returns the numbers of an address or of a token that may be positions.
-func positionsIn(text string) (all []int) {
+func positionsIn(text string) (positions []int) {
 	var texts []string
 	switch u, err := url.Parse(text); {
 	case err == nil && strings.ContainsAny(text, "/?"):
@@ -269,8 +269,8 @@ func positionsIn(text string) (all []int) {
 	}
 	for _, text := range texts {
 		if n, err := strconv.Atoi(text); err == nil {
-			all = append(all, n)
+			positions = append(positions, n)
 		}
 	}
-	return all
+	return positions
 }

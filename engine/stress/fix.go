@@ -157,16 +157,16 @@ func (l *loss) failWhen(name, place string, when func(place string) string) []Ch
 // failWithoutList fails the run if a response has no list. A job without dataField accepts a list
 // of any name, so its list is named first. The name in the model differs from the name in the API.
 func (l *loss) failWithoutList() (changes []Change) {
-	at, when := ".", `type(body) != "array"`
+	field, when := ".", `type(body) != "array"`
 	if len(l.list) > 0 {
-		at = rules.PathOf(l.list...)
-		when = "not has(" + strconv.Quote(at) + ")"
+		field = rules.PathOf(l.list...)
+		when = "not has(" + strconv.Quote(field) + ")"
 	}
 	if l.job.Spec().DataField == nil {
 		if len(l.list) > 0 { // with dataField, null would be an empty list
-			when = "type(at(" + strconv.Quote(at) + `)) != "array"`
+			when = "type(at(" + strconv.Quote(field) + `)) != "array"`
 		}
-		changes = append(changes, Change{Path: append(keysOf(l.job.Spec().Path()), "dataField"), Value: at})
+		changes = append(changes, Change{Path: append(keysOf(l.job.Spec().Path()), "dataField"), Value: field})
 	}
 	if l.shared {
 		when = "job.id == " + strconv.Quote(l.job.ID()) + " and " + when

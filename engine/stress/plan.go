@@ -228,12 +228,12 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 // each, then with one of them less likely, and so on.
 func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 	choices := make([][]meaning, len(surface.Values))
-	most := 0
+	count := 0
 	for i, p := range surface.Values {
 		if choices[i] = likely(p, surface, rec); len(choices[i]) == 0 {
 			return func(func([]*signal) bool) {}
 		}
-		most += len(choices[i]) - 1
+		count += len(choices[i]) - 1
 	}
 	return func(yield func([]*signal) bool) {
 		chosen := make([]*signal, len(choices))
@@ -253,7 +253,7 @@ func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 			}
 			return true
 		}
-		for cost := range most + 1 {
+		for cost := range count + 1 {
 			if !choose(0, cost) {
 				return
 			}
@@ -263,18 +263,18 @@ func combinations(surface compile.Surface, rec recording) iter.Seq[[]*signal] {
 
 // sentences describes the model.
 func (p *plan) sentences() []string {
-	var all []string
+	var sentences []string
 	for _, m := range p.signals {
-		all = append(all, m.ResponseValue.String()+" is "+m.meaning.says+".")
+		sentences = append(sentences, m.ResponseValue.String()+" is "+m.meaning.says+".")
 	}
 	if p.unlimited {
-		all = append(all, "The limits of the configuration are left out.")
+		sentences = append(sentences, "The limits of the configuration are left out.")
 	}
 	if p.positional {
-		all = append(all, "Links and tokens are positions in the list, as the recording shows.")
+		sentences = append(sentences, "Links and tokens are positions in the list, as the recording shows.")
 	}
 	if p.paged {
-		all = append(all, p.locator.says)
+		sentences = append(sentences, p.locator.says)
 	}
-	return all
+	return sentences
 }

@@ -82,24 +82,24 @@ func countIn(job *compile.Job, v any, list []any) int {
 func (r recording) signals(surface compile.Surface) []*signal { return signalsIn(r.root, nil, surface) }
 
 // signalsIn returns these signals of an object at a path.
-func signalsIn(v any, path []string, surface compile.Surface) (all []*signal) {
+func signalsIn(v any, path []string, surface compile.Surface) (signals []*signal) {
 	object, _ := value.Members(v)
 	var inner []*signal
 	for _, m := range object {
-		at := append(slices.Clone(path), m.Name)
+		memberPath := append(slices.Clone(path), m.Name)
 		if len(path) == 0 && apinames.HoldsHints(m.Name) {
-			inner = append(inner, signalsIn(m.Value, at, surface)...)
+			inner = append(inner, signalsIn(m.Value, memberPath, surface)...)
 		}
-		if slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return slices.Equal(p.Path, at) }) {
+		if slices.ContainsFunc(surface.Values, func(p compile.ResponseValue) bool { return slices.Equal(p.Path, memberPath) }) {
 			continue
 		}
 		for _, hint := range apinames.HintsOf(m.Name) {
 			if m, ok := meaningLike(hint.Kind, m.Value); ok {
-				all = append(all, &signal{compile.ResponseValue{Path: at}, m})
+				signals = append(signals, &signal{compile.ResponseValue{Path: memberPath}, m})
 			}
 		}
 	}
-	return append(all, inner...)
+	return append(signals, inner...)
 }
 
 // meaningLike returns the meaning of a value that is not read by rules.

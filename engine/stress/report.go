@@ -144,14 +144,14 @@ func (j *JobReport) Uncovered(of ...Verdict) (rows []Row, covered int) {
 		alone[row.Behaviour] = slices.Index(verdicts, row.Verdict)
 	}
 	rows = j.Sorted(of...)
-	all := len(rows)
+	total := len(rows)
 	rows = slices.DeleteFunc(rows, func(row Row) bool {
 		return slices.ContainsFunc(row.parts(), func(name string) bool {
 			n, known := alone[name]
 			return known && n <= slices.Index(verdicts, row.Verdict)
 		})
 	})
-	return rows, all - len(rows)
+	return rows, total - len(rows)
 }
 
 // parts returns the names of the combined behaviours, or nil for a single behaviour.

@@ -44,8 +44,8 @@ func (l *loss) expression(advance advance, stop string) []Change {
 func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
 	p = l.stands
 	had, _ := p.Get("stopRules")
-	kept, _ := had.([]any)
-	kept = slices.Clone(kept)
+	stops, _ := had.([]any)
+	stops = slices.Clone(stops)
 	for _, e := range slices.Backward(l.job.Stops) {
 		if !slices.Contains(l.stopped, e.Rule.ID) {
 			continue
@@ -57,13 +57,13 @@ func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
 		case i < 0:
 			p = p.Without(path[1])
 		default:
-			if n, err := strconv.Atoi(path[i+1]); err == nil && n < len(kept) {
-				kept = slices.Delete(kept, n, n+1)
+			if n, err := strconv.Atoi(path[i+1]); err == nil && n < len(stops) {
+				stops = slices.Delete(stops, n, n+1)
 			}
 		}
 	}
-	if len(kept) > 0 {
-		return p.With("stopRules", kept), ofMethod
+	if len(stops) > 0 {
+		return p.With("stopRules", stops), ofMethod
 	}
 	return p.Without("stopRules"), ofMethod
 }
@@ -135,7 +135,7 @@ func (l *loss) withSettings(p, state, request value.Object) value.Object {
 // differences returns the changes that make one value another one. Members and elements that both
 // have stay as they are.
 func differences(path []string, from, to any) (changes []Change) {
-	at := func(key string) []string { return append(slices.Clone(path), key) }
+	memberPath := func(key string) []string { return append(slices.Clone(path), key) }
 	had, isObject := value.Members(from)
 	want, alsoObject := value.Members(to)
 	old, isList := from.([]any)
@@ -144,14 +144,14 @@ func differences(path []string, from, to any) (changes []Change) {
 	case isObject && alsoObject:
 		for _, m := range had {
 			if _, stays := want.Get(m.Name); !stays {
-				changes = append(changes, Change{Path: at(m.Name), Remove: true})
+				changes = append(changes, Change{Path: memberPath(m.Name), Remove: true})
 			}
 		}
 		for _, m := range want {
 			if before, stays := had.Get(m.Name); stays {
-				changes = append(changes, differences(at(m.Name), before, m.Value)...)
+				changes = append(changes, differences(memberPath(m.Name), before, m.Value)...)
 			} else {
-				changes = append(changes, Change{Path: at(m.Name), Value: m.Value})
+				changes = append(changes, Change{Path: memberPath(m.Name), Value: m.Value})
 			}
 		}
 	case isList && alsoList:
@@ -159,7 +159,7 @@ func differences(path []string, from, to any) (changes []Change) {
 			if len(list) > 0 && reflect.DeepEqual(e, list[0]) {
 				list = list[1:]
 			} else {
-				changes = slices.Insert(changes, 0, Change{Path: at(strconv.Itoa(i)), Remove: true})
+				changes = slices.Insert(changes, 0, Change{Path: memberPath(strconv.Itoa(i)), Remove: true})
 			}
 		}
 		for _, e := range list {

@@ -72,13 +72,13 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 		sim.Pages = append(sim.Pages, *failed)
 	}
 	sim.watch = func(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page)) {
-		again, suite := *m, *m.suite
+		copied, suite := *m, *m.suite
 		suite.Walk = func(env Environment) partition.Walk {
 			env.Transport = transport(env.Transport)
 			return m.suite.Walk(env)
 		}
-		again.suite, again.watch = &suite, page
-		again.runWith(ctx, spec.all)
+		copied.suite, copied.watch = &suite, page
+		copied.runWith(ctx, spec.all)
 	}
 	return sim, ctx.Err()
 }

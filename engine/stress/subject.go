@@ -113,11 +113,11 @@ type modelledJob struct {
 
 // model finds a plan for a job. The error says that no plan obtains the list.
 func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*modelledJob, error) {
-	one, rec := subject{suite: s, job: plain(job), binding: sampleBinding(job)}, recordingOf(job, like)
-	p, err := one.planOf(ctx, rec)
+	modelled, rec := subject{suite: s, job: plain(job), binding: sampleBinding(job)}, recordingOf(job, like)
+	p, err := modelled.planOf(ctx, rec)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
-		one.job = withoutLimits(one.job)
-		if p, err = one.planOf(ctx, rec); p != nil {
+		modelled.job = withoutLimits(modelled.job)
+		if p, err = modelled.planOf(ctx, rec); p != nil {
 			p.unlimited = true
 		}
 	}
@@ -126,7 +126,7 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*mo
 	}
 	p.limited = job.Ruleset.Limit != nil
 	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
-	return &modelledJob{subject: one, plan: p}, nil
+	return &modelledJob{subject: modelled, plan: p}, nil
 }
 
 // in returns the same job of another suite with the same model, or nil if that suite has no such job.

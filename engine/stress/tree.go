@@ -217,15 +217,15 @@ func decisive(job *compile.Job) (paths [][]string) {
 }
 
 // literals returns the constants in the conditions on the items of others.
-func (t *tree) literals() (all []any) {
+func (t *tree) literals() (literals []any) {
 	for _, j := range t.root.WithDescendants() {
 		for _, s := range j.For {
 			if s.When != nil {
-				all = append(append(all, s.When.Literals()...), true)
+				literals = append(append(literals, s.When.Literals()...), true)
 			}
 		}
 	}
-	return all
+	return literals
 }
 
 // newRun returns a run of the tree with a behaviour.
@@ -247,13 +247,13 @@ func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	}
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
 	delete(r.obtained, 0) // an empty response that is a single item has no row
-	r.results = slices.DeleteFunc(r.results, func(one runtime.Result) bool {
-		return enough && one.Outcome == rules.Limited && one.Reason == runtime.LimitPartitions
+	r.results = slices.DeleteFunc(r.results, func(result runtime.Result) bool {
+		return enough && result.Outcome == rules.Limited && result.Reason == runtime.LimitPartitions
 	})
 	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + value.Counted(len(r.apis), "partition")}
-	for _, one := range r.results {
-		if one.Outcome != rules.Complete && one.Outcome != "" {
-			r.end = one
+	for _, result := range r.results {
+		if result.Outcome != rules.Complete && result.Outcome != "" {
+			r.end = result
 		}
 	}
 	return r

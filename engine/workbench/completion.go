@@ -296,26 +296,26 @@ func (c *completer) expression(e *expressionSpot) {
 		return
 	}
 	for _, m := range s.Members {
-		one := Completion{Label: m.Name, Kind: pathCompletion, Detail: detailOf(m.Name, &m.Shape)}
+		completion := Completion{Label: m.Name, Kind: pathCompletion, Detail: detailOf(m.Name, &m.Shape)}
 		if rules.IsIdentifier(m.Name) {
-			c.word(e, one, m.Name)
+			c.word(e, completion, m.Name)
 			continue
 		}
 		dot := strings.LastIndexByte(e.source[:e.from], '.')
 		if dot >= 0 && nearOf(m.Name, e.prefix) {
-			one.Edit = c.sourceEdit(c.node, e.base+dot, e.base+e.to, "["+quoted(m.Name)+"]")
-			c.add(one)
+			completion.Edit = c.sourceEdit(c.node, e.base+dot, e.base+e.to, "["+quoted(m.Name)+"]")
+			c.add(completion)
 		}
 	}
 }
 
 // word adds a completion of the word at the place, if that may become it.
-func (c *completer) word(e *expressionSpot, one Completion, text string) {
-	if !nearOf(one.Label, e.prefix) && !strings.Contains(strings.ToLower(one.Label), strings.ToLower(e.prefix)) {
+func (c *completer) word(e *expressionSpot, completion Completion, text string) {
+	if !nearOf(completion.Label, e.prefix) && !strings.Contains(strings.ToLower(completion.Label), strings.ToLower(e.prefix)) {
 		return
 	}
-	one.Edit = c.sourceEdit(c.node, e.base+e.from, e.base+e.to, text)
-	c.add(one)
+	completion.Edit = c.sourceEdit(c.node, e.base+e.from, e.base+e.to, text)
+	c.add(completion)
 }
 
 // namesIn adds the names and functions that an expression may begin with.
@@ -327,12 +327,12 @@ func (c *completer) namesIn(e *expressionSpot) {
 		if f.Scope != rules.ScopePage && f.Scope != c.slot.Scope {
 			continue
 		}
-		one := Completion{Label: f.Name, Kind: fieldCompletion, Detail: typeOf(f), Doc: f.Doc}
+		completion := Completion{Label: f.Name, Kind: fieldCompletion, Detail: typeOf(f), Doc: f.Doc}
 		text := f.Name
 		if typeOf(f) == "function" {
-			one.Kind, text = functionCompletion, f.Name+"("
+			completion.Kind, text = functionCompletion, f.Name+"("
 		}
-		c.word(e, one, text)
+		c.word(e, completion, text)
 	}
 	called := strings.HasPrefix(e.source[e.to:], "(")
 	for _, f := range functions(c.slot.Dialect) {
@@ -503,17 +503,17 @@ func (d *Document) variableAt(at *spot, name string, path []string) *shape.Shape
 }
 
 // methodState returns the variables that the method of the pagination has, which a place is in.
-func (d *Document) methodState(at *spot) (names []string) {
-	n := at.node
+func (d *Document) methodState(place *spot) (names []string) {
+	n := place.node
 	if n == nil {
-		n = at.object
+		n = place.object
 	}
 	for ; n != nil; n = n.Parent {
 		method := n.Member("method")
 		if method == nil {
 			continue
 		}
-		for _, m := range rules.Builtin().Methods(at.slot.Dialect) {
+		for _, m := range rules.Builtin().Methods(place.slot.Dialect) {
 			if m.Name == method.Text {
 				for _, v := range m.State {
 					names = append(names, v.Name)

@@ -46,34 +46,34 @@ func (d *Document) Diagnostics() []Diagnostic {
 	return all
 }
 
-func (d *Document) diagnostic(of *diag.Diagnostic) Diagnostic {
-	out := Diagnostic{Severity: "error", Message: of.Message, Hint: of.Hint, Path: of.Path}
-	if of.Severity == diag.SeverityWarning {
+func (d *Document) diagnostic(dg *diag.Diagnostic) Diagnostic {
+	out := Diagnostic{Severity: "error", Message: dg.Message, Hint: dg.Hint, Path: dg.Path}
+	if dg.Severity == diag.SeverityWarning {
 		out.Severity = "warning"
 	}
 	start, end := 0, 0
-	if of.Pos.Line > 0 {
-		start = d.lines().diagOffset(of.Pos)
+	if dg.Pos.Line > 0 {
+		start = d.lines().diagOffset(dg.Pos)
 		start, end = d.token(start)
 	}
 	out.Range = d.lines().span(start, end)
-	if word, ok := replacement(of.Hint); ok && start < end {
-		out.Fix = d.fix(of, start, end, word)
+	if word, ok := replacement(dg.Hint); ok && start < end {
+		out.Fix = d.fix(dg, start, end, word)
 	}
 	return out
 }
 
 // token returns the part of the text that a diagnostic at an offset is about: a text in quotes, a word, an
 // operator, or one character.
-func (d *Document) token(at int) (start, end int) {
-	rest := d.Text[at:]
+func (d *Document) token(offset int) (start, end int) {
+	rest := d.Text[offset:]
 	line, _, _ := strings.Cut(rest, "\n")
 	line = strings.TrimRight(line, "\r")
 	if line == "" {
-		return at, at
+		return offset, offset
 	}
 	if quoted := quotedText.FindString(line); quoted != "" {
-		return at, at + len(quoted)
+		return offset, offset + len(quoted)
 	}
 	first, size := utf8.DecodeRuneInString(line)
 	same := func(c rune) bool { return c == first }
@@ -83,13 +83,13 @@ func (d *Document) token(at int) (start, end int) {
 	case strings.ContainsRune(operatorCharacters, first):
 		same = func(c rune) bool { return strings.ContainsRune(operatorCharacters, c) }
 	default:
-		return at, at + size
+		return offset, offset + size
 	}
 	n := strings.IndexFunc(line, func(c rune) bool { return !same(c) })
 	if n < 0 {
 		n = len(line)
 	}
-	return at, at + n
+	return offset, offset + n
 }
 
 // quotedText matches a text in quotes at the beginning of a line.
@@ -118,7 +118,7 @@ func replacement(hint string) (word string, ok bool) {
 
 // fix returns the fix that replaces the part of the text that a diagnostic is about. It returns nil if the text
 // has not fewer mistakes then.
-func (d *Document) fix(of *diag.Diagnostic, start, end int, word string) *Fix {
+func (d *Document) fix(dg *diag.Diagnostic, start, end int, word string) *Fix {
 	written := d.Text[start:end]
 	quote := ""
 	if strings.HasPrefix(written, `"`) || strings.HasPrefix(written, `'`) {
@@ -126,7 +126,7 @@ func (d *Document) fix(of *diag.Diagnostic, start, end int, word string) *Fix {
 	}
 	change := Edit{Range: d.lines().span(start, end), Text: quote + word + quote}
 	called := strings.HasPrefix(d.Text[end:], "(")
-	if strings.Contains(of.Hint, "(…)") && !called || strings.Contains(word, quote) && quote != "" {
+	if strings.Contains(dg.Hint, "(…)") && !called || strings.Contains(word, quote) && quote != "" {
 		return nil
 	}
 	return &Fix{Title: "Replace " + strings.Trim(written, quote) + " by " + word, Edits: []Edit{change}}

@@ -17,8 +17,8 @@ type Hover struct {
 
 // Hover returns what is known of the word at a position: its documentation, its type, its default, and the
 // values that recorded responses have. It returns nil if nothing is.
-func (d *Document) Hover(at Position) *Hover {
-	s := d.spotAt(d.lines().offset(at))
+func (d *Document) Hover(position Position) *Hover {
+	s := d.spotAt(d.lines().offset(position))
 	switch {
 	case s == nil:
 		return nil
@@ -119,20 +119,20 @@ func (d *Document) nameText(e *expressionSpot, name string) string {
 		return ""
 	}
 	fields, s, names := d.members(e.spot, job, e.root, e.path)
-	whole := rules.FormatPath(e.root, append(slices.Clone(e.path), name))
+	path := rules.FormatPath(e.root, append(slices.Clone(e.path), name))
 	for _, f := range fields {
 		if f.Name == name {
-			return fieldText(whole, f)
+			return fieldText(path, f)
 		}
 	}
 	if slices.Contains(names, name) {
-		return "**" + whole + "**"
+		return "**" + path + "**"
 	}
 	if member := shapeAt(s, []string{name}); member != nil {
-		return "**" + whole + "**: " + recorded(name, member)
+		return "**" + path + "**: " + recorded(name, member)
 	}
 	if d.Recording != nil && s != nil {
-		return "**" + whole + "**: not in the recorded responses"
+		return "**" + path + "**: not in the recorded responses"
 	}
 	return ""
 }

@@ -18,9 +18,9 @@ type Inlay struct {
 
 // Inlays returns the inlays of a part of the text.
 func (d *Document) Inlays(within Range) []Inlay {
-	all := []Inlay{}
+	inlays := []Inlay{}
 	if _, current := d.engine(); !current {
-		return all
+		return inlays
 	}
 	x := d.explained()
 	inEffect := x.DefaultsInEffect()
@@ -44,27 +44,27 @@ func (d *Document) Inlays(within Range) []Inlay {
 		if at.Line < within.Start.Line || at.Line > within.End.Line {
 			continue
 		}
-		one := Inlay{At: at}
+		inlay := Inlay{At: at}
 		var labels []string
 		for _, key := range byNode[n] {
 			name := strings.TrimPrefix(strings.TrimPrefix(key.Path, n.Path()), ".")
 			labels = append(labels, fmt.Sprintf("%s: %s", name, clipped(inline(key.Default))))
-			one.Doc += fmt.Sprintf("**%s**: %s by default; %s\n\n", name, inline(key.Default), key.Doc)
+			inlay.Doc += fmt.Sprintf("**%s**: %s by default; %s\n\n", name, inline(key.Default), key.Doc)
 		}
-		one.Label, one.Doc = "default "+strings.Join(labels, ", "), strings.TrimSpace(one.Doc)
-		all = append(all, one)
+		inlay.Label, inlay.Doc = "default "+strings.Join(labels, ", "), strings.TrimSpace(inlay.Doc)
+		inlays = append(inlays, inlay)
 	}
-	return all
+	return inlays
 }
 
 // endOfFirstLine returns the end of the line in which an object, or its key, begins.
 func (d *Document) endOfFirstLine(n *syntax.Node) int {
-	at := n.Start
+	end := n.Start
 	if n.KeyStart >= 0 {
-		at = n.KeyStart
+		end = n.KeyStart
 	}
-	if i := strings.IndexByte(d.Text[at:], '\n'); i >= 0 {
-		return at + len(strings.TrimRight(d.Text[at:at+i], "\r"))
+	if i := strings.IndexByte(d.Text[end:], '\n'); i >= 0 {
+		return end + len(strings.TrimRight(d.Text[end:end+i], "\r"))
 	}
 	return len(d.Text)
 }

@@ -19,14 +19,14 @@ type jsonValue struct {
 
 // spellings returns the paths under which rules may read the value. items is the path of the list of items.
 func (v *jsonValue) spellings(items string) []string {
-	all := []string{v.path}
+	spellings := []string{v.path}
 	if v.star != v.path {
-		all = append(all, v.star)
+		spellings = append(spellings, v.star)
 	}
 	if rest, ok := strings.CutPrefix(v.star, items); ok && items != "" && (rest == "" || rest[0] == '[') {
-		all = append(all, "items"+rest)
+		spellings = append(spellings, "items"+rest)
 	}
-	return all
+	return spellings
 }
 
 // walkJSON calls visit with every value of a valid JSON text, the inner ones first.

@@ -20,13 +20,13 @@ type Lens struct {
 // Lenses returns the lenses of the text: tests to run, jobs to put under stress and, with a recording, where each
 // list would stop now.
 func (d *Document) Lenses(ctx context.Context) []Lens {
-	all := []Lens{}
+	lenses := []Lens{}
 	root := d.outline().config()
 	if tests := root.Member("tests"); tests != nil && tests.KeyStart >= 0 {
-		all = append(all, Lens{Range: d.lines().span(tests.KeyStart, tests.KeyEnd), Title: "run the tests", Call: "tests"})
+		lenses = append(lenses, Lens{Range: d.lines().span(tests.KeyStart, tests.KeyEnd), Title: "run the tests", Call: "tests"})
 		for _, test := range tests.Inner {
 			if name := test.Member("name"); name != nil && name.Text != "" {
-				all = append(all, Lens{Range: d.firstOf(test), Title: "run this test", Call: "tests", Name: name.Text})
+				lenses = append(lenses, Lens{Range: d.firstOf(test), Title: "run this test", Call: "tests", Name: name.Text})
 			}
 		}
 	}
@@ -37,11 +37,11 @@ func (d *Document) Lenses(ctx context.Context) []Lens {
 			continue
 		}
 		if says := stops[id]; says != "" {
-			all = append(all, Lens{Range: d.firstOf(job), Title: says, Call: "replay", Name: id})
+			lenses = append(lenses, Lens{Range: d.firstOf(job), Title: says, Call: "replay", Name: id})
 		}
-		all = append(all, Lens{Range: d.firstOf(job), Title: "stress", Call: "stress", Name: id})
+		lenses = append(lenses, Lens{Range: d.firstOf(job), Title: "stress", Call: "stress", Name: id})
 	}
-	return all
+	return lenses
 }
 
 // firstOf returns the beginning of a part.

@@ -156,23 +156,23 @@ type lexed struct {
 }
 
 // chainAt returns what stands before an offset of a source.
-func chainAt(source string, at int) chain {
+func chainAt(source string, offset int) chain {
 	budget := 100
 	e := lexed{source: source, tokens: lex(source), budget: &budget}
 	tokens, i := e.tokens, 0
-	for i < len(tokens) && tokens[i].end < at {
+	for i < len(tokens) && tokens[i].end < offset {
 		i++
 	}
-	c := chain{from: at, to: at}
-	if i < len(tokens) && tokens[i].start < at || i < len(tokens) && tokens[i].start == at && tokens[i].kind == nameToken {
+	c := chain{from: offset, to: offset}
+	if i < len(tokens) && tokens[i].start < offset || i < len(tokens) && tokens[i].start == offset && tokens[i].kind == nameToken {
 		t := tokens[i]
 		switch {
-		case t.kind == textToken && t.start < at && (at < t.end || !t.closed):
-			return e.textChain(i, at)
-		case t.kind == commentToken, t.kind == numberToken && t.start < at:
-			return chain{text: true, from: at, to: at}
+		case t.kind == textToken && t.start < offset && (offset < t.end || !t.closed):
+			return e.textChain(i, offset)
+		case t.kind == commentToken, t.kind == numberToken && t.start < offset:
+			return chain{text: true, from: offset, to: offset}
 		case t.kind == nameToken:
-			c.prefix, c.from, c.to = source[t.start:at], t.start, t.end
+			c.prefix, c.from, c.to = source[t.start:offset], t.start, t.end
 			i--
 		}
 	} else {

@@ -258,23 +258,23 @@ func (dir *directory) at(offset int) *mention {
 }
 
 // same returns all mentions of the same name as one of them.
-func (dir *directory) same(as *mention) (all []mention) {
+func (dir *directory) same(as *mention) (mentions []mention) {
 	for _, m := range dir.mentions {
 		if m.kind == as.kind && m.name == as.name && (m.scope == as.scope || m.scope == "" || as.scope == "") {
-			all = append(all, m)
+			mentions = append(mentions, m)
 		}
 	}
-	return all
+	return mentions
 }
 
 // names returns the names of a kind that are given, each once.
-func (dir *directory) names(kind nameKind) (all []string) {
+func (dir *directory) names(kind nameKind) (names []string) {
 	for _, m := range dir.mentions {
-		if m.kind == kind && m.defines && !slices.Contains(all, m.name) {
-			all = append(all, m.name)
+		if m.kind == kind && m.defines && !slices.Contains(names, m.name) {
+			names = append(names, m.name)
 		}
 	}
-	return all
+	return names
 }
 
 // nearOf reports whether a name begins with what is written so far, whatever its case.

@@ -92,7 +92,7 @@ func (r Readers) add(reads []string, id, root string) {
 }
 
 // Headers returns the headers that rules read, by name.
-func (r Readers) Headers(of http.Header) []ReadHeader {
+func (r Readers) Headers(header http.Header) []ReadHeader {
 	found := []ReadHeader{}
 	for _, read := range slices.Sorted(maps.Keys(r.by)) {
 		name, ok := strings.CutPrefix(read, `header("`)
@@ -103,7 +103,7 @@ func (r Readers) Headers(of http.Header) []ReadHeader {
 			}
 			name = "Link"
 		}
-		h := ReadHeader{Name: name, Value: of.Get(name), Absent: len(of.Values(name)) == 0, ReadBy: r.by[read]}
+		h := ReadHeader{Name: name, Value: header.Get(name), Absent: len(header.Values(name)) == 0, ReadBy: r.by[read]}
 		if secret.Like(name, h.Value) {
 			h.Value = hiddenSample
 		}

@@ -92,18 +92,18 @@ func (t *lineTable) position(offset int) Position {
 	if !found {
 		n--
 	}
-	at := waypoint{offset: t.starts[n]}
+	w := waypoint{offset: t.starts[n]}
 	if i := min(offset/waypointDistance, len(t.points)-1); i >= 0 {
 		if t.points[i].offset > offset {
 			i-- // it is at the end of the character that the offset is in
 		}
-		if i >= 0 && t.points[i].offset > at.offset {
-			at = t.points[i]
+		if i >= 0 && t.points[i].offset > w.offset {
+			w = t.points[i]
 		}
 	}
-	p := Position{Line: n, Character: at.units}
-	for i, c := range t.text[at.offset:] {
-		if at.offset+i >= offset || c == '\n' || c == '\r' {
+	p := Position{Line: n, Character: w.units}
+	for i, c := range t.text[w.offset:] {
+		if w.offset+i >= offset || c == '\n' || c == '\r' {
 			break
 		}
 		p.Character += utf16Length(c)
@@ -116,19 +116,19 @@ func (t *lineTable) span(start, end int) Range { return Range{t.position(start),
 
 // diagOffset returns the offset of a position as diagnostics have it: from 1, in characters, and with lines
 // that end with \n.
-func (t *lineTable) diagOffset(at diag.Position) int {
+func (t *lineTable) diagOffset(p diag.Position) int {
 	rest, offset := t.text, 0
 	if mark := len(rest) - len(strings.TrimPrefix(rest, byteOrderMark)); mark > 0 { // the engine does not see it
 		rest, offset = rest[mark:], mark
 	}
-	for range at.Line - 1 {
+	for range p.Line - 1 {
 		i := strings.IndexByte(rest, '\n')
 		if i < 0 {
 			return len(t.text)
 		}
 		rest, offset = rest[i+1:], offset+i+1
 	}
-	for range at.Column - 1 {
+	for range p.Column - 1 {
 		_, size := utf8.DecodeRuneInString(rest)
 		rest, offset = rest[size:], offset+size
 	}

@@ -53,12 +53,12 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 	if m == nil {
 		return nil, errors.New("no name of a job, a scroller, an input or a variable stands here")
 	}
-	all := d.directory().same(m)
-	if err := d.checkName(m, name, all); err != nil {
+	mentions := d.directory().same(m)
+	if err := d.checkName(m, name, mentions); err != nil {
 		return nil, err
 	}
 	var edits []Edit
-	for _, one := range all {
+	for _, one := range mentions {
 		if one.isKey {
 			edits = append(edits, Edit{Range: d.lines().span(one.start, one.end), Text: d.spelledKey(one.start, name)})
 			continue
@@ -68,7 +68,7 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 		}
 		edits = append(edits, d.sourceEdit(one.node, one.from, one.to, name))
 	}
-	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(all) {
+	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(mentions) {
 		return nil, fmt.Errorf("%q cannot be written here without quotes", name)
 	}
 	return edits, nil

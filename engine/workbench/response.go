@@ -117,17 +117,17 @@ func (r *Response) shown(body []byte) (text string, isJSON bool) {
 }
 
 func (r *Response) headers(of http.Header) []Header {
-	all := []Header{}
+	list := []Header{}
 	for _, name := range slices.Sorted(maps.Keys(of)) {
 		for _, v := range of[name] {
 			v = r.redactor.Header(name, v)
 			if secret.Header(name, v) {
 				v = hiddenSample
 			}
-			all = append(all, Header{name, v})
+			list = append(list, Header{name, v})
 		}
 	}
-	return all
+	return list
 }
 
 // runeStart returns the beginning of the character at an offset.
@@ -168,20 +168,20 @@ func (r Readers) spans(text string) []Span {
 
 // inUTF16 converts the offsets of spans, which are in order of their beginnings.
 func inUTF16(text string, spans []Span) {
-	var at []*int
+	var offsets []*int
 	for i := range spans {
-		at = append(at, &spans[i].Start, &spans[i].End)
+		offsets = append(offsets, &spans[i].Start, &spans[i].End)
 	}
-	slices.SortStableFunc(at, func(a, b *int) int { return *a - *b })
+	slices.SortStableFunc(offsets, func(a, b *int) int { return *a - *b })
 	units, next := 0, 0
 	for i, c := range text {
-		for next < len(at) && *at[next] <= i {
-			*at[next], next = units, next+1
+		for next < len(offsets) && *offsets[next] <= i {
+			*offsets[next], next = units, next+1
 		}
 		units += utf16Length(c)
 	}
-	for ; next < len(at); next++ {
-		*at[next] = units
+	for ; next < len(offsets); next++ {
+		*offsets[next] = units
 	}
 }
 

@@ -27,7 +27,7 @@ func (d *Document) Symbols() []Symbol {
 }
 
 func (d *Document) symbols(n *syntax.Node, left *int) []Symbol {
-	all := []Symbol{}
+	symbols := []Symbol{}
 	for _, inner := range n.Inner {
 		if *left--; *left < 0 {
 			break
@@ -51,9 +51,9 @@ func (d *Document) symbols(n *syntax.Node, left *int) []Symbol {
 		} else {
 			s.Inner = d.symbols(inner, left)
 		}
-		all = append(all, s)
+		symbols = append(symbols, s)
 	}
-	return all
+	return symbols
 }
 
 // kindOfSymbol returns the kind of a part.

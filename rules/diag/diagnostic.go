@@ -157,14 +157,14 @@ func (c *Collector) Warnf(at Place, format string, args ...any) *Diagnostic {
 
 // Report adds a diagnostic of a severity. Only the first thousand of each severity are
 // kept.
-func (c *Collector) Report(severity Severity, at Place, format string, args ...any) *Diagnostic {
-	d := &Diagnostic{Path: at.path, Severity: severity, Message: fmt.Sprintf(format, args...)}
+func (c *Collector) Report(severity Severity, place Place, format string, args ...any) *Diagnostic {
+	d := &Diagnostic{Path: place.path, Severity: severity, Message: fmt.Sprintf(format, args...)}
 	if c.count[severity]++; c.count[severity] > maxReported {
 		return d
 	}
-	if c.source != nil && at.offset != nil {
+	if c.source != nil && place.offset != nil {
 		d.File = c.source.Name
-		if offset := at.offset(c.source); offset >= 0 {
+		if offset := place.offset(c.source); offset >= 0 {
 			d.Pos = c.source.Position(offset)
 			d.Snippet = c.source.Snippet(d.Pos)
 		}

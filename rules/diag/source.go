@@ -30,14 +30,14 @@ const waypointDistance = 128
 
 // NewSource returns a source without offsets. Parsers add them with [Source.SetMarks].
 func NewSource(name, text string) *Source {
-	at := Position{Line: 1, Column: 1}
-	s := &Source{Name: name, Text: text, waypoints: []waypoint{{0, at}}}
+	position := Position{Line: 1, Column: 1}
+	s := &Source{Name: name, Text: text, waypoints: []waypoint{{0, position}}}
 	s.masked = sync.OnceValues(func() (string, []string) { return secret.Mask(text) })
 	for i, c := range text {
 		if i >= len(s.waypoints)*waypointDistance {
-			s.waypoints = append(s.waypoints, waypoint{i, at})
+			s.waypoints = append(s.waypoints, waypoint{i, position})
 		}
-		at = at.after(c)
+		position = position.after(c)
 	}
 	return s
 }
@@ -84,13 +84,13 @@ func (s *Source) ValueAt(path string) int {
 // PathAt returns the config path of the innermost value that begins at a byte offset or
 // before it. It is empty if there is none.
 func (s *Source) PathAt(offset int) string {
-	found, at := "", -1
+	found, best := "", -1
 	if s.root == nil {
 		return found
 	}
 	s.root.each("", func(path string, m *Mark) {
-		if m.Value <= offset && (m.Value > at || m.Value == at && len(path) > len(found)) {
-			found, at = path, m.Value
+		if m.Value <= offset && (m.Value > best || m.Value == best && len(path) > len(found)) {
+			found, best = path, m.Value
 		}
 	})
 	return found

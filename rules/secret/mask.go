@@ -15,14 +15,14 @@ import (
 // than too little.
 func Mask(text string) (masked string, secrets []string) {
 	m := &masker{text: text, hidden: make([]bool, len(text)), lineEnd: -1, yamlAuthentication: len(text)}
-	if at := strings.Index(text, authenticationKey+":"); at >= 0 {
-		m.yamlAuthentication = at
+	if i := strings.Index(text, authenticationKey+":"); i >= 0 {
+		m.yamlAuthentication = i
 	}
 	m.scan()
 	for _, inAddress := range []*regexp.Regexp{userinfo, parameter} {
-		for _, at := range inAddress.FindAllStringSubmatchIndex(text, -1) {
-			if inAddress == userinfo || Name(text[at[2]:at[3]]) {
-				m.hide(at[len(at)-2], at[len(at)-1])
+		for _, i := range inAddress.FindAllStringSubmatchIndex(text, -1) {
+			if inAddress == userinfo || Name(text[i[2]:i[3]]) {
+				m.hide(i[len(i)-2], i[len(i)-1])
 			}
 		}
 	}

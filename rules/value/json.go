@@ -44,13 +44,13 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 }
 
 // appendList appends elements, separated by commas, between brackets.
-func appendList[T any](b []byte, brackets string, list []T, one func([]byte, T) ([]byte, error)) (_ []byte, err error) {
+func appendList[T any](b []byte, brackets string, list []T, appendElement func([]byte, T) ([]byte, error)) (_ []byte, err error) {
 	b = append(b, brackets[0])
 	for i, e := range list {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = one(b, e); err != nil {
+		if b, err = appendElement(b, e); err != nil {
 			return nil, err
 		}
 	}

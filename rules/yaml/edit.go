@@ -108,7 +108,7 @@ type changer struct {
 // change returns the text after an edit, and whether it knows how to make it.
 func (c *changer) change(root any, e Edit) (string, bool) {
 	n := len(e.Path)
-	had, exists := value.At(root, e.Path)
+	before, exists := value.At(root, e.Path)
 	for !exists && !e.Remove && n > 1 { // the object around it is new, too
 		if _, around := value.At(root, e.Path[:n-1]); around {
 			break
@@ -124,7 +124,7 @@ func (c *changer) change(root any, e Edit) (string, bool) {
 	case e.Remove:
 		return c.remove(root, e.Path)
 	case e.Append:
-		list, isList := had.([]any)
+		list, isList := before.([]any)
 		return c.add(pathOf(root, e.Path), strconv.Itoa(len(list)-1), len(list), nil, e.Value, isList)
 	case exists:
 		return c.replace(pathOf(root, e.Path), e.Value)
@@ -159,24 +159,24 @@ func (c *changer) inFlow(path string) bool {
 
 // end returns the offset after the value at a path.
 func (c *changer) end(path string) (int, bool) {
-	at := c.source.ValueAt(path)
-	if c.isFlow(at) {
-		return flowEnd(c.text, at)
+	start := c.source.ValueAt(path)
+	if c.isFlow(start) {
+		return flowEnd(c.text, start)
 	}
 	key := c.source.KeyAt(path)
-	first := strings.LastIndexByte(c.text[:at], '\n') + 1
-	if beginning.MatchString(c.text[first:at]) && strings.IndexByte("\"'|>", c.text[at]) < 0 && !c.inFlow(path) {
-		if after, ok := c.blockEnd(at, first); ok {
+	first := strings.LastIndexByte(c.text[:start], '\n') + 1
+	if beginning.MatchString(c.text[first:start]) && strings.IndexByte("\"'|>", c.text[start]) < 0 && !c.inFlow(path) {
+		if after, ok := c.blockEnd(start, first); ok {
 			return after, true
 		}
 	}
-	return scalarEnd(c.text, at, parentColumn(c.text, path, key))
+	return scalarEnd(c.text, start, parentColumn(c.text, path, key))
 }
 
 // blockEnd returns the offset after the last line of the block whose first key is at an offset of a
 // line. It reports false if this is the only line, so that the value may be a scalar.
-func (c *changer) blockEnd(at, first int) (int, bool) {
-	indent := at - first
+func (c *changer) blockEnd(offset, first int) (int, bool) {
+	indent := offset - first
 	end, next, several := first, first, false
 	for line := range strings.Lines(c.text[first:]) {
 		next += len(line)
@@ -185,13 +185,13 @@ func (c *changer) blockEnd(at, first int) (int, bool) {
 		case end == first:
 			end = next
 		case strings.TrimSpace(content) == "":
-		case depth == indent && c.text[at] == '-' && content[0] != '-' && content[0] != '#', depth < indent, isDocumentMark(line):
-			return len(strings.TrimRight(c.text[:end], "\r\n")), several || strings.Contains(c.text[at:end], ": ")
+		case depth == indent && c.text[offset] == '-' && content[0] != '-' && content[0] != '#', depth < indent, isDocumentMark(line):
+			return len(strings.TrimRight(c.text[:end], "\r\n")), several || strings.Contains(c.text[offset:end], ": ")
 		default:
 			end, several = next, true
 		}
 	}
-	return len(strings.TrimRight(c.text[:end], "\r\n")), several || strings.Contains(c.text[at:end], ": ")
+	return len(strings.TrimRight(c.text[:end], "\r\n")), several || strings.Contains(c.text[offset:end], ": ")
 }
 
 // isDocumentMark reports whether a line begins or ends a document.
@@ -233,7 +233,7 @@ func flowEnd(text string, at int) (int, bool) {
 
 // replace writes a value in the place of the one at a path.
 func (c *changer) replace(path string, v any) (string, bool) {
-	at := c.source.ValueAt(path)
+	start := c.source.ValueAt(path)
 	end, ok := c.end(path)
 	if !ok {
 		return "", false
@@ -242,7 +242,7 @@ func (c *changer) replace(path string, v any) (string, bool) {
 	if formatted, err := Format(v); err == nil && text[0] == '"' && !c.inFlow(path) && strings.Count(string(formatted), "\n") == 1 {
 		text = strings.TrimSuffix(string(formatted), "\n") // without quotes if it needs none
 	}
-	return c.text[:at] + text + c.text[end:], true
+	return c.text[:start] + text + c.text[end:], true
 }
 
 // remove leaves out a member or an element.

@@ -128,24 +128,24 @@ var (
 // start returns the position of a node's text, after its anchor and tag, or the
 // fallback for a value that is left out.
 func (r *reader) start(node *yaml.Node, fallback int) int {
-	at := r.lines.offset(node.Line, node.Column)
+	offset := r.lines.offset(node.Line, node.Column)
 	if isPlain(node) && node.Value == "" {
 		if node.Anchor == "" && !isTagged(node) {
 			return fallback
 		}
-		return at
+		return offset
 	}
 	for {
-		rest := r.source.Text[at:]
+		rest := r.source.Text[offset:]
 		switch {
 		case node.Anchor != "" && strings.HasPrefix(rest, "&"+node.Anchor):
-			at += len("&" + node.Anchor)
+			offset += len("&" + node.Anchor)
 		case isTagged(node) && strings.HasPrefix(rest, "!"):
-			at += len(tagForm.FindString(rest))
+			offset += len(tagForm.FindString(rest))
 		default:
-			return at
+			return offset
 		}
-		at += len(skipped.FindString(r.source.Text[at:]))
+		offset += len(skipped.FindString(r.source.Text[offset:]))
 	}
 }
 

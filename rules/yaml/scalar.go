@@ -23,14 +23,14 @@ var (
 )
 
 // scalar returns the value of a scalar. A tag !!str makes it the text as written.
-func (r *reader) scalar(node *yaml.Node, path string, at int) (any, error) {
+func (r *reader) scalar(node *yaml.Node, path string, offset int) (any, error) {
 	text := restoreSurrogates(node.Value, node.Style&yaml.DoubleQuotedStyle != 0)
 	if !isPlain(node) || isTagged(node) && node.Tag == "!!str" {
 		return text, r.complete(node, text, path)
 	}
 	v, problem := plain(text)
 	if problem != "" {
-		return nil, r.fault(path, at, "", "%s", problem)
+		return nil, r.fault(path, offset, "", "%s", problem)
 	}
 	return v, r.complete(node, v, path)
 }

@@ -33,33 +33,33 @@ type nodeContext struct {
 }
 
 // value reads a value and marks it.
-func (r *reader) value(node *yaml.Node, path string, mark *diag.Mark, c nodeContext) (any, error) {
-	at := r.start(node, c.fallback)
-	mark.Value, mark.Key = at, c.key
-	if err := r.bound(path, at, c.depth); err != nil {
+func (r *reader) value(node *yaml.Node, path string, start *diag.Mark, c nodeContext) (any, error) {
+	offset := r.start(node, c.fallback)
+	start.Value, start.Key = offset, c.key
+	if err := r.bound(path, offset, c.depth); err != nil {
 		return nil, err
 	}
 	switch node.Kind {
 	case yaml.MappingNode:
-		return r.object(node, path, mark, c.depth)
+		return r.object(node, path, start, c.depth)
 	case yaml.SequenceNode:
-		return r.list(node, path, mark, c.depth)
+		return r.list(node, path, start, c.depth)
 	case yaml.AliasNode:
-		return r.alias(node, path, mark, c)
+		return r.alias(node, path, start, c)
 	}
-	return r.scalar(node, path, at)
+	return r.scalar(node, path, offset)
 }
 
 // bound refuses values that would exhaust the process.
-func (r *reader) bound(path string, at, depth int) error {
+func (r *reader) bound(path string, offset, depth int) error {
 	if depth > rules.MaxConfigDepth {
-		return r.tooDeep(path, at)
+		return r.tooDeep(path, offset)
 	}
 	if r.aliases == 0 {
 		return nil
 	}
 	if r.expanded++; r.expanded > maxExpanded {
-		return r.fault(path, at, "write the repeated parts out", "the aliases expand to more than %d values", maxExpanded)
+		return r.fault(path, offset, "write the repeated parts out", "the aliases expand to more than %d values", maxExpanded)
 	}
 	return nil
 }
@@ -114,11 +114,11 @@ func (r *reader) list(node *yaml.Node, path string, mark *diag.Mark, depth int) 
 
 // key returns the text of a key. A number counts as its text, because status
 // codes are written without quotes.
-func (r *reader) key(node *yaml.Node, path string, at int) (string, error) {
+func (r *reader) key(node *yaml.Node, path string, offset int) (string, error) {
 	if node.Kind != yaml.ScalarNode {
-		return "", r.fault(path, at, "write the key as plain text", "a key must be text")
+		return "", r.fault(path, offset, "write the key as plain text", "a key must be text")
 	}
-	v, err := r.scalar(node, path, at)
+	v, err := r.scalar(node, path, offset)
 	if err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (r *reader) key(node *yaml.Node, path string, at int) (string, error) {
 	case string:
 		return v, nil
 	case nil, bool:
-		return "", r.fault(path, at, "put it in quotes", "a key must be text, got %s", cmp.Or(node.Value, "nothing"))
+		return "", r.fault(path, offset, "put it in quotes", "a key must be text, got %s", cmp.Or(node.Value, "nothing"))
 	}
 	return node.Value, nil
 }
@@ -139,27 +139,27 @@ func (r *reader) complete(node *yaml.Node, v any, path string) error {
 	if !isTagged(node) {
 		return nil
 	}
-	at := r.lines.offset(node.Line, node.Column)
+	offset := r.lines.offset(node.Line, node.Column)
 	matches, known := coreTags[node.Tag]
 	if !known {
-		return r.fault(path, at, "known tags: !!str, !!int, !!float, !!bool, !!null, !!seq, !!map", "unknown tag %s", node.Tag)
+		return r.fault(path, offset, "known tags: !!str, !!int, !!float, !!bool, !!null, !!seq, !!map", "unknown tag %s", node.Tag)
 	}
 	if !matches(v) {
-		return r.fault(path, r.start(node, at), "remove the tag", "the value does not match its tag %s", node.Tag)
+		return r.fault(path, r.start(node, offset), "remove the tag", "the value does not match its tag %s", node.Tag)
 	}
 	return nil
 }
 
 func (r *reader) alias(node *yaml.Node, path string, mark *diag.Mark, c nodeContext) (any, error) {
-	at := mark.Value
+	name := mark.Value
 	target, ok := r.anchors[node.Value]
 	if !ok {
 		hint := diag.DidYouMean(node.Value, slices.Sorted(maps.Keys(r.anchors)))
-		return nil, r.fault(path, at, hint, "no anchor &%s is defined before this alias", node.Value)
+		return nil, r.fault(path, name, hint, "no anchor &%s is defined before this alias", node.Value)
 	}
 	r.aliases++
 	v, err := r.value(target, path, mark, c)
 	r.aliases--
-	mark.Value = at
+	mark.Value = name
 	return v, err
 }

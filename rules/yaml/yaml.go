@@ -95,19 +95,19 @@ func (r *reader) syntax(err error) error {
 	if !errors.As(err, &e) {
 		return r.fault("", 0, "", "not valid YAML: %v", err)
 	}
-	at := r.lines.offset(e.Mark.Line, e.Mark.Column)
-	rest := r.source.Text[at:]
+	offset := r.lines.offset(e.Mark.Line, e.Mark.Column)
+	rest := r.source.Text[offset:]
 	switch {
 	case e.Message == errTooDeep.Error():
-		return r.tooDeep("", at)
+		return r.tooDeep("", offset)
 	case e.Message == cannotStart && strings.HasPrefix(rest, "\t"):
-		return r.fault("", at, "indent with spaces", "not valid YAML: a tab is not allowed here")
+		return r.fault("", offset, "indent with spaces", "not valid YAML: a tab is not allowed here")
 	case e.Message == cannotStart:
-		return r.fault("", at, "put the text in quotes", "not valid YAML: text cannot begin with %.1s", rest)
+		return r.fault("", offset, "put the text in quotes", "not valid YAML: text cannot begin with %.1s", rest)
 	case strings.TrimSpace(rest) == "" && e.ContextMsg != "":
-		at = r.lines.offset(e.ContextMark.Line, e.ContextMark.Column)
+		offset = r.lines.offset(e.ContextMark.Line, e.ContextMark.Column)
 	}
-	return r.fault("", at, "", "not valid YAML: %s", strings.TrimSpace(e.Message+" "+e.ContextMsg))
+	return r.fault("", offset, "", "not valid YAML: %s", strings.TrimSpace(e.Message+" "+e.ContextMsg))
 }
 
 // errReported stops the reading; the fault itself is in the collection.

@@ -215,16 +215,16 @@ func (l *login) end(m *language.Machine, page *rules.Context, r *transport.Respo
 	if l.Expressions.Expires == nil {
 		return time.Time{}, nil
 	}
-	at, after, err := l.Expressions.End(m, page)
+	expiresAt, after, err := l.Expressions.End(m, page)
 	if err != nil {
 		return time.Time{}, err
 	}
-	if !at.IsZero() {
+	if !expiresAt.IsZero() {
 		served, err := http.ParseTime(r.Header.Get("Date"))
 		if err != nil {
 			served = sent
 		}
-		after = at.Sub(served)
+		after = expiresAt.Sub(served)
 	}
 	if after <= 0 && rules.SwitchesOf(l.dialect).LoginEndsAtOnce {
 		return sent, nil

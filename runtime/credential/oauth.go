@@ -172,13 +172,13 @@ func setUnlessEmpty(form url.Values, name, text string) {
 }
 
 // asAuthentication marks an error as an authentication error.
-func asAuthentication(what string, err error) error {
+func asAuthentication(action string, err error) error {
 	known := (*failure.Error)(nil)
 	if !errors.As(err, &known) {
 		return err
 	}
 	marked := *known
-	marked.Op, marked.Message = "authenticate", what+known.Message
+	marked.Op, marked.Message = "authenticate", action+known.Message
 	return &marked
 }
 

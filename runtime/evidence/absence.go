@@ -116,14 +116,14 @@ type Seen struct {
 func (s *Seen) Empty() bool { return len(s.Had)+len(s.Lacked)+len(s.Values) == 0 }
 
 // Add adds the paths that the list of one partition had and lacked.
-func (s *Seen) Add(one *Seen) {
-	s.Values.add(one.Values)
-	for _, key := range one.Had {
+func (s *Seen) Add(other *Seen) {
+	s.Values.add(other.Values)
+	for _, key := range other.Had {
 		if !slices.Contains(s.Had, key) {
 			s.Had = append(s.Had, key)
 		}
 	}
-	for _, a := range one.Lacked {
+	for _, a := range other.Lacked {
 		i := slices.IndexFunc(s.Lacked, func(known Absence) bool { return known.Key == a.Key })
 		if i < 0 {
 			s.Lacked = append(s.Lacked, a)

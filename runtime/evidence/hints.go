@@ -186,26 +186,26 @@ func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
 
 // note records a value if it is the first hint of its kind.
 func (w *Watcher) note(hints *rules.Hints, hint hinted) {
-	c, at, v := w.Context, hint.at, hint.value
+	c, path, v := w.Context, hint.at, hint.value
 	read := hint.by != nil && slices.ContainsFunc(w.Subject.decisives, hint.by)
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
-		if hints.Total == nil && ok && !(strings.HasSuffix(at, "ount") && n == c.Count) { // a count may count the page
-			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, at, read, least
+		if hints.Total == nil && ok && !(strings.HasSuffix(path, "ount") && n == c.Count) { // a count may count the page
+			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}
 	case apinames.HintPages:
 		if n, _, ok := apinames.TotalOf(v); hints.Pages == nil && ok {
-			hints.Pages, hints.PagesAt = n, at
+			hints.Pages, hints.PagesAt = n, path
 		}
 	case apinames.HintNext:
 		if hints.Next == nil && isNext(v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
-			hints.Next, hints.NextAt, hints.NextRead = v, at, read
+			hints.Next, hints.NextAt, hints.NextRead = v, path, read
 		}
 	case apinames.HintMore, apinames.HintLast:
 		if flag, ok := apinames.Flag(v, apinames.CountsToo(hint.name())); ok && hints.More == nil {
-			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), at, read
+			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), path, read
 		}
 	}
 }

@@ -94,23 +94,23 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 	}
 	now := newListSighting(c.Page, request)
 	number, known := n.Lists.Get(w.page.List)
-	had := listSighting(number)
+	earlier := listSighting(number)
 	if !known && c.SamePage { // it differs in its spelling
-		had, known = newListSighting(c.Page-1, before), true
+		earlier, known = newListSighting(c.Page-1, before), true
 	}
 	if !known {
 		n.Lists.Put(w.page.List, uint64(now))
 		return false
 	}
-	if had.request() == now.request() {
+	if earlier.request() == now.request() {
 		return true
 	}
 	f := &n.Facts
 	w.repeats = true
 	if f.Repeats++; f.Repeats == 1 {
-		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, had.page(), c.Count
+		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, earlier.page(), c.Count
 	}
-	if had.page() == 1 && f.FirstAgain == 0 {
+	if earlier.page() == 1 && f.FirstAgain == 0 {
 		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
 	}
 	return true
@@ -206,24 +206,24 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		n.LastItem = key.Half()
 		now := newItemSighting(w.Context.Page, item)
 		number, again := n.Identities.Get(key)
-		had := itemSighting(number)
+		earlier := itemSighting(number)
 		n.Identities.Put(key, uint64(now))
 		if !again {
 			overlap = false
 			continue
 		}
-		if had.content() == now.content() {
+		if earlier.content() == now.content() {
 			same++
 		}
-		overlap = overlap && had.isOnPageBefore(now)
+		overlap = overlap && earlier.isOnPageBefore(now)
 		switch {
 		case overlap:
 			known++
-		case had.page() == now.page():
-			w.noticeTwice(id, had, now)
+		case earlier.page() == now.page():
+			w.noticeTwice(id, earlier, now)
 		default:
 			known++
-			w.noticeAgain(id, had, now)
+			w.noticeAgain(id, earlier, now)
 		}
 	}
 	n.Facts.Identified += identified

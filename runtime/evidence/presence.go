@@ -37,7 +37,7 @@ func (p *Presence) Merge(saved map[string][][]string, jobs map[string]*compile.J
 }
 
 // remove removes the paths of a job that an item has had.
-func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
+func (p *Presence) remove(job *compile.Job, isPresent func(path []string) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.missing == nil {
@@ -47,7 +47,7 @@ func (p *Presence) remove(job *compile.Job, had func(path []string) bool) {
 	if !read {
 		missing = job.RequiredItemPaths
 	}
-	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), had)
+	p.missing[job] = slices.DeleteFunc(append([][]string{}, missing...), isPresent)
 }
 
 // Save returns the paths that are still missing, by job, for a checkpoint.
@@ -153,7 +153,7 @@ func (v Values) always(e *language.Expression) bool {
 // Findings returns the findings about values that were nil. A value that was nil in every partition
 // is evidence, since each of them has requested another list than the configuration says; in some
 // partitions it is a hint. The paths of found are left out, because it has findings about them.
-func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding) {
+func (v Values) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
 	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
 	}
@@ -170,8 +170,8 @@ func (v Values) Findings(job *compile.Job, found *Presence) (all []trace.Finding
 		if e.IsComposite() {
 			is, may = "has a value that is", "add ?? nil to it"
 		}
-		all = append(all, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
+		findings = append(findings, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
 			"%s (%s) %s nil %s it; check the path or, if it may be nil, %s", e.Rule.ID, e.Rule.Source, is, in, may)})
 	}
-	return all
+	return findings
 }

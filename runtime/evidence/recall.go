@@ -51,31 +51,31 @@ func (m *Recall) find(key uint64) int {
 // Put sets the number of a key.
 func (m *Recall) Put(key document.Digest, v uint64) {
 	p := pair{key.Half(), v}
-	if at := m.find(p.key); at >= 0 {
-		m.pairs[at] = p
+	if slot := m.find(p.key); slot >= 0 {
+		m.pairs[slot] = p
 		return
 	}
-	at := len(m.pairs)
-	if at < maxRecall {
+	slot := len(m.pairs)
+	if slot < maxRecall {
 		m.pairs = append(m.pairs, p)
 	} else {
-		at = m.next
-		delete(m.places, m.pairs[at].key)
-		m.pairs[at] = p
-		m.next = (at + 1) % maxRecall
+		slot = m.next
+		delete(m.places, m.pairs[slot].key)
+		m.pairs[slot] = p
+		m.next = (slot + 1) % maxRecall
 	}
-	m.place(at)
+	m.place(slot)
 }
 
 // place records the index of a key.
-func (m *Recall) place(at int) {
+func (m *Recall) place(slot int) {
 	switch {
 	case m.places != nil:
-		m.places[m.pairs[at].key] = at
+		m.places[m.pairs[slot].key] = slot
 	case len(m.pairs) > fewRecalled:
 		m.places = make(map[uint64]int, len(m.pairs))
-		for at, p := range m.pairs {
-			m.places[p.key] = at
+		for slot, p := range m.pairs {
+			m.places[p.key] = slot
 		}
 	}
 }

@@ -14,12 +14,12 @@ type Sign struct {
 
 // Signs returns the signs of the last page that its response has, each place once.
 func (w *Watcher) Signs() []Sign {
-	var all []Sign
+	var signs []Sign
 	known := map[string]bool{}
-	add := func(at string, v any) {
-		if !known[at] {
-			known[at] = true
-			all = append(all, Sign{at, outlineOf(v)})
+	add := func(path string, v any) {
+		if !known[path] {
+			known[path] = true
+			signs = append(signs, Sign{path, outlineOf(v)})
 		}
 	}
 	for _, read := range w.Subject.signs {
@@ -29,14 +29,14 @@ func (w *Watcher) Signs() []Sign {
 	}
 	hints := w.Hints()
 	for _, hint := range []struct {
-		at string
-		v  any
+		path string
+		v    any
 	}{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}} {
 		if hint.v != nil {
-			add(hint.at, hint.v)
+			add(hint.path, hint.v)
 		}
 	}
-	return all
+	return signs
 }
 
 // outlineOf returns a scalar, or an empty list or object in place of one.
@@ -55,12 +55,12 @@ func outlineOf(v any) any {
 
 // signsOf returns the values that the rules of a job read of responses, except of their items.
 func signsOf(watched []language.Read, decisive []language.Read) []language.Read {
-	all := watched
+	signs := watched
 	for _, read := range decisive {
 		if read.Is("header") && len(read.Path) > 0 || read.Is("link") {
 			read.Has = false
-			all = append(all, read)
+			signs = append(signs, read)
 		}
 	}
-	return all
+	return signs
 }

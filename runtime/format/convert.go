@@ -227,16 +227,16 @@ func lineError(number int, last bool, err error) error {
 // appendText appends a text as a JSON string.
 func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
 	out = append(out, '"')
-	plain := 0
+	start := 0
 	for i := range len(text) {
 		escaped := escapes[text[i]]
 		if escaped == "" {
 			continue
 		}
-		out = append(append(out, text[plain:i]...), escaped...)
-		plain = i + 1
+		out = append(append(out, text[start:i]...), escaped...)
+		start = i + 1
 	}
-	return append(append(out, text[plain:]...), '"')
+	return append(append(out, text[start:]...), '"')
 }
 
 // escapes maps the bytes that a JSON string must escape to their escapes.

@@ -19,13 +19,13 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	}
 	ctx, cancel := context.WithCancel(parent)
 	context.AfterFunc(ctx, func() { wake(&f.changed) })
-	var all sync.WaitGroup
-	all.Go(func() {
+	var running sync.WaitGroup
+	running.Go(func() {
 		for child := f.nextAhead(ctx); child != nil; child = f.nextAhead(ctx) {
 			if !f.takeSlot(ctx, child) {
 				continue
 			}
-			all.Go(func() {
+			running.Go(func() {
 				err := failure.Exited()
 				defer func() {
 					child.backlog.end(failure.Recovered(child.job.ID(), recover(), err))
@@ -37,7 +37,7 @@ func (f *frame) beginAhead(parent context.Context) (ctx context.Context, stop fu
 	})
 	return ctx, func() {
 		cancel()
-		all.Wait()
+		running.Wait()
 		for _, child := range f.ahead { // tasks left by an error or by the limit on partitions
 			child.backlog.discard()
 		}

@@ -97,12 +97,12 @@ func wake(changed *sync.Cond) {
 }
 
 // store adds a page, with a copy of its items, and the stack after it.
-func (b *backlog) store(d outgoing, at stack) error {
+func (b *backlog) store(d outgoing, s stack) error {
 	page := *d.page
 	if !d.emits { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
-	e := backlogEntry{outgoing: d, kept: at}
+	e := backlogEntry{outgoing: d, kept: s}
 	e.page, e.sent, e.stack = &page, nil, nil
 	var err error
 	if e.items, err = b.storeItems(page.Items, document.MarksOf(page.Lists)); err != nil {

@@ -40,12 +40,12 @@ func endOf(result runtime.ListResult) EndedResult {
 
 // addPartition adds a partition to the result of its job. names returns the label and the name of
 // the partition, without secrets. It is called only if they are needed.
-func (r *EndedResult) addPartition(names func() (label, name string), one EndedResult) {
+func (r *EndedResult) addPartition(names func() (label, name string), result EndedResult) {
 	n := r.Partitions
-	countPartition(n, one)
-	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+one.Pages, r.Items+one.Items, r.Bytes+one.Bytes, r.Seconds+one.Seconds
-	r.Filtered += one.Filtered
-	for _, f := range one.Findings {
+	countPartition(n, result)
+	r.Pages, r.Items, r.Bytes, r.Seconds = r.Pages+result.Pages, r.Items+result.Items, r.Bytes+result.Bytes, r.Seconds+result.Seconds
+	r.Filtered += result.Filtered
+	for _, f := range result.Findings {
 		if len(r.Findings) == maxListed && f.Weight == rules.WeightEvidence {
 			r.Findings = r.Findings[:maxListed-1] // evidence decides, so it is never left out for hints
 		}
@@ -54,42 +54,42 @@ func (r *EndedResult) addPartition(names func() (label, name string), one EndedR
 			r.Findings = append(r.Findings, f)
 		}
 	}
-	if (one.Skipped || one.Outcome == rules.Failed) && len(n.Failures) < maxListed {
+	if (result.Skipped || result.Outcome == rules.Failed) && len(n.Failures) < maxListed {
 		label, _ := names()
-		n.Failures = append(n.Failures, runtime.PartitionFailure{Partition: label, Error: one.Error})
+		n.Failures = append(n.Failures, runtime.PartitionFailure{Partition: label, Error: result.Error})
 	}
-	if one.Skipped {
-		one.Outcome, one.Reason, one.StoppedBy = rules.Partial, reasonPartitions, []string{}
+	if result.Skipped {
+		result.Outcome, result.Reason, result.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
-	if r.Outcome == "" || slices.Index(runtime.Severity, one.Outcome) > slices.Index(runtime.Severity, r.Outcome) {
+	if r.Outcome == "" || slices.Index(runtime.Severity, result.Outcome) > slices.Index(runtime.Severity, r.Outcome) {
 		_, name := names()
-		r.Outcome, r.Reason, r.StoppedBy, r.First = one.Outcome, one.Reason, one.StoppedBy, name+": "+one.Message
-		if one.Error != nil { // the message already names its place
-			r.First = one.Error.Message
+		r.Outcome, r.Reason, r.StoppedBy, r.First = result.Outcome, result.Reason, result.StoppedBy, name+": "+result.Message
+		if result.Error != nil { // the message already names its place
+			r.First = result.Error.Message
 		}
-		if one.Outcome == rules.Failed {
-			r.Error = one.Error
-			r.FailedPage = one.FailedPage
+		if result.Outcome == rules.Failed {
+			r.Error = result.Error
+			r.FailedPage = result.FailedPage
 		}
 	}
 	r.Message = r.ofPartitions()
 }
 
 // countPartition counts a partition by its result.
-func countPartition(n *runtime.Partitions, one EndedResult) {
-	if one.NoList {
+func countPartition(n *runtime.Partitions, result EndedResult) {
+	if result.NoList {
 		return
 	}
 	n.Count++
-	if len(one.Findings) > 0 {
+	if len(result.Findings) > 0 {
 		n.Suspect++
 	}
 	switch {
-	case one.Skipped:
+	case result.Skipped:
 		n.Skipped++
-	case one.Outcome == rules.Complete:
+	case result.Outcome == rules.Complete:
 		n.Ended++
-	case one.Outcome == rules.Failed:
+	case result.Outcome == rules.Failed:
 		n.Failed++
 	default:
 		n.Limited++

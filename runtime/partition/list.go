@@ -230,12 +230,12 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 
 // rereadAll returns values as a resumed run reads them.
 func rereadAll(values []any) ([]any, error) {
-	all := make([]any, len(values))
+	results := make([]any, len(values))
 	for i, v := range values {
 		var err error
-		if all[i], err = saved.Reread(v); err != nil {
+		if results[i], err = saved.Reread(v); err != nil {
 			return nil, err
 		}
 	}
-	return all, nil
+	return results, nil
 }

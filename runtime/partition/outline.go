@@ -16,25 +16,25 @@ type Outline struct {
 // Outlines returns the outlines of the selected jobs and their ancestors in the trees with these
 // roots, parents before their children.
 func Outlines(roots, selected []*compile.Job) []Outline {
-	var all []Outline
+	var outlines []Outline
 	var add func(*compile.Job) bool
 	add = func(job *compile.Job) bool {
-		place := len(all)
-		all = append(all, Outline{Job: job.ID(), Variables: len(job.For)})
+		place := len(outlines)
+		outlines = append(outlines, Outline{Job: job.ID(), Variables: len(job.For)})
 		if job.Parent != nil {
-			all[place].Parent = job.Parent.ID()
+			outlines[place].Parent = job.Parent.ID()
 		}
 		runs := slices.Contains(selected, job)
 		for _, child := range job.Children {
 			runs = add(child) || runs
 		}
 		if !runs {
-			all = all[:place]
+			outlines = outlines[:place]
 		}
 		return runs
 	}
 	for _, root := range roots {
 		add(root)
 	}
-	return all
+	return outlines
 }

@@ -174,12 +174,12 @@ func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 // encode encodes the values of remaining tasks.
 func (w *stackWriter) encode(nodes []*node) *savedValues {
 	list := &savedValues{generation: w.concealer.Generation()}
-	for i, one := range nodes {
-		raw, err := w.concealer.Encode(one.value)
+	for i, n := range nodes {
+		raw, err := w.concealer.Encode(n.value)
 		w.err = errors.Join(w.err, err)
 		list.text = append(append(list.text, raw...), ',')
 		list.ends = append(list.ends, len(list.text))
-		one.saved = savedValue{list, i}
+		n.saved = savedValue{list, i}
 	}
 	return list
 }
@@ -272,22 +272,22 @@ func (r *stackReader) read(from savedRoot) (root *node, err error) {
 
 // node decodes a task on the stack.
 func (r *stackReader) node(job *compile.Job, level int, from *savedNode) (*node, error) {
-	id, at := job.ID(), &progress{position: from.Position}
-	one := &node{job: job, level: level, value: from.Value.Value, from: at}
-	if one.searches() {
+	id, p := job.ID(), &progress{position: from.Position}
+	n := &node{job: job, level: level, value: from.Value.Value, from: p}
+	if n.searches() {
 		if from.Position != nil || from.Children != nil {
 			return nil, fmt.Errorf("it has a position of job %q, but not the values of all its variables", id)
 		}
 		var err error
-		at.last = true
-		at.todo, at.windows, err = r.siblings(job, level, from.Search)
-		return one, err
+		p.last = true
+		p.todo, p.windows, err = r.siblings(job, level, from.Search)
+		return n, err
 	}
 	if from.Search != nil {
 		return nil, fmt.Errorf("it has values of a variable that job %q does not have", id)
 	}
 	var err error
-	if at.last, err = runtime.Checkpoint(from.Position).CheckList(r.concealer, id); err != nil {
+	if p.last, err = runtime.Checkpoint(from.Position).CheckList(r.concealer, id); err != nil {
 		return nil, fmt.Errorf("the position of job %q: %w", id, err)
 	}
 	if level > 0 { // the limit on partitions may be lower now, but a partition that has begun is completed
@@ -303,9 +303,9 @@ func (r *stackReader) node(job *compile.Job, level int, from *savedNode) (*node,
 		if err != nil {
 			return nil, err
 		}
-		at.todo, children = append(at.todo, todo...), slices.Delete(children, i, i+1) // each savedSiblings counts once
+		p.todo, children = append(p.todo, todo...), slices.Delete(children, i, i+1) // each savedSiblings counts once
 	}
-	return one, nil
+	return n, nil
 }
 
 // siblings decodes the tasks with values of a variable of a job.
@@ -328,19 +328,19 @@ func (r *stackReader) siblings(job *compile.Job, level int, from *savedSiblings)
 	}
 	var todo []*node
 	if from.Active != nil {
-		one, err := r.node(job, level+1, from.Active)
+		n, err := r.node(job, level+1, from.Active)
 		if err != nil {
 			return nil, nil, err
 		}
-		todo = append(todo, one)
+		todo = append(todo, n)
 	}
 	rest, err := r.rest(from)
 	for _, v := range rest {
 		todo = append(todo, &node{job: job, level: level + 1, value: v.Value})
 	}
-	for _, one := range todo {
+	for _, n := range todo {
 		if err == nil {
-			err = checkValue(variable, one.value)
+			err = checkValue(variable, n.value)
 		}
 	}
 	return todo, from.Windows, err
@@ -348,15 +348,15 @@ func (r *stackReader) siblings(job *compile.Job, level int, from *savedSiblings)
 
 // rest takes the remaining values out of the checkpoint.
 func (r *stackReader) rest(from *savedSiblings) ([]saved.Value[any], error) {
-	at := from.RestAt
-	if at == 0 {
+	index := from.RestAt
+	if index == 0 {
 		return from.Rest, nil
 	}
-	if at < 0 || at > len(r.rests) || from.Rest != nil || r.rests[at-1] == nil {
+	if index < 0 || index > len(r.rests) || from.Rest != nil || r.rests[index-1] == nil {
 		return nil, errors.New("it lacks values that are still to come")
 	}
-	rest := r.rests[at-1]
-	r.rests[at-1] = nil
+	rest := r.rests[index-1]
+	r.rests[index-1] = nil
 	return rest, nil
 }
 

@@ -76,21 +76,21 @@ func (t *Tally) end(p runtime.Partition, one EndedResult) {
 
 // addPartition adds a partition of a job. names returns its label and its name, both without
 // secrets.
-func (t *Tally) addPartition(job *compile.Job, names func() (label, name string), one EndedResult) {
+func (t *Tally) addPartition(job *compile.Job, names func() (label, name string), result EndedResult) {
 	total := t.results[job]
 	if total.Partitions == nil {
-		*total = EndedResult{Result: one.Result, First: one.First}
+		*total = EndedResult{Result: result.Result, First: result.First}
 		total.Root = t.rootID
 		return
 	}
-	if one.Lists != nil {
-		t.seen[job].Add(one.Lists)
+	if result.Lists != nil {
+		t.seen[job].Add(result.Lists)
 	}
-	total.addPartition(names, one)
+	total.addPartition(names, result)
 	switch {
 	case job.KeepFor == nil:
-		total.keep(one.Kept)
-	case !total.keepByKey(one.Kept) && !t.full[job]:
+		total.keep(result.Kept)
+	case !total.keepByKey(result.Kept) && !t.full[job]:
 		t.full[job] = true
 		t.log.Warn(fmt.Sprintf("Job '%s': values are kept for %d keys of keepFor at most, so the next run reads the other partitions "+
 			"from the beginning", job.ID(), maxKeys), "event", "warn", "code", "kept_full", "job", job.ID())
@@ -107,12 +107,12 @@ func resultsOf(ends []EndedResult) []runtime.Result {
 
 // ends returns the results of all jobs with their details, and logs them; see Results.
 func (t *Tally) ends(err error) []EndedResult {
-	all := t.ordered(err)
-	t.logPartitions(all)
+	partitions := t.ordered(err)
+	t.logPartitions(partitions)
 	if err == nil {
-		t.logKept(all)
+		t.logKept(partitions)
 	}
-	return all
+	return partitions
 }
 
 // ordered returns the results of all jobs, parents first.
@@ -295,14 +295,14 @@ func (t *Tally) Add(step *Step) {
 		return
 	}
 	whole := len(step.Ending.Results) > 1
-	for _, one := range step.Ending.Results {
-		job := t.jobs[one.Job]
+	for _, result := range step.Ending.Results {
+		job := t.jobs[result.Job]
 		switch {
 		case job == nil: // a job of another tree
-		case whole || one.Partitions != nil:
-			t.results[job] = &EndedResult{Result: one.Result, First: one.First}
+		case whole || result.Partitions != nil:
+			t.results[job] = &EndedResult{Result: result.Result, First: result.First}
 		default:
-			t.addPartition(job, func() (label, name string) { return step.Ending.Label, one.Name }, one)
+			t.addPartition(job, func() (label, name string) { return step.Ending.Label, result.Name }, result)
 		}
 	}
 }

@@ -56,13 +56,13 @@ type Ending struct {
 
 // FailureOf returns the error of a task that failed, with its class, or nil if it did not fail.
 func (e *Ending) FailureOf() error {
-	var all []error
+	var errs []error
 	for _, r := range e.Results {
 		if f := r.Error; f != nil && !r.Skipped {
-			all = append(all, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint})
+			errs = append(errs, &failure.Error{Class: failure.Class(f.Class), Op: "task", Message: f.Message, Hint: f.Hint})
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(errs...)
 }
 
 // Tasks divides the jobs of a run into parts that run independently of each other, in any order and
@@ -92,14 +92,14 @@ func (w Walk) Tasks(ctx context.Context, roots []*compile.Job, started time.Time
 
 // InTurn returns the same tasks, which request a page only after the page before it has been stored.
 func (s *Tasks) InTurn() *Tasks {
-	one := *s
-	one.walk.Ahead, one.trees = ahead.Policy{}, nil
+	copied := *s
+	copied.walk.Ahead, copied.trees = ahead.Policy{}, nil
 	for _, t := range s.trees {
 		tree := *t
 		tree.Ahead = ahead.Policy{}
-		one.trees = append(one.trees, &tree)
+		copied.trees = append(copied.trees, &tree)
 	}
-	return &one
+	return &copied
 }
 
 // RootTasks returns the first tasks of a run: one for each job or, if the partitions of the run are

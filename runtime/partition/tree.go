@@ -117,14 +117,14 @@ func (w Walk) children(job *compile.Job) []*compile.Job {
 
 // below returns a job and the jobs below it that run, parents first.
 func (w Walk) below(job *compile.Job) []*compile.Job {
-	all := []*compile.Job{job}
+	jobs := []*compile.Job{job}
 	for _, child := range job.Children {
-		all = append(all, w.below(child)...)
+		jobs = append(jobs, w.below(child)...)
 	}
-	if len(all) == 1 && !w.selects(job) {
+	if len(jobs) == 1 && !w.selects(job) {
 		return nil
 	}
-	return all
+	return jobs
 }
 
 // leftOutOf returns a job that was not selected, so that its items are not written, and that reads

@@ -145,13 +145,13 @@ func (f *finder) scanCut(text string, report func(n *needle, inner, outer span))
 	}
 }
 
-func (f *finder) scanEnd(whole string, end int, report func(n *needle, inner, outer span)) {
+func (f *finder) scanEnd(text string, end int, report func(n *needle, inner, outer span)) {
 	for _, needles := range f.needles {
 		for i := range needles {
 			n := &needles[i]
-			for k := min(len(n.text)-1, len(whole)); k >= shortestBeginning && !n.alone; k-- {
-				if strings.HasSuffix(whole, n.text[:k]) {
-					report(n, span{len(whole) - k, len(whole)}, span{len(whole) - k, end})
+			for k := min(len(n.text)-1, len(text)); k >= shortestBeginning && !n.alone; k-- {
+				if strings.HasSuffix(text, n.text[:k]) {
+					report(n, span{len(text) - k, len(text)}, span{len(text) - k, end})
 					break
 				}
 			}
@@ -200,12 +200,12 @@ func isAlphanumeric(r rune) bool {
 func joined(found []Found) []span {
 	slices.SortFunc(found, func(a, b Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []span
-	for _, one := range found {
-		if last := len(out) - 1; last >= 0 && one.Start < out[last].end {
-			out[last].end = max(out[last].end, one.End)
+	for _, f := range found {
+		if last := len(out) - 1; last >= 0 && f.Start < out[last].end {
+			out[last].end = max(out[last].end, f.End)
 			continue
 		}
-		out = append(out, span{one.Start, one.End})
+		out = append(out, span{f.Start, f.End})
 	}
 	return out
 }

@@ -126,14 +126,14 @@ func unescape(text string) (unescaped, bool) {
 	var b strings.Builder
 	copied := 0
 	for i := first; i < len(text); {
-		plain, size := escapeAt(text[i:])
+		char, size := escapeAt(text[i:])
 		if size == 0 {
 			i++
 			continue
 		}
 		b.WriteString(text[copied:i])
-		u.escapes = append(u.escapes, escape{at: b.Len(), length: len(plain), from: i, size: size})
-		b.WriteString(plain)
+		u.escapes = append(u.escapes, escape{at: b.Len(), length: len(char), from: i, size: size})
+		b.WriteString(char)
 		i += size
 		copied = i
 	}
@@ -229,7 +229,7 @@ func unicodeEscape(text string) (plain string, size int) {
 }
 
 // entity decodes &amp;, &#233; or &#xE9;.
-func entity(text string) (plain string, size int) {
+func entity(text string) (char string, size int) {
 	const longest = 34
 	end := 1
 	for end < min(len(text), longest) && (text[end] == '#' || isAlphanumeric(rune(text[end]))) {
@@ -238,10 +238,10 @@ func entity(text string) (plain string, size int) {
 	if end < len(text) && text[end] == ';' {
 		end++
 	}
-	if plain = html.UnescapeString(text[:end]); plain == text[:end] {
+	if char = html.UnescapeString(text[:end]); char == text[:end] {
 		return "", 0
 	}
-	return plain, end
+	return char, end
 }
 
 func hexByte(text string, at int) (byte, bool) {

@@ -163,13 +163,13 @@ func (c *Concealer) concealText(text string) string {
 	slices.SortFunc(found, func(a, b redact.Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out strings.Builder
 	end := 0
-	for _, one := range found {
-		if one.Start < end {
+	for _, f := range found {
+		if f.Start < end {
 			continue
 		}
-		out.WriteString(strings.ReplaceAll(text[end:one.Start], mark, mark+mark))
-		out.WriteString(mark + c.nameOf(one, text[one.Start:one.End]) + mark)
-		end = one.End
+		out.WriteString(strings.ReplaceAll(text[end:f.Start], mark, mark+mark))
+		out.WriteString(mark + c.nameOf(f, text[f.Start:f.End]) + mark)
+		end = f.End
 	}
 	out.WriteString(strings.ReplaceAll(text[end:], mark, mark+mark))
 	return out.String()
@@ -177,29 +177,29 @@ func (c *Concealer) concealText(text string) string {
 
 // withoutNeedlessEscape narrows a found place to the secret itself if the text has a needless
 // escape before it, such as the backslash of "\~". The restored text is the same.
-func withoutNeedlessEscape(text string, one redact.Found) redact.Found {
-	plain, known := redact.Spell(one.Form, one.Secret)
-	if !one.Escaped || !known || plain == "" {
-		return one
+func withoutNeedlessEscape(text string, f redact.Found) redact.Found {
+	revealed, known := redact.Spell(f.Form, f.Secret)
+	if !f.Escaped || !known || revealed == "" {
+		return f
 	}
-	if at := strings.Index(text[one.Start:one.End], plain); at >= 0 {
-		one.Start += at
-		one.End, one.Escaped = one.Start+len(plain), false
+	if at := strings.Index(text[f.Start:f.End], revealed); at >= 0 {
+		f.Start += at
+		f.End, f.Escaped = f.Start+len(revealed), false
 	}
-	return one
+	return f
 }
 
 // nameOf returns the name of a secret together with its spelling.
-func (c *Concealer) nameOf(one redact.Found, written string) string {
-	name := one.Name + "|" + one.Form
-	if !one.Escaped {
+func (c *Concealer) nameOf(f redact.Found, written string) string {
+	name := f.Name + "|" + f.Form
+	if !f.Escaped {
 		return strings.TrimSuffix(name, "|")
 	}
-	form := one.Form
+	form := f.Form
 	if form == "+" { // the escapes of URLs include it
-		form, name = "", one.Name+"|"
+		form, name = "", f.Name+"|"
 	}
-	plain, _ := redact.Spell(form, one.Secret)
+	plain, _ := redact.Spell(form, f.Secret)
 	for _, e := range escapings {
 		if e.of(plain) == written {
 			return name + "|" + e.name

@@ -86,13 +86,13 @@ const (
 
 // Met returns the verdicts of the rules that were met.
 func (r *Record) Met() []Verdict {
-	var met []Verdict
+	var verdicts []Verdict
 	for _, v := range r.Verdicts {
 		if v.Met {
-			met = append(met, v)
+			verdicts = append(verdicts, v)
 		}
 	}
-	return met
+	return verdicts
 }
 
 // Sent is a request without its credentials.

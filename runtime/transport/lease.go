@@ -36,14 +36,14 @@ type Lease struct {
 func (l *Lease) address(address string) string {
 	var lists [][2]string
 	for _, pair := range l.Query {
-		without, had := cutQuery(address, pair[0])
-		if !l.Lists || len(had) == 0 {
+		without, found := cutQuery(address, pair[0])
+		if !l.Lists || len(found) == 0 {
 			address = WithQuery(address, [][2]string{pair})
 			continue
 		}
 		address = without
 		var values []string
-		for _, text := range append(had, pair[1]) {
+		for _, text := range append(found, pair[1]) {
 			if !slices.Contains(values, text) {
 				lists = append(lists, [2]string{fmt.Sprintf("%s[%d]", pair[0], len(values)), text})
 				values = append(values, text)

@@ -169,14 +169,14 @@ func retryAfter(header, date string, now time.Time) (time.Duration, bool) {
 		}
 		return time.Duration(seconds) * time.Second, true
 	}
-	at, err := http.ParseTime(header)
+	t, err := http.ParseTime(header)
 	if err != nil {
 		return 0, false
 	}
 	if served, err := http.ParseTime(date); err == nil {
 		now = served
 	}
-	return max(at.Sub(now), 0), true
+	return max(t.Sub(now), 0), true
 }
 
 // roundedUp rounds a decimal number up to an integer. A number that is too large becomes the

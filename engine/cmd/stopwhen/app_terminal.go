@@ -63,12 +63,12 @@ func (a *app) textOf(err error) string {
 func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	safe := make(diag.Diagnostics, len(mistakes))
 	for i, m := range mistakes {
-		one := *m
-		one.Snippet = ""
-		printable.Change(&one, a.inFlags)
-		printable.Strings(&one)
-		one.Snippet = printable.Lines(m.Snippet)
-		safe[i] = &one
+		copied := *m
+		copied.Snippet = ""
+		printable.Change(&copied, a.inFlags)
+		printable.Strings(&copied)
+		copied.Snippet = printable.Lines(m.Snippet)
+		safe[i] = &copied
 	}
 	return safe
 }

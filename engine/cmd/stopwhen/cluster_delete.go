@@ -77,7 +77,7 @@ func (s *connection) removeOlder(before time.Time) error {
 	if err != nil {
 		return err
 	}
-	var all error
+	var errs error
 	n := 0
 	for _, run := range runs {
 		ended, at, err := run.Ended(s.ctx)
@@ -85,12 +85,12 @@ func (s *connection) removeOlder(before time.Time) error {
 			err = s.removeRun(run)
 			n++
 		}
-		all = errors.Join(all, err)
+		errs = errors.Join(errs, err)
 	}
-	if n == 0 && all == nil {
+	if n == 0 && errs == nil {
 		s.log.Info("no run ended before "+before.UTC().Format(time.RFC3339), "event", "deleted")
 	}
-	return all
+	return errs
 }
 
 // removeRun deletes a run.

@@ -44,7 +44,7 @@ func (m *monitored) checkMetrics() error {
 
 // serveMetrics serves the metrics and the health until stop is called, if the user asks for it.
 // health returns why the command does not work, or nil.
-func (m *monitored) serveMetrics(log *slog.Logger, health func() error, all ...prometheus.Collector) (stop func(), err error) {
+func (m *monitored) serveMetrics(log *slog.Logger, health func() error, metrics ...prometheus.Collector) (stop func(), err error) {
 	if m.metrics == "" {
 		return func() {}, nil
 	}
@@ -57,7 +57,7 @@ func (m *monitored) serveMetrics(log *slog.Logger, health func() error, all ...p
 		}
 	}
 	const patience = 10 * time.Second
-	server := &http.Server{Handler: m.metricsHandler(health, all), ReadHeaderTimeout: patience, WriteTimeout: patience}
+	server := &http.Server{Handler: m.metricsHandler(health, metrics), ReadHeaderTimeout: patience, WriteTimeout: patience}
 	go func() { _ = server.Serve(listener) }()
 	log.Info(fmt.Sprintf("metrics are on http://%s/metrics", listener.Addr()), "event", "metrics_ready", "listen", listener.Addr().String())
 	return func() { _ = server.Close() }, nil

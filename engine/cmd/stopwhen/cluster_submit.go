@@ -122,27 +122,27 @@ func mayNotSubmit(err error) error {
 
 // submitted returns the message about a submitted run, with the next commands.
 func (c *submitCommand) submitted(run *cluster.Run) string {
-	at, again := c.natsArgs(), run.Resubmission()
-	if again == nil {
+	natsArgs, resubmission := c.natsArgs(), run.Resubmission()
+	if resubmission == nil {
 		return fmt.Sprintf("run %s is submitted; next: %s, stopwhen collect %s --out DIR%s, stopwhen status %s%s",
-			run.ID(), run.WorkerHint(), run.ID(), at, run.ID(), at)
+			run.ID(), run.WorkerHint(), run.ID(), natsArgs, run.ID(), natsArgs)
 	}
 	text := fmt.Sprintf("run %s exists already; its tasks that have not ended are queued", run.ID())
-	if again.Cancelled {
+	if resubmission.Cancelled {
 		text = fmt.Sprintf("run %s exists already and was cancelled; it continues (%s)", run.ID(), run.WorkerHint())
 	}
-	if again.MaxBytes != again.Before {
+	if resubmission.MaxBytes != resubmission.Before {
 		before := "no limit"
-		if again.Before > 0 {
-			before = value.Size(int(again.Before))
+		if resubmission.Before > 0 {
+			before = value.Size(int(resubmission.Before))
 		}
-		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(again.MaxBytes)), before)
+		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(resubmission.MaxBytes)), before)
 	}
 	if c.lease != "" {
 		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others", c.lease)
 	}
-	if again.Failed > 0 {
-		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(again.Failed, "task"), run.ID(), at)
+	if resubmission.Failed > 0 {
+		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(resubmission.Failed, "task"), run.ID(), natsArgs)
 	}
 	return text
 }

@@ -173,20 +173,20 @@ func (c *explainCommand) printAnnotated(l *loaded) error {
 func (c *explainCommand) printSimulations(l *loaded) error {
 	ctx, stop := c.catchSignals()
 	defer stop()
-	var all []*stress.Simulation
+	var simulations []*stress.Simulation
 	for _, job := range l.Jobs() {
 		simulation, err := l.Simulate(ctx, job, c.simulate)
 		if err := cmp.Or(interrupted(ctx), err); err != nil {
 			return err
 		}
-		all = append(all, simulation)
+		simulations = append(simulations, simulation)
 	}
 	return c.writeReport(c.out, func(w io.Writer) error {
 		if c.format == formatJSON {
-			return writeJSONTo(w, all)
+			return writeJSONTo(w, simulations)
 		}
-		texts := make([]string, len(all))
-		for i, simulation := range all {
+		texts := make([]string, len(simulations))
+		for i, simulation := range simulations {
 			printable.Strings(simulation)
 			texts[i] = report.SimulationText(simulation, report.TextOptions{Width: c.columns(), All: c.full, Colour: hasColour(c.stdout)})
 		}

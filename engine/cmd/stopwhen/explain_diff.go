@@ -98,7 +98,7 @@ func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 
 // inNeither returns the error for a name that neither configuration has, or nil if one of them has
 // it.
-func inNeither(what, name string, known []string) error {
+func inNeither(noun, name string, known []string) error {
 	if slices.Contains(known, name) {
 		return nil
 	}
@@ -107,7 +107,7 @@ func inNeither(what, name string, known []string) error {
 		slices.Sort(known)
 		hint = cmp.Or(diag.DidYouMean(name, known), "they have "+strings.Join(slices.Compact(known), ", "))
 	}
-	return &usageError{fmt.Sprintf("neither configuration has %s %q; %s", what, name, hint)}
+	return &usageError{fmt.Sprintf("neither configuration has %s %q; %s", noun, name, hint)}
 }
 
 // simulatedDifference returns a line for each change of verdicts in a job under stress, or nil

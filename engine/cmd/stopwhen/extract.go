@@ -343,16 +343,16 @@ func doubt(f engine.Finding, incomplete string) string {
 
 // failing returns the outcomes of --fail-on that a job ended with.
 func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
-	var met []string
-	has := func(outcome string) bool { return slices.Contains(x.failOn, outcome) }
-	if has(string(job.Outcome)) {
-		met = append(met, string(job.Outcome))
+	var failing []string
+	failsOn := func(outcome string) bool { return slices.Contains(x.failOn, outcome) }
+	if failsOn(string(job.Outcome)) {
+		failing = append(failing, string(job.Outcome))
 	}
 	switch {
-	case len(job.Findings) > 0 && has(suspect):
-		met = append(met, suspect)
-	case len(job.Evidence()) > 0 && !has(accept) && (has(evident) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
-		met = append(met, evident)
+	case len(job.Findings) > 0 && failsOn(suspect):
+		failing = append(failing, suspect)
+	case len(job.Evidence()) > 0 && !failsOn(accept) && (failsOn(evident) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
+		failing = append(failing, evident)
 	}
-	return met
+	return failing
 }

@@ -94,14 +94,14 @@ func (u streamUse) standard() bool { return u.path == "-" }
 
 // requireFile refuses standard output, pipes and devices for a file that is read and replaced.
 func (u streamUse) requireFile() error {
-	what := "a pipe or a device"
+	kind := "a pipe or a device"
 	switch {
 	case u.standard():
-		what = "standard output"
+		kind = "standard output"
 	case u.path == "" || !output.IsStream(u.path):
 		return nil
 	}
-	return &usageError{fmt.Sprintf("%s is read and replaced, so it needs a file, and %s is %s", u.name, u.path, what)}
+	return &usageError{fmt.Sprintf("%s is read and replaced, so it needs a file, and %s is %s", u.name, u.path, kind)}
 }
 
 // outputs returns the flags that name the files of a run, except the files of the items.

@@ -191,8 +191,8 @@ func (c *importCommand) writeConfigs(r *importer.Result) error {
 	}
 	if !c.toDirectory() && len(r.Configs) > 1 {
 		var names []string
-		for _, one := range r.Configs {
-			names = append(names, one.Name+" ("+strings.Join(one.Jobs, ", ")+")")
+		for _, cfg := range r.Configs {
+			names = append(names, cfg.Name+" ("+strings.Join(cfg.Jobs, ", ")+")")
 		}
 		return &usageError{"the streams have different addresses or credentials, and need several configurations: " +
 			strings.Join(names, "; ") + "; name a directory with --out, or a stream with --stream"}
@@ -201,12 +201,12 @@ func (c *importCommand) writeConfigs(r *importer.Result) error {
 		return c.writeText(string(r.Configs[0].Text))
 	}
 	paths := map[string]string{}
-	for _, one := range r.Configs {
-		paths[one.Name] = c.out
+	for _, cfg := range r.Configs {
+		paths[cfg.Name] = c.out
 		if c.toDirectory() {
-			paths[one.Name] = filepath.Join(c.out, one.Name)
+			paths[cfg.Name] = filepath.Join(c.out, cfg.Name)
 		}
-		if err := checkNew(paths[one.Name]); err != nil {
+		if err := checkNew(paths[cfg.Name]); err != nil {
 			return err
 		}
 	}
@@ -215,8 +215,8 @@ func (c *importCommand) writeConfigs(r *importer.Result) error {
 			return outputError(err)
 		}
 	}
-	for _, one := range r.Configs {
-		if err := writeNew(paths[one.Name], one.Text); err != nil {
+	for _, cfg := range r.Configs {
+		if err := writeNew(paths[cfg.Name], cfg.Text); err != nil {
 			return err
 		}
 	}

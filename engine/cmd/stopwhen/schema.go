@@ -45,7 +45,7 @@ func schemaNames() []string {
 }
 
 func newSchema(a *app) *cobra.Command {
-	of := ""
+	job := ""
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of configurations, for editors",
@@ -60,9 +60,9 @@ is a line of a trace, and result the file that run --result writes.`,
   stopwhen schema --of trace`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return a.writeJSON(schemas[slices.Index(schemaNames(), of)].schema())
+			return a.writeJSON(schemas[slices.Index(schemaNames(), job)].schema())
 		},
 	}
-	choice(cmd, &of, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
+	choice(cmd, &job, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
 	return cmd
 }

@@ -110,16 +110,16 @@ func unmetGuards(c configtest.JobCoverage) []string {
 	return ids
 }
 
-func coverageText(both, all int) string {
+func coverageText(both, total int) string {
 	switch {
-	case all == 0:
+	case total == 0:
 		return "there are no conditions to cover"
-	case all == 1 && both == 1:
+	case total == 1 && both == 1:
 		return "the only rule was true on one page and false on another"
-	case all == 1:
+	case total == 1:
 		return "the only rule was never true, or never false"
 	}
-	return fmt.Sprintf("%d of %d rules were true on one page and false on another", both, all)
+	return fmt.Sprintf("%d of %d rules were true on one page and false on another", both, total)
 }
 
 // testTotals are the sums over the jobs of a report.

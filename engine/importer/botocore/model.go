@@ -93,12 +93,12 @@ func (p *paginator) list(key string) ([]string, error) {
 	if !has || v == nil {
 		return nil, nil
 	}
-	all, isList := v.([]any)
+	elements, isList := v.([]any)
 	if !isList {
-		all = []any{v}
+		elements = []any{v}
 	}
 	var out []string
-	for _, e := range all {
+	for _, e := range elements {
 		text, isText := e.(string)
 		if !isText || text == "" {
 			return nil, fmt.Errorf("%s must be a text or a list of texts", key)
@@ -154,18 +154,18 @@ func jsonError(text []byte, err error) error {
 // protocol returns the protocol that requests are made in: the first of the service that a configuration
 // can have.
 func (s *service) protocol() (string, error) {
-	all := s.Metadata.Protocols
-	if len(all) == 0 {
-		all = []string{s.Metadata.Protocol}
+	protocols := s.Metadata.Protocols
+	if len(protocols) == 0 {
+		protocols = []string{s.Metadata.Protocol}
 	}
-	for _, p := range all {
+	for _, p := range protocols {
 		switch p {
 		case "query", "ec2", "json", "rest-json", "rest-xml":
 			return p, nil
 		}
 	}
 	return "", fmt.Errorf("the protocol %s is not supported; the supported ones are query, ec2, json, rest-json and rest-xml",
-		strings.Join(all, ", "))
+		strings.Join(protocols, ", "))
 }
 
 // shape returns a shape. It is never nil.

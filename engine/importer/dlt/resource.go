@@ -339,16 +339,16 @@ func (b *builder) method() error {
 // body reads the body.
 func (b *builder) body(method string) error {
 	body, data := b.merged(b.res, "json"), b.in(b.res, "data")
-	switch whole := b.in(b.res, "json"); {
-	case whole.given() && !whole.isObject():
-		return fmt.Errorf("%s: a body that is no object is not translated", whole.path)
-	case data.given() && (!data.isObject() || method != "POST" || whole.given()):
+	switch document := b.in(b.res, "json"); {
+	case document.given() && !document.isObject():
+		return fmt.Errorf("%s: a body that is no object is not translated", document.path)
+	case data.given() && (!data.isObject() || method != "POST" || document.given()):
 		return fmt.Errorf("%s: only an object as the body of a POST is translated, which is sent urlencoded", data.path)
 	case data.given():
 		b.out.Method, body = "FORM", b.merged(b.res, "data")
-	case method == "POST" && !whole.given():
+	case method == "POST" && !document.given():
 		b.note(importer.Approximate, b.in(b.res, "method"), "body", "the body is {}; dlt sends none")
-	case !whole.given():
+	case !document.given():
 		return nil
 	}
 	b.out.Body = []importer.Member{}

@@ -26,21 +26,21 @@ func quote(text string) string { return strconv.Quote(text) }
 // parts splits a text into constants and expressions. It reports whether one of these is a secret.
 func (b *builder) parts(n node, text string) (out []part, hidden bool, err error) {
 	for text != "" {
-		at := reference.FindStringSubmatchIndex(text)
-		if at == nil {
-			at = []int{len(text), len(text)}
+		match := reference.FindStringSubmatchIndex(text)
+		if match == nil {
+			match = []int{len(text), len(text)}
 		}
-		plain, err := b.placeholders(n, text[:at[0]])
+		plain, err := b.placeholders(n, text[:match[0]])
 		if err != nil {
 			return nil, false, err
 		}
 		out = append(out, plain...)
-		if at[0] < len(text) {
-			one, isSecret := b.referred(n, reference.FindStringSubmatch(text[at[0]:]))
+		if match[0] < len(text) {
+			one, isSecret := b.referred(n, reference.FindStringSubmatch(text[match[0]:]))
 			out = append(out, one)
 			hidden = hidden || isSecret
 		}
-		text = text[at[1]:]
+		text = text[match[1]:]
 	}
 	return out, hidden, nil
 }
@@ -80,19 +80,19 @@ func (r *reader) input(in importer.Input, key string) part {
 func (b *builder) placeholders(n node, text string) ([]part, error) {
 	var out []part
 	for text != "" {
-		at := placeholder.FindStringSubmatchIndex(text)
-		if at == nil {
+		match := placeholder.FindStringSubmatchIndex(text)
+		if match == nil {
 			return append(out, part{text: b.unescaped(text)}), nil
 		}
-		if at[0] > 0 {
-			out = append(out, part{text: b.unescaped(text[:at[0]])})
+		if match[0] > 0 {
+			out = append(out, part{text: b.unescaped(text[:match[0]])})
 		}
-		source, err := b.placeholder(n, text[at[2]:at[3]])
+		source, err := b.placeholder(n, text[match[2]:match[3]])
 		if err != nil {
 			return nil, err
 		}
 		out = append(out, source)
-		text = text[at[1]:]
+		text = text[match[1]:]
 	}
 	return out, nil
 }
@@ -148,14 +148,14 @@ func joined(parts []part) importer.Value {
 }
 
 // value translates a value, which goes to a place of the request. Texts have placeholders.
-func (b *builder) value(n node, at importer.Target) (importer.Value, error) {
+func (b *builder) value(n node, target importer.Target) (importer.Value, error) {
 	switch {
 	case placeholder.MatchString(n.name):
 		return importer.Value{}, fmt.Errorf("%s: a placeholder in a name is not translated", n.path)
 	case n.isObject():
 		out := importer.Value{Object: []importer.Member{}}
 		for _, m := range n.members() {
-			inner := importer.Target{In: at.In, Name: rules.PathOf(append(rules.SplitPath(at.Name), m.name)...)}
+			inner := importer.Target{In: target.In, Name: rules.PathOf(append(rules.SplitPath(target.Name), m.name)...)}
 			v, err := b.value(m, inner)
 			if err != nil {
 				return importer.Value{}, err
@@ -178,18 +178,18 @@ func (b *builder) value(n node, at importer.Target) (importer.Value, error) {
 	case n.text() == "":
 		return importer.Constant(n.v), nil
 	}
-	v, _, err := b.credential(n, "", at)
+	v, _, err := b.credential(n, "", target)
 	return v, err
 }
 
 // credential translates a scalar that may be a secret: a reference to a secret or, by its name, the value
 // itself. It reports whether the value is a secret.
-func (b *builder) credential(n node, name string, at importer.Target) (importer.Value, bool, error) {
+func (b *builder) credential(n node, name string, target importer.Target) (importer.Value, bool, error) {
 	text, isScalar := n.scalar()
 	if !isScalar {
 		return importer.Value{}, false, fmt.Errorf("%s: want a text, a number or a boolean", n.path)
 	}
-	if b.cursor.fills(text, at) {
+	if b.cursor.fills(text, target) {
 		return importer.Value{}, false, nil
 	}
 	parts, hidden, err := b.parts(n, text)
@@ -197,7 +197,7 @@ func (b *builder) credential(n node, name string, at importer.Target) (importer.
 		return importer.Value{}, false, err
 	}
 	v := joined(parts)
-	isKey := at.In == importer.InHeader && secret.Header(name, text) || at.In == importer.InParam && secret.Parameter(name, text)
+	isKey := target.In == importer.InHeader && secret.Header(name, text) || target.In == importer.InParam && secret.Parameter(name, text)
 	if v.Source == "" && name != "" && isKey {
 		return importer.Computed(b.plainSecret(n, importer.InputName(name))), true, nil
 	}

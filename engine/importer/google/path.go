@@ -83,13 +83,13 @@ func (t *translation) identifier(c *call, param string, isName bool) string {
 	if len(c.resources) == 0 {
 		return ""
 	}
-	thing := importer.Singular(importer.InputName(c.resources[len(c.resources)-1]))
+	noun := importer.Singular(importer.InputName(c.resources[len(c.resources)-1]))
 	name, member := importer.InputName(param), ""
 	switch {
-	case isName && (name == "parent" || name == "name" || name == thing):
+	case isName && (name == "parent" || name == "name" || name == noun):
 		member = t.propertyLike(c.list.item, "name")
-	case !isName && (name == thing+"_id" || name == thing):
-		member = t.propertyLike(c.list.item, "id", thing+"Id")
+	case !isName && (name == noun+"_id" || name == noun):
+		member = t.propertyLike(c.list.item, "id", noun+"Id")
 	}
 	if member == "" || t.property(c.list.item, member).Type != "string" {
 		return ""

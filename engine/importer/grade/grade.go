@@ -79,26 +79,26 @@ type Finding struct {
 // Findings returns the notes of some grades, each once, with the streams that have it. The most
 // frequent are first.
 func (r *Report) Findings(grades ...Grade) []Finding {
-	var all []Finding
-	at := map[string]int{}
+	var findings []Finding
+	index := map[string]int{}
 	for _, s := range r.Streams {
 		for _, n := range s.Notes {
 			if !slices.Contains(grades, n.Grade) {
 				continue
 			}
-			i, known := at[string(n.Grade)+n.Text]
+			i, known := index[string(n.Grade)+n.Text]
 			if !known {
-				i = len(all)
-				at[string(n.Grade)+n.Text] = i
-				all = append(all, Finding{Note: n})
+				i = len(findings)
+				index[string(n.Grade)+n.Text] = i
+				findings = append(findings, Finding{Note: n})
 			}
-			if !slices.Contains(all[i].Streams, s.Name) {
-				all[i].Streams = append(all[i].Streams, s.Name)
+			if !slices.Contains(findings[i].Streams, s.Name) {
+				findings[i].Streams = append(findings[i].Streams, s.Name)
 			}
 		}
 	}
-	slices.SortStableFunc(all, func(a, b Finding) int { return cmp.Compare(len(b.Streams), len(a.Streams)) })
-	return all
+	slices.SortStableFunc(findings, func(a, b Finding) int { return cmp.Compare(len(b.Streams), len(a.Streams)) })
+	return findings
 }
 
 // Of returns the worst grade of notes.

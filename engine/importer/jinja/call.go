@@ -108,16 +108,16 @@ func dayDelta(args []Expr, named map[string]Expr) (Expr, error) {
 		format = Literal("%Y-%m-%dT%H:%M:%S.%f%z")
 	}
 	n, known := days.Const.(int)
-	at := Name("now()", Time)
+	date := Name("now()", Time)
 	switch {
 	case known && n < 0:
-		at = before(at, fmt.Sprintf("%dd", -n))
+		date = before(date, fmt.Sprintf("%dd", -n))
 	case known && n > 0:
-		at = binary("+", precAdd, Time, at, Name(fmt.Sprintf("duration('%dh')", 24*n), Duration))
+		date = binary("+", precAdd, Time, date, Name(fmt.Sprintf("duration('%dh')", 24*n), Duration))
 	case !known:
 		return Expr{}, errors.New("a computed number of days has no counterpart")
 	}
-	return strftime(at, format)
+	return strftime(date, format)
 }
 
 // Length returns a duration of ISO 8601 as a length of the rule language: 7d, 1mo, 90m.

@@ -170,20 +170,20 @@ func formatted(format, v Expr) (Expr, error) {
 func interleave(text string, marks []string, args []Expr) (Expr, error) {
 	out := Literal("")
 	for {
-		at, length := -1, 0
+		best, length := -1, 0
 		for _, m := range marks {
-			if i := strings.Index(text, m); i >= 0 && (at < 0 || i < at) {
-				at, length = i, len(m)
+			if i := strings.Index(text, m); i >= 0 && (best < 0 || i < best) {
+				best, length = i, len(m)
 			}
 		}
-		if at < 0 {
+		if best < 0 {
 			break
 		}
 		if len(args) == 0 {
 			return Expr{}, errors.New("a format has more places than values")
 		}
-		out = concat(concat(out, Literal(text[:at])), args[0])
-		text, args = text[at+length:], args[1:]
+		out = concat(concat(out, Literal(text[:best])), args[0])
+		text, args = text[best+length:], args[1:]
 	}
 	if len(args) > 0 || strings.ContainsAny(text, "%{") {
 		return Expr{}, errors.New("a format has no counterpart")
@@ -241,24 +241,24 @@ func kindIs(e Expr, name string) Expr {
 }
 
 // in translates membership: in a text, a list, or the keys of an object.
-func in(e, of Expr) Expr {
+func in(e, list Expr) Expr {
 	switch {
-	case of.dict != nil && e.Known:
-		_, ok := of.dict[fmt.Sprint(e.Const)]
+	case list.dict != nil && e.Known:
+		_, ok := list.dict[fmt.Sprint(e.Const)]
 		return Literal(ok)
-	case of.Kind == Text:
-		return binary("contains", precCompare, Bool, of, e)
-	case of.Kind == List:
-		return binary("in", precCompare, Bool, e, of)
-	case e.Known && e.Kind == Text && of.path != nil:
-		if m, err := memberOf(of, e); err == nil {
+	case list.Kind == Text:
+		return binary("contains", precCompare, Bool, list, e)
+	case list.Kind == List:
+		return binary("in", precCompare, Bool, e, list)
+	case e.Known && e.Kind == Text && list.path != nil:
+		if m, err := memberOf(list, e); err == nil {
 			if m.Known {
 				return Literal(m.Const != nil)
 			}
 			return binary("!=", precCompare, Bool, m, Literal(nil))
 		}
 	}
-	return binary("in", precCompare, Bool, e, of)
+	return binary("in", precCompare, Bool, e, list)
 }
 
 // slice translates a[1:2].

@@ -115,14 +115,14 @@ func (r *reader) resolve(name string, before []string) (value.Object, error) {
 	if alias == nil {
 		return own, nil
 	}
-	of, isText := alias.(string)
+	target, isText := alias.(string)
 	switch {
-	case !isText || r.at[of] == nil:
+	case !isText || r.at[target] == nil:
 		return nil, fmt.Errorf("%s.alias: there is no provider %s", name, value.Preview(alias))
-	case slices.Contains(before, of) || of == name:
-		return nil, fmt.Errorf("%s.alias: the aliases lead back to %s", name, of)
+	case slices.Contains(before, target) || target == name:
+		return nil, fmt.Errorf("%s.alias: the aliases lead back to %s", name, target)
 	}
-	base, err := r.resolve(of, append(before, name))
+	base, err := r.resolve(target, append(before, name))
 	if err != nil {
 		return nil, err
 	}

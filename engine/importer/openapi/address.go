@@ -74,8 +74,8 @@ func (t *translation) serverVariable(name string, v node, fixed bool) string {
 // or an input.
 func (t *translation) address() error {
 	t.out.Endpoint = strings.TrimPrefix(t.path, "/")
-	at := inBraces.FindAllStringIndex(t.out.Endpoint, -1)
-	if len(at) == 0 {
+	braces := inBraces.FindAllStringIndex(t.out.Endpoint, -1)
+	if len(braces) == 0 {
 		if t.out.Endpoint == "" {
 			t.out.Endpoint = "./"
 		}
@@ -83,7 +83,7 @@ func (t *translation) address() error {
 	}
 	inherited := t.parent()
 	out, last := "", 0
-	for i, span := range at {
+	for i, span := range braces {
 		name := t.out.Endpoint[span[0]+1 : span[1]-1]
 		var v string
 		if i < len(inherited) {
@@ -161,14 +161,14 @@ func variables(s *importer.Stream) []string {
 
 // identifierIn returns the member of the items of an operation that a parameter of a path names.
 func (t *translation) identifierIn(op *operation, param string) string {
-	thing := importer.Singular(prefixWord(op.path))
+	noun := importer.Singular(prefixWord(op.path))
 	candidates := []string{param}
 	for _, id := range apinames.Identifiers() {
-		if apinames.Alike(param, id) || apinames.Alike(param, thing+id) || apinames.Alike(param, thing) {
+		if apinames.Alike(param, id) || apinames.Alike(param, noun+id) || apinames.Alike(param, noun) {
 			candidates = append(candidates, id)
 		}
 	}
-	for _, rest := range []string{thing} {
+	for _, rest := range []string{noun} {
 		if bare, ok := strings.CutPrefix(strings.ToLower(param), rest); ok && bare != "" {
 			candidates = append(candidates, strings.TrimLeft(bare, "_-"))
 		}

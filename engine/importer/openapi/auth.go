@@ -46,16 +46,16 @@ func (t *translation) alternative(a node) string {
 		if err != nil || !scheme.given() {
 			return fmt.Sprintf("the scheme %s is not in components.securitySchemes", name)
 		}
-		one, problem := t.scheme(name, scheme, a.get(name).texts())
+		member, problem := t.scheme(name, scheme, a.get(name).texts())
 		switch {
 		case problem != "":
 			return problem
 		case auth == nil:
-			auth = one
+			auth = member
 		case scheme.get("type").text() != "apiKey" || scheme.get("in").text() == "cookie":
 			return "several schemes at once"
 		default:
-			key := importer.Member{Name: "#" + scheme.get("name").text(), Value: one[len(one)-1].Value}
+			key := importer.Member{Name: "#" + scheme.get("name").text(), Value: member[len(member)-1].Value}
 			if scheme.get("in").text() == "header" {
 				headers = append(headers, key)
 			} else {

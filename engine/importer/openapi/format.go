@@ -97,17 +97,17 @@ var methods = []string{"get", "put", "post", "delete", "options", "head", "patch
 
 // source reads the operations that are wanted.
 func (r *reader) source() (*importer.Source, error) {
-	var all []*operation
+	var operations []*operation
 	for _, p := range r.root.get("paths").names() {
-		all = append(all, r.pathItem(p)...)
+		operations = append(operations, r.pathItem(p)...)
 	}
 	for _, wanted := range r.options.Streams {
-		if !slices.ContainsFunc(all, func(op *operation) bool { return op.is(wanted) }) {
+		if !slices.ContainsFunc(operations, func(op *operation) bool { return op.is(wanted) }) {
 			return nil, fmt.Errorf("%s has no operation %q; name it by its operationId or its path. Those that return lists are %s",
-				r.file, wanted, cmp.Or(strings.Join(r.listNames(all), ", "), "none"))
+				r.file, wanted, cmp.Or(strings.Join(r.listNames(operations), ", "), "none"))
 		}
 	}
-	for _, op := range all {
+	for _, op := range operations {
 		if r.isStream(op) {
 			r.operations = append(r.operations, op)
 		}
@@ -187,7 +187,7 @@ func nameOfPath(method, p string) string {
 
 // prepare reads the parameters and the response of an operation.
 func (r *reader) prepare(op *operation) error {
-	at := map[string]int{}
+	index := map[string]int{}
 	for _, list := range []node{op.item.get("parameters"), op.node.get("parameters")} {
 		for _, p := range list.list() {
 			p, err := r.resolve(p)
@@ -195,11 +195,11 @@ func (r *reader) prepare(op *operation) error {
 				return err
 			}
 			key := p.get("in").text() + " " + p.get("name").text()
-			if i, again := at[key]; again {
+			if i, again := index[key]; again {
 				op.parameters[i] = p
 				continue
 			}
-			at[key] = len(op.parameters)
+			index[key] = len(op.parameters)
 			op.parameters = append(op.parameters, p)
 		}
 	}

@@ -72,23 +72,23 @@ func (t *translation) signs() signs {
 func (t *translation) signsIn(out signs, keys []string, schema node, depth int) {
 	for _, name := range t.properties(schema) {
 		p := t.property(schema, name)
-		at := append(slices.Clone(keys), name)
+		path := append(slices.Clone(keys), name)
 		kind := t.typeOf(p)
 		if kind == "object" {
 			switch {
 			case apinames.IsNext(name) && t.property(p, "href").given(): // HAL
-				out.add(apinames.HintNext, sign{append(at, "href"), t.property(p, "href")})
+				out.add(apinames.HintNext, sign{append(path, "href"), t.property(p, "href")})
 			case depth < 2 && (apinames.HoldsHints(name) || apinames.IsNext(name)):
-				t.signsIn(out, at, p, depth+1)
+				t.signsIn(out, path, p, depth+1)
 			}
 			continue
 		}
 		if slices.Contains(apinames.NextURLs(), name) && kind == "string" {
-			out.add(apinames.HintNext, sign{at, p})
+			out.add(apinames.HintNext, sign{path, p})
 		}
 		for _, h := range apinames.HintsOf(name) {
 			if fits(h.Kind, kind) {
-				out.add(h.Kind, sign{at, p})
+				out.add(h.Kind, sign{path, p})
 			}
 		}
 	}

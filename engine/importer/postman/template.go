@@ -30,13 +30,13 @@ const (
 )
 
 // expanded replaces the variables of a text for which the function has a value, also in these values.
-func expanded(text string, valueOf func(name string) (v string, has bool)) (string, error) {
+func expanded(text string, valueOf func(name string) (v string, ok bool)) (string, error) {
 	for range maxNested + 1 {
 		var out strings.Builder
 		end, replaced := 0, false
 		for _, m := range reference.FindAllStringSubmatchIndex(text, -1) {
-			v, has := valueOf(text[m[2]:m[3]])
-			if !has {
+			v, ok := valueOf(text[m[2]:m[3]])
+			if !ok {
 				continue
 			}
 			out.WriteString(text[end:m[0]] + v)

@@ -85,16 +85,16 @@ func (s *server) definition(_ context.Context, f *openFile, q question) (any, er
 }
 
 func (s *server) references(_ context.Context, f *openFile, q question) (any, error) {
-	all := f.document.References(q.At)
+	references := f.document.References(q.At)
 	if q.Context.IncludeDeclaration {
-		return locations(f.uri, all), nil
+		return locations(f.uri, references), nil
 	}
 	given := map[workbench.Range]bool{}
 	for _, r := range f.document.Definition(q.At) {
 		given[r] = true
 	}
 	others := []workbench.Range{}
-	for _, r := range all {
+	for _, r := range references {
 		if !given[r] {
 			others = append(others, r)
 		}
@@ -139,20 +139,20 @@ func (s *server) symbols(_ context.Context, f *openFile, _ question) (any, error
 }
 
 func symbolsOf(symbols []workbench.Symbol) []map[string]any {
-	all := []map[string]any{}
-	for _, one := range symbols {
+	list := []map[string]any{}
+	for _, symbol := range symbols {
 		item := map[string]any{
-			"name": one.Name, "kind": symbolKinds[one.Kind], "range": one.Range, "selectionRange": one.Selected,
+			"name": symbol.Name, "kind": symbolKinds[symbol.Kind], "range": symbol.Range, "selectionRange": symbol.Selected,
 		}
-		if one.Detail != "" {
-			item["detail"] = one.Detail
+		if symbol.Detail != "" {
+			item["detail"] = symbol.Detail
 		}
-		if len(one.Inner) > 0 {
-			item["children"] = symbolsOf(one.Inner)
+		if len(symbol.Inner) > 0 {
+			item["children"] = symbolsOf(symbol.Inner)
 		}
-		all = append(all, item)
+		list = append(list, item)
 	}
-	return all
+	return list
 }
 
 func (s *server) inlays(_ context.Context, f *openFile, q question) (any, error) {
@@ -169,17 +169,17 @@ func (s *server) format(_ context.Context, f *openFile, _ question) (any, error)
 
 // actions returns the fixes of the diagnostics in a part of the text.
 func (s *server) actions(_ context.Context, f *openFile, q question) (any, error) {
-	all := []map[string]any{}
+	list := []map[string]any{}
 	for _, d := range f.diagnostics() {
 		if d.Fix == nil || after(d.Range.Start, q.Range.End) || after(q.Range.Start, d.Range.End) {
 			continue
 		}
-		all = append(all, map[string]any{
+		list = append(list, map[string]any{
 			"title": d.Fix.Title, "kind": "quickfix", "isPreferred": true, "diagnostics": []any{diagnosticOf(d)},
 			"edit": workspaceEdit(f, d.Fix.Edits),
 		})
 	}
-	return all, nil
+	return list, nil
 }
 
 // after reports whether a position is after another.

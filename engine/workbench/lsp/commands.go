@@ -21,12 +21,12 @@ const (
 )
 
 func (s *server) lenses(ctx context.Context, f *openFile, _ question) (any, error) {
-	all := []map[string]any{}
+	list := []map[string]any{}
 	for _, l := range f.document.Lenses(ctx) {
 		command := map[string]any{"title": l.Title, "command": "stopwhen." + l.Call, "arguments": []any{f.uri, l.Name}}
-		all = append(all, map[string]any{"range": l.Range, "command": command})
+		list = append(list, map[string]any{"range": l.Range, "command": command})
 	}
-	return all, nil
+	return list, nil
 }
 
 // execute runs a command, shows its result in a sentence, and returns it.
@@ -75,14 +75,14 @@ func (s *server) test(ctx context.Context, f *openFile, name string) (any, error
 	}
 	var lines []string
 	passed, kind := 0, showInfo
-	for _, one := range report.Tests {
+	for _, result := range report.Tests {
 		switch {
-		case name != "" && one.Name != name:
-		case one.OK:
+		case name != "" && result.Name != name:
+		case result.OK:
 			passed++
 		default:
 			kind = showError
-			lines = append(lines, fmt.Sprintf("test %q failed: %s", one.Name, differences(one.Differences)))
+			lines = append(lines, fmt.Sprintf("test %q failed: %s", result.Name, differences(result.Differences)))
 		}
 	}
 	if kind == showInfo {

@@ -193,13 +193,13 @@ func (s *server) exit(context.Context, *jrpc2.Request) (any, error) {
 }
 
 func (s *server) cancel(_ context.Context, r *jrpc2.Request) (any, error) {
-	var of struct {
+	var params struct {
 		ID json.RawMessage `json:"id"`
 	}
-	if err := r.UnmarshalParams(&of); err != nil {
+	if err := r.UnmarshalParams(&params); err != nil {
 		return nil, err
 	}
-	s.rpc.CancelRequest(string(of.ID))
+	s.rpc.CancelRequest(string(params.ID))
 	return nil, nil
 }
 

@@ -60,17 +60,17 @@ func (s *Session) keep(d *workbench.Document, run *workbench.Run) *runView {
 
 // guards returns the ids of the rules of a document that are guards.
 func guards(d *workbench.Document) map[string]bool {
-	all := map[string]bool{}
+	names := map[string]bool{}
 	if explained, err := d.Explain(0); err == nil {
 		for _, job := range explained.Data.Jobs {
 			for _, rule := range job.Stops {
 				if rule.Guard {
-					all[rule.ID] = true
+					names[rule.ID] = true
 				}
 			}
 		}
 	}
-	return all
+	return names
 }
 
 // replay runs the text against the recording.

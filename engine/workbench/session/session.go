@@ -194,12 +194,12 @@ type caseInfo struct {
 
 // cases lists the built-in cases whose API answers at least once.
 func (s *Session) cases(context.Context, request) (any, error) {
-	all, err := fixtures.All()
+	list, err := fixtures.All()
 	if err != nil {
 		return nil, err
 	}
 	var out []caseInfo
-	for _, c := range all {
+	for _, c := range list {
 		if len(c.Exchanges) > 0 && c.Kept == nil && len(c.Args) == 0 {
 			out = append(out, caseInfo{c.Name, c.Title})
 		}
@@ -263,12 +263,12 @@ func (s *Session) Secrets(name, text string) []workbench.Place {
 // withoutSecrets returns the text with stars in the place of secrets.
 func (s *Session) withoutSecrets(_ context.Context, r request) (any, error) {
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, p := range s.Secrets(r.Name, r.Text) {
-		b.WriteString(r.Text[at:p.Start] + "***")
-		at = p.End
+		b.WriteString(r.Text[end:p.Start] + "***")
+		end = p.End
 	}
-	return changedText{b.String() + r.Text[at:]}, nil
+	return changedText{b.String() + r.Text[end:]}, nil
 }
 
 // A changedText is the text of a configuration after a change.

@@ -61,9 +61,9 @@ func (d *Desk) Call(ctx context.Context, method string, params json.RawMessage) 
 
 // safe returns an error for the page.
 func (d *Desk) safe(err error) error {
-	known, ok := errors.AsType[*workbench.Error](err)
+	problem, ok := errors.AsType[*workbench.Error](err)
 	if !ok {
-		known = &workbench.Error{Message: err.Error()}
+		problem = &workbench.Error{Message: err.Error()}
 	}
 	text := func(s string) string {
 		if d.Notes != nil {
@@ -71,7 +71,7 @@ func (d *Desk) safe(err error) error {
 		}
 		return string(d.masks.hideJSON([]byte(s)))
 	}
-	return &workbench.Error{Message: text(known.Message), Hint: text(known.Hint)}
+	return &workbench.Error{Message: text(problem.Message), Hint: text(problem.Hint)}
 }
 
 func (d *Desk) call(ctx context.Context, method string, params json.RawMessage) (any, error) {
@@ -182,15 +182,15 @@ func (d *Desk) save(text string, force bool) (*saved, error) {
 
 // saveRecording writes a recording beside the configuration. Only its owner can read it, as with stopwhen record.
 func (d *Desk) saveRecording(id string) (*session.Recording, error) {
-	kept, err := d.Session.Recorded(id)
+	recorded, err := d.Session.Recorded(id)
 	if err != nil {
 		return nil, err
 	}
 	path := d.recordingPath()
-	if err := checkpoint.WriteFile(path, kept.Archive, 0o600); err != nil {
+	if err := checkpoint.WriteFile(path, recorded.Archive, 0o600); err != nil {
 		return nil, err
 	}
-	changed := *kept
+	changed := *recorded
 	changed.Name, changed.Saved = filepath.Base(path), true
 	return &changed, nil
 }

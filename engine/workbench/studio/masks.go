@@ -28,13 +28,13 @@ func (m *masks) hide(text string, secrets []workbench.Place) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder
-	at := 0
+	end := 0
 	for _, p := range secrets {
-		b.WriteString(text[at:p.Start])
+		b.WriteString(text[end:p.Start])
 		b.WriteString(m.markOf(text[p.Start:p.End]))
-		at = p.End
+		end = p.End
 	}
-	return b.String() + text[at:]
+	return b.String() + text[end:]
 }
 
 // markOf returns the mark of a secret. The caller holds the lock.

@@ -33,9 +33,9 @@ func (p *parser) content() (column int, ok bool) {
 func (p *parser) isDash() bool { return p.peek() == '-' && isSpace(p.byteAt(p.at+1)) }
 
 // colonAfter returns the offset of the colon after a key that begins at an offset, or -1.
-func (p *parser) colonAfter(at int) int {
-	end := p.lineEnd(at)
-	line := p.text[at:end]
+func (p *parser) colonAfter(offset int) int {
+	end := p.lineEnd(offset)
+	line := p.text[offset:end]
 	if line == "" {
 		return -1
 	}
@@ -43,7 +43,7 @@ func (p *parser) colonAfter(at int) int {
 	switch line[0] {
 	case '"', '\'':
 		q := *p
-		q.at, q.json = at, true
+		q.at, q.json = offset, true
 		var key Node
 		q.quoted(&key, -1)
 		q.skipBlanks()
@@ -54,15 +54,15 @@ func (p *parser) colonAfter(at int) int {
 	case '{', '[', ']', '}', ',', '#', '|', '>', '%', '@', '`':
 		return -1
 	case '-', '?':
-		if isSpace(p.byteAt(at + 1)) {
+		if isSpace(p.byteAt(offset + 1)) {
 			return -1
 		}
 	}
-	for i := at; i < end; i++ {
+	for i := offset; i < end; i++ {
 		if isColon(i) {
 			return i
 		}
-		if p.text[i] == '#' && i > at && isBlank(p.text[i-1]) {
+		if p.text[i] == '#' && i > offset && isBlank(p.text[i-1]) {
 			return -1
 		}
 	}

@@ -60,12 +60,12 @@ type Node struct {
 }
 
 // Source returns the offset in the source of an offset in Text.
-func (n *Node) Source(at int) int {
-	at = min(max(at, 0), len(n.Text))
+func (n *Node) Source(offset int) int {
+	offset = min(max(offset, 0), len(n.Text))
 	if n.offsets == nil {
-		return n.Start + at
+		return n.Start + offset
 	}
-	return n.offsets[at]
+	return n.offsets[offset]
 }
 
 // Within returns the offset in Text of an offset in the source: the nearest one at it or after it.

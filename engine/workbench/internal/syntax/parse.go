@@ -75,13 +75,13 @@ func (p *parser) skipSpace() {
 }
 
 // lineEnd returns the offset of the end of a line, without the characters that end it.
-func (p *parser) lineEnd(at int) int {
-	if n := strings.IndexByte(p.text[at:], '\n'); n >= 0 {
-		at += n
-		if at > 0 && p.text[at-1] == '\r' {
-			at--
+func (p *parser) lineEnd(offset int) int {
+	if n := strings.IndexByte(p.text[offset:], '\n'); n >= 0 {
+		offset += n
+		if offset > 0 && p.text[offset-1] == '\r' {
+			offset--
 		}
-		return at
+		return offset
 	}
 	return len(p.text)
 }

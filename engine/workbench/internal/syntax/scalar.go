@@ -97,7 +97,7 @@ func (p *parser) outdented(start, column int) bool {
 // fold adds what a line end within quotes stands for, and returns the offset after it and the white space
 // around it.
 func (p *parser) fold(d *decoder, i, end int) int {
-	at := i
+	start := i
 	for len(d.text) > 0 && isBlank(d.text[len(d.text)-1]) {
 		d.text, d.offsets = d.text[:len(d.text)-1], d.offsets[:len(d.offsets)-1]
 	}
@@ -109,9 +109,9 @@ func (p *parser) fold(d *decoder, i, end int) int {
 		i++
 	}
 	if lines <= 1 {
-		d.add(" ", at)
+		d.add(" ", start)
 	} else {
-		d.add(strings.Repeat("\n", lines-1), at)
+		d.add(strings.Repeat("\n", lines-1), start)
 	}
 	return i
 }
@@ -187,14 +187,14 @@ func (p *parser) plain(n *Node, parent int) {
 			strings.TrimSpace(p.text[end:p.lineEnd(end)]) != "" || looksLikeKey.MatchString(line) || p.colonAfter(next+len(line)-len(content)) >= 0 {
 			break
 		}
-		at := next + len(line) - len(content)
+		column := next + len(line) - len(content)
 		if blank == 0 {
 			d.add(" ", end)
 		} else {
 			d.add(strings.Repeat("\n", blank), end)
 		}
-		end = p.plainEnd(at)
-		d.copy(p.text, at, end)
+		end = p.plainEnd(column)
+		d.copy(p.text, column, end)
 		several = true
 	}
 	n.End, p.at = end, end
@@ -213,12 +213,12 @@ func (p *parser) afterLine(at int) int {
 }
 
 // plainEnd returns the end of the text of a line, without a comment.
-func (p *parser) plainEnd(at int) int {
-	end := p.lineEnd(at)
-	if n := strings.Index(p.text[at:end], " #"); n >= 0 {
-		end = at + n
+func (p *parser) plainEnd(offset int) int {
+	end := p.lineEnd(offset)
+	if n := strings.Index(p.text[offset:end], " #"); n >= 0 {
+		end = offset + n
 	}
-	return at + len(strings.TrimRight(p.text[at:end], " \t\r"))
+	return offset + len(strings.TrimRight(p.text[offset:end], " \t\r"))
 }
 
 // blockScalar reads a scalar after | or >.
@@ -232,15 +232,15 @@ func (p *parser) blockScalar(n *Node, parent int) {
 		indent = max(parent, 0) + int(header[i]-'0')
 	}
 	d := &decoder{}
-	end, at, blank, more := p.lineEnd(p.at), p.afterLine(p.at), 0, true
-	for at < len(p.text) {
-		stop := p.lineEnd(at)
-		line := p.text[at:stop]
+	end, offset, blank, more := p.lineEnd(p.at), p.afterLine(p.at), 0, true
+	for offset < len(p.text) {
+		stop := p.lineEnd(offset)
+		line := p.text[offset:stop]
 		depth := len(line) - len(strings.TrimLeft(line, " "))
 		switch {
 		case strings.TrimSpace(line) == "":
 			blank++
-			at = p.afterLine(at)
+			offset = p.afterLine(offset)
 			continue
 		case indent < 0:
 			indent = depth
@@ -259,8 +259,8 @@ func (p *parser) blockScalar(n *Node, parent int) {
 		default:
 			d.add(strings.Repeat("\n", blank+1), end)
 		}
-		d.copy(p.text, at+indent, stop)
-		end, at, blank, more = stop, p.afterLine(at), 0, deeper
+		d.copy(p.text, offset+indent, stop)
+		end, offset, blank, more = stop, p.afterLine(offset), 0, deeper
 		if len(d.text) > 0 {
 			more = deeper
 		}
