@@ -163,3 +163,23 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestThePageInAParentIsRequested has a child whose first page is in the item of its parent.
+func TestThePageInAParentIsRequested(t *testing.T) {
+	const text = `
+streams:
+- {type: DeclarativeStream, name: lines, retriever: {type: SimpleRetriever,
+    requester: {type: HttpRequester, url_base: "https://api.example.com/", path: "orders/{{ stream_partition.order }}/lines"},
+    record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}},
+    partition_router: {type: SubstreamPartitionRouter, parent_stream_configs: [
+      {type: ParentStreamConfig, parent_key: id, partition_field: order, lazy_read_pointer: [lines],
+       stream: {type: DeclarativeStream, name: orders, retriever: {type: SimpleRetriever,
+         requester: {type: HttpRequester, url_base: "https://api.example.com/", path: orders},
+         record_selector: {type: RecordSelector, extractor: {type: DpathExtractor, field_path: [data]}}}}}]}}}
+`
+	r := imported(t, importer.Options{}, importer.File{Name: "source-shop/manifest.yaml", Text: []byte(text)})
+	require.Len(t, r.Configs, 1)
+	require.Contains(t, string(r.Configs[0].Text), "endpoint: orders/{order.id}/lines")
+	require.Equal(t, importer.Approximate, r.Report.Streams[0].Grade)
+	require.Contains(t, r.Report.Streams[0].Notes[0].Text, "the first page of a child is requested")
+}

@@ -129,8 +129,8 @@ func (b *builder) substream(n node) error {
 	if incremental && parent.Incremental != nil {
 		b.note(importer.Check, n.get("incremental_dependency"), "for", "only the parents that have changed since the last run are read again")
 	}
-	if n.get("lazy_read_pointer").given() {
-		return fmt.Errorf("%s: parents that are in a list within an item (lazy_read_pointer) are not translated", n.path)
+	if lazy := n.get("lazy_read_pointer"); lazy.given() {
+		b.note(importer.Approximate, lazy, "for", "the first page of a child is requested; there, it is a list in the item of the parent")
 	}
 	above := b.builders[parent]
 	if len(b.out.For) > 0 {
