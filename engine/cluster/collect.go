@@ -102,7 +102,10 @@ func (r *Run) newCollection(ctx context.Context, e *engine.Engine, sink runtime.
 		run: r, store: r.cluster.store, engine: e, sink: sink, options: o, created: info.Created,
 		checks: retryChecks{pauses: store.Backoff{First: shortestCheck, Longest: longestCheck}},
 	}
-	return c, c.resume()
+	if err := c.resume(ctx); err != nil {
+		return nil, r.unknown(err)
+	}
+	return c, nil
 }
 
 // Released reports whether a collection has released pages of the run. Then only that collection
@@ -147,7 +150,7 @@ type limit struct {
 // arrivals counts the pages that a collection has received.
 type arrivals struct {
 	count  atomic.Int64
-	latest atomic.Uint64 // highest sequence
+	latest atomic.Pointer[store.Mark] // the page with the highest sequence; nil before the first one
 }
 
 // retryChecks pauses between the checks of failed partitions that are queued again.

@@ -16,7 +16,9 @@ import (
 // add processes a stored page and passes it to the sink.
 func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Envelope) error {
 	c.arrivals.count.Add(1)
-	c.arrivals.latest.Store(max(c.arrivals.latest.Load(), entry.Sequence))
+	if latest := c.arrivals.latest.Load(); latest == nil || latest.Sequence < entry.Sequence {
+		c.arrivals.latest.Store(&store.Mark{Created: c.created, Sequence: entry.Sequence, Stored: entry.Time})
+	}
 	trees := c.treesOf(entry.Task)
 	switch {
 	case entry.Submission != c.run.record.Submission:
@@ -97,7 +99,7 @@ func (t *tree) pass(page *engine.Page, sink func() error) error {
 
 // count updates the position with the tasks that a page announces or ends.
 func (t *tree) count(entry *store.Entry, e *record.Envelope) {
-	t.Sequence = entry.Sequence
+	t.Sequence, t.Stored = entry.Sequence, entry.Time
 	t.Tasks += len(e.Children)
 	if entry.Reopens {
 		t.Ended--
@@ -119,9 +121,9 @@ func (c *collection) collectStored(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case from >= limit && c.allEnded():
+	case from.Sequence >= limit && c.allEnded():
 		return nil
-	case from >= limit && c.options.NoWait:
+	case from.Sequence == limit && c.options.NoWait:
 		return c.incomplete(ctx, c.reason())
 	}
 	watched, stop := c.watched(ctx)
@@ -146,15 +148,19 @@ func (c *collection) collectStored(ctx context.Context) error {
 	return c.errorOf(ctx, watched, err)
 }
 
-// readAfter returns the sequence of the page after which reading starts: the last page that all trees
-// have processed.
-func (c *collection) readAfter() uint64 {
-	from := c.trees[0].Sequence
+// readAfter returns the page after which reading starts: the last page that all trees have processed.
+func (c *collection) readAfter() store.Mark {
+	least := c.trees[0]
 	for _, t := range c.trees {
-		from, t.resumed = min(from, t.Sequence), t.Sequence
+		if t.resumed = t.Sequence; t.Sequence < least.Sequence {
+			least = t
+		}
 	}
-	from = max(from, c.read.Load())
-	c.read.Store(from)
+	from := c.mark(least)
+	if latest := c.arrivals.latest.Load(); latest != nil && latest.Sequence > from.Sequence {
+		from = *latest
+	}
+	c.read.Store(from.Sequence)
 	return from
 }
 

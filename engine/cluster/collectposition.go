@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
+	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
@@ -25,7 +27,8 @@ type tree struct {
 
 // A position records which pages of a tree have been collected, and how many tasks are known.
 type position struct {
-	Sequence uint64     `json:"sequence,omitempty"` // sequence of the last page; 0 in a sorted collection
+	Sequence uint64     `json:"sequence,omitempty"` // sequence of the last page
+	Stored   time.Time  `json:"stored,omitzero"`    // time when that page was stored
 	Path     []pathStep `json:"path,omitempty"`     // in a sorted collection, the path to the last page
 	Tasks    int        `json:"tasks"`              // number of known tasks
 	Ended    int        `json:"ended"`              // number of tasks that have ended, including failed ones
@@ -67,7 +70,7 @@ type token struct {
 const tokenVersion = 1
 
 // resume restores the checkpoints of an earlier collection.
-func (c *collection) resume() error {
+func (c *collection) resume(ctx context.Context) error {
 	c.roots = c.engine.Info().Roots
 	tallies, saved := c.engine.Distribution().Tallies(), c.engine.Distribution().Checkpoints()
 	tasks := c.engine.Distribution().RootTasks()
@@ -80,6 +83,9 @@ func (c *collection) resume() error {
 		}
 		if err := c.takeUp(t, saved[root]); err != nil {
 			return unusable(fmt.Errorf("job '%s': %w", root, err))
+		}
+		if err := c.store.Check(ctx, c.run.ID(), c.mark(t)); err != nil {
+			return err
 		}
 	}
 	if c.whole && c.options.Sorted {
@@ -109,6 +115,11 @@ func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 		t.resumed = from.At.Sequence
 	}
 	return t.tally.Restore(from.Tally)
+}
+
+// mark returns the last page of a tree.
+func (c *collection) mark(t *tree) store.Mark {
+	return store.Mark{Created: c.created, Sequence: t.Sequence, Stored: t.Stored}
 }
 
 // sharePath gives all trees the most advanced position, because one task runs all of them in

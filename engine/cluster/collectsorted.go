@@ -49,6 +49,7 @@ type sortedWalk struct {
 type frame struct {
 	key      store.Key
 	sequence uint64           // sequence of its last page
+	page     int              // number of that page
 	todo     []partition.Task // tasks announced by this page and not visited yet
 	state    store.State      // state after this page
 }
@@ -71,6 +72,10 @@ func (c *collection) walk(ctx context.Context, root partition.Task, path []pathS
 			w.stack = w.stack[:len(w.stack)-1]
 		default:
 			entry, err := w.next(ctx, top)
+			if err == nil && !entry.Follows(top.sequence, top.page) {
+				entry.Release()
+				err = store.ErrReplaced
+			}
 			if err == nil {
 				err = w.enter(top, entry, func(e *record.Envelope) error { return w.pass(ctx, entry, e) })
 			}
@@ -119,7 +124,8 @@ func (w *sortedWalk) again(ctx context.Context, at *frame, sequence uint64) erro
 		return err
 	}
 	if entry == nil || entry.Sequence != sequence {
-		return unusable(fmt.Errorf("message %d of task %s is not on the server", sequence, at.key.Task))
+		entry.Release()
+		return store.ErrReplaced
 	}
 	return w.enter(at, entry, func(*record.Envelope) error { return nil })
 }
@@ -131,7 +137,7 @@ func (w *sortedWalk) enter(at *frame, entry *store.Entry, pass func(*record.Enve
 	if err != nil {
 		return err
 	}
-	at.sequence, at.todo, at.state = entry.Sequence, e.Children, entry.State
+	at.sequence, at.page, at.todo, at.state = entry.Sequence, entry.Page, e.Children, entry.State
 	return pass(e)
 }
 

@@ -127,9 +127,12 @@ func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFu
 			seen, said = now, ""
 			continue
 		}
-		latest := c.arrivals.latest.Load() // before the server is asked, since pages may arrive meanwhile
-		if info, err := c.store.Info(ctx, c.run.ID()); err == nil && (!info.Created.Equal(c.created) || info.Sequence < latest) {
-			stop(store.ErrReplaced)
+		latest := store.Mark{Created: c.created}
+		if page := c.arrivals.latest.Load(); page != nil {
+			latest = *page
+		}
+		if err := c.store.Check(ctx, c.run.ID(), latest); errors.Is(err, store.ErrReplaced) {
+			stop(err)
 			return
 		}
 		why := c.run.idle(ctx, c.releaser != nil)

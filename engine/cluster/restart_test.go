@@ -2,14 +2,23 @@ package cluster_test
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/stretchr/testify/require"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/cluster/hub"
+	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // The records of workers are in the memory of the server. A worker that is connected again does not
@@ -36,4 +45,84 @@ func TestAWorkerIsKnownAtOnceAfterARestart(t *testing.T) {
 	require.NoError(t, err)
 	t.Cleanup(s.Shutdown)
 	require.Eventually(t, known, time.Minute, 10*time.Millisecond)
+}
+
+// A server is restored from a copy that has no pages, and obtains as many again, in another order. A
+// collection of the pages that were lost does not go on, whether it waits meanwhile or is resumed.
+func TestACollectionOfLostPagesDoesNotGoOn(t *testing.T) {
+	const pages = 6
+	for _, how := range []cluster.CollectOptions{{}, {Sorted: true}} {
+		t.Run(fmt.Sprintf("sorted %v", how.Sorted), func(t *testing.T) {
+			var first atomic.Value // the job whose pages are stored first
+			first.Store("a")
+			var left atomic.Int64 // pages of this job until those of the other one are served
+			left.Store(2 * pages)
+			api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				job, page := r.URL.Path[1:], r.URL.Query().Get("page")
+				if job != first.Load() && left.Load() > 0 {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				left.Add(-1)
+				if page == fmt.Sprint(pages) {
+					fmt.Fprint(w, `[]`)
+					return
+				}
+				fmt.Fprintf(w, `[{"id":"%s%s"}]`, job, page)
+			}))
+			t.Cleanup(api.Close)
+			o := hub.Options{Dir: t.TempDir(), Listen: "127.0.0.1:0"}
+			s, err := hub.Start(t.Context(), o)
+			require.NoError(t, err)
+			o.Listen = s.Addr()
+			nc, err := nats.Connect(s.URL(), nats.MaxReconnects(-1), nats.ReconnectBufSize(-1), nats.ReconnectWait(20*time.Millisecond))
+			require.NoError(t, err)
+			t.Cleanup(nc.Close)
+			c := open(t, nc, cluster.Hasty(cluster.Options{}))
+			run, err := c.Submit(t.Context(), cluster.Submission{Run: "r", Name: "c.json", Text: fmt.Appendf(nil,
+				`{"api": {"baseUrl": "%s/", "http": {"maxRetries": 0}, "pagination": {"method": "pagenum"}},
+				"config": {"jobs": [{"endpoint": "a"}, {"endpoint": "b"}]}}`, api.URL)})
+			require.NoError(t, err)
+			s.Shutdown()
+			older := t.TempDir()
+			require.NoError(t, os.CopyFS(older, os.DirFS(o.Dir)))
+			s, err = hub.Start(t.Context(), o)
+			require.NoError(t, err)
+			stop := work(t, c, cluster.Worker{})
+
+			saved := map[string]json.RawMessage{}
+			reached, restored := make(chan bool), make(chan bool)
+			ended := make(chan error, 1)
+			collect := func(sink func(*engine.Page) error) error {
+				e, err := run.Engine(engine.WithResume(saved))
+				require.NoError(t, err)
+				_, err = run.Collect(t.Context(), e, func(_ context.Context, page *engine.Page) error { return sink(page) }, how)
+				return err
+			}
+			go func() {
+				ended <- collect(func(page *engine.Page) (err error) {
+					if page.Page == 3 && page.Root == "a" {
+						saved["a"], err = page.Checkpoint()
+						reached <- true
+						<-restored
+					}
+					return err
+				})
+			}()
+			<-reached
+			stop()
+			s.Shutdown()
+			first.Store("b")
+			left.Store(pages)
+			o.Dir = older
+			s, err = hub.Start(t.Context(), o)
+			require.NoError(t, err)
+			t.Cleanup(s.Shutdown)
+			work(t, c, cluster.Worker{})
+			await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
+			close(restored)
+			require.ErrorIs(t, <-ended, failure.ErrState)
+			require.ErrorIs(t, collect(func(*engine.Page) error { return nil }), failure.ErrState)
+		})
+	}
 }

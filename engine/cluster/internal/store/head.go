@@ -65,6 +65,10 @@ const (
 // Skipped is the outcome of a partition that failed and was skipped.
 const Skipped = "skipped"
 
+// Follows reports whether the page was stored after a page of its task, given the sequence and the number of
+// that page, which are 0 if there is none.
+func (h Head) Follows(sequence uint64, page int) bool { return h.After == sequence && h.Page == page+1 }
+
 // Ends reports whether the task has ended.
 func (h Head) Ends() bool { return h.State == Done || h.State == Failed }
 

@@ -33,7 +33,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	defer cancel()
 	seen, ended := make(chan uint64, 10), make(chan error, 1)
 	go func() {
-		ended <- s.Read(ctx, "r", 0, func(e *Entry) error { seen <- e.Sequence; return nil })
+		ended <- s.Read(ctx, "r", Mark{}, func(e *Entry) error { seen <- e.Sequence; return nil })
 	}()
 	for range 3 {
 		<-seen
@@ -43,13 +43,12 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	server.start()
 	require.ErrorIs(t, <-ended, ErrReplaced)
 	none := func(*Entry) error { t.Error("there is no such page"); return nil }
-	require.ErrorIs(t, s.Read(ctx, "r", last, none), ErrReplaced)
+	require.ErrorIs(t, s.Read(ctx, "r", Mark{Sequence: last}, none), ErrReplaced)
 
 	// Other pages have the sequences of those that were lost.
 	after = 1
 	for page := range 4 {
 		write(page)
 	}
-	f := feed{s: s, run: "r", after: last, stored: time.Now().Add(-time.Hour)}
-	require.ErrorIs(t, f.deliver(ctx, func(*message) error { return nil }), ErrReplaced)
+	require.ErrorIs(t, s.Read(ctx, "r", Mark{Sequence: last, Stored: time.Now().Add(-time.Hour)}, none), ErrReplaced)
 }

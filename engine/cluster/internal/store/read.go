@@ -27,11 +27,12 @@ var (
 // becomes the error of Read. If the run is deleted, the error is [ErrDeleted]. An entry is valid
 // until deliver returns.
 //
-// after is 0 or the sequence of a page. Pages that are released during the call may be left out.
-func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func(*Entry) error) error {
+// after is the mark of a page, or zero. If the server no longer has the page there, the error is
+// [ErrReplaced]. Pages that are released during the call may be left out.
+func (s *Store) Read(ctx context.Context, run string, after Mark, deliver func(*Entry) error) error {
 	var a assembly
 	defer a.reset()
-	f := feed{s: s, run: run, after: after}
+	f := feed{s: s, run: run, read: after}
 	return f.deliver(ctx, func(m *message) error {
 		e, err := a.add(m)
 		if err != nil {
@@ -50,13 +51,10 @@ func (s *Store) Read(ctx context.Context, run string, after uint64, deliver func
 type feed struct {
 	s      *Store
 	run    string
-	after  uint64                   // sequence of the last delivered message
+	read   Mark                     // the last delivered message
 	config jetstream.ConsumerConfig // selects messages; the zero value selects all messages after that sequence
 	finite bool                     // whether to end with errCaughtUp after the messages that existed when the consumer was created
 	opened func()                   // called for each consumer; may be nil
-
-	created time.Time // creation time of the stream; zero before the first consumer
-	stored  time.Time // time of the last delivered message
 
 	consumer jetstream.Consumer
 	next     uint64 // number of the consumer's next message, from 1
@@ -68,13 +66,13 @@ func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	defer d.drop(ctx)
 	var stop stopError
 	once := func() (again bool, err error) {
-		before := d.after
+		before := d.read
 		err = d.round(ctx, f)
 		if err == nil || errors.As(err, &stop) {
 			return false, nil
 		}
 		d.drop(ctx)
-		if d.after > before {
+		if d.read.Sequence > before.Sequence {
 			return false, nil // the next round reports a problem that persists
 		}
 		return isTemporary(err), err
@@ -141,7 +139,7 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	if err != nil {
 		return stopError{err}
 	}
-	d.after, d.stored = meta.Sequence.Stream, meta.Timestamp
+	d.read.Sequence, d.read.Stored = meta.Sequence.Stream, meta.Timestamp
 	if d.finite && (d.next > d.last || meta.NumPending == 0) {
 		return stopError{errCaughtUp}
 	}
@@ -152,12 +150,12 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 func (d *feed) open(ctx context.Context) error {
 	config := d.config
 	config.AckPolicy, config.MemoryStorage, config.Replicas, config.InactiveThreshold = jetstream.AckNonePolicy, true, 1, idleConsumer
-	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.after > 0 {
-		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.after+1
+	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.read.Sequence > 0 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.read.Sequence+1
 	}
 	var consumer jetstream.Consumer
 	err := d.s.try(ctx, d.s.options.tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
-		if err = d.check(ctx); err == nil {
+		if err = d.s.check(ctx, d.run, &d.read); err == nil {
 			consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config)
 		}
 		if err != nil {
@@ -176,37 +174,6 @@ func (d *feed) open(ctx context.Context) error {
 		return stopError{errCaughtUp}
 	}
 	return nil
-}
-
-// check returns an error if the server no longer has the stream whose messages were delivered: the stream
-// was created anew, it has fewer messages, or it has another message in the place of the last delivered
-// message.
-func (d *feed) check(ctx context.Context) error {
-	stream, err := d.s.js.Stream(ctx, runStream+d.run)
-	if err != nil {
-		return err
-	}
-	info := stream.CachedInfo()
-	if d.created.IsZero() {
-		d.created = info.Created
-	}
-	if d.after == 0 {
-		return nil
-	}
-	if !d.created.Equal(info.Created) || info.State.LastSeq < d.after {
-		return ErrReplaced
-	}
-	if d.stored.IsZero() {
-		return nil
-	}
-	last, err := stream.GetMsg(ctx, d.after)
-	switch {
-	case errors.Is(err, jetstream.ErrMsgNotFound): // it has been released
-		return nil
-	case err == nil && !last.Time.Equal(d.stored):
-		return ErrReplaced
-	}
-	return err
 }
 
 // drop deletes the consumer. If that fails, the server deletes the idle consumer later.
