@@ -62,7 +62,7 @@ type Server struct {
 	nats   *server.Server
 	dir    string
 	lock   *flock.Flock
-	broken <-chan bool   // has a value when a stream can no longer be written
+	broken <-chan string // has the reason when a stream can no longer be written
 	ended  chan struct{} // closed after the server has ended
 	err    error         // reason why the server has ended by itself; valid after ended is closed
 
@@ -101,7 +101,7 @@ func start(ctx context.Context, o *server.Options, log *slog.Logger) (*Server, e
 	if err != nil {
 		return nil, &failure.Error{Class: failure.Config, Op: "hub", Message: "cannot start the hub: " + err.Error(), Err: err}
 	}
-	fatal, broken := make(chan error, 1), make(chan bool, 1)
+	fatal, broken := make(chan error, 1), make(chan string, 1)
 	ns.SetLogger(&natsLogger{log: log, fatal: fatal, broken: broken, fromFile: o.ConfigFile != ""}, false, false)
 	go ns.Start()
 	const interval = 100 * time.Millisecond
@@ -197,18 +197,19 @@ func (s *Server) watch() {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
+		why := "the server has disabled it; its log says why"
 		select {
 		case <-s.ended:
 			return
-		case <-s.broken:
+		case why = <-s.broken:
 		case <-tick.C:
 			if s.nats.JetStreamEnabled() {
 				continue
 			}
 		}
 		s.end(&failure.Error{
-			Class: failure.IO, Op: "hub", Message: "the store in " + s.Dir() + " cannot be written any more; the disk may be full",
-			Hint: "free some space, and start the hub again: nothing that it acknowledged is lost, and workers go on",
+			Class: failure.IO, Op: "hub", Message: "the store in " + s.Dir() + " cannot be written any more: " + why,
+			Hint: "if the disk is full, free some space; then start the hub again: nothing that it acknowledged is lost, and workers go on",
 		})
 		return
 	}

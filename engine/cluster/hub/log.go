@@ -10,9 +10,9 @@ import (
 // natsLogger passes the log of the server to a structured logger.
 type natsLogger struct {
 	log      *slog.Logger
-	fatal    chan<- error // receives the first error that prevents the start
-	broken   chan<- bool  // receives a value when a stream can no longer be written
-	fromFile bool         // whether the options come from a configuration file
+	fatal    chan<- error  // receives the first error that prevents the start
+	broken   chan<- string // receives why a stream can no longer be written
+	fromFile bool          // whether the options come from a configuration file
 }
 
 // logger returns l, or a logger that discards everything if l is nil.
@@ -45,9 +45,9 @@ const writeError = "critical write error"
 // Errorf logs an error.
 func (l *natsLogger) Errorf(format string, v ...any) {
 	l.write(slog.LevelError, format, v)
-	if strings.Contains(strings.ToLower(fmt.Sprintf(format, v...)), writeError) {
+	if text := fmt.Sprintf(format, v...); strings.Contains(strings.ToLower(text), writeError) {
 		select {
-		case l.broken <- true:
+		case l.broken <- text:
 		default: // already reported
 		}
 	}

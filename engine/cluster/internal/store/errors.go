@@ -73,6 +73,7 @@ func isTemporary(err error) bool {
 	for _, temporary := range []error{
 		context.DeadlineExceeded, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrDisconnected, nats.ErrReconnectBufExceeded,
 		nats.ErrConnectionReconnecting, nats.ErrStaleConnection, nats.ErrNoServers, jetstream.ErrNoHeartbeat, jetstream.ErrServerShutdown,
+		jetstream.ErrNoStreamResponse, // no server of a cluster leads the stream for now
 		jetstream.ErrConsumerDeleted, jetstream.ErrConsumerNotFound, jetstream.ErrConsumerLeadershipChanged,
 		errMissed,
 		jetstream.ErrStreamNameAlreadyInUse, jetstream.ErrBucketExists, jetstream.ErrConsumerExists, // another process was faster

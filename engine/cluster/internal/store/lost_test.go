@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
 
@@ -51,4 +52,22 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 		write(page)
 	}
 	require.ErrorIs(t, s.Read(ctx, "r", Mark{Sequence: last, Stored: time.Now().Add(-time.Hour)}, none), ErrReplaced)
+}
+
+// A stream of a cluster has no leader for a while after a server has been lost, and nobody answers. If the
+// stream is gone, there is nothing to wait for.
+func TestAStreamWithoutALeaderIsWaitedFor(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	calls := 0
+	unanswered := func(context.Context) error {
+		if calls++; calls > 2 {
+			return nil
+		}
+		return jetstream.ErrNoStreamResponse
+	}
+	require.NoError(t, s.retry(t.Context(), "queue a task", workStream, unanswered))
+	require.Equal(t, 3, calls)
+	require.NoError(t, s.js.DeleteStream(t.Context(), workStream))
+	calls = 0
+	require.ErrorIs(t, s.retry(t.Context(), "queue a task", workStream, unanswered), errEmptied)
 }

@@ -97,8 +97,10 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 	}
 	waiting, end := d.s.await(ctx, runStream+d.run)
 	defer end()
-	fetching, cancel := context.WithTimeout(waiting, fetchWait)
+	// The client refuses a context that ends sooner than two heartbeats.
+	fetching, cancel := context.WithTimeout(context.WithoutCancel(waiting), fetchWait)
 	defer cancel()
+	defer context.AfterFunc(waiting, cancel)()
 	limit := max(fetchBytes, 2*int(d.s.nc.MaxPayload()))
 	batch, err := d.consumer.Fetch(fetchMessages, jetstream.FetchMaxBytes(limit),
 		jetstream.FetchContext(fetching), jetstream.FetchHeartbeat(fetchBeat))

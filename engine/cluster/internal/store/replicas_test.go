@@ -90,8 +90,17 @@ func TestReplicasAreRaisedWhenARunAsksForMore(t *testing.T) {
 	requireReplicas(1, 3, 3)
 	require.NoError(t, second.CreateRun(t.Context(), "one", "s", 0)) // submitted again
 	requireReplicas(1, 3, 3)
+	requireCompression := func(run string, want jetstream.StoreCompression) {
+		t.Helper()
+		stream, err := s.js.Stream(t.Context(), runStream+run)
+		require.NoError(t, err)
+		require.Equal(t, want, stream.CachedInfo().Config.Compression)
+	}
+	requireCompression("one", jetstream.S2Compression)
+	requireCompression("more", jetstream.NoCompression)
 	require.NoError(t, all[2].open(Options{Replicas: 3}).CreateRun(t.Context(), "one", "s", 0))
 	requireReplicas(3, 3, 3)
+	requireCompression("one", jetstream.NoCompression)
 	info, err := second.Info(t.Context(), "one")
 	require.NoError(t, err)
 	require.Equal(t, 3, info.Replicas)

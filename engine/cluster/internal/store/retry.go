@@ -52,6 +52,11 @@ func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f
 	waiting, end := s.await(ctx, stream)
 	defer end()
 	err := f(waiting)
+	if errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, errMissed) {
+		if _, missing := s.js.Stream(waiting, stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
+			err = missing
+		}
+	}
 	gone := errors.Is(err, jetstream.ErrStreamNotFound) || errors.Is(err, nats.ErrStreamNotFound) // of the two APIs of the client
 	if gone && !errors.Is(err, errMissed) && !strings.HasPrefix(stream, runStream) {
 		return errEmptied

@@ -27,7 +27,7 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 	}
 	config := jetstream.StreamConfig{
 		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, submission) + ">"},
-		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: jetstream.S2Compression,
+		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: compression(s.Replicas()),
 		AllowAtomicPublish: true, MaxBytes: cmp.Or(maxBytes, -1), Replicas: s.Replicas(),
 	}
 	return s.retry(ctx, "create the run "+run, config.Name, func(ctx context.Context) error {
@@ -37,9 +37,10 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 			stream, err = s.js.CreateStream(ctx, config)
 		case err == nil:
 			changed := stream.CachedInfo().Config
-			before := [...]int64{changed.MaxBytes, int64(changed.Replicas)}
+			before := [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)}
 			changed.MaxBytes, changed.Replicas = config.MaxBytes, cmp.Or(s.options.Replicas, changed.Replicas)
-			if before != [...]int64{changed.MaxBytes, int64(changed.Replicas)} {
+			changed.Compression = compression(changed.Replicas)
+			if before != [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)} {
 				stream, err = s.js.UpdateStream(ctx, changed)
 			}
 		}
@@ -48,6 +49,15 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 		}
 		return s.checkRun(run, stream)
 	})
+}
+
+// compression returns how the pages of a run are compressed. Replicated pages are not: server 2.15.2 may append
+// to a compressed block after it was killed, and then it can neither read the block nor use the stream again.
+func compression(replicas int) jetstream.StoreCompression {
+	if replicas > 1 {
+		return jetstream.NoCompression
+	}
+	return jetstream.S2Compression
 }
 
 // checkRun checks the stream options on which exactly-once storage depends. A server that does not
