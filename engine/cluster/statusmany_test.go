@@ -76,6 +76,6 @@ func publish(t *testing.T, js jetstream.JetStream, subject, envelope, head strin
 	m := nats.NewMsg(subject)
 	m.Data = []byte(envelope + "\n")
 	m.Header.Set("Stopwhen-Head", head)
-	_, err := js.PublishMsgAsync(m)
+	_, err := js.PublishMsgAsync(m, jetstream.WithStallWait(time.Minute))
 	require.NoError(t, err)
 }

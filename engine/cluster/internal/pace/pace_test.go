@@ -105,8 +105,14 @@ func TestTwelveMachinesWithWrongClocksKeepOneRate(t *testing.T) {
 
 	slots := l.sorted()
 	requireWithin(t, slots, time.Second/perSecond, burst)
+	var gaps []time.Duration
+	for i := range slots[1:] {
+		gaps = append(gaps, slots[i+1].Sub(slots[i]))
+	}
 	took := slots[len(slots)-1].Sub(slots[0]).Seconds()
-	require.InEpsilon(t, perSecond, float64(len(slots)-1)/took, 0.05, "requests per second")
+	slices.Sort(gaps)
+	// The median, since a machine under load may have no program that takes a time for a while.
+	require.InEpsilon(t, time.Second/perSecond, gaps[len(gaps)/2], 0.05, "time between requests")
 	conflicts := int64(0)
 	for _, p := range paces {
 		conflicts += p.conflicts.Load()
