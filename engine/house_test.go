@@ -277,6 +277,27 @@ var mayWrite = map[string]string{
 	"engine/cluster/hub/hub.go": "finds whether the disk has room, in a directory that it has locked",
 }
 
+// TestWordsOfFileNamesAreJoined requires underscores between the words of a file's name, so that a name
+// that continues that of another file in its folder is separated from it: collect_page.go next to
+// collect.go. The names in words are single words.
+func TestWordsOfFileNamesAreJoined(t *testing.T) {
+	words := []string{"partition", "document", "diagnostic", "scanned"}
+	names := map[string][]string{}
+	goFiles(t, func(folder, name string, _ *ast.File, _ *token.FileSet) {
+		names[folder] = append(names[folder], strings.TrimSuffix(filepath.Base(name), ".go"))
+	})
+	for folder, files := range names {
+		for _, file := range files {
+			first, _, _ := strings.Cut(file, "_")
+			for _, other := range files {
+				rest, continues := strings.CutPrefix(first, other)
+				require.False(t, continues && len(other) > 2 && len(rest) > 2 && !slices.Contains(words, first),
+					"%s/%s.go: write %s_%s", folder, file, other, rest)
+			}
+		}
+	}
+}
+
 // TestFilesAreWrittenInOnePlace requires all files of a run to be written by package
 // engine/checkpoint. Programs that measure and break runs write as they like.
 func TestFilesAreWrittenInOnePlace(t *testing.T) {

@@ -13,31 +13,31 @@ import (
 // checkMethod reports the mistakes in a method for this catalog.
 func (c *Catalog) checkMethod(m Method) error {
 	a := addition{name: fmt.Sprintf("method %q", m.Name), fields: c.fieldsOf(m)}
-	a.identifier("name", m.Name, "")
+	a.checkIdentifier("name", m.Name, "")
 	if slices.Contains(c.methodNames(Keboola), m.Name) {
 		a.errorf("the name is taken")
 	}
 	if m.Doc == "" {
 		a.errorf("Doc is missing: when to choose the method")
 	}
-	a.table("", m.Fields)
+	a.checkTable("", m.Fields)
 	for _, f := range m.Fields {
 		if _, common := fieldNamed(paginationFields, f.Name); common && f.Name != "limit" && f.Name != "limitParam" {
 			a.errorf("setting %s: every method has a key of that name", f.Name)
 		}
 	}
 	for _, name := range m.OneOf {
-		a.setting("OneOf", name)
+		a.checkSetting("OneOf", name)
 	}
 	for _, v := range m.State {
 		place := "variable " + v.Name
-		a.identifier("the name of a variable", v.Name, ".")
-		a.row(place, v.Only, "", nil, v.Init, v.Next, v.Says)
+		a.checkIdentifier("the name of a variable", v.Name, ".")
+		a.checkRow(place, v.Only, "", nil, v.Init, v.Next, v.Says)
 		if v.Init == "" || v.Next == "" {
 			a.errorf("%s: Init and Next must be expressions", place)
 		}
 	}
-	a.overlay(m.Next)
+	a.checkOverlay(m.Next)
 	var ids []string
 	for _, t := range m.Stops {
 		if !strings.HasPrefix(t.ID, m.Name+".") {
@@ -47,7 +47,7 @@ func (c *Catalog) checkMethod(m Method) error {
 			a.errorf("stop %q: the id is taken", t.ID)
 		}
 		ids = append(ids, t.ID)
-		a.stopRule("stop "+t.ID, t)
+		a.checkStopRule("stop "+t.ID, t)
 	}
 	return a.err()
 }
@@ -55,7 +55,7 @@ func (c *Catalog) checkMethod(m Method) error {
 // checkGuard reports the mistakes in a guard for this catalog.
 func (c *Catalog) checkGuard(g Guard) error {
 	a := addition{name: fmt.Sprintf("guard %q", g.ID), fields: newCatalog(c.methods, append(slices.Clone(c.guards), g)).fields}
-	a.identifier("ID", g.ID, ".")
+	a.checkIdentifier("ID", g.ID, ".")
 	guards, _ := fieldNamed(c.fields, "guards")
 	if _, isKey := fieldNamed(guards.Fields, g.ID); isKey || isShared(g.ID) {
 		a.errorf("the ID is taken")
@@ -69,9 +69,9 @@ func (c *Catalog) checkGuard(g Guard) error {
 		}
 	}
 	if g.Threshold != nil {
-		a.table("guards.", []Field{g.field()})
+		a.checkTable("guards.", []Field{g.field()})
 	}
-	a.stopRule("guard", g.stopRule())
+	a.checkStopRule("guard", g.stopRule())
 	return a.err()
 }
 
@@ -93,18 +93,18 @@ func (a *addition) errorf(format string, args ...any) {
 
 func (a *addition) err() error { return errors.Join(a.errs...) }
 
-// identifier checks a name, which must not have any of the forbidden characters.
-func (a *addition) identifier(what, name, forbidden string) {
+// checkIdentifier checks a name, which must not have any of the forbidden characters.
+func (a *addition) checkIdentifier(what, name, forbidden string) {
 	if name == "" || strings.ContainsAny(name, " \t\n${}"+forbidden) {
 		a.errorf("%s must not be empty or contain spaces or any of %q: %q", what, "${}"+forbidden, name)
 	}
 }
 
-// table checks a table of fields, whose settings have prefix before their names.
-func (a *addition) table(prefix string, fields []Field) {
+// checkTable checks a table of fields, whose settings have prefix before their names.
+func (a *addition) checkTable(prefix string, fields []Field) {
 	for i, f := range fields {
 		name := prefix + f.Name
-		a.identifier("the name of a setting", f.Name, ".")
+		a.checkIdentifier("the name of a setting", f.Name, ".")
 		if _, twice := fieldNamed(fields[:i], f.Name); twice {
 			a.errorf("setting %s: declared twice", name)
 		}
@@ -114,16 +114,16 @@ func (a *addition) table(prefix string, fields []Field) {
 			}
 		}
 		for _, dialect := range dialects {
-			a.fallback(name, dialect, f)
+			a.checkDefault(name, dialect, f)
 		}
 		if f.Kind == Block {
-			a.table(name+".", f.Fields)
+			a.checkTable(name+".", f.Fields)
 		}
 	}
 }
 
-// fallback checks that the default of a field is a value that it accepts.
-func (a *addition) fallback(name, dialect string, f Field) {
+// checkDefault checks that the default of a field is a value that it accepts.
+func (a *addition) checkDefault(name, dialect string, f Field) {
 	kind, fallback := f.in(dialect)
 	if fallback == nil {
 		return
@@ -137,8 +137,8 @@ func (a *addition) fallback(name, dialect string, f Field) {
 	}
 }
 
-// setting checks that a setting exists, and returns its field.
-func (a *addition) setting(place, name string) Field {
+// checkSetting checks that a setting exists, and returns its field.
+func (a *addition) checkSetting(place, name string) Field {
 	fields, f, ok := a.fields, Field{}, false
 	for part := range strings.SplitSeq(name, ".") {
 		if f, ok = fieldNamed(fields, part); !ok {
@@ -150,15 +150,15 @@ func (a *addition) setting(place, name string) Field {
 	return f
 }
 
-// row checks that every name in a row of a table is a known setting: in its conditions, in each, and
+// checkRow checks that every name in a row of a table is a known setting: in its conditions, in each, and
 // in ${…} of its texts. Texts may have the names in more, too.
-func (a *addition) row(place string, only Conditions, each string, more []string, texts ...string) {
+func (a *addition) checkRow(place string, only Conditions, each string, more []string, texts ...string) {
 	for _, c := range only {
-		a.setting(place, c.Setting)
+		a.checkSetting(place, c.Setting)
 	}
 	if each != "" {
 		more = append(slices.Clone(more), "each")
-		if f := a.setting(place, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+		if f := a.checkSetting(place, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
 			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, Map, Paths, each, f.Kind)
 		}
 	}
@@ -170,30 +170,30 @@ func (a *addition) row(place string, only Conditions, each string, more []string
 		expand(text, func(name string) string {
 			name, _, _ = strings.Cut(name, " ") // without the noun
 			if !slices.Contains(more, name) {
-				a.setting(place, name)
+				a.checkSetting(place, name)
 			}
 			return ""
 		})
 	}
 }
 
-func (a *addition) overlay(o Overlay) {
-	a.row("ApplyToFirst", o.ApplyToFirst.when, "", nil)
-	a.row("OmitParams", o.OmitParams.when, "", nil)
+func (a *addition) checkOverlay(o Overlay) {
+	a.checkRow("ApplyToFirst", o.ApplyToFirst.when, "", nil)
+	a.checkRow("OmitParams", o.OmitParams.when, "", nil)
 	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		place := strings.TrimSpace("part " + p.Name)
-		a.row(place, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
+		a.checkRow(place, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			a.errorf("%s: Value must be an expression", place)
 		}
 	}
 }
 
-func (a *addition) stopRule(place string, t StopRule) {
-	a.row(place, t.Only, t.Each, nil, t.When)
-	a.row(place, nil, "", nil, t.Message)
-	a.row(place, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
+func (a *addition) checkStopRule(place string, t StopRule) {
+	a.checkRow(place, t.Only, t.Each, nil, t.When)
+	a.checkRow(place, nil, "", nil, t.Message)
+	a.checkRow(place, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
 	if t.When == "" || t.Clause == "" || t.Message == "" {
 		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}

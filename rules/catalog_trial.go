@@ -74,7 +74,7 @@ func (m Method) allConditions() []Conditions {
 type trial struct {
 	fields      []Field
 	oneOf       []string
-	alternative string // the setting of oneOf that is set, or ""
+	alternative string // the setting of OneOf that is set, or ""
 	settings    Object
 }
 

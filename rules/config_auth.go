@@ -166,7 +166,7 @@ func (d *decoder) authentication(s settings) *Auth {
 	for _, key := range kind.Optional {
 		d.credential(auth, s, sections, key)
 	}
-	d.uselessCredentials(kind, s.inner("api.authentication"))
+	d.warnOfUselessCredentials(kind, s.inner("api.authentication"))
 	if auth.Type == AuthBasic && auth.Values["password"] != "" {
 		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
 	}
@@ -175,17 +175,17 @@ func (d *decoder) authentication(s settings) *Auth {
 	}
 	switch own := s.inner("api.authentication"); auth.Type {
 	case AuthOAuth2:
-		d.oauth2(auth, own)
+		d.readOAuth2(auth, own)
 	case AuthLogin:
-		d.login(auth, own)
+		d.readLogin(auth, own)
 	case AuthSign:
-		d.sign(auth, own)
+		d.readSign(auth, own)
 	}
 	return auth
 }
 
-// uselessCredentials reports the keys of other types of authentication.
-func (d *decoder) uselessCredentials(kind AuthType, s settings) {
+// warnOfUselessCredentials reports the keys of other types of authentication.
+func (d *decoder) warnOfUselessCredentials(kind AuthType, s settings) {
 	for _, f := range authenticationFields {
 		if f.Name == "type" || kind.has(f.Name) || !s.get(f.Name).given() {
 			continue

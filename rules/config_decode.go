@@ -33,7 +33,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 		d.keboola.unread()
 	}
 	cfg.Env = d.env.names()
-	d.override(options)
+	d.applyOptions(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
 		cfg.check(diags)
 	}
@@ -58,8 +58,8 @@ func dialectOf(root any, options Options) string {
 	return cmp.Or(options.Dialect, text)
 }
 
-// override applies the options that override the configuration.
-func (d *decoder) override(options Options) {
+// applyOptions applies the options that override the configuration.
+func (d *decoder) applyOptions(options Options) {
 	if options.Dialect != "" {
 		field, _ := fieldNamed(apiFields, "dialect")
 		dialect, err := field.oneOf(options.Dialect)

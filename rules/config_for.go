@@ -112,15 +112,15 @@ func (d *decoder) readForVariable(v *ForVariable) {
 	}
 	switch valueKeys[kind][0] {
 	case "values":
-		d.constantValues(v)
+		d.readConstants(v)
 	case "from":
-		d.window(v)
+		d.readWindow(v)
 	}
 }
 
-// constantValues reads a list of constants. If an expression computes one of the values, the complete
+// readConstants reads a list of constants. If an expression computes one of the values, the complete
 // list becomes an expression.
-func (d *decoder) constantValues(v *ForVariable) {
+func (d *decoder) readConstants(v *ForVariable) {
 	one := v.given.get("values")
 	values := d.paramValue(one.path(), one.Value)
 	if computedIn(values) != nil {
@@ -130,8 +130,8 @@ func (d *decoder) constantValues(v *ForVariable) {
 	v.Constants, _ = values.([]any)
 }
 
-// window reads the lengths of windows.
-func (d *decoder) window(v *ForVariable) {
+// readWindow reads the lengths of windows.
+func (d *decoder) readWindow(v *ForVariable) {
 	if to := v.given.get("to"); !to.given() {
 		d.diags.Errorf(diag.Value(v.path), "to is missing: the end of the last window")
 	}

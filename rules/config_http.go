@@ -117,10 +117,10 @@ func (d *decoder) http(s settings) HTTP {
 	}
 	for _, name := range []string{"api.http.headers", "api.http.defaultOptions.headers", "config.http.headers"} {
 		if !d.keboola.iterates() { // each iteration has its own
-			d.headers(d.keboola.evaluated(s.get(name), nil), &h.Headers, &h.SecretHeaders)
+			d.readHeaders(d.keboola.evaluated(s.get(name), nil), &h.Headers, &h.SecretHeaders)
 		}
 	}
-	d.requiredHeaders(s)
+	d.checkRequiredHeaders(s)
 	return h
 }
 
@@ -136,8 +136,8 @@ func (d *decoder) pace(s settings) Pace {
 	}
 }
 
-// requiredHeaders reports headers that config should have.
-func (d *decoder) requiredHeaders(s settings) {
+// checkRequiredHeaders reports headers that config should have.
+func (d *decoder) checkRequiredHeaders(s settings) {
 	headers := s.get("config.http.headers").object()
 	if d.keboola.iterates() {
 		for _, over := range d.keboola.iterations {
@@ -152,9 +152,9 @@ func (d *decoder) requiredHeaders(s settings) {
 	}
 }
 
-// headers adds header values, which are scalars. A header replaces an earlier one
+// readHeaders adds header values, which are scalars. A header replaces an earlier one
 // of its name.
-func (d *decoder) headers(s setting, headers *Object, secret *[]string) {
+func (d *decoder) readHeaders(s setting, headers *Object, secret *[]string) {
 	var own Object
 	for _, m := range s.object() {
 		name, hidden := strings.CutPrefix(m.Name, "#")

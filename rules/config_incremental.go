@@ -39,8 +39,8 @@ type increment struct {
 	cursor string // config path of the cursor
 }
 
-// incremental reads the increment of a job, and adds the kept value to the request of the job.
-func (d *decoder) incremental(s settings, j *Job) {
+// readIncremental reads the increment of a job, and adds the kept value to the request of the job.
+func (d *decoder) readIncremental(s settings, j *Job) {
 	given, ok := s.get("incremental").settings()
 	if !ok {
 		return
@@ -73,7 +73,7 @@ func (d *decoder) incremental(s settings, j *Job) {
 		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
-	d.send(given, j, sentSource(given, kept))
+	d.addSent(given, j, sentSource(given, kept))
 }
 
 // sentSource returns the expression for the value that a run sends.
@@ -114,8 +114,8 @@ func sentSource(given settings, kept string) string {
 	return kept + " == nil ? " + first + " : " + source
 }
 
-// send adds a computed value to the request of a job: a parameter, a header, or a path in the body.
-func (d *decoder) send(given settings, j *Job, source string) {
+// addSent adds a computed value to the request of a job: a parameter, a header, or a path in the body.
+func (d *decoder) addSent(given settings, j *Job, source string) {
 	param := given.get("param")
 	place := diag.Value(param.path())
 	computed := Computed{Source: source, Path: param.path(), increment: true}

@@ -134,7 +134,7 @@ func (d *decoder) job(s, api settings) Job {
 	d.constantText(s.get("id"))
 	d.constantText(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
-	d.headers(s.get("headers"), &j.Headers, &j.SecretHeaders)
+	d.readHeaders(s.get("headers"), &j.Headers, &j.SecretHeaders)
 	j.Body = d.params(s.get("body"))
 	style := s.get("listStyle")
 	j.Lists = requests.ListStyle(style.text())
@@ -144,7 +144,7 @@ func (d *decoder) job(s, api settings) Job {
 	}
 	j.AllowedOrigins = s.get("allowedOrigins").texts()
 	j.Key, _ = s.get("key").Value.([]string)
-	d.incremental(s, &j)
+	d.readIncremental(s, &j)
 	j.KeepFor, j.keepForPath = s.get("keepFor").text(), s.get("keepFor").path()
 	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint

@@ -35,8 +35,8 @@ func (c *Config) LoginParams() Object {
 	return c.HTTP.Params
 }
 
-// login reads authentication of type login.
-func (d *decoder) login(auth *Auth, s settings) {
+// readLogin reads authentication of type login.
+func (d *decoder) readLogin(auth *Auth, s settings) {
 	job := d.job(s.inner("loginRequest"), settings{})
 	job.ID = "login"
 	auth.Login = &job
@@ -53,9 +53,9 @@ func (d *decoder) login(auth *Auth, s settings) {
 	}
 }
 
-// sign reads authentication of type sign. The parameters come before the headers, so that the
+// readSign reads authentication of type sign. The parameters come before the headers, so that the
 // headers see them. Each group keeps the order in the configuration.
-func (d *decoder) sign(auth *Auth, s settings) {
+func (d *decoder) readSign(auth *Auth, s settings) {
 	auth.Parts = append(d.authParts(Param, s.get("params")), d.authParts(Header, s.get("headers"))...)
 	auth.AtOnce = d.keboola != nil && d.keboola.signsAtOnce
 	if len(auth.Parts) == 0 {

@@ -32,8 +32,8 @@ var grantNeeds = map[string][]string{
 	GrantPassword: {"username", "password"},
 }
 
-// oauth2 completes authentication of type oauth2, and checks it.
-func (d *decoder) oauth2(auth *Auth, s settings) {
+// readOAuth2 completes authentication of type oauth2, and checks it.
+func (d *decoder) readOAuth2(auth *Auth, s settings) {
 	values := auth.Values
 	d.chooseGrant(auth)
 	for _, key := range grantNeeds[values["grant"]] {

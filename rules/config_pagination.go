@@ -129,14 +129,14 @@ func (r *reader) method(path string, object Object) (Method, bool) {
 
 // check reports settings that are mutually exclusive or probably mistaken.
 func (p *pagination) check(diags *diag.Collector, switches Switches) {
-	p.oneTotal(diags)
-	p.dottedFlag(diags, switches)
+	p.checkTotals(diags)
+	p.checkDottedFlag(diags, switches)
 	if p.method.Name == Multiple {
-		p.perScroller(diags, switches)
+		p.checkScrollers(diags, switches)
 		return
 	}
-	p.oneOf(diags)
-	p.flagPolarity(diags)
+	p.checkOneOf(diags)
+	p.checkFlagPolarity(diags)
 	for _, name := range pagingKeys {
 		if s := p.settings.get(name); p.method.Once && s.given() {
 			diags.Errorf(diag.Key(s.path()), "%s has no meaning with method %s, which makes one request", name, p.method.Name).
@@ -148,8 +148,8 @@ func (p *pagination) check(diags *diag.Collector, switches Switches) {
 // pagingKeys are the keys that are about more than one request.
 var pagingKeys = []string{"limit", "limitParam", "nextPageFlag", "forceStop", "limitStop", "hasMore", "nextRequest", "guards"}
 
-// oneTotal checks that limitStop has exactly one of its two forms (2.4).
-func (p *pagination) oneTotal(diags *diag.Collector) {
+// checkTotals checks that limitStop has exactly one of its two forms (2.4).
+func (p *pagination) checkTotals(diags *diag.Collector) {
 	if p.settings.get("limitStop").Value == nil {
 		return
 	}
@@ -163,8 +163,8 @@ func (p *pagination) oneTotal(diags *diag.Collector) {
 	}
 }
 
-// oneOf checks that exactly one of the method's alternatives is configured.
-func (p *pagination) oneOf(diags *diag.Collector) {
+// checkOneOf checks that exactly one of the method's alternatives is configured.
+func (p *pagination) checkOneOf(diags *diag.Collector) {
 	var given []string
 	for _, name := range p.method.OneOf {
 		if p.settings.get(name).given() {
@@ -179,8 +179,8 @@ func (p *pagination) oneOf(diags *diag.Collector) {
 	}
 }
 
-// perScroller reports keys next to method multiple that belong in a scroller.
-func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
+// checkScrollers reports keys next to method multiple that belong in a scroller.
+func (p *pagination) checkScrollers(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
 		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.IgnoreUnknown {
 			diags.Errorf(diag.Key(s.path()), "%s belongs in a scroller", f.Name).WithHint("move it into each scroller that needs it")
@@ -191,9 +191,9 @@ func (p *pagination) perScroller(diags *diag.Collector, switches Switches) {
 	}
 }
 
-// dottedFlag points to stopRules for a flag that is not in the root: the field of
+// checkDottedFlag points to stopRules for a flag that is not in the root: the field of
 // nextPageFlag is one key, dots included (2.2).
-func (p *pagination) dottedFlag(diags *diag.Collector, switches Switches) {
+func (p *pagination) checkDottedFlag(diags *diag.Collector, switches Switches) {
 	s := p.settings.get("nextPageFlag.field")
 	if !strings.Contains(s.text(), `\.`) {
 		return
@@ -226,8 +226,8 @@ func (p *pagination) nestedFlag(path string, switches Switches) string {
 	return fmt.Sprintf("\"stopRules\": [%q] instead of nextPageFlag", rule)
 }
 
-// flagPolarity reports flags whose names contradict the configuration.
-func (p *pagination) flagPolarity(diags *diag.Collector) {
+// checkFlagPolarity reports flags whose names contradict the configuration.
+func (p *pagination) checkFlagPolarity(diags *diag.Collector) {
 	field := p.settings.get("nextPageFlag.field")
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn"), p.settings.get("nextPageFlag.ifNotSet")
 	kind := apinames.FlagKind(field.Written)

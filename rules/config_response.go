@@ -92,7 +92,7 @@ func (d *decoder) columnNames(s setting) []string {
 // checkResponse reports a format that does not fit the other settings of a job.
 func (d *decoder) checkResponse(j *Job, own settings) {
 	if !j.Response.MayBeCSV() {
-		d.noTable(j.Response, own)
+		d.refuseTableOptions(j.Response, own)
 	}
 	d.checkPath(j, own.get("dataField"))
 }
@@ -100,13 +100,13 @@ func (d *decoder) checkResponse(j *Job, own settings) {
 // checkTables reports settings of the API for CSV that no job needs.
 func (d *decoder) checkTables(api settings) {
 	if !slices.ContainsFunc(d.cfg.Jobs, func(j Job) bool { return j.Response.MayBeCSV() }) {
-		d.noTable(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
+		d.refuseTableOptions(Response{Format: cmp.Or(api.get("response.format").text(), JSON)}, api)
 	}
 }
 
-// noTable reports settings of CSV in the response object of a job, or of the API, that has
+// refuseTableOptions reports settings of CSV in the response object of a job, or of the API, that has
 // another format.
-func (d *decoder) noTable(r Response, s settings) {
+func (d *decoder) refuseTableOptions(r Response, s settings) {
 	if !s.get("response").given() {
 		return
 	}

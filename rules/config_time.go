@@ -210,11 +210,11 @@ func (s Span) After(t time.Time, n int) time.Time {
 	if s.Days != 0 {
 		t = t.AddDate(0, 0, n*s.Days)
 	}
-	return plus(t, n, s.Duration)
+	return addTime(t, n, s.Duration)
 }
 
-// plus returns t plus n durations, which together may be longer than a duration can be.
-func plus(t time.Time, n int, d time.Duration) time.Time {
+// addTime returns t plus n durations, which together may be longer than a duration can be.
+func addTime(t time.Time, n int, d time.Duration) time.Time {
 	if d == 0 {
 		return t
 	}

@@ -71,7 +71,7 @@ type kindRow struct {
 var kinds = [...]kindRow{
 	Any:  {name: "any value", sample: "name"},
 	Text: {"a non-empty string", nonEmpty, nil, "name", true, "string"},
-	Flag: {"true or false", as[bool], typed("boolean"), true, true, "bool"},
+	Flag: {"true or false", castTo[bool], typed("boolean"), true, true, "bool"},
 	Count: {"a whole number above 0", wholeFrom(1, math.MaxInt),
 		anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)), 1, true, "int"},
 	Integer: {"a whole number", integer, anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)), 1, true, "int"},
@@ -85,16 +85,16 @@ var kinds = [...]kindRow{
 	Map:        {name: "an object", read: readObject, sample: Object{}},
 	Paths:      {"an object of paths", readPaths, pathsSchema, value.ObjectOf("name", "path"), false, "map[string]string"},
 	Block:      {name: "an object", read: readObject},
-	Blocks:     {name: "a list of objects", read: as[[]any], sample: "name"},
-	List:       {name: "a list", read: as[[]any], sample: []any{}},
+	Blocks:     {name: "a list of objects", read: castTo[[]any], sample: "name"},
+	List:       {name: "a list", read: castTo[[]any], sample: []any{}},
 	Expression: {"an expression", nonEmpty, nil, "nil", false, "string"},
 	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, wait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
 	Length:   {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
 	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, distance, positiveSchema, "name", false, "string"},
-	Moment: {"a date, a number or an expression", either(as[int], either(as[float64], nonEmpty)),
+	Moment: {"a date, a number or an expression", either(castTo[int], either(castTo[float64], nonEmpty)),
 		anyOf(typed("number"), someText), "name", false, "string"},
-	Values: {"a list or an expression", either(as[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
+	Values: {"a list or an expression", either(castTo[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
 	OneOrMore: {"a path, or a list of paths", pathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
 		"name", false, "[]string"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
@@ -105,7 +105,7 @@ var kinds = [...]kindRow{
 	phpText:    {name: "a string", read: unless(php.EmptyConfig, cast(php.String))},
 	phpStrict:  {name: "a non-empty string", read: unless(php.EmptyConfig, nonEmpty)},
 	phpSet:     {name: "a non-empty string", read: unless(isNil, nonEmpty)},
-	phpWhole:   {name: "a whole number", read: unless(php.EmptyConfig, as[int])},
+	phpWhole:   {name: "a whole number", read: unless(php.EmptyConfig, castTo[int])},
 	phpBytes:   {name: "a number", read: unless(php.EmptyConfig, cast(php.Int))},
 	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unless(php.EmptyConfig, phpTime)},
 	phpBlock:   {name: "an object", read: readObject},
@@ -194,8 +194,8 @@ func (f Field) oneOf(text string) (string, error) {
 	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), describe(text))
 }
 
-// as reads a value of a type.
-func as[T any](v any) (any, error) {
+// castTo reads a value of a type.
+func castTo[T any](v any) (any, error) {
 	if _, ok := v.(T); ok {
 		return v, nil
 	}
@@ -417,5 +417,5 @@ func phpTime(v any) (any, error) {
 		s, _ := php.StrToTime(text, 0)
 		return s, nil
 	}
-	return as[int](v)
+	return castTo[int](v)
 }

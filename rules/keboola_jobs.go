@@ -45,7 +45,7 @@ func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
 	var common Job
 	if len(k.iterations) > 0 {
 		for _, headers := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
-			k.decoder.headers(k.evaluated(headers, nil), &common.Headers, &common.SecretHeaders)
+			k.decoder.readHeaders(k.evaluated(headers, nil), &common.Headers, &common.SecretHeaders)
 		}
 		k.basic(&common, config)
 	}

@@ -32,7 +32,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 		}
 		out.Jobs = append(out.Jobs, set)
 	}
-	l.partitions(out.Jobs)
+	l.linkPartitions(out.Jobs)
 	l.reportUnused(c.pagination)
 	out.Unused = l.unusedPaginations(c.pagination, "")
 	return out, l.diags.Diagnostics().Unique()
@@ -65,14 +65,14 @@ func (l *lowerer) job(job Job) *Ruleset {
 	set := l.ruleset()
 	set.Job = job
 	set.ItemsFrom = l.itemsFrom(job)
-	l.jobRequest(set)
+	l.addJobRequest(set)
 	l.jobPagination(set)
-	l.increment(set)
-	l.itemRules(set)
+	l.addIncrement(set)
+	l.addItemRules(set)
 	l.keepStart(set)
-	l.keepFor(set)
-	auditRules(set)
-	l.ignoredErrors(set)
+	l.addKeepFor(set)
+	addAuditRules(set)
+	l.addIgnoredErrors(set)
 	return set
 }
 
@@ -175,8 +175,8 @@ func (l *lowerer) scroller(s setting) *pagination {
 	return nil
 }
 
-// increment adds the rule that keeps the value of incremental.
-func (l *lowerer) increment(set *Ruleset) {
+// addIncrement adds the rule that keeps the value of incremental.
+func (l *lowerer) addIncrement(set *Ruleset) {
 	i := set.Job.increment
 	if i == nil {
 		return
@@ -192,8 +192,8 @@ func (l *lowerer) increment(set *Ruleset) {
 	})
 }
 
-// itemRules adds the rules that are evaluated for each item.
-func (l *lowerer) itemRules(set *Ruleset) {
+// addItemRules adds the rules that are evaluated for each item.
+func (l *lowerer) addItemRules(set *Ruleset) {
 	job := &set.Job
 	if job.Filter != "" {
 		set.Rules = append(set.Rules, Rule{
@@ -213,9 +213,9 @@ func (l *lowerer) itemRules(set *Ruleset) {
 	}
 }
 
-// auditRules adds the rules of the audit. Jobs without other rules share one list, because a
+// addAuditRules adds the rules of the audit. Jobs without other rules share one list, because a
 // configuration may have thousands of them.
-func auditRules(set *Ruleset) {
+func addAuditRules(set *Ruleset) {
 	if !set.Job.splits() && len(set.IgnoredFindings) == 0 && len(set.Rules) == 0 {
 		set.Rules = slices.Clip(commonAudit)
 		return
@@ -232,8 +232,8 @@ func auditRules(set *Ruleset) {
 	}
 }
 
-// ignoredErrors adds the rules for statuses whose responses are read as pages (api.http.ignoreErrors).
-func (l *lowerer) ignoredErrors(set *Ruleset) {
+// addIgnoredErrors adds the rules for statuses whose responses are read as pages (api.http.ignoreErrors).
+func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
 			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),

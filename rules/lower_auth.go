@@ -34,7 +34,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		}
 	}
 	set := l.ruleset()
-	l.computedValues(set, "authentication.params", Param, auth.Params, Placement{})
+	l.addComputedValues(set, "authentication.params", Param, auth.Params, Placement{})
 	out.Params = set.Rules
 	for _, p := range auth.Parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))
@@ -46,7 +46,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 	if auth.Login != nil {
 		out.Login = l.ruleset()
 		out.Login.Job = *auth.Login
-		l.jobRequest(out.Login)
+		l.addJobRequest(out.Login)
 	}
 	return out, l.diags.Diagnostics().Unique()
 }

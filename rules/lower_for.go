@@ -8,8 +8,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// partitions checks how the jobs depend on each other, and determines the variables that each can read.
-func (l *lowerer) partitions(sets []*Ruleset) {
+// linkPartitions checks how the jobs depend on each other, and determines the variables that each can read.
+func (l *lowerer) linkPartitions(sets []*Ruleset) {
 	if !slices.ContainsFunc(sets, func(set *Ruleset) bool { return len(set.Job.For) > 0 }) {
 		return
 	}
@@ -20,21 +20,21 @@ func (l *lowerer) partitions(sets []*Ruleset) {
 		}
 	}
 	for _, set := range sets {
-		l.parent(set, byID)
+		l.linkParent(set, byID)
 	}
 	for _, set := range sets {
-		l.cycle(set, byID)
+		l.reportCycle(set, byID)
 	}
 	for _, set := range sets {
-		l.forNames(set, byID)
+		l.checkForNames(set, byID)
 	}
 	for _, set := range sets {
-		l.forRules(set)
+		l.addForRules(set)
 	}
 }
 
-// parent finds the parent of a job: the job runs for each item of its parent.
-func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
+// linkParent finds the parent of a job: the job runs for each item of its parent.
+func (l *lowerer) linkParent(set *Ruleset, byID map[string]*Ruleset) {
 	for i, s := range set.Job.For {
 		if s.Items == "" {
 			continue
@@ -55,8 +55,8 @@ func (l *lowerer) parent(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// cycle reports a job that is its own ancestor.
-func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
+// reportCycle reports a job that is its own ancestor.
+func (l *lowerer) reportCycle(set *Ruleset, byID map[string]*Ruleset) {
 	path := []string{set.Job.ID}
 	for up := byID[set.Parent]; up != nil; up = byID[up.Parent] {
 		path = append(path, up.Job.ID)
@@ -74,8 +74,8 @@ func (l *lowerer) cycle(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// forNames determines the variables that a job can read: the variables of its ancestors, then its own.
-func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
+// checkForNames determines the variables that a job can read: the variables of its ancestors, then its own.
+func (l *lowerer) checkForNames(set *Ruleset, byID map[string]*Ruleset) {
 	set.ForNames = nil
 	var chain []*Ruleset
 	for up := set; up != nil; up = byID[up.Parent] {
@@ -91,8 +91,8 @@ func (l *lowerer) forNames(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// forRules adds the rules of the variables of for.
-func (l *lowerer) forRules(set *Ruleset) {
+// addForRules adds the rules of the variables of for.
+func (l *lowerer) addForRules(set *Ruleset) {
 	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to", "step"} {
 			s := v.given.get(key)
@@ -120,8 +120,8 @@ func (l *lowerer) forRules(set *Ruleset) {
 	}
 }
 
-// keepFor adds the rule that tells apart the partitions whose kept values are their own.
-func (l *lowerer) keepFor(set *Ruleset) {
+// addKeepFor adds the rule that tells apart the partitions whose kept values are their own.
+func (l *lowerer) addKeepFor(set *Ruleset) {
 	job := &set.Job
 	at := diag.Value(job.keepForPath)
 	switch {

@@ -7,42 +7,42 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// jobRequest adds the rules that compute values of the job's own request, once for each
+// addJobRequest adds the rules that compute values of the job's own request, once for each
 // partition.
-func (l *lowerer) jobRequest(set *Ruleset) {
+func (l *lowerer) addJobRequest(set *Ruleset) {
 	job := &set.Job
 	if l.dialect != Keboola { // there, braces are placeholders
 		base := l.cfg.BaseURL
-		l.address(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
-		l.address(set, Endpoint, &job.Endpoint, job.path, "endpoint")
+		l.addAddress(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
+		l.addAddress(set, Endpoint, &job.Endpoint, job.path, "endpoint")
 	}
 	for i, text := range l.cfg.AllowedOrigins {
 		if path := diag.Index(diag.Join(l.cfg.path, "api.allowedOrigins"), i); strings.ContainsAny(text, "{}") {
-			l.allowedOrigin(set, path, text, true)
+			l.addAllowedOrigin(set, path, text, true)
 		} else if err := CheckOrigin(text); err != nil {
 			l.diags.Errorf(diag.Value(path), "%v", err).WithHint(originHint)
 		}
 	}
 	for i, text := range job.AllowedOrigins {
-		l.allowedOrigin(set, diag.Index(diag.Join(job.path, "allowedOrigins"), i), text, false)
+		l.addAllowedOrigin(set, diag.Index(diag.Join(job.path, "allowedOrigins"), i), text, false)
 	}
 	if c := job.endpointSource; c.Source != "" {
-		l.addressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
+		l.addAddressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
 	}
 	if c := l.cfg.baseSource; c.Source != "" {
-		l.addressRule(set, BaseURL, c.Source, "", c.Path)
+		l.addAddressRule(set, BaseURL, c.Source, "", c.Path)
 	}
-	l.computedValues(set, "http.params", Param, l.cfg.HTTP.Params, Placement{Common: true})
+	l.addComputedValues(set, "http.params", Param, l.cfg.HTTP.Params, Placement{Common: true})
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
-	l.computedValues(set, "http.headers", Header, common, Placement{})
-	l.computedValues(set, "params", Param, job.Params, Placement{})
-	l.computedValues(set, "body", Body, job.Body, Placement{})
-	l.computedValues(set, "headers", Header, job.Headers, Placement{})
+	l.addComputedValues(set, "http.headers", Header, common, Placement{})
+	l.addComputedValues(set, "params", Param, job.Params, Placement{})
+	l.addComputedValues(set, "body", Body, job.Body, Placement{})
+	l.addComputedValues(set, "headers", Header, job.Headers, Placement{})
 }
 
-// address adds the rule for an address that holds expressions in braces. Of any other it
+// addAddress adds the rule for an address that holds expressions in braces. Of any other it
 // removes the doubled braces. The address is a key of the object at a path.
-func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key string) {
+func (l *lowerer) addAddress(set *Ruleset, role Role, text *string, object, key string) {
 	if !strings.ContainsAny(*text, "{}") {
 		return
 	}
@@ -52,7 +52,7 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 	case err != nil:
 		l.diags.Errorf(diag.Value(path), "%v", err).WithHint("write {{ for a brace that begins no expression")
 	case computed:
-		l.addressRule(set, role, source, *text, path)
+		l.addAddressRule(set, role, source, *text, path)
 	default:
 		*text = sampleAddress(*text)
 	}
@@ -60,9 +60,9 @@ func (l *lowerer) address(set *Ruleset, role Role, text *string, object, key str
 
 const originHint = "write it like https://files.example.com"
 
-// allowedOrigin adds the rule for an origin that links and redirects may point to. A common one is that of
+// addAllowedOrigin adds the rule for an origin that links and redirects may point to. A common one is that of
 // every job, and depends on the inputs alone.
-func (l *lowerer) allowedOrigin(set *Ruleset, path, text string, common bool) {
+func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool) {
 	source, _, err := addressSource(text)
 	if err == nil {
 		err = CheckOrigin(sampleBase(text))
@@ -71,22 +71,22 @@ func (l *lowerer) allowedOrigin(set *Ruleset, path, text string, common bool) {
 		l.diags.Errorf(diag.Value(path), "%v", err).WithHint(originHint)
 		return
 	}
-	l.addressRule(set, Allowed, source, text, path)
+	l.addAddressRule(set, Allowed, source, text, path)
 	rule := &set.Rules[len(set.Rules)-1]
 	rule.ID, rule.Target, rule.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
-// addressRule adds the rule that gives an address, and says it in words.
-func (l *lowerer) addressRule(set *Ruleset, role Role, source, says, path string) {
+// addAddressRule adds the rule that gives an address, and says it in words.
+func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, says, path string) {
 	set.Rules = append(set.Rules, Rule{
 		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
 		Clause: "is", Says: says, Origin: l.origin(Author{}, path),
 	})
 }
 
-// computedValues adds the rules for the computed values of an object. They are evaluated for each
+// addComputedValues adds the rules for the computed values of an object. They are evaluated for each
 // partition, and are placed as the placement says otherwise.
-func (l *lowerer) computedValues(set *Ruleset, prefix string, role Role, object Object, placement Placement) {
+func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, object Object, placement Placement) {
 	for _, m := range object {
 		found := computedIn(m.Value)
 		if found == nil {

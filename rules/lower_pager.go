@@ -24,47 +24,47 @@ type pager struct {
 func (p *pager) build() {
 	p.set.Path = p.path
 	if p.method.Once {
-		p.stateRules(Init)
-		p.failureRules()
-		p.onceRules()
-		p.keepRules()
+		p.addStateRules(Init)
+		p.addFailureRules()
+		p.addOnceRules()
+		p.addKeepRules()
 		return
 	}
 	p.set.Method = p.method.Name
-	p.pageSize()
-	p.stateRules(Init)
-	p.guardRules()
-	p.failureRules()
-	p.endRules()
-	p.pageLimit()
-	p.stateRules(Next)
-	p.requestRules()
-	p.keepRules()
+	p.addPageSize()
+	p.addStateRules(Init)
+	p.addGuardRules()
+	p.addFailureRules()
+	p.addEndRules()
+	p.addPageLimit()
+	p.addStateRules(Next)
+	p.addRequestRules()
+	p.addKeepRules()
 }
 
-// onceRules is endRules for a list that is one response: no limit or guard has a meaning for it.
-func (p *pager) onceRules() {
+// addOnceRules is addEndRules for a list that is one response: no limit or guard has a meaning for it.
+func (p *pager) addOnceRules() {
 	if p.outer != nil {
-		p.outer.onceRules()
+		p.outer.addOnceRules()
 	}
-	p.ownEndRules()
+	p.addOwnEndRules()
 }
 
-// failureRules adds the stopping rules of the configuration whose outcome is failed, beginning with the
+// addFailureRules adds the stopping rules of the configuration whose outcome is failed, beginning with the
 // rules next to the scroller. They come before all other rules but the guards, so that an invalid page
 // never ends a list.
-func (p *pager) failureRules() {
+func (p *pager) addFailureRules() {
 	if p.outer != nil {
-		p.outer.failureRules()
+		p.outer.addFailureRules()
 	}
-	p.userStops(func(o Outcome) bool { return o == Failed })
+	p.addUserStops(func(o Outcome) bool { return o == Failed })
 }
 
-// endRules adds the other rules that end the list or handle error responses, beginning with the rules
+// addEndRules adds the other rules that end the list or handle error responses, beginning with the rules
 // next to the scroller.
-func (p *pager) endRules() {
+func (p *pager) addEndRules() {
 	if p.outer != nil {
-		p.outer.endRules()
+		p.outer.addEndRules()
 	}
 	for _, t := range sharedStops {
 		t.When = inDialect(p.dialect, t.ID, t.When)
@@ -73,18 +73,18 @@ func (p *pager) endRules() {
 	for _, t := range p.method.Stops {
 		p.addRow(t, p.fromMethod())
 	}
-	p.ownEndRules()
+	p.addOwnEndRules()
 }
 
-// ownEndRules adds the rules of the configuration that end the list or handle error responses.
-func (p *pager) ownEndRules() {
-	p.userStops(func(o Outcome) bool { return o != Failed })
-	p.errorRules()
+// addOwnEndRules adds the rules of the configuration that end the list or handle error responses.
+func (p *pager) addOwnEndRules() {
+	p.addUserStops(func(o Outcome) bool { return o != Failed })
+	p.addErrorRules()
 	p.set.IgnoredFindings = append(p.set.IgnoredFindings, p.settings.get("audit.ignore").texts()...)
 }
 
-// pageLimit adds the rule of the option that limits the pages of every job.
-func (p *pager) pageLimit() {
+// addPageLimit adds the rule of the option that limits the pages of every job.
+func (p *pager) addPageLimit() {
 	if p.cfg.pages > 0 {
 		settings := p.settings.with(optionPages.setting(), setting{Value: p.cfg.pages})
 		if rule, ok := p.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
@@ -159,8 +159,8 @@ func (p *pager) fromMethod() Origin {
 	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
 }
 
-// pageSize sets the page size in force: the job's own parameter or the setting.
-func (p *pager) pageSize() {
+// addPageSize sets the page size in force: the job's own parameter or the setting.
+func (p *pager) addPageSize() {
 	limit := p.settings.get("limit")
 	name := p.settings.get("limitParam").text()
 	if own, ok := p.set.Job.Params.Get(name); ok && !value.Empty(own) && !(p.dialect == Keboola && php.Empty(own)) {
@@ -184,9 +184,9 @@ func (p *pager) pageSize() {
 	}
 }
 
-// stateRules adds the variables of the method and of the user. A variable of the
+// addStateRules adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
-func (p *pager) stateRules(role Role) {
+func (p *pager) addStateRules(role Role) {
 	own := p.settings.get("state").list()
 	for _, v := range p.method.State {
 		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
@@ -234,9 +234,9 @@ func sourceOf(v any) string {
 	return literal(v)
 }
 
-// guardRules adds the guards under their policies. A policy in a scroller overrides the policy next to
+// addGuardRules adds the guards under their policies. A policy in a scroller overrides the policy next to
 // the scroller.
-func (p *pager) guardRules() {
+func (p *pager) addGuardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.ignoredPaths()
 	}
@@ -256,7 +256,7 @@ func (p *pager) guardRules() {
 			origin = p.origin(Author{}, own.path())
 		}
 		if policy == PolicyIgnore || own.Invalid {
-			p.notInForce(g.ID, name+" is ignore", origin)
+			p.addUnused(g.ID, name+" is ignore", origin)
 			continue
 		}
 		settings := p.settings
@@ -265,7 +265,7 @@ func (p *pager) guardRules() {
 		}
 		rule, ok := p.rule(g.stopRule(), settings, origin)
 		if !ok {
-			p.notInForce(g.ID, name+" is not set", origin)
+			p.addUnused(g.ID, name+" is not set", origin)
 			continue
 		}
 		rule.Guard, rule.Hint = true, g.Hint
@@ -276,8 +276,8 @@ func (p *pager) guardRules() {
 	}
 }
 
-// notInForce notes a rule of a table that is not in force.
-func (p *pager) notInForce(id, why string, origin Origin) {
+// addUnused notes a rule of a table that is not in force.
+func (p *pager) addUnused(id, why string, origin Origin) {
 	if origin.By.Kind == AuthorDefault {
 		why += ", the default in dialect " + p.dialect
 	}
@@ -346,8 +346,8 @@ func (p *pager) hasUserStop(id string) bool {
 
 func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
-// userStops adds the user's stopping rules whose outcome is wanted.
-func (p *pager) userStops(wanted func(Outcome) bool) {
+// addUserStops adds the user's stopping rules whose outcome is wanted.
+func (p *pager) addUserStops(wanted func(Outcome) bool) {
 	for i, element := range p.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
 			Source: element.text(), Origin: p.origin(Author{}, element.path())}
@@ -401,7 +401,7 @@ func matched(r Rule) string {
 	return r.ID + " matched: " + r.Source
 }
 
-func (p *pager) errorRules() {
+func (p *pager) addErrorRules() {
 	for i, one := range p.settings.get("onError").elements() {
 		object, _ := one.settings()
 		when, message := object.get("when"), object.get("message")
@@ -416,8 +416,8 @@ func (p *pager) errorRules() {
 	}
 }
 
-// keepRules adds the values that are saved for the next run.
-func (p *pager) keepRules() {
+// addKeepRules adds the values that are saved for the next run.
+func (p *pager) addKeepRules() {
 	for _, one := range p.settings.get("keep").list() {
 		p.set.KeptNames = append(p.set.KeptNames, one.Name)
 		p.add(Rule{

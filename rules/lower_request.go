@@ -8,9 +8,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// requestRules adds the parts of the next request: the method's, to which the
+// addRequestRules adds the parts of the next request: the method's, to which the
 // user's are applied.
-func (p *pager) requestRules() {
+func (p *pager) addRequestRules() {
 	parts := p.methodParts()
 	own := p.userParts()
 	if own.has(URL) || own.has(Endpoint) {

@@ -23,30 +23,30 @@
 //
 //	Cluster.Submit          submit.go        compiles the configuration, without its secrets
 //	  Run.create                             stores the record of the run
-//	  Run.prepareQueue      submitshared.go  creates the queue
+//	  Run.prepareQueue      submit_shared.go  creates the queue
 //	  Run.enqueue                            queues task 0
 //
 //	Cluster.Work            work.go          a worker
 //	  workerRun.watchRuns                    learns of the run, and adds it to the runs that it serves
-//	  workerRun.takeNext    workturns.go     fetches task 0 from the queue, in a slot of the worker
-//	  attempt.handle        workattempt.go   one delivery of the task
-//	  attempt.awaitSession  worksession.go   compiles the run with the secrets, once for all of its tasks
+//	  workerRun.takeNext    work_turns.go     fetches task 0 from the queue, in a slot of the worker
+//	  attempt.handle        work_attempt.go   one delivery of the task
+//	  attempt.awaitSession  work_session.go   compiles the run with the secrets, once for all of its tasks
 //	  attempt.resume                         reads the last stored page of the task; here, no page is stored
 //	  attempt.runTask                        calls partition.Tasks.Run, which requests page 1 and calls store
-//	  attempt.storeStep     workstep.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
+//	  attempt.storeStep     work_step.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
 //	                                         (store.Append), then queues these (store.Enqueue)
 //	  attempt.finish                         removes task 0 from the queue, since its end is stored
 //
 //	Run.Collect             collect.go       a collector
-//	  collectStored         collectpage.go   reads the stored pages (store.Read)
+//	  collectStored         collect_page.go   reads the stored pages (store.Read)
 //	  collection.add                         counts the tasks that page 1 announces and ends; tree.pass passes it to the sink
-//	  collection.token      collectposition.go  the checkpoint of the page, for the sink
-//	  collection.result     collectresult.go the results of the jobs, after the last page
+//	  collection.token      collect_position.go  the checkpoint of the page, for the sink
+//	  collection.result     collect_result.go the results of the jobs, after the last page
 //
-// If the task fails, workretry.go decides whether it is tried again, and attempt.storeEnd stores that
-// it has failed. A task whose workers disappear runs alone (workalone.go). A sorted collection walks
-// through the tasks instead (collectsorted.go); collectwatch.go ends a collection whose run is
-// cancelled or deleted, collectfailures.go reads the failed tasks, and collectrelease.go deletes
+// If the task fails, work_retry.go decides whether it is tried again, and attempt.storeEnd stores that
+// it has failed. A task whose workers disappear runs alone (work_alone.go). A sorted collection walks
+// through the tasks instead (collect_sorted.go); collect_watch.go ends a collection whose run is
+// cancelled or deleted, collect_failures.go reads the failed tasks, and collect_release.go deletes
 // collected pages.
 //
 // # Files

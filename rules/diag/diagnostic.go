@@ -146,13 +146,13 @@ func (c *Collector) Clone() *Collector {
 
 // Errorf adds an error. Use [Diagnostic.WithHint] on the result to say how to
 // fix it.
-func (c *Collector) Errorf(at Place, format string, args ...any) *Diagnostic {
-	return c.Report(SeverityError, at, format, args...)
+func (c *Collector) Errorf(place Place, format string, args ...any) *Diagnostic {
+	return c.Report(SeverityError, place, format, args...)
 }
 
 // Warnf adds a warning.
-func (c *Collector) Warnf(at Place, format string, args ...any) *Diagnostic {
-	return c.Report(SeverityWarning, at, format, args...)
+func (c *Collector) Warnf(place Place, format string, args ...any) *Diagnostic {
+	return c.Report(SeverityWarning, place, format, args...)
 }
 
 // Report adds a diagnostic of a severity. Only the first thousand of each severity are
