@@ -278,6 +278,19 @@ func (p *Player) Played() Played {
 	return out
 }
 
+// Unplayed returns the recorded exchanges that were not played, in the order of [Played.Unplayed].
+func (p *Player) Unplayed() []Exchange {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var out []Exchange
+	for _, t := range p.exchanges {
+		if !t.played {
+			out = append(out, t.Exchange)
+		}
+	}
+	return out
+}
+
 // maxSample is the size, in bytes, of the largest body that is kept as a sample, and maxSamples the
 // number of pages that are kept of a job.
 const (

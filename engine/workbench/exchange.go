@@ -2,10 +2,12 @@ package workbench
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"net/http"
 	"sync"
 
+	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -22,6 +24,18 @@ type exchange struct {
 	answer          []byte
 	cut             bool // the answer is longer
 	err             error
+}
+
+// exchangeOf returns a recorded exchange.
+func exchangeOf(x recording.Exchange) *exchange {
+	made := &exchange{
+		method: x.Method, address: x.URL, header: x.Header, body: x.Body,
+		status: x.Status, answered: x.ResponseHeader, answer: x.ResponseBody,
+	}
+	if x.Error != "" {
+		made.err = errors.New(x.Error)
+	}
+	return made
 }
 
 // A tap is a transport that keeps the exchanges of another one. Requests for credentials are not kept.

@@ -60,6 +60,12 @@ const (
 	maxSpans = 5000
 )
 
+// shownOnce fills in the response when it is first asked for, and returns it.
+func (r *Response) shownOnce() *Response {
+	r.once.Do(r.read)
+	return r
+}
+
 // read fills in the response from its exchange.
 func (r *Response) read() {
 	x := r.of

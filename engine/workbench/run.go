@@ -50,6 +50,7 @@ type Run struct {
 	Recording []byte `json:"-"`
 
 	responses []*Response // of the pages
+	unplayed  []*Response // of the requests in Played.Unplayed
 }
 
 // A Page is a page of a [Run].
@@ -118,6 +119,9 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	if o.player != nil {
 		played := o.player.Played()
 		r.Played = &played
+		for _, x := range o.player.Unplayed() {
+			r.unplayed = append(r.unplayed, &Response{of: exchangeOf(x), redactor: e.Redactor()})
+		}
 	}
 	r.end(result, err)
 	r.describe(e)
@@ -190,6 +194,20 @@ func (r *running) describe(e *engine.Engine) {
 		}
 		p.Why, r.responses[i].readers = r.why(i), readers[p.Job]
 	}
+	for _, left := range r.unplayed {
+		for i, p := range r.Pages {
+			if made := r.responses[i].of; made != nil && sameAddress(made.address, left.of.address) {
+				left.readers = readers[p.Job]
+			}
+		}
+	}
+}
+
+// sameAddress reports whether two addresses differ at most in their queries.
+func sameAddress(a, b string) bool {
+	a, _, _ = strings.Cut(a, "?")
+	b, _, _ = strings.Cut(b, "?")
+	return a == b
 }
 
 func (r *Run) why(i int) string {
@@ -221,7 +239,14 @@ func (r *Run) Response(number int) *Response {
 	if number < 1 || number > len(r.responses) || r.responses[number-1].of == nil {
 		return nil
 	}
-	response := r.responses[number-1]
-	response.once.Do(response.read)
-	return response
+	return r.responses[number-1].shownOnce()
+}
+
+// Unplayed returns a recorded response that was not requested, by its position in Played.Unplayed. It returns nil if
+// there is no such position.
+func (r *Run) Unplayed(i int) *Response {
+	if i < 0 || i >= len(r.unplayed) {
+		return nil
+	}
+	return r.unplayed[i].shownOnce()
 }

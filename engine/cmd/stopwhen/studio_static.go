@@ -34,8 +34,8 @@ func (c *studioCommand) writeStatic(ctx context.Context, args []string) error {
 	return err
 }
 
-// engine returns the engine as WebAssembly: the file beside the command, or what the Go toolchain builds, with the
-// script of that toolchain.
+// engine returns the engine as WebAssembly: the file beside the command, as in an archive of a release, or in
+// ../share/stopwhen, as in a package, or what the Go toolchain builds, with the script of that toolchain.
 func (c *studioCommand) engine(ctx context.Context) (wasm, support []byte, err error) {
 	command, err := os.Executable()
 	if err != nil {
@@ -44,9 +44,11 @@ func (c *studioCommand) engine(ctx context.Context) (wasm, support []byte, err e
 	if command, err = filepath.EvalSymlinks(command); err != nil {
 		return nil, nil, err
 	}
-	beside := filepath.Join(filepath.Dir(command), studio.EngineName)
-	if wasm, err = os.ReadFile(beside); !errors.Is(err, fs.ErrNotExist) {
-		return wasm, nil, err
+	beside := filepath.Dir(command)
+	for _, dir := range []string{beside, filepath.Join(beside, "..", "share", "stopwhen")} {
+		if wasm, err = os.ReadFile(filepath.Join(dir, studio.EngineName)); !errors.Is(err, fs.ErrNotExist) {
+			return wasm, nil, err
+		}
 	}
 	wasm, support, err = buildEngine(ctx)
 	if err != nil {

@@ -154,6 +154,21 @@ func (s *Session) page(_ context.Context, r request) (any, error) {
 	return pageDetail{&page, run.Response(r.Number), guards}, nil
 }
 
+// unplayed returns a recorded response that a replay has not requested.
+func (s *Session) unplayed(_ context.Context, r request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run, err := s.runs.get(r.Run)
+	if err != nil {
+		return nil, err
+	}
+	response := run.Unplayed(r.Number - 1)
+	if response == nil {
+		return nil, &workbench.Error{Message: "the recording has no such page"}
+	}
+	return response, nil
+}
+
 // An itemsView is a table of items, and their shape.
 type itemsView struct {
 	Count   int                  `json:"count"`

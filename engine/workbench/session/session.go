@@ -63,7 +63,7 @@ type request struct {
 
 	Limits  workbench.Limits `json:"limits"`
 	Run     string           `json:"run"`     // id of the run
-	Number  int              `json:"number"`  // number of a page of the run
+	Number  int              `json:"number"`  // number of a page of the run, or of a request that it has not played, from 1
 	Job     string           `json:"job"`     // id of the job
 	Archive string           `json:"archive"` // a recording, as text
 	Case    string           `json:"case"`    // name of a built-in case
@@ -75,6 +75,7 @@ var calls = map[string]func(s *Session, ctx context.Context, r request) (any, er
 	"replay":         (*Session).replay,
 	"run":            (*Session).run,
 	"page":           (*Session).page,
+	"unplayed":       (*Session).unplayed,
 	"items":          (*Session).items,
 	"record":         (*Session).record,
 	"sampleTest":     (*Session).sampleTest,

@@ -98,6 +98,10 @@ func TestAnEditShowsWhereTheListEndsNow(t *testing.T) {
 	require.Equal(t, "nextPageFlag", before.Pages[0].Met[0].Rule)
 	require.Equal(t, "audit.missing", before.Jobs[0].Findings[1].ID)
 	require.Equal(t, "evidence", before.Jobs[0].Findings[1].Weight)
+	var left struct{ URL, Body string }
+	p.call("unplayed", map[string]any{"run": before.ID, "number": 4}, &left)
+	require.Contains(t, left.URL, "offset=40")
+	require.Contains(t, left.Body, `"isLast": true`, "the last page shows what ends the list")
 
 	p.edit("stopOn: true", "stopOn: true, ifNotSet: false")
 	var after run

@@ -15,6 +15,9 @@ import (
 // ending is the heading of the box that says how the list ends.
 const ending = `document.querySelector(".ending h2")?.innerText`
 
+// completions is the list of completions.
+const completions = `document.querySelector("#editor").shadowRoot.querySelector(".cm-tooltip-autocomplete")`
+
 // A new user finds out why the list of the example ends, mends it, and sees the difference.
 func TestTheExampleIsUnderstoodAndMended(t *testing.T) {
 	b := browse(t, serve(t), 1300, 820, false)
@@ -23,9 +26,20 @@ func TestTheExampleIsUnderstoodAndMended(t *testing.T) {
 	require.Equal(t, 4, eval[int](b, `document.querySelectorAll(".cell.skipped").length`))
 	require.Contains(t, eval[string](b, `document.querySelector(".verdict.met").innerText`), "The response does not have body.isLast.")
 
+	b.do(chromedp.Click(`.cell.skipped[data-left="3"]`)) // the last recorded page, which is not requested
+	b.until(`document.querySelector("#page h3").innerText == "Not requested"`)
+	require.Contains(t, eval[string](b, `document.querySelector("#page").innerText`), `"isLast": true`)
+
 	b.clickText("true}") // the end of the line with the flag
 	b.do(chromedp.KeyEvent(kb.End), chromedp.KeyEvent(kb.ArrowLeft))
-	b.typed(", ifNotSet: false")
+	b.typed(", ")
+	b.until(completions)
+	require.True(t, eval[bool](b, `(() => {
+		const box = `+completions+`.getBoundingClientRect();
+		return box.right > document.querySelector(".pane.left").getBoundingClientRect().right &&
+			document.elementFromPoint(box.right - 4, box.top + 8).id == "editor";
+	})()`), "the list of completions is seen beyond the editor")
+	b.typed("ifNotSet: false")
 	b.until(ending + `?.includes("The list ends on page 5")`)
 	require.Contains(t, eval[string](b, `document.querySelector(".delta").innerText`), "+33 items, +4 pages")
 	require.Equal(t, 5, eval[int](b, `document.querySelectorAll("button.cell").length`))

@@ -44,7 +44,8 @@ const look = EditorView.theme({
   ".cm-selectionMatch": { backgroundColor: "var(--wash-strong)" },
   "&.cm-focused .cm-matchingBracket": { backgroundColor: "var(--wash-strong)", outline: "1px solid var(--line-strong)" },
   ".cm-tooltip": { backgroundColor: "var(--raised)", color: "var(--ink)", border: "1px solid var(--line-strong)", borderRadius: "8px", boxShadow: "var(--shadow)", overflow: "hidden" },
-  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--mono)", fontSize: "12.5px", maxHeight: "16em" },
+  ".cm-tooltip.cm-tooltip-autocomplete": { overflow: "visible" }, // the documentation is beside the list
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { borderRadius: "7px", fontFamily: "var(--mono)", fontSize: "12.5px", maxHeight: "16em" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li": { padding: "3px 8px" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected]": { backgroundColor: "var(--accent)", color: "var(--on-accent)" },
   ".cm-tooltip.cm-tooltip-autocomplete > ul > li[aria-selected] .cm-completionDetail": { color: "inherit" },
@@ -53,6 +54,7 @@ const look = EditorView.theme({
   ".cm-completionInfo": { padding: "8px 12px", fontFamily: "var(--sans)", fontSize: "13px", lineHeight: "1.5", maxWidth: "360px", whiteSpace: "pre-wrap" },
   ".cm-tooltip-hover": { maxWidth: "min(460px, 90vw)" },
   ".known": { padding: "8px 12px", fontFamily: "var(--sans)", fontSize: "13px", lineHeight: "1.5", maxHeight: "300px", overflow: "auto" },
+  ".cm-completionInfo .known": { padding: "0" },
   ".known p": { margin: "0 0 6px", whiteSpace: "pre-wrap" },
   ".known p:last-child": { margin: "0" },
   ".known code, .known pre": { fontFamily: "var(--mono)", fontSize: "12px" },
@@ -97,7 +99,7 @@ export class Editor {
       extensions: [
         lineNumbers(), highlightActiveLine(), highlightActiveLineGutter(), foldGutter(), drawSelection(), history(), indentOnInput(), bracketMatching(),
         closeBrackets(), search({ top: true }), highlightSelectionMatches(), lintGutter(), syntaxHighlighting(colours), look, indentUnit.of("  "),
-        tooltips({ position: "absolute" }), EditorView.lineWrapping,
+        tooltips({ position: "fixed" }), EditorView.lineWrapping,
         this.language.of(/\.ya?ml$/.test(name) ? yaml() : json()), this.writable.of([]),
         EditorView.contentAttributes.of({ "aria-label": "Text of the configuration", autocapitalize: "off", autocorrect: "off" }),
         autocompletion({ override: [(context) => this.complete(context)], icons: false }),
@@ -146,6 +148,7 @@ export class Editor {
           const text = c.edit.newText;
           const caret = text.indexOf("$0");
           view.dispatch({ changes: { from: start, to: stop, insert: text.replace("$0", "") }, selection: { anchor: start + (caret < 0 ? text.length : caret) } });
+          if (text.endsWith(": ")) startCompletion(view); // a key wants its value
         },
       })),
     };

@@ -35,6 +35,7 @@ class Studio {
   private selected = ""; // key of a page
   private detail: PageDetail | null = null;
   private details = new Map<string, PageDetail>();
+  private left: pages.LeftDetail | null = null; // the recorded page that is shown instead
   private explained: Explained | null = null;
   private itemsView: ItemsView | null = null;
   private itemsJob = "";
@@ -106,6 +107,7 @@ class Studio {
     this.playing = opened.case ?? "";
     this.run = this.baseline = this.detail = this.stressReport = null;
     this.selected = "";
+    this.left = null;
     this.editor.open(opened.text, opened.name);
     this.showFile();
     this.showSource();
@@ -144,6 +146,7 @@ class Studio {
     const before = this.run?.pages.find((p) => keyOf(p) === this.selected);
     const atEnd = !before || before.decision === "stop" || !!before.error;
     this.run = run;
+    this.left = null;
     this.runProblem = null;
     this.details.clear();
     if (!this.baseline || !this.unsaved) this.baseline = run;
@@ -173,14 +176,29 @@ class Studio {
     const page = this.run?.pages.find((p) => p.number === number);
     if (!page) return;
     this.selected = keyOf(page);
+    this.left = null;
     await this.loadDetail();
-    const focused = document.activeElement?.getAttribute("data-number");
+    this.showCell(`[data-number="${number}"]`);
+  }
+
+  /** showLeft shows a recorded page that the configuration does not request. */
+  private async showLeft(index: number): Promise<void> {
+    const { run } = this;
+    const response = run && (await this.call<PageDetail["response"]>("unplayed", { run: run.id, number: index + 1 }).catch(() => null));
+    if (!response || run !== this.run) return;
+    this.left = { index, response };
+    this.showCell(`[data-left="${index}"]`);
+  }
+
+  /** showCell renders the tab with another page selected. The line of pages stays where it is, and the focus on its page. */
+  private showCell(selector: string): void {
+    const focused = document.activeElement?.classList.contains("cell");
     const scrolled = [...document.querySelectorAll(".strip")].map((s) => s.scrollLeft);
     this.tabs.refresh();
     document.querySelectorAll(".strip").forEach((s, i) => (s.scrollLeft = scrolled[i] ?? 0));
-    const cell = document.querySelector<HTMLElement>(`button.cell[data-number="${number}"]`);
+    const cell = document.querySelector<HTMLElement>(`button.cell${selector}`);
     cell?.scrollIntoView({ block: "nearest", inline: "nearest" });
-    if (focused !== null && focused !== undefined) cell?.focus({ preventScroll: true });
+    if (focused) cell?.focus({ preventScroll: true });
   }
 
   // What the tabs show.
@@ -197,11 +215,11 @@ class Studio {
     }
     if (this.detail === null && this.selectedNumber) void this.loadDetail().then(() => this.detail && this.tabs.refresh());
     pages.render(to, {
-      run: this.run, baseline: this.baseline, live: this.canRun, selected: this.selectedNumber, detail: this.detail,
-      select: (n) => void this.select(n), goOn: () => void this.live(),
+      run: this.run, baseline: this.baseline, live: this.canRun, selected: this.selectedNumber, detail: this.detail, left: this.left,
+      select: (n) => void this.select(n), showLeft: (i) => void this.showLeft(i), goOn: () => void this.live(),
     });
     const problem = this.runProblem ?? (this.compiles ? null : { message: "The configuration has a mistake.", hint: "" });
-    if (problem) to.firstElementChild?.prepend(pages.notice("warn", pages.sentence(problem.message), problem.hint, h("p", { class: "dim" }, "The pages below are those of the latest text without a mistake.")));
+    if (problem) to.firstElementChild?.append(pages.notice("warn stale", pages.sentence(problem.message), problem.hint, h("p", { class: "dim" }, "The pages are those of the latest text without a mistake.")));
   }
 
   private emptyPages(): HTMLElement {

@@ -1,7 +1,7 @@
 /** The tab Pages: how each list ends, the line of its pages, and one page with every verdict. */
 import { counted, fill, grouped, h } from "./dom.ts";
 import { show } from "./json.ts";
-import type { Cell, Finding, JobResult, PageDetail, ReadHeader, RunView, Verdict } from "./types.ts";
+import type { Cell, Finding, JobResult, PageDetail, ReadHeader, Response, RunView, Verdict } from "./types.ts";
 
 /** toneOf returns the class for how a job ended. */
 export function toneOf(job: JobResult | undefined): "good" | "warn" | "bad" | "" {
@@ -20,6 +20,9 @@ function outcomeOf(job: JobResult): string {
   return job.outcome;
 }
 
+/** A recorded response that the run has not requested, by its position among these. */
+export interface LeftDetail { index: number; response: Response }
+
 /** What the tab shows and does. */
 export interface PagesModel {
   run: RunView;
@@ -27,7 +30,9 @@ export interface PagesModel {
   live: boolean; // whether the API can be asked
   selected: number; // number of a page of the run
   detail: PageDetail | null;
+  left: LeftDetail | null; // a recorded page that is not requested, in the place of the detail
   select(number: number): void;
+  showLeft(index: number): void;
   goOn(): void; // asks the API
 }
 
@@ -42,7 +47,8 @@ export function render(to: HTMLElement, model: PagesModel): void {
     if (cells.length + left.length > 0) column.append(strip(model, job, cells, left));
   }
   const page = h("div", { id: "page" });
-  if (model.detail) page.append(detail(model.detail, run));
+  if (model.left) page.append(leftDetail(model.left));
+  else if (model.detail) page.append(detail(model.detail, run));
   column.append(page);
   fill(to, column);
 }
@@ -142,10 +148,10 @@ function strip(model: PagesModel, job: JobResult, cells: Cell[], left: string[])
   const largest = Math.max(1, ...cells.map((c) => c.count));
   const line = h("div", { class: `strip ${toneOf(job)}`, role: "listbox", "aria-label": `Pages of ${job.job}`, "aria-orientation": "horizontal" });
   const shown = cells.length > mostCells ? [...cells.slice(0, mostCells / 2), ...cells.slice(-mostCells / 2)] : cells;
-  const current = shown.some((c) => c.number === model.selected);
+  const current = !!model.left || shown.some((c) => c.number === model.selected);
   shown.forEach((c, i) => {
     const ends = c.decision === "stop" || !!c.error;
-    const selected = c.number === model.selected;
+    const selected = c.number === model.selected && !model.left;
     line.append(h("button", {
       class: `cell${ends ? " stop" : ""}`, type: "button", role: "option", "aria-selected": String(selected), "data-number": c.number,
       tabindex: selected || (!current && i === 0) ? "0" : "-1", title: `${c.request.method} ${c.request.url}`,
@@ -158,8 +164,11 @@ function strip(model: PagesModel, job: JobResult, cells: Cell[], left: string[])
     line.append(h("span", { class: "end", role: "presentation" }, isUnrecorded(model.run, job) ? "not recorded" : "ends here"));
     const made = cells.filter((c) => !c.error).length;
     left.slice(0, mostCells).forEach((request, i) => {
-      line.append(h("span", { class: "cell skipped", role: "presentation", title: request },
-        h("span", { class: "well" }, h("span", { class: "bar2", vars: { "--size": "35%" } })), h("span", null, h("span", { class: "no" }, made + i + 1), h("br"), h("span", { class: "items" }, "–"))));
+      const index = (model.run.played?.unplayed ?? []).indexOf(request, i);
+      line.append(h("button", {
+        class: "cell skipped", type: "button", role: "option", "aria-selected": String(model.left?.index === index), "data-left": index, tabindex: model.left?.index === index ? "0" : "-1", title: request,
+        "aria-label": `Recorded page ${made + i + 1}, not requested`, onclick: () => model.showLeft(index),
+      }, h("span", { class: "well" }, h("span", { class: "bar2", vars: { "--size": "35%" } })), h("span", null, h("span", { class: "no" }, made + i + 1), h("br"), h("span", { class: "items" }, "–"))));
     });
   }
   line.addEventListener("keydown", (e) => move(e, line, model));
@@ -172,9 +181,17 @@ function move(e: KeyboardEvent, line: HTMLElement, model: PagesModel): void {
   const to = { ArrowRight: at + 1, ArrowLeft: at - 1, Home: 0, End: cells.length - 1 }[e.key];
   if (to === undefined || !cells[to]) return;
   e.preventDefault();
-  const number = Number(cells[to].dataset["number"]);
-  model.select(number);
-  document.querySelector<HTMLElement>(`button.cell[data-number="${number}"]`)?.focus();
+  const { number, left } = cells[to].dataset;
+  cells[to].focus(); // the selected page keeps the focus
+  if (left === undefined) model.select(Number(number));
+  else model.showLeft(Number(left));
+}
+
+/** leftDetail shows a recorded page that the configuration does not request. */
+function leftDetail({ response }: LeftDetail): HTMLElement {
+  return h("div", { class: "cards two" }, h("section", { class: "card" },
+    h("div", { class: "cardHead" }, h("h3", null, "Not requested"), h("span", { class: `status ${statusTone(response.status)}` }, response.status || "no response")),
+    h("div", { class: "cardBody" }, requestOf(response.method, response.url, response.requestBody))), responseOf(response));
 }
 
 /** detail shows a page. */
