@@ -132,19 +132,23 @@ func (j *Job) readsOf(variable string, paths [][]string, readsOfJob func(*Job) [
 // descendants is the value at a path of the parent's item. If an item lacks the path, its partition
 // runs, but with another request.
 func (j *Job) CopiesFromItem(path []string) bool {
+	reads := j.readsOfItem(path)
+	return j.FillsFromItem(path) || slices.ContainsFunc(j.WithDescendants(), func(below *Job) bool { return anyReads(below.Computed, reads) })
+}
+
+// FillsFromItem reports whether a field of the items of the job or its descendants is the value at a path
+// of the parent's item.
+func (j *Job) FillsFromItem(path []string) bool {
+	reads := j.readsOfItem(path)
+	return slices.ContainsFunc(j.WithDescendants(), func(below *Job) bool {
+		return slices.ContainsFunc(below.Shape.Fields, func(f ItemField) bool { return slices.ContainsFunc(f.Reads, reads) })
+	})
+}
+
+// readsOfItem returns a function that reports whether a read is that of a path of the parent's item.
+func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 	whole := append([]string{j.For[0].Name}, path...)
-	reads := func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
-	for _, below := range j.WithDescendants() {
-		for _, f := range below.Shape.Fields {
-			if slices.ContainsFunc(f.Reads, reads) {
-				return true
-			}
-		}
-		if anyReads(below.Computed, reads) {
-			return true
-		}
-	}
-	return false
+	return func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
 }
 
 // Expects reports whether an expression of [Job.Computed] should have a value in every partition. This

@@ -26,7 +26,7 @@ func (p *page) flags() []flag {
 	for _, f := range p.facts {
 		kind, ambiguous := apinames.FlagKind(f.name()), apinames.CountsToo(f.name())
 		flagged, ok := apinames.Flag(f.value, ambiguous)
-		if !ok || kind == "" || apinames.Alike(f.name(), "incompleteresults") { // this name is about the search, not the page
+		if !ok || kind == "" {
 			continue
 		}
 		if one := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); one.more {

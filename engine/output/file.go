@@ -106,8 +106,14 @@ func (f *file) readHead() error {
 	return errors.Join(checkQuotes(before), before.Close())
 }
 
-// Write writes items as NDJSON.
-func (f *file) Write(p []byte) (int, error) { return f.items().Write(p) }
+// Write writes items as NDJSON. A page without items creates the partial file, too, in every format: the
+// rows of a list that is refused are in it, even if there are none.
+func (f *file) Write(p []byte) (int, error) {
+	if len(p) == 0 && !f.rows.Created() {
+		return 0, f.rows.WriteRows(nil, 0)
+	}
+	return f.items().Write(p)
+}
 
 func (f *file) items() encoder {
 	if f.encoder == nil {

@@ -38,7 +38,7 @@ var errorNames = []struct {
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
-		"isPartial", "partial_results", "partialResults",
+		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults",
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
 	{ErrorWord, []string{"status", "Status", "state", "result", "type", "response"}},
@@ -81,6 +81,7 @@ var nextToData = []ErrorSign{
 	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
 	{[]string{"timed_out"}, ErrorFlag}, {[]string{"timedOut"}, ErrorFlag}, {[]string{"partial"}, ErrorFlag},
 	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
+	{[]string{"incomplete_results"}, ErrorFlag}, {[]string{"incompleteResults"}, ErrorFlag},
 	{[]string{"_shards", "failed"}, ErrorCount},
 }
 

@@ -50,7 +50,7 @@ var hintTable = []struct {
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
-		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated", "incompleteresults",
+		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists",
 	}, []string{"nextpage", "incomplete", "next"}},
@@ -96,7 +96,8 @@ func (h HintHeader) ValueOf(v any) any {
 
 var hintHeaders = []HintHeader{
 	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
-	{Name: "Total-Count", Kind: HintTotal}, {Name: "Content-Range", Kind: HintTotal, Range: true},
+	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal}, {Name: "X-Pagination-Total-Count", Kind: HintTotal},
+	{Name: "Content-Range", Kind: HintTotal, Range: true},
 	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
 	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
 	{Name: "X-Has-More", Kind: HintMore},

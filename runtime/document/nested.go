@@ -3,6 +3,7 @@ package document
 import (
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -88,25 +89,43 @@ func (s *nestedSigns) add(name, raw []byte, within string) {
 // nested returns the nested list at a path. It reports false if the signs may have another meaning.
 func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 	nested.Path = path
+	over, follows := false, nestedSign{}
 	for _, sign := range s.found {
 		more := false
 		switch value := string(sign.raw); sign.kind {
 		case apinames.HintMore:
 			more = value == "true"
-			ok = ok || more || value == "false"
+			over = over || value == "false"
 		case apinames.HintLast:
 			more = value == "false"
-			ok = ok || more || value == "true"
+			over = over || value == "true"
 		case apinames.HintTotal:
 			total, err := strconv.Atoi(value)
 			more = err == nil && total > s.length(total)
-			ok = ok || err == nil
+			over = over || err == nil && !more
+		case apinames.HintNext:
+			if follows.path == nil && sign.follows() {
+				follows = sign
+			}
 		}
 		if more && nested.Sign == nil {
 			nested.Sign, nested.Value = append(slices.Clip(path), sign.path...), string(sign.raw)
 		}
 	}
-	return nested, ok && s.paged
+	if !over && nested.Sign == nil && follows.path != nil {
+		nested.Sign, nested.Value, s.paged = append(slices.Clip(path), follows.path...), string(follows.raw), true
+	}
+	return nested, s.paged && (over || nested.Sign != nil)
+}
+
+// follows reports whether the value is a link to the next page, or a token under a name that has no other
+// meaning.
+func (s nestedSign) follows() bool {
+	text := string(s.raw)
+	if apinames.OfPage(s.path[len(s.path)-1]) {
+		return len(text) > len(`""`) && text[0] == '"'
+	}
+	return strings.HasPrefix(text, `"http://`) || strings.HasPrefix(text, `"https://`)
 }
 
 // length returns the number of elements of the list, but at most limit.

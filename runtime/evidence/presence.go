@@ -61,10 +61,11 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job, or nil. ran says whether partitions of the job ran. If so, only
-// paths count whose values the partitions send or add to items: a condition may be about a path that items
-// seldom have. The finding is evidence if a value was nil in all requests because of such a path.
-func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Finding {
+// Finding returns the finding about a job of which so many partitions ran, or nil. If there are any, only
+// paths count whose values they send or add to items: a condition may be about a path that items seldom
+// have. The finding is evidence if such a path made a value nil in all requests, or a field nil in the
+// items of several partitions: one parent may lack what all others have.
+func (p *Presence) Finding(job *compile.Job, partitions int, values Values) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.missing[job]) == 0 || slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
@@ -73,11 +74,12 @@ func (p *Presence) Finding(job *compile.Job, ran bool, values Values) *trace.Fin
 	var paths []string
 	weight := rules.WeightHint
 	for _, path := range p.missing[job] {
-		if ran && !job.CopiesFromItem(path) {
+		if partitions > 0 && !job.CopiesFromItem(path) {
 			continue
 		}
 		paths = append(paths, rules.FormatPath(job.For[0].Name, path))
-		if slices.ContainsFunc(job.Computed, func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }) {
+		isNil := func(e *language.Expression) bool { return values.always(e) && readsItem(job, e, path) }
+		if slices.ContainsFunc(job.Computed, isNil) || partitions > 1 && job.FillsFromItem(path) {
 			weight = rules.WeightEvidence
 		}
 	}

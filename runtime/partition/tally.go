@@ -162,7 +162,7 @@ func (t *Tally) findings(job *compile.Job) (found []trace.Finding) {
 		}
 	}
 	values := t.seen[job].Values
-	if f := t.found.Finding(job, partitions.Count > 0, values); f != nil {
+	if f := t.found.Finding(job, partitions.Count, values); f != nil {
 		found = append(found, *f)
 	}
 	found = append(found, values.Findings(job, t.found)...)
