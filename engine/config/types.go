@@ -16,7 +16,7 @@ type HTTP struct {
 	Codes []int `config:"codes"`
 	// The statuses that are retried, too, if the response says that a rate limit is exceeded: it has
 	// the `retryHeader`, or the header `rateLimit.remaining` is 0 (without `rateLimit`:
-	// `X-RateLimit-Remaining`); default [403].
+	// `X-RateLimit-Remaining`, `X-Rate-Limit-Remaining` or `RateLimit-Remaining`); default [403].
 	LimitCodes []int `config:"limitCodes"`
 	// The header that says when to retry; default "Retry-After".
 	RetryHeader string `config:"retryHeader"`

@@ -223,15 +223,23 @@ type RateLimit struct {
 	Reset     string // X-RateLimit-Reset, for example: seconds to wait, or a time in seconds or milliseconds since 1970
 }
 
-// exceeded reports whether a refusal says that no requests are left, in the configured header or in
-// the usual one.
-func (l RateLimit) exceeded(headers http.Header) bool {
-	return strings.TrimSpace(headers.Get(cmp.Or(l.Remaining, "X-RateLimit-Remaining"))) == "0"
+// usualLimits are the headers that many APIs send.
+var usualLimits = []RateLimit{
+	{"X-RateLimit-Remaining", "X-RateLimit-Reset"},
+	{"X-Rate-Limit-Remaining", "X-Rate-Limit-Reset"},
+	{"RateLimit-Remaining", "RateLimit-Reset"},
 }
 
-// reset returns the name of the header with the reset of the limit: the configured one, or the usual
-// one.
-func (l RateLimit) reset() string { return cmp.Or(l.Reset, "X-RateLimit-Reset") }
+// exceeded reports whether a refusal says that no requests are left, in the configured header or in
+// a usual one. reset is the name of the header with the reset of the limit.
+func (l RateLimit) exceeded(headers http.Header) (reset string, ok bool) {
+	for _, usual := range usualLimits {
+		if strings.TrimSpace(headers.Get(cmp.Or(l.Remaining, usual.Remaining))) == "0" {
+			return cmp.Or(l.Reset, usual.Reset), true
+		}
+	}
+	return "", false
+}
 
 // Reserve counts a request against the rate limit of the API before the request is made, and
 // returns its number for [Call.Turn]. If requests wait for the [Pace], the lowest number comes

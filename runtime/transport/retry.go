@@ -35,7 +35,8 @@ func (o *Options) Retries(status int, headers http.Header) bool {
 		return false
 	}
 	_, said := o.Retry.RequestedWait(headers, time.Time{})
-	return said || o.RateLimit.exceeded(headers)
+	_, exceeded := o.RateLimit.exceeded(headers)
+	return said || exceeded
 }
 
 // The waits before a retry.
@@ -132,7 +133,8 @@ func (c *Client) requestedWait(headers http.Header) (wait time.Duration, source 
 	if wait, ok := retry.RequestedWait(headers, now); ok {
 		return wait, retry.Header, true
 	}
-	if source = limit.reset(); limit.exceeded(headers) {
+	source, ok = limit.exceeded(headers)
+	if ok {
 		wait, ok = resetIn(headers.Get(source), now)
 	}
 	return wait, source, ok
