@@ -214,3 +214,37 @@ func TestAPublicationThatFailedIsPartOfTheNextCommit(t *testing.T) {
 	require.NoError(t, err)
 	require.EqualValues(t, 3, resumed.Lines())
 }
+
+// TestAnOutputWhosePublicationFailedIsDue: the rows belong to the next run, which moves them, so they are
+// published for this run, and yet not under their name.
+func TestAnOutputWhosePublicationFailedIsDue(t *testing.T) {
+	due := 0
+	for failing := 1; ; failing++ {
+		d := newDisk()
+		s, err := open(d, "state.json", "test", nil)
+		require.NoError(t, err)
+		a, err := s.Rows("a", nil)
+		require.NoError(t, err)
+		_, err = a.Write([]byte("row\n"))
+		require.NoError(t, err)
+		require.NoError(t, s.Mark("a", json.RawMessage("1"), a))
+		d.operations, d.failing, d.failures = 0, failing, 1
+		err = s.Publish(Commitment{Parts: []Part{{Output: a}}})
+		if err == nil {
+			require.True(t, a.Published())
+			require.False(t, a.Due())
+			break
+		}
+		_, moved := d.live["a"]
+		require.False(t, a.Published() && !a.Due() && !moved, "failure of operation %d", failing)
+		if a.Published() && a.Due() {
+			due++
+		}
+		again, err := open(d, "state.json", "test", nil)
+		require.NoError(t, err)
+		repaired, err := again.Rows("a", nil)
+		require.NoError(t, err)
+		require.False(t, repaired.Due(), "the next run has completed it")
+	}
+	require.Positive(t, due)
+}

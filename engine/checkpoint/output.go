@@ -114,6 +114,13 @@ func (o *Output) Created() bool { return o.created }
 // continues has released it.
 func (o *Output) Published() bool { return o.published }
 
+// Due reports whether the publication of the rows has begun and failed, so that the next run completes
+// it. Such an output is published for this run, which must not write to it.
+func (o *Output) Due() bool {
+	p := o.store.state.Publish
+	return p != nil && slices.ContainsFunc(p.parts(), func(part *publication) bool { return part.Name == o.name })
+}
+
 // Released reports whether the rows will not be published: see [Store.Release].
 func (o *Output) Released() bool { return o.marked.Released }
 

@@ -27,7 +27,10 @@ type target struct {
 }
 
 // isPublished reports whether the rows of a file are under its name.
-func (t *target) isPublished() bool { return t.file.rows.Published() && !t.file.rows.Released() }
+func (t *target) isPublished() bool {
+	rows := t.file.rows
+	return rows.Published() && !rows.Released() && !rows.Due()
+}
 
 // openTargets opens the files of the items, or the stream.
 func (p *Publisher) openTargets() error {
