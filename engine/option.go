@@ -196,6 +196,12 @@ func WithObserver(o Observer, kinds ...EventKind) RunOption {
 	return runOption(func(s *runOptionSet) { s.Observer, s.Observed = o, kinds })
 }
 
+// WithLargeResponse calls f when a response begins to arrive that is too large for memory. Such a
+// response is read by one goroutine while it is received by another. f may be called concurrently.
+func WithLargeResponse(f func()) RunOption {
+	return runOption(func(s *runOptionSet) { s.Arriving = f })
+}
+
 // WithAuth overrides the configuration's credentials with credentials of type basic, bearer,
 // header or query, or with a [config.TokenFunc]. Nil means no credentials.
 func WithAuth(a config.Auth) RunOption {

@@ -27,8 +27,6 @@ type fetchResult struct {
 	sent   time.Time         // the time of the request
 	waits  []transport.Event // waits before and between the attempts
 	action errorAction       // decision about an error response
-
-	scan *document.Scan // set if the response was scanned ahead of its turn
 }
 
 // An errorAction is the decision of an onError rule about an error response.
@@ -102,6 +100,9 @@ func (r *listRun) exchange(
 	if f == nil {
 		bodies[0], bodies[1] = bodies[1], bodies[0] // the body of the page before last is no longer needed
 		call.Into = bodies[0]
+		if r.converter == nil {
+			call.Reader = r.pooled.reader.ScansArriving()
+		}
 		out.call = call
 		out.Response, err = r.Client.Do(ctx, call, decide)
 		return err
@@ -110,9 +111,6 @@ func (r *listRun) exchange(
 	out.sent, out.call = f.Began, f.Call
 	out.call.Turn = 0 // a retry is another request
 	out.Response, err = r.Client.Complete(ctx, out.call, f.Response, f.Err, decide)
-	if out.Response == f.Response { // no other request was made
-		out.scan = f.Scan
-	}
 	return err
 }
 
@@ -214,7 +212,7 @@ func (r *listRun) prefetch(ctx context.Context) {
 // arrived notes that a response has just arrived. Another page may be requested while this one is
 // processed, if it is large, or while it is delivered.
 func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
-	large := r.Ahead.Large > 0 && len(response.Body) >= r.Ahead.Large
+	large := r.Ahead.Large > 0 && response.Size >= r.Ahead.Large
 	if r.queue == nil && (large || r.Ahead.Delivering) {
 		r.queue = r.newQueue(ctx)
 	}

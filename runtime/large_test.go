@@ -65,11 +65,19 @@ func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 			require.NoError(t, err)
 			reader, buffer := document.NewReader(options), &spool.Buffer{}
 			defer buffer.Release()
-			for range 2 { // the second time with buffers that were used before
-				r, err := client.Do(t.Context(), transport.Call{Method: "GET", URL: api.URL, Into: buffer}, nil)
+			for _, arriving := range []bool{true, false, true, false} { // some with buffers that were used before
+				call := transport.Call{Method: "GET", URL: api.URL, Into: buffer}
+				if arriving {
+					call.Reader = reader
+				}
+				r, err := client.Do(t.Context(), call, nil)
 				require.NoError(t, err)
+				require.Equal(t, len(page), r.Size)
+				require.Equal(t, page[:1024], r.Head())
 				require.Equal(t, goruntime.GOOS == "linux", r.Window != nil)
-				spooled, err := reader.Read(document.Response{Status: r.Status, Body: r.Body, Window: r.Window})
+				scan, scanned := r.Scan.(*document.Scan)
+				require.Equal(t, arriving && r.Window != nil, scanned)
+				spooled, err := reader.Read(document.Response{Status: r.Status, Body: r.Body, Window: r.Window, Scan: scan})
 				require.NoError(t, err)
 				require.Equal(t, inMemory.Content, spooled.Content)
 				require.Equal(t, inMemory.List, spooled.List)
@@ -90,6 +98,7 @@ func TestALargePageIsReadFromAFileAsFromMemory(t *testing.T) {
 				require.Equal(t, map[string]any{"last": true}, further)
 				clone := spooled.Items.Clone()
 				buffer.Release()
+				reader.Close()
 				require.True(t, bytes.Equal(items, clone.Bytes()), "a clone outlives the buffer")
 			}
 		})

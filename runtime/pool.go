@@ -39,7 +39,7 @@ func (l *Loop) readingOf(job *compile.Job) document.Options {
 	return document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore, DataField: job.Spec().DataField,
 		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
-		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes,
+		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Arriving: l.Arriving,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"time"
 
@@ -20,11 +21,12 @@ import (
 // state if the response is unacceptable.
 func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	r.pooled.head = append(r.pooled.head[:0], f.Head()...) // the reader modifies the body
-	size := len(f.Body)
+	size := f.Size
 	if err := r.convert(f); err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading, err := r.pooled.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: f.scan})
+	scan, _ := f.Scan.(*document.Scan)
+	reading, err := r.pooled.reader.Read(document.Response{Status: f.Status, Body: f.Body, Window: f.Window, Scan: scan})
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
@@ -112,11 +114,16 @@ func (r *listRun) convert(f fetchResult) error {
 	}
 	r.pooled.converted[0], r.pooled.converted[1] = r.pooled.converted[1], r.pooled.converted[0]
 	into := r.pooled.converted[0]
+	into.ReadBy(nil)
+	if f.Status < http.StatusBadRequest {
+		into.ReadBy(r.pooled.reader.ScansArriving())
+	}
 	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), into)
 	if err != nil || !done {
 		return err
 	}
 	if f.Body, f.Window, err = into.Body(); err == nil {
+		f.Scan, _ = into.Consumed()
 		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err

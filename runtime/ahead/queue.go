@@ -74,7 +74,7 @@ func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
 // response, Arrived requests the next page, unless the page may be the last: it is much smaller than
 // others, or [List.MayFollow] allows no further page.
 func (q *Queue) Arrived(response *transport.Response) {
-	bytes := len(response.Body)
+	bytes := response.Size
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
 		return
 	}
@@ -246,6 +246,9 @@ func (q *Queue) beginNext() {
 func (q *Queue) begin(f *Flight) {
 	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.Reserve()
 	f.Began, f.done = q.list.Clock.Now(), make(chan struct{})
+	if q.list.Reader != nil {
+		f.Call.Reader = q.list.Reader.ScansArriving()
+	}
 	call, ctx, single := f.Call, q.ctx, q.window < 2
 	call.Arrived = func(bytes int) { q.noteArrival(f, bytes) }
 	begun := make(chan struct{})
@@ -281,8 +284,6 @@ type Flight struct {
 	Response *transport.Response
 	Err      error
 
-	Scan *document.Scan // scan of the response, or nil
-
 	after   int           // size of the previous flight's body at which this flight begins
 	arrived int           // size of the body as it was sent; 0 before its arrival
 	done    chan struct{} // closed at the end; nil before the beginning
@@ -314,8 +315,11 @@ func (f *Flight) scan(reader *document.Reader) {
 	if reader == nil || f.Call.JudgesPages || f.Err != nil || !transport.IsPage(f.Response.Status) || f.Response.Unframed {
 		return
 	}
+	if f.Response.Window != nil || f.Response.Scan != nil {
+		return // it was scanned while it arrived, or is scanned in its turn
+	}
 	f.Response.KeepHead() // the scan modifies the body
-	f.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body, Window: f.Response.Window})
+	f.Response.Scan = reader.Scan(document.Response{Status: f.Response.Status, Body: f.Response.Body})
 }
 
 // A Policy determines which pages are requested ahead of their turn. With the zero Policy, every page is

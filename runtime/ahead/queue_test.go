@@ -137,7 +137,7 @@ func TestFlightsAreTakenInTheOrderOfTheList(t *testing.T) {
 			require.NoError(t, f.Err)
 			require.Equal(t, page, f.Call.Page)
 			require.Equal(t, fmt.Sprintf(`{"data": [%d]}`, page), string(f.Response.Head()))
-			require.NotNil(t, f.Scan)
+			require.NotNil(t, f.Response.Scan)
 			if page == 1 {
 				require.Equal(t, []int{1}, a.pages(), "the first page may say how long the list is")
 			}
@@ -173,7 +173,7 @@ func TestAFlightThatFailedEndsTheRequestsUntilItIsTaken(t *testing.T) {
 		f := l.Take(l.call(), &spool.Buffer{})
 		require.NotNil(t, f)
 		require.Equal(t, page == 3, f.Response.Status == http.StatusForbidden)
-		require.Equal(t, page == 3, f.Scan == nil, "what is no page is not scanned")
+		require.Equal(t, page == 3, f.Response.Scan == nil, "what is no page is not scanned")
 		require.False(t, f.Call.Ended.IsZero())
 		l.read()
 	}
@@ -207,7 +207,7 @@ func TestDuringTheWorkOnALargePageTheNextOnesAreRequested(t *testing.T) {
 	l.Offer(l.next)
 	require.Equal(t, []int{1}, a.pages(), "the page was small")
 
-	response.Body, response.Arrived = make([]byte, 100), 10
+	response.Size, response.Arrived = 100, 10
 	l.Arrived(response)
 	l.read()
 	l.Offer(l.next)
@@ -230,7 +230,7 @@ func TestASmallPageMayBeTheLast(t *testing.T) {
 	require.Nil(t, l.Take(call, &spool.Buffer{}))
 	response, err := l.client.Exchange(t.Context(), call)
 	require.NoError(t, err)
-	response.Body, response.Arrived = make([]byte, 100), 100 // page 2 has fewer than half of these bytes
+	response.Size, response.Arrived = 100, 100 // page 2 has fewer than half of these bytes
 	l.Arrived(response)
 	l.read()
 	l.Offer(l.next)

@@ -19,7 +19,7 @@ import (
 // more than [MaxValueBytes].
 func Decode(raw []byte) (any, error) {
 	s := scan.New(scan.Marks{})
-	if err := s.Scan(raw, nil); err != nil {
+	if err := s.Scan(raw); err != nil {
 		return nil, err
 	}
 	return decode(s.Root.Of(raw), newAllowance(0))

@@ -173,7 +173,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := Decode(raw)
 		s := scan.New(scan.Marks{})
-		invalid := s.Scan(raw, nil)
+		invalid := s.Scan(raw)
 		if invalid != nil {
 			require.Equal(t, invalid, err)
 			return

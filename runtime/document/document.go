@@ -23,6 +23,9 @@ type document struct {
 
 	items      scan.Span // list that the scan has divided into items; absent if it has divided no list
 	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
+
+	inFile  bool // whether the document is in a file, to which the scan has written it
+	divided bool // whether the scan has put newlines between the items; they are not in separators yet
 }
 
 // newDocument validates a body and finds the values at paths (see rules.SplitPath; a path without
@@ -38,21 +41,72 @@ var byteOrderMark = []byte("\ufeff")
 // parse reads a body, which replaces the previous one. If the scanner compacts, parse removes
 // insignificant whitespace from the body in place.
 func (d *document) parse(body []byte) error {
-	if scan.IsUTF16(body) {
+	err := d.parseParts(body, nil)
+	if err != nil && d.dropsInvalid && isNotUTF8(err) {
+		d.dropped = true
+		plain := bytes.TrimPrefix(body, byteOrderMark)
+		err = scan.AddOffset(d.scanner.Scan(dropInvalid(d.scanner.Rest(), nil)), len(body)-len(plain))
+	}
+	if err == nil {
+		d.raw = d.scanner.Data
+	}
+	return err
+}
+
+// parseParts is parse for a body that begins with data, and continues with what the source returns. It
+// does not set raw.
+func (d *document) parseParts(data []byte, source scan.Source) error {
+	if scan.IsUTF16(data) {
 		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
 	}
-	d.items, d.separators, d.dropped, d.duplicate = scan.Span{}, nil, false, ""
-	plain := bytes.TrimPrefix(body, byteOrderMark)
-	err := d.scanner.Scan(plain, d.window)
-	if syntax, ok := errors.AsType[*scan.SyntaxError](err); ok && syntax.NotUTF8 && d.dropsInvalid {
-		d.dropped = true
-		err = d.scanner.Scan(dropInvalid(d.scanner.Rest(), d.window), d.window)
+	d.items, d.separators, d.dropped, d.duplicate, d.window = scan.Span{}, nil, false, "", nil
+	d.inFile, d.divided = source != nil, source != nil
+	plain := bytes.TrimPrefix(data, byteOrderMark)
+	return scan.AddOffset(d.scanner.ScanParts(plain, source), len(data)-len(plain))
+}
+
+// open opens the document in the file that parseParts has written.
+func (d *document) open(view []byte, window *spool.Window) {
+	d.raw, d.window = view, window
+	d.window.Rewind()
+	for _, separator := range d.scanner.Replaced() {
+		d.raw[separator.At] = separator.Was
+		d.window.Pass(separator.At, separator.At)
 	}
-	if err != nil {
-		return scan.AddOffset(err, len(body)-len(plain))
+	if breaks := d.scanner.Breaks; len(breaks) > 0 {
+		list := scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
+		if d.decodes(list, d.scanner.Body.Root, d.scanner.Row) {
+			d.undivide()
+		}
 	}
-	d.raw = d.scanner.Data
-	return nil
+}
+
+// decodes reports whether a list is decoded, or part of it, for the values of a node and the nodes
+// below it. row has their locations.
+func (d *document) decodes(list scan.Span, at *scan.Node, row []scan.Span) bool {
+	value := at.In(row)
+	if !value.Present() {
+		return false
+	}
+	if at.Selected || at.Leads && d.raw[value.Start] == '[' {
+		return value.Start < list.End && value.End > list.Start
+	}
+	return slices.ContainsFunc(at.Children, func(child *scan.Node) bool { return d.decodes(list, child, row) })
+}
+
+// undivide replaces the newlines that the scan has put between items.
+func (d *document) undivide() {
+	if d.divided {
+		d.divided, d.separators = false, d.scanner.Breaks
+		d.separate(',', ']')
+		d.separators = nil
+	}
+}
+
+// isNotUTF8 reports whether a document is not valid because it has bytes that are not UTF-8.
+func isNotUTF8(err error) bool {
+	syntax, ok := errors.AsType[*scan.SyntaxError](err)
+	return ok && syntax.NotUTF8
 }
 
 // dropInvalid removes the bytes that are not UTF-8, in place.
@@ -72,7 +126,7 @@ func dropInvalid(data []byte, window *spool.Window) []byte {
 
 // forget drops the references to the body.
 func (d *document) forget() {
-	d.raw, d.window = nil, nil
+	d.raw, d.window, d.inFile, d.divided = nil, nil, false, false
 	d.scanner.Release()
 }
 
@@ -84,15 +138,25 @@ func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
 // find returns the location of the value at a path, which may be null. A number is also an index
 // into a list. The last of duplicate keys counts. A path that the scanner was not given costs a
-// pass over the document.
+// pass over the document, without the items unless the path may lead into them. The document must
+// then be restored.
 func (d *document) find(path []string) scan.Span {
 	if node := d.scanner.Body.Root.At(path...); node != nil {
 		return node.In(d.scanner.Row)
 	}
 	tree := scan.NewTree([][]string{path}, nil)
 	row := make([]scan.Span, tree.Width)
-	d.newWalk(scan.Span{}).Locate(d.scanner.Root.Start, tree, row)
+	known := d.items
+	if hasIndex(path) {
+		known = scan.Span{}
+	}
+	d.newWalk(known).Locate(d.scanner.Root.Start, tree, row)
 	return tree.Root.At(path...).In(row)
+}
+
+// hasIndex reports whether a path may lead into a list.
+func hasIndex(path []string) bool {
+	return slices.ContainsFunc(path, func(key string) bool { return scan.Index(key) >= 0 })
 }
 
 // newWalk returns a walk over the document that skips a value whose span is known.
@@ -125,7 +189,9 @@ func (d *document) visit(
 	for _, m := range found {
 		switch {
 		case m.whole:
-			v, err := decode(m.at.Of(d.raw), left)
+			var v any
+			var err error
+			d.restoredFor(m.at, func() { v, err = decode(m.at.Of(d.raw), left) })
 			if err != nil {
 				return err
 			}

@@ -142,17 +142,31 @@ func oneItem(raw []byte) Items {
 // document after that.
 func (d *document) elements(list scan.Span) Items {
 	if list.Start != d.scanner.Begins {
+		d.undivide()
 		return splitItems(list.Of(d.raw))
 	}
 	d.items, d.separators = list, d.scanner.Breaks
-	d.separate('\n', '\n')
+	if !d.divided {
+		d.separate('\n', '\n')
+	}
+	d.divided = false
 	if len(d.separators) == 0 {
 		return Items{}
 	}
 	return Items{d.raw[list.Start+1 : list.End : list.End], len(d.separators), d.window, list.Start + 1}
 }
 
-// restored calls f while the document has its separators.
+// restoredFor calls f while the value at a span has its separators.
+func (d *document) restoredFor(at scan.Span, f func()) {
+	if at.Start < d.items.End && at.End > d.items.Start {
+		d.restored(f)
+	} else {
+		f()
+	}
+}
+
+// restored calls f while the document has its separators. For a large page this takes as long as to
+// write it again.
 func (d *document) restored(f func()) {
 	d.separate(',', ']')
 	f()

@@ -15,26 +15,69 @@ import (
 
 // parse reads the body. An error response that counts as a page need not be JSON.
 func (r *Reader) parse(response Response) error {
-	if s := response.Scan; s != nil {
-		err := s.err
-		r.doc, s.doc, s.err = s.doc, r.doc, nil
-		s.doc.forget()
-		r.scans.Put(s)
-		return err
+	if response.Scan != nil {
+		return r.take(response)
 	}
 	if response.Status < http.StatusBadRequest {
-		r.doc.window = response.Window
+		if response.Window != nil {
+			return r.parseFile(response)
+		}
 		return r.doc.parse(response.Body)
 	}
 	if err := checkErrorSize(response.Body); err != nil {
 		return err
 	}
-	r.doc.window = nil
 	if r.doc.parse(bytes.Clone(response.Body)) == nil {
 		return nil
 	}
 	text, _ := json.Marshal(string(response.Body)) // a string always has an encoding
 	return r.doc.parse([]byte(`{"errorData":` + string(text) + `}`))
+}
+
+// take makes the document of a response that was scanned the document of the reader.
+func (r *Reader) take(response Response) error {
+	s := response.Scan
+	err := s.err
+	r.doc, s.doc, s.err = s.doc, r.doc, nil
+	s.doc.forget()
+	r.scans.Put(s)
+	if err == nil && r.doc.inFile {
+		r.doc.open(response.Body, response.Window)
+	}
+	return err
+}
+
+// parseFile reads a body in a file, which is complete already, in the same way as one that arrives.
+func (r *Reader) parseFile(response Response) error {
+	r.copies[0], r.copies[1] = r.copies[1], r.copies[0] // the previous document may still be compared with this one
+	err := r.parseCopy(response, response.Body)
+	if err == nil || !r.options.Switches.DropInvalid || !isNotUTF8(err) {
+		return err
+	}
+	err = r.parseCopy(response, dropInvalid(response.Body, response.Window))
+	r.doc.dropped = true
+	return err
+}
+
+// parseCopy reads a copy of a body in a file.
+func (r *Reader) parseCopy(response Response, body []byte) (err error) {
+	to := &r.copies[0]
+	to.ReadBy(r)
+	to.Reset(int64(len(body)))
+	for part := range windows(body, 0, response.Window) {
+		if _, err := to.Write(part); err != nil {
+			return err
+		}
+	}
+	if response.Body, response.Window, err = to.Body(); err != nil {
+		return err
+	}
+	result, _ := to.Consumed()
+	if s, ok := result.(*Scan); ok {
+		response.Scan = s
+		return r.take(response)
+	}
+	return r.doc.parse(response.Body) // it is small
 }
 
 // ignored returns the locations of the values at the ignored paths, in order.
@@ -57,6 +100,9 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 		return list, nil, err
 	}
 	at := doc.find(field.Keys)
+	if at.Start != doc.scanner.Begins {
+		doc.undivide() // another list was divided, or the list is absent
+	}
 	if !at.Present() {
 		if root := doc.rootKind(); root != scan.Object && root != scan.List && !r.options.Switches.EmptyIsAbsent {
 			return scan.Span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)

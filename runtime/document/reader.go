@@ -28,7 +28,8 @@ type Options struct {
 
 	MaxValueBytes int // memory for decoded values; 0 means [MaxValueBytes]
 
-	Warn func(code, message string) // receives warnings about a response; may be nil
+	Warn     func(code, message string) // receives warnings about a response; may be nil
+	Arriving func()                     // see [Reader.Consume]; may be nil
 }
 
 // A Response is the part of an HTTP response from which a page is read.
@@ -36,7 +37,7 @@ type Response struct {
 	Status int           // HTTP status; from 400 on, the body need not be JSON
 	Body   []byte        // modified by the Reader; items are slices of it
 	Window *spool.Window // window of a body in a file; nil for a body in memory
-	Scan   *Scan         // scan of this response if it was scanned ahead, or nil
+	Scan   *Scan         // scan of this response if it was scanned ahead or while it arrived, or nil
 }
 
 // A Scan is the first and longest part of reading a response: its body was validated, its
@@ -90,6 +91,8 @@ type Reader struct {
 	blank   Reading   // empty, with the functions of every reading
 	left    allowance // allowance for the values of the response
 	scans   sync.Pool // unused *Scan
+
+	copies [2]spool.Buffer // bodies in files that were not scanned while they arrived, alternating
 }
 
 // NewReader returns a reader.
@@ -135,18 +138,41 @@ func (r *Reader) newDocument() document {
 	return document{scanner: scan.New(marks), dropsInvalid: o.Switches.DropInvalid}
 }
 
-// Scan scans a response with a status below 400 ahead of its turn. [Reader.Read] must receive the
-// same response with its scan. Scan modifies the body. It may be called by several goroutines, and
-// while another response is read.
+// Scan scans a response with a status below 400, whose body is in memory, ahead of its turn.
+// [Reader.Read] must receive the same response with its scan. Scan modifies the body. It may be called
+// by several goroutines, and while another response is read.
 func (r *Reader) Scan(response Response) *Scan {
 	s, _ := r.scans.Get().(*Scan)
-	s.doc.window = response.Window
 	s.err = s.doc.parse(response.Body)
 	return s
 }
 
+// Consume implements [spool.Consumer]: it calls [Options.Arriving], and scans a body while it arrives.
+// The result is a *Scan, for [Reader.Read]. Consume may be called by several goroutines, and while
+// another response is read.
+func (r *Reader) Consume(from *spool.Stream) any {
+	if r.options.Arriving != nil {
+		r.options.Arriving()
+	}
+	s, _ := r.scans.Get().(*Scan)
+	data, _, err := from.Next(nil, nil)
+	if s.err = err; err == nil {
+		s.err = s.doc.parseParts(data, from)
+	}
+	return s
+}
+
+// ScansArriving returns the reader as the consumer of bodies that have not arrived yet, or nil if it
+// has to see such a body as it was sent.
+func (r *Reader) ScansArriving() spool.Consumer {
+	if r.options.Switches.DropInvalid {
+		return nil
+	}
+	return r
+}
+
 // Suits reports whether the reader can replace a new reader with the given options, apart from
-// their Warn.
+// their functions.
 func (r *Reader) Suits(o Options) bool {
 	own := r.options
 	return samePaths(own.Paths, o.Paths) && samePaths(own.Items, o.Items) && samePaths(own.Ignore, o.Ignore) &&
@@ -164,6 +190,9 @@ func (r *Reader) Close() {
 	r.values.trim()
 	r.doc.forget()
 	r.doc.trim()
+	for i := range r.copies {
+		r.copies[i].Trim(0)
+	}
 	clear(r.sample)
 	if r.gather != nil {
 		r.gather.out.Release()
@@ -201,6 +230,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out := r.blank
 	out.Body, out.Bytes = body, doc.scanner.Size
 	if r.options.Switches.PHPVolume {
+		doc.undivide()
 		out.Bytes = php.EncodedLen(doc.rootValue())
 	}
 	if err := r.readItems(&out, response.Status); err != nil {
@@ -256,13 +286,17 @@ func (r *Reader) readItems(out *Reading, status int) error {
 	}
 	out.Single = single != nil
 	out.HasField = list.Present() || single != nil || r.field != nil && doc.find(r.field.Keys).Present()
-	out.Content, out.List = doc.digests(list, r.ignored())
 	switch {
 	case single != nil:
+		doc.undivide()
 		out.Items = oneItem(single)
-		out.List = DigestOf(single, zeroDigest)
 	case list.Present():
 		out.Items = doc.elements(list)
+	default:
+		doc.undivide()
+	}
+	if out.Content, out.List = doc.digests(list, r.ignored()); single != nil {
+		out.List = DigestOf(single, zeroDigest)
 	}
 	out.Lists = []TypedItems{{Items: out.Items}}
 	return nil
@@ -292,14 +326,18 @@ func (r *Reader) gatherItems(out *Reading) error {
 
 // lookup implements [Reading.Lookup].
 func (r *Reader) lookup(paths *Paths) (body any, err error) {
-	r.doc.restored(func() {
-		paths.use(r.doc.raw, r.options.MaxValueBytes, func(s *selection) {
-			if root := paths.tree.Root; r.doc.rootKind() == scan.List && !root.Selected && !root.EntersLists() {
-				return // a list in the root may be large, and has no names
-			}
-			r.doc.newWalk(r.doc.items).Locate(r.doc.scanner.Root.Start, paths.tree, s.row)
-			body, _, err = s.project(paths.tree.Root)
-		})
+	doc := &r.doc
+	paths.use(doc.raw, r.options.MaxValueBytes, func(s *selection) {
+		root := paths.tree.Root
+		if doc.rootKind() == scan.List && !root.Selected && !root.EntersLists() {
+			return // a list in the root may be large, and has no names
+		}
+		doc.newWalk(doc.items).Locate(doc.scanner.Root.Start, paths.tree, s.row)
+		at := scan.Span{}
+		if doc.decodes(doc.items, root, s.row) {
+			at = doc.items
+		}
+		doc.restoredFor(at, func() { body, _, err = s.project(root) })
 	})
 	return body, err
 }
@@ -307,9 +345,7 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 // visit implements [Reading.Visit].
 func (r *Reader) visit(want func(path []string) (value, members bool), f func(path []string, v any)) (err error) {
 	if r.doc.rootKind() == scan.Object {
-		r.doc.restored(func() {
-			err = r.doc.visit(r.doc.scanner.Root.Start, nil, want, newAllowance(r.options.MaxValueBytes), f)
-		})
+		err = r.doc.visit(r.doc.scanner.Root.Start, nil, want, newAllowance(r.options.MaxValueBytes), f)
 	}
 	return err
 }

@@ -60,6 +60,9 @@ func Nearest(names func(path []string) []string, path []string) []string {
 
 // names implements [Reading.Names].
 func (r *Reader) names(path []string) (names []string) {
+	if !hasIndex(path) {
+		return r.doc.names(path)
+	}
 	r.doc.restored(func() { names = r.doc.names(path) })
 	return names
 }

@@ -193,7 +193,7 @@ func (c *Converter) convertLines(from *bodySource, to *limitedWriter) error {
 		number++
 		line := trimLine(whole)
 		if len(line) > 0 {
-			if err := c.line.Scan(line, nil); err != nil {
+			if err := c.line.Scan(line); err != nil {
 				return lineError(number, !bytes.HasSuffix(whole, []byte("\n")), err)
 			}
 			if err := errors.Join(to.write(separator), to.write(line)); err != nil {

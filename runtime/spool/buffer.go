@@ -2,9 +2,10 @@
 // in a temporary file that is mapped into memory one window at a time, so that
 // a page of 100 MB needs little more memory than one of 1 MB.
 //
-// Files are mapped into memory in map_linux.go; all else is in buffer.go. On other
-// systems every body is in memory. The file has no name once it is open, so that
-// nothing remains of it, even after a crash.
+// A large body is read by its consumer while it arrives, in stream.go. Files are
+// mapped into memory in map_linux.go; all else is in buffer.go. On other systems
+// every body is in memory. The file has no name once it is open, so that nothing
+// remains of it, even after a crash.
 package spool
 
 import (
@@ -15,13 +16,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A Buffer holds the body of one response, or its conversion, and is reused for the next. The zero
-// Buffer is empty.
+// A Buffer holds the body of one response, or its conversion, and is reused for the next. A large
+// body is read by a [Consumer] while it arrives. The zero Buffer is empty.
 type Buffer struct {
 	data  []byte
 	file  File
 	view  []byte // the mapped file; nil until Body is called
 	limit int    // bytes held in memory before the file is used
+
+	consumer Consumer // reads a large body while it arrives; may be nil
+	stream   *Stream  // nil unless the consumer reads the body
+	part     []byte   // part of the stream that data fills
 }
 
 const (
@@ -44,6 +49,19 @@ func (b *Buffer) Reset(size int64) {
 		b.data = make([]byte, 0, size+size/8+1)
 	}
 	b.data = b.data[:0]
+}
+
+// ReadBy lets a consumer read large bodies while they arrive, from the next Reset on. The file of such a
+// body holds what the consumer makes of it. If c is nil, the file holds the body as it is.
+func (b *Buffer) ReadBy(c Consumer) { b.consumer = c }
+
+// Consumed returns the result of the consumer, and the first bytes of the body, after Body. Both are
+// nil if the consumer did not read the body, because it is in memory.
+func (b *Buffer) Consumed() (result any, head []byte) {
+	if b.stream == nil {
+		return nil, nil
+	}
+	return b.stream.result, b.stream.head
 }
 
 // ReadPiece reads once from r and appends to the buffer. It returns the number of
@@ -83,12 +101,28 @@ func (b *Buffer) makeRoom() error {
 	return nil
 }
 
-// Len returns the number of bytes in the buffer.
-func (b *Buffer) Len() int64 { return b.file.size + int64(len(b.data)) }
+// Len returns the number of bytes that the buffer has received.
+func (b *Buffer) Len() int64 {
+	if b.stream != nil {
+		return b.stream.size + int64(len(b.data))
+	}
+	return b.file.size + int64(len(b.data))
+}
 
-// spool moves the bytes in memory to the file.
+// spool moves the bytes in memory to the file, or passes them to the consumer.
 func (b *Buffer) spool() error {
 	b.file.Holds = "a large response"
+	switch {
+	case b.stream != nil:
+		b.stream.add(b.part[:headroom+len(b.data)])
+	case b.consumer != nil:
+		b.stream = newStream(b.consumer, &b.file, b.data)
+	}
+	if b.stream != nil {
+		b.part = b.stream.room()
+		b.data, b.limit = b.part[headroom:], 0
+		return nil
+	}
 	_, err := b.file.Write(b.data)
 	b.data = b.data[:0]
 	return err
@@ -97,11 +131,22 @@ func (b *Buffer) spool() error {
 // Body returns the contents of the buffer, and the window of a body in a file (nil for a body in
 // memory). Both are valid until the next Reset or Release.
 func (b *Buffer) Body() ([]byte, *Window, error) {
-	if b.file.file == nil {
+	switch {
+	case b.stream != nil:
+		b.stream.add(b.part[:headroom+len(b.data)])
+		b.data = b.data[:0]
+		if b.stream.end(false); b.stream.err != nil {
+			return nil, nil, b.stream.err
+		}
+		if b.file.size == 0 { // the consumer found a mistake in the first part
+			return nil, nil, nil
+		}
+	case b.file.file == nil:
 		return b.data, nil, nil
-	}
-	if err := b.spool(); err != nil {
-		return nil, nil, err
+	default:
+		if err := b.spool(); err != nil {
+			return nil, nil, err
+		}
 	}
 	view, err := mapFile(b.file.file, int(b.file.size))
 	if err != nil {
@@ -111,8 +156,13 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 	return view, &Window{data: view}, nil
 }
 
-// Release closes the file, if there is one. The body is no longer valid.
+// Release closes the file, if there is one. The body is no longer valid. A consumer that still reads
+// it receives an error.
 func (b *Buffer) Release() {
+	if b.stream != nil {
+		b.stream.end(true)
+	}
+	b.stream, b.part = nil, nil
 	_ = unmap(b.view) // the file is deleted, so nothing can be lost
 	b.file.Close()
 	b.view = nil

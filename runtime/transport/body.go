@@ -24,6 +24,7 @@ import (
 func (c *Client) readBody(call Call, r *http.Response, watch *watchdog, arrived func(bytes int)) ([]byte, *spool.Window, error) {
 	watch.progress()
 	limit := c.options.MaxBody
+	call.Into.ReadBy(call.Reader)
 	call.Into.Reset(min(r.ContentLength, limit))
 	body := r.Body
 	if compressed, ok := body.(*decompressed); ok {

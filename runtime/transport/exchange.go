@@ -32,6 +32,11 @@ type Call struct {
 
 	Into *spool.Buffer // receives the response body; nil means a new buffer
 
+	// Reader reads the body of a page while it arrives, if it is large, unless the body must be seen
+	// as it was sent: the decision function judges pages, or the body may be truncated. Reader may be
+	// nil. Its result is [Response.Scan].
+	Reader spool.Consumer
+
 	Waits *[]Event // receives the events of the call's waits, in order; may be nil
 
 	// Arrived is called when the body of a page has arrived, with the number of bytes received. A
@@ -86,7 +91,9 @@ type Response struct {
 	Attempts int    // number of requests made, from 1
 	Arrived  int    // number of bytes received for the body
 
+	Size   int           // number of bytes of the body as it was sent, decompressed
 	Window *spool.Window // window of a body in a file; nil for a body in memory
+	Scan   any           // result of [Call.Reader], which has changed the body; nil if it was not used
 
 	// Unframed reports that only the end of the connection marked the end of the body, so that it
 	// may be truncated. [Client.Complete] checks for that.
@@ -186,7 +193,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	response, status, err := c.send(ctx, call, prepared)
 	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, c.shownError(err)
 	if response != nil {
-		event.Bytes = int64(len(response.Body))
+		event.Bytes = int64(response.Size)
 	}
 	c.observe(ctx, call, event)
 	return response, err
@@ -234,9 +241,15 @@ func (c *Client) send(ctx context.Context, call Call, p *preparedRequest) (*Resp
 			call.Arrived(bytes)
 		}
 	}
+	if call.JudgesPages || response.Unframed || !IsPage(response.Status) {
+		call.Reader = nil
+	}
 	if response.Body, response.Window, err = c.readBody(call, answer, watch, arrived); err != nil {
+		call.Into.Release() // nobody reads the rest of it
 		return nil, answer.StatusCode, err
 	}
+	response.Size = int(call.Into.Len())
+	response.Scan, response.head = call.Into.Consumed()
 	return response, answer.StatusCode, nil
 }
 

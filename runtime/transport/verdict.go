@@ -132,7 +132,7 @@ func doubtful(call Call, r *Response) (what string, retries int) {
 	switch {
 	case len(head) == 0 && call.MayBeEmpty != nil && call.MayBeEmpty(r.Header.Get("Content-Type")):
 		return "", 0
-	case len(head) == 0 && len(r.Body) < redact.ExcerptBytes:
+	case len(head) == 0 && r.Size < redact.ExcerptBytes:
 		return "an empty body", 1
 	case len(head) > 0 && head[0] == '<' && strings.Contains(r.Header.Get("Content-Type"), "html"):
 		return "an HTML page", 2

@@ -171,6 +171,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 	l.Engine = l.With(
 		engine.WithAccept(func(job engine.JobResult) bool { return x.failing(l, job) == nil }),
 		engine.WithLogger(logger), engine.WithPrefetch(x.pagesAhead()), engine.WithParallelJobs(x.parallel), engine.WithTimeout(x.timeout),
+		engine.WithLargeResponse(x.threads.useAll),
 	)
 	if x.trace != "" || bar != nil {
 		l.Engine = l.With(engine.WithVerdicts())

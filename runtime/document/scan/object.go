@@ -28,6 +28,7 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 			if i, next = s.member(i, depth, last, first, at); next == nil {
 				return i
 			}
+			data = s.data
 		}
 		last = next
 		if at != nil {
@@ -38,6 +39,7 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 				if i = s.field(s.gap(data, i), depth, child); i < 0 {
 					return i
 				}
+				data = s.data
 				continue
 			}
 		}
@@ -50,6 +52,7 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 			if i < 0 {
 				return i
 			}
+			data = s.data
 			continue
 		}
 		i++
@@ -65,6 +68,7 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 		if i = s.textRest(i); i < 0 {
 			return i
 		}
+		data = s.data
 	}
 }
 
@@ -84,7 +88,10 @@ func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end 
 	if key < 0 || closed {
 		return key, nil
 	}
-	if end = s.text(key); end < 0 {
+	s.source.pin = key
+	end = s.text(key)
+	key, s.source.pin = s.source.pin, noPin
+	if end < 0 {
 		return end, nil
 	}
 	next = s.prefixes.unknown()
@@ -100,21 +107,20 @@ func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end 
 // key returns the offset of the next key of an object. If the object is closed, it returns the offset
 // after the object.
 func (s *Scanner) key(i int, first bool) (end int, closed bool) {
-	data := s.data
 	if first {
 		i++
 	}
-	i = s.gap(data, i)
-	if byteAt(data, i) == '}' {
+	i = s.gap(s.data, i)
+	if byteAt(s.data, i) == '}' {
 		return i + 1, true
 	}
 	if !first {
-		if byteAt(data, i) != ',' {
+		if byteAt(s.data, i) != ',' {
 			return s.unexpected(i, "after an object member"), false
 		}
-		i = s.gap(data, i+1)
+		i = s.gap(s.data, i+1)
 	}
-	if byteAt(data, i) != '"' {
+	if byteAt(s.data, i) != '"' {
 		return s.unexpected(i, "where an object key should begin"), false
 	}
 	return i, false

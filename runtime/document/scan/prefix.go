@@ -169,6 +169,6 @@ func (s *Scanner) squeeze(i int, p *prefix) {
 	if s.Compact {
 		s.move(i)
 		s.writePos += copy(s.data[s.writePos:], p.compact)
-		s.readPos, s.shift = i+p.size, s.spaces
+		s.readPos, s.shift = i+p.size, s.spaces-s.source.base
 	}
 }

@@ -31,7 +31,7 @@ func (s *Scanner) badText(i int) int {
 	case c >= utf8.RuneSelf && !utf8.FullRune(s.data[i:]):
 		return s.end()
 	case c >= utf8.RuneSelf:
-		s.err = &SyntaxError{Offset: i, Message: fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c), NotUTF8: true}
+		s.err = &SyntaxError{Offset: s.source.base + i, Message: fmt.Sprintf("invalid UTF-8 (0x%02x) in a string", c), NotUTF8: true}
 		return -1
 	case c != '\\':
 		return s.fail(i, fmt.Sprintf("control character 0x%02x in a string", c))
@@ -186,10 +186,14 @@ func Unquote(quoted []byte) []byte {
 // number reads a number.
 func (s *Scanner) number(i int) int {
 	data := s.data
+	start := i
 	if data[i] == '-' {
 		i++
 	}
 	end := digitsEnd(data, i)
+	if end == len(data) && s.needs(end+1) {
+		return s.number(s.slide(start))
+	}
 	if end == i {
 		return s.unexpected(i, "in a number")
 	}
@@ -199,24 +203,30 @@ func (s *Scanner) number(i int) int {
 	c := byteAt(data, end)
 	if c == '.' {
 		i = end + 1
-		if end = digitsEnd(data, i); end == i {
+		if end = digitsEnd(data, i); end == len(data) && s.needs(end+1) {
+			return s.number(s.slide(start))
+		}
+		if end == i {
 			return s.unexpected(i, "in a number")
 		}
 		c = byteAt(data, end)
 	}
 	if c == 'e' || c == 'E' {
-		return s.exponent(end)
+		return s.exponent(start, end)
 	}
 	return end
 }
 
-// exponent reads the exponent of a number.
-func (s *Scanner) exponent(i int) int {
+// exponent reads the exponent at i of the number at start.
+func (s *Scanner) exponent(start, i int) int {
 	i++
 	if i < len(s.data) && (s.data[i] == '+' || s.data[i] == '-') {
 		i++
 	}
 	end := digitsEnd(s.data, i)
+	if end == len(s.data) && s.needs(end+1) {
+		return s.number(s.slide(start))
+	}
 	if end == i {
 		return s.unexpected(i, "in a number")
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strconv"
 	"unicode/utf8"
-
-	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // MaxDepth is the highest limit on the nesting of lists and objects, because reading is recursive.
@@ -45,16 +43,17 @@ type Scanner struct {
 	Marks
 	Found
 
-	data   []byte
-	window *spool.Window // window of a document in a file; nil for a document in memory
-	err    error
-	row    []Span // Found.Row, or the row of the item that is read
+	data []byte
+	err  error
+	row  []Span // Found.Row, or the row of the item that is read
 
 	// With Compact, the scan removes whitespace in place: data[:writePos] is
 	// compacted, and the bytes from readPos on are still to be moved to writePos.
-	// At the end of the scan, the byte that was at offset i is at i-shift.
+	// After the scan, the byte that was at offset i of data is at i-shift.
 	writePos, readPos, shift int
 	spaces                   int // bytes of insignificant whitespace
+
+	source parts // rest of a document that is not in memory as a whole
 
 	rootIsObject bool
 	block        block
@@ -75,52 +74,65 @@ func New(m Marks) *Scanner {
 	return &Scanner{Marks: m, Found: Found{Row: make([]Span, m.Body.Width)}}
 }
 
-// Scan scans data and sets the fields of [Found]. window is nil unless the document is in a file. The
-// error is a [*SyntaxError], a [*DepthError] or an [*ItemsError].
-func (s *Scanner) Scan(data []byte, window *spool.Window) error {
-	s.data, s.window, s.err = data, window, nil
+// Scan scans data and sets the fields of [Found]. The error is a [*SyntaxError], a [*DepthError] or an
+// [*ItemsError].
+func (s *Scanner) Scan(data []byte) error { return s.ScanParts(data, nil) }
+
+// ScanParts is Scan for a document that begins with data and continues with what the source returns.
+// [Found.Data] is not set, and no columns are looked for. The error may be an error of the source.
+func (s *Scanner) ScanParts(data []byte, source Source) error {
+	s.data, s.err = data, nil
+	s.source = parts{Source: source, more: source != nil, pin: noPin, replaced: s.source.replaced[:0]}
 	s.writePos, s.readPos, s.shift, s.spaces = 0, 0, 0, 0
 	s.Found = Found{Data: data, Row: s.Row, Begins: -1, Breaks: s.Breaks[:0], Cells: s.Cells[:0]}
 	clear(s.Row)
 	s.row = s.Row
 	s.block.rewind()
-	s.window.Rewind()
-	start := s.space(0)
-	if start == len(data) {
-		return &SyntaxError{Offset: start, Message: "the document is empty"}
+	err := s.document()
+	if s.source.err != nil {
+		return s.source.err
 	}
-	s.Root.Start, s.rootIsObject = start-s.shift, data[start] == '{'
+	return err
+}
+
+// document reads the document.
+func (s *Scanner) document() error {
+	start := s.space(0)
+	if start == len(s.data) {
+		return &SyntaxError{Offset: s.source.base + start, Message: "the document is empty"}
+	}
+	s.Root.Start, s.rootIsObject = start-s.shift, s.data[start] == '{'
 	end := s.field(start, 0, s.Body.Root)
 	if end < 0 {
 		return s.err
 	}
 	s.Root.End = end - s.shift
-	if rest := s.space(end); rest < len(data) {
-		return &SyntaxError{Offset: rest, Message: "extra data after the document"}
+	if rest := s.space(end); rest < len(s.data) {
+		return &SyntaxError{Offset: s.source.base + rest, Message: "extra data after the document"}
 	}
-	if s.Compact {
-		s.move(len(data))
-		s.Data = data[:s.writePos]
+	s.Size = s.source.base + len(s.data) - s.spaces
+	s.pass(len(s.data))
+	if s.source.Source == nil {
+		s.Data = s.data[:s.writePos]
+	} else {
+		s.Data = nil
+		s.deliver(nil)
 	}
-	s.Size = len(data) - s.spaces
 	return nil
 }
 
 // Rest returns the document of a failed scan, which may have removed whitespace.
 func (s *Scanner) Rest() []byte {
-	if !s.Compact {
-		return s.data
-	}
-	s.move(len(s.data))
+	s.pass(len(s.data))
 	return s.data[:s.writePos]
 }
 
 // Release drops the references to the document.
-func (s *Scanner) Release() { s.data, s.Data, s.window = nil, nil, nil }
+func (s *Scanner) Release() { s.data, s.Data, s.source.Source = nil, nil, nil }
 
 // Trim drops buffers that grew with a large document, and the prefixes if no more can be learned.
 func (s *Scanner) Trim() {
-	s.Breaks, s.Cells = Trimmed(s.Breaks), Trimmed(s.Cells)
+	s.Breaks, s.Cells, s.source.replaced = Trimmed(s.Breaks), Trimmed(s.Cells), Trimmed(s.source.replaced)
 	if s.prefixes.count == maxPrefixes {
 		s.prefixes = prefixes{}
 	}
@@ -146,8 +158,19 @@ func (s *Scanner) move(i int) {
 	s.writePos += copy(s.data[s.writePos:], s.data[s.readPos:i])
 }
 
+// pass is move at the end of the data, which may not be compacted.
+func (s *Scanner) pass(i int) {
+	if !s.Compact {
+		s.writePos, s.readPos = i, i
+		return
+	}
+	s.move(i)
+	s.readPos = s.writePos
+}
+
 // The methods that read a piece of syntax take the offset at which it begins.
-// They return the offset after it, or -1 with the error set.
+// They return the offset after it, or -1 with the error set. If the document has a source, they may
+// replace s.data: offsets of before then have no meaning.
 
 // field reads a value that a node of the tree stands for: a path ends at it or leads through it. at is
 // nil for a member of the root object that no path leads to.
@@ -187,6 +210,9 @@ func (s *Scanner) value(i, depth int) int {
 	case ' ', '\n', '\r', '\t': // after a prefix that was expected with less whitespace
 		return s.value(s.space(i), depth)
 	}
+	if s.needs(i + 1) {
+		return s.value(s.slide(i), depth)
+	}
 	return s.unexpected(i, "where a value should begin")
 }
 
@@ -195,21 +221,19 @@ func (s *Scanner) list(i, depth int) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
 	}
-	data := s.data
 	i = s.space(i + 1)
-	if byteAt(data, i) == ']' {
+	if byteAt(s.data, i) == ']' {
 		return i + 1
 	}
 	for {
 		if i = s.value(i, depth); i < 0 {
 			return i
 		}
-		i = s.gap(data, i)
-		if c := byteAt(data, i); c != ',' {
+		i = s.gap(s.data, i)
+		if c := byteAt(s.data, i); c != ',' {
 			return s.listEnd(i)
 		}
-		i = s.gap(data, i+1)
-		s.window.Pass(i, s.writePos)
+		i = s.gap(s.data, i+1)
 	}
 }
 
@@ -226,11 +250,10 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
 	}
-	data := s.data
 	separates := s.separates(i, depth, at)
-	columns := separates && s.Columns != nil && s.window == nil && !at.branches()
+	columns := separates && s.Columns != nil && s.source.Source == nil && !at.branches()
 	i = s.space(i + 1)
-	if byteAt(data, i) == ']' {
+	if byteAt(s.data, i) == ']' {
 		return i + 1
 	}
 	for n := 0; ; n++ {
@@ -245,7 +268,7 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 			}
 			return i
 		}
-		i = s.gap(data, i)
+		i = s.gap(s.data, i)
 		if separates {
 			s.Breaks = append(s.Breaks, i-s.shift)
 			if s.MaxItems > 0 && len(s.Breaks) > s.MaxItems {
@@ -253,11 +276,10 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 				return -1
 			}
 		}
-		if byteAt(data, i) != ',' {
+		if byteAt(s.data, i) != ',' {
 			return s.listEnd(i)
 		}
-		i = s.gap(data, i+1)
-		s.window.Pass(i, s.writePos)
+		i = s.gap(s.data, i+1)
 	}
 }
 
@@ -267,6 +289,7 @@ func (s *Scanner) separates(i, depth int, at *Node) bool {
 	if !root && (at == nil || at != s.Items) {
 		return false
 	}
+	s.source.replace(s.Breaks)
 	s.Begins, s.Breaks, s.Cells = i-s.shift, s.Breaks[:0], s.Cells[:0] // of a list before, which this one replaces
 	return true
 }
@@ -285,8 +308,12 @@ func (s *Scanner) item(i, depth int) int {
 
 // word reads true, false or null.
 func (s *Scanner) word(i int, word string) int {
-	if end := i + len(word); end <= len(s.data) && string(s.data[i:end]) == word {
+	end := i + len(word)
+	if end <= len(s.data) && string(s.data[i:end]) == word {
 		return end
+	}
+	if s.needs(end) {
+		return s.word(s.slide(i), word)
 	}
 	k := 0
 	for byteAt(s.data, i+k) == word[k] { // up to the first byte that differs
@@ -298,43 +325,33 @@ func (s *Scanner) word(i int, word string) int {
 // gap skips whitespace at a place where it is rare. Unlike space, it is inlined.
 // data is s.data, which its callers hold in a register.
 func (s *Scanner) gap(data []byte, i int) int {
-	if i < len(data) && data[i] <= ' ' {
-		return s.space(i)
+	if i < len(data) && data[i] > ' ' {
+		return i
 	}
-	return i
+	return s.space(i)
 }
 
-// space skips whitespace, and counts it.
+// space skips whitespace, and counts it. It returns the end of the data only at the end of the
+// document.
 func (s *Scanner) space(i int) int {
-	end := s.skip(i)
-	if end > i {
-		s.spaces += end - i
-		if s.Compact {
-			s.move(i)
-			s.readPos, s.shift = end, s.spaces
+	for {
+		end := SkipSpace(s.data, i)
+		if end > i {
+			s.spaces += end - i
+			if s.Compact {
+				s.move(i)
+				s.readPos, s.shift = end, s.spaces-s.source.base
+			}
 		}
+		if !s.needs(end + 1) {
+			return end
+		}
+		i = s.slide(end)
 	}
-	return end
-}
-
-// skip returns the offset after the whitespace at i. Of a document in a file it holds one
-// window of the whitespace in memory at a time.
-func (s *Scanner) skip(i int) int {
-	for s.window != nil {
-		limit := i + spool.WindowBytes
-		if limit >= len(s.data) {
-			break
-		}
-		if i = SkipSpace(s.data[:limit], i); i < limit {
-			return i
-		}
-		s.window.Pass(i, s.writePos)
-	}
-	return SkipSpace(s.data, i)
 }
 
 func (s *Scanner) fail(i int, message string) int {
-	s.err = &SyntaxError{Offset: i, Message: message}
+	s.err = &SyntaxError{Offset: s.source.base + i, Message: message}
 	return -1
 }
 
@@ -342,6 +359,9 @@ func (s *Scanner) end() int { return s.fail(len(s.data), "unexpected end of the 
 
 // unexpected fails at the byte at i, if there is one.
 func (s *Scanner) unexpected(i int, where string) int {
+	for s.needs(i + utf8.UTFMax) {
+		i = s.slide(i)
+	}
 	if i >= len(s.data) {
 		return s.end()
 	}
@@ -353,7 +373,7 @@ func (s *Scanner) unexpected(i int, where string) int {
 }
 
 func (s *Scanner) tooDeep(i int) int {
-	s.err = &DepthError{offset: i, limit: s.MaxDepth}
+	s.err = &DepthError{offset: s.source.base + i, limit: s.MaxDepth}
 	return -1
 }
 

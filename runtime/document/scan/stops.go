@@ -10,6 +10,8 @@ const (
 	blockBytes = 4096
 	blockWords = blockBytes / 64
 	aheadBytes = 57 // that after sees
+
+	escapeBytes = 12 // longest escape, of a surrogate pair: the block of its first byte needs it
 )
 
 // A block is a part of the document whose stops the scan knows: the bytes at which a
@@ -26,7 +28,10 @@ type block struct {
 }
 
 // rewind goes back to the beginning of the document.
-func (b *block) rewind() { b.start, b.escaped, b.lowHalf, b.validated = -blockBytes, false, 0, 0 }
+func (b *block) rewind() { b.start, b.escaped, b.lowHalf, b.validated = -blockBytes, false, -1, 0 }
+
+// end returns the offset after the block.
+func (b *block) end() int { return b.start + blockBytes }
 
 // after returns the stops among at least aheadBytes bytes at an offset in the block, up to the end
 // of the block. The lowest bit stands for the byte at the offset.
@@ -39,7 +44,11 @@ func (s *Scanner) stop(i int) int {
 	for {
 		at := uint(i - s.block.start)
 		if at >= blockBytes {
-			s.advance()
+			if s.needs(s.block.end() + blockBytes + escapeBytes) {
+				i = s.slide(i)
+			} else {
+				s.advance()
+			}
 			continue
 		}
 		if stops := s.block.after(at); stops != 0 {

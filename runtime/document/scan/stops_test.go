@@ -71,7 +71,7 @@ func TestStringsMayCrossTheBordersOfBlocks(t *testing.T) {
 				for before := border - len(c.text) - 3; before <= border+1; before++ {
 					body := `["` + strings.Repeat("x", before-4) + `",` + c.text + `]`
 					s := New(Marks{})
-					err := s.Scan([]byte(body), nil)
+					err := s.Scan([]byte(body))
 					switch c.problem {
 					case "":
 						require.NoError(t, err, "at %d", before)
@@ -95,7 +95,7 @@ func TestADocumentMayEndAtTheBorderOfABlock(t *testing.T) {
 			for more := -2; more <= 2; more++ {
 				body := `["` + strings.Repeat("x", size+more-2-len(end)) + end
 				require.Len(t, body, size+more)
-				err := New(Marks{}).Scan([]byte(body), nil)
+				err := New(Marks{}).Scan([]byte(body))
 				require.Equal(t, json.Valid([]byte(body)), err == nil, "%s: %v", end, err)
 				if err != nil {
 					require.EqualError(t, err, (&SyntaxError{Offset: size + more, Message: "unexpected end of the document"}).Error())

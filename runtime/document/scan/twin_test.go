@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -40,7 +41,7 @@ func requireTwin(t *testing.T, body []byte) {
 		for round := range 2 {
 			name := fmt.Sprintf("marks %d, round %d, of %.300q", n, round, body)
 			want, wantErr := slowly(m, body)
-			err := s.Scan(bytes.Clone(body), nil)
+			err := s.Scan(bytes.Clone(body))
 			require.Equal(t, wantErr, err, name)
 			if err != nil {
 				continue
@@ -57,6 +58,121 @@ func requireTwin(t *testing.T, body []byte) {
 			requireSpans(t, s.Row, row, "located by "+name)
 		}
 	}
+}
+
+// pieces is a source that gives a document in pieces of a size.
+type pieces struct {
+	rest []byte
+	size int
+	done []byte // document after the scan
+}
+
+func (p *pieces) Next(done, rest []byte) (data []byte, more bool, err error) {
+	p.done = append(p.done, done...)
+	data = bytes.Clone(rest)
+	for i := range rest { // it becomes invalid
+		rest[i] = 0xff
+	}
+	n := min(p.size, len(p.rest))
+	data, p.rest = append(data, p.rest[:n]...), p.rest[n:]
+	return slices.Clip(data), n > 0, nil
+}
+
+// requireParts requires that a scan of a document in two pieces, and then pieces of a size, has the
+// same result as a scan of the whole document.
+func requireParts(t *testing.T, m Marks, body []byte, first, size int) {
+	t.Helper()
+	m.Columns = nil
+	name := fmt.Sprintf("%d bytes, then %d at a time, of %.300q", first, size, body)
+	whole, parts := New(m), New(m)
+	for range 2 { // the second time, it knows the keys
+		source := &pieces{rest: bytes.Clone(body[first:]), size: size}
+		wantErr := whole.Scan(bytes.Clone(body))
+		err := parts.ScanParts(bytes.Clone(body[:first]), source)
+		require.Equal(t, wantErr, err, name)
+		if err != nil {
+			continue
+		}
+		want := bytes.Clone(whole.Data)
+		for n, at := range whole.Breaks {
+			require.Equal(t, n < len(whole.Breaks)-1, want[at] == ',', name)
+			want[at] = '\n'
+		}
+		for _, separator := range parts.Replaced() {
+			require.Equal(t, byte('\n'), source.done[separator.At], name)
+			source.done[separator.At] = separator.Was
+		}
+		require.Equal(t, string(want), string(source.done), name)
+		found := whole.Found
+		found.Data = nil
+		require.Equal(t, found, parts.Found, name)
+	}
+}
+
+// requireAnyParts requires the same for other pieces: of one byte, of two sizes, and two that meet at
+// any byte. stride is the distance of these bytes.
+func requireAnyParts(t *testing.T, body []byte, stride int) {
+	t.Helper()
+	for _, m := range twinMarks() {
+		for _, size := range []int{1, 7, 4096 + 13} {
+			requireParts(t, m, body, 0, size)
+		}
+		for first := 0; first < len(body); first += stride {
+			requireParts(t, m, body, first, len(body))
+		}
+	}
+}
+
+func TestADocumentInPartsIsScannedAsAWhole(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
+	for _, seed := range twinSeeds {
+		requireAnyParts(t, []byte(seed), 1)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	for range 10 {
+		page := randomPage(r)
+		requireAnyParts(t, page, 1+len(page)/50)
+		broken := bytes.Clone(page)
+		at := r.IntN(len(broken))
+		broken[at] = "\"{}[],:\\ 0x\x01\xff"[r.IntN(13)]
+		requireAnyParts(t, broken, 1+len(page)/50)
+		requireAnyParts(t, page[:at], 1+len(page)/50)
+	}
+}
+
+// The stops of strings are found in blocks, which here begin anywhere in a string, in an escape or in a
+// character, or after a long space without strings.
+func TestADocumentInPartsHasBlocksAnywhere(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
+	for _, text := range []string{
+		`\ud83d\ude00`, `é`, "日本", `\\`, `\"`, `\\\"`, `\ud83d`, `\ude00`, "\xff", "\xe6\x97", "\n", `\x`, `\u00e`,
+	} {
+		for _, length := range []int{blockBytes - 14, 2 * blockBytes} {
+			fill := strings.Repeat("a", length)
+			for _, body := range []string{
+				`["` + fill + text + fill + `"]`, `["` + fill + text + `"]`, `[` + strings.Repeat("1,", length) + `"` + text + `"]`,
+				`{"` + fill + text + `":1}`, `["a"` + strings.Repeat(" ", length) + `,"b` + text + `"  ]`, `[` + strings.Repeat("1", length) + `,"` + text + `"]`,
+			} {
+				m := Marks{Body: NewTree([][]string{{"a"}}, nil), Detect: true, Compact: true}
+				for back := range 20 {
+					requireParts(t, m, []byte(body), max(0, len(body)-back), 1000)
+					requireParts(t, m, []byte(body), min(len(body), blockBytes+2-back), blockBytes)
+				}
+			}
+		}
+	}
+}
+
+// FuzzScanParts compares scans of a document in parts with a scan of the whole document.
+func FuzzScanParts(f *testing.F) {
+	for n, seed := range twinSeeds {
+		f.Add([]byte(seed), n, n+1)
+	}
+	f.Fuzz(func(t *testing.T, body []byte, first, size int) {
+		for _, m := range twinMarks() {
+			requireParts(t, m, body, min(max(first, 0), len(body)), max(size, 1))
+		}
+	})
 }
 
 func requireSpans(t *testing.T, want, got []Span, name string) {
@@ -143,7 +259,7 @@ func TestTrimGivesUpWhatALargeDocumentHasMade(t *testing.T) {
 	}
 	body.WriteString(`]`)
 	s := New(Marks{Detect: true})
-	require.NoError(t, s.Scan([]byte(body.String()), nil))
+	require.NoError(t, s.Scan([]byte(body.String())))
 	require.Equal(t, maxPrefixes, s.prefixes.count)
 	s.Trim()
 	s.Release()

@@ -89,7 +89,11 @@ func (w Walk) End(i int) int {
 	if w.knows(i) {
 		return w.Known.End
 	}
-	return valueEnd(w.Data, i, w.Window)
+	known := w.Known
+	if !known.Present() {
+		known.Start = -1
+	}
+	return valueEnd(w.Data, i, known, w.Window)
 }
 
 // Next returns the offset of the next member or element, or of the closing bracket. i is
@@ -144,10 +148,11 @@ func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\r' || c == '\
 func isDigit(c byte) bool { return c-'0' <= 9 }
 
 // ValueEnd returns the offset after the value that begins at i.
-func ValueEnd(data []byte, i int) int { return valueEnd(data, i, nil) }
+func ValueEnd(data []byte, i int) int { return valueEnd(data, i, Span{Start: -1}, nil) }
 
-// valueEnd is ValueEnd for a document in a file. It holds one window of it in memory.
-func valueEnd(data []byte, i int, window *spool.Window) int {
+// valueEnd is ValueEnd for a document in a file. It holds one window of it in memory. It does not read
+// the value at known, whose Start is -1 if there is none.
+func valueEnd(data []byte, i int, known Span, window *spool.Window) int {
 	for depth := 0; i < len(data); {
 		switch structure[data[i]] {
 		case isQuote:
@@ -157,6 +162,12 @@ func valueEnd(data []byte, i int, window *spool.Window) int {
 			}
 			continue
 		case isOpen:
+			if i == known.Start {
+				if i = known.End; depth == 0 {
+					return i
+				}
+				continue
+			}
 			depth++
 		case isClose:
 			if depth == 0 {

@@ -1,0 +1,91 @@
+package scan
+
+// A Source has a document that is not in memory as a whole. It receives the document after the scan,
+// with newlines in place of the separators between the elements of the list that is separated, and of
+// its closing bracket.
+type Source interface {
+	// Next receives the part of the document that has been scanned since the last call, and returns
+	// rest with the bytes of the document that follow it. rest is the end of the bytes that the last
+	// call has returned, which become invalid. At the end of the document, more is false, and nothing
+	// follows. Next is not called again after an error.
+	Next(done, rest []byte) (data []byte, more bool, err error)
+}
+
+// parts is the state of a document that comes from a [Source]. Its offsets are in s.data, the part of
+// the document that is in memory.
+type parts struct {
+	Source
+	more bool  // whether the source may have more
+	err  error // error of the source
+
+	base int // number of bytes of the document before s.data
+	done int // number of bytes that the source has received
+	pin  int // offset of the first byte that is still needed, or noPin
+
+	marked   int         // number of breaks that newlines have replaced
+	replaced []Separator // see Scanner.Replaced
+}
+
+// A Separator is a byte between two elements of a list, or the closing bracket.
+type Separator struct {
+	At  int // offset in the document after the scan
+	Was byte
+}
+
+// noPin is the pin if no byte before the current offset is needed.
+const noPin = int(^uint(0) >> 1)
+
+// Replaced returns the separators of lists that have newlines without being the list that was
+// separated, because they came before it.
+func (s *Scanner) Replaced() []Separator { return s.source.replaced }
+
+// replace notes that another list is separated than the one with the given breaks.
+func (p *parts) replace(breaks []int) {
+	for n, at := range breaks[:p.marked] {
+		was := byte(',')
+		if n == len(breaks)-1 {
+			was = ']'
+		}
+		p.replaced = append(p.replaced, Separator{at, was})
+	}
+	p.marked = 0
+}
+
+// needs reports whether the data ends before an offset, but not the document. The caller then slides
+// and tries again.
+func (s *Scanner) needs(end int) bool { return end > len(s.data) && s.source.more }
+
+// slide gets more data, without the bytes before i and the pin. It returns the new offset of i.
+func (s *Scanner) slide(i int) int {
+	p, b := &s.source, &s.block
+	if b.end() < i { // there are no strings in between
+		b.start, b.escaped, b.validated = i-blockBytes, false, i
+	}
+	from := min(i, p.pin)
+	s.pass(from)
+	s.deliver(s.data[from:])
+	p.base += from
+	if p.pin != noPin {
+		p.pin -= from
+	}
+	s.shift = -p.base
+	if s.Compact {
+		s.shift += s.spaces
+	}
+	b.start, b.lowHalf, b.validated = b.start-from, b.lowHalf-from, b.validated-from
+	return i - from
+}
+
+// deliver passes the scanned data to the source, which replaces it by the rest with more.
+func (s *Scanner) deliver(rest []byte) {
+	p, done := &s.source, s.data[:s.writePos]
+	for p.marked < len(s.Breaks) && s.Breaks[p.marked]-p.done < len(done) {
+		done[s.Breaks[p.marked]-p.done] = '\n'
+		p.marked++
+	}
+	p.done += len(done)
+	s.writePos, s.readPos = 0, 0
+	if p.err == nil {
+		s.data, p.more, p.err = p.Next(done, rest)
+	}
+}
