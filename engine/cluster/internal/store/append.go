@@ -44,7 +44,7 @@ func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
 // stored, and [Store.Last] tells.
 func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, envelope []byte, items document.Items) (uint64, error) {
 	head.After = after
-	p := &page{key: key, head: head, envelope: envelope, items: items, subject: pagesOf(key)}
+	p := &page{key: key, head: head, envelope: envelope, items: items, subject: taskPages(key)}
 	switch {
 	case head.Attempt == "" || head.State == "":
 		return 0, appendError(failure.Internal, "a page has no attempt or no state", "")

@@ -26,7 +26,7 @@ type Item struct {
 // message returns the message of an item. The message is stored only if the last message of its
 // subject has the sequence after.
 func (i Item) message(after uint64) *nats.Msg {
-	m := nats.NewMsg(workOf(i.Origin, i.Key))
+	m := nats.NewMsg(taskSubject(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
 	note{Again: i.Again, RetryOf: i.RetryOf}.set(m.Header)
@@ -85,7 +85,7 @@ func (s *Store) enqueue(ctx context.Context, item Item) error {
 		if err != nil {
 			return err
 		}
-		queued, err := stream.GetLastMsgForSubject(ctx, workOf(item.Origin, item.Key))
+		queued, err := stream.GetLastMsgForSubject(ctx, taskSubject(item.Origin, item.Key))
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return nats.ErrTimeout // it has been removed in the meantime

@@ -56,7 +56,7 @@ func (s *Store) CheckRelease(ctx context.Context, run, submission string) error 
 			return err
 		}
 		// The subject matches no page, so this only tests the permission.
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOfRun(run, submission)+"none"))
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(runPages(run, submission)+"none"))
 		if err != nil {
 			return s.deletedOr(ctx, run, err)
 		}
@@ -84,7 +84,7 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 		if err != nil {
 			return err
 		}
-		err = stream.Purge(ctx, jetstream.WithPurgeSubject(pagesOf(key)), jetstream.WithPurgeSequence(end+1))
+		err = stream.Purge(ctx, jetstream.WithPurgeSubject(taskPages(key)), jetstream.WithPurgeSequence(end+1))
 		if err != nil {
 			return s.deletedOr(ctx, key.Run, err)
 		}
@@ -95,7 +95,7 @@ func (s *Store) Release(ctx context.Context, key Key, through uint64) error {
 // lastMessage returns the last message of a task, or nil if there is no message.
 func (s *Store) lastMessage(ctx context.Context, key Key) (*message, error) {
 	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
-		return stream.GetLastMsgForSubject(ctx, pagesOf(key))
+		return stream.GetLastMsgForSubject(ctx, taskPages(key))
 	})
 }
 
@@ -103,7 +103,7 @@ func (s *Store) lastMessage(ctx context.Context, key Key) (*message, error) {
 // message.
 func (s *Store) nextMessage(ctx context.Context, key Key, after uint64) (*message, error) {
 	return s.message(ctx, key.Run, func(ctx context.Context, stream jetstream.Stream) (*jetstream.RawStreamMsg, error) {
-		return stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(pagesOf(key)))
+		return stream.GetMsg(ctx, after+1, jetstream.WithGetMsgSubject(taskPages(key)))
 	})
 }
 

@@ -79,20 +79,20 @@ func OriginToken(host, identity string) string {
 	return safe[:min(len(safe), 100)] + "-" + hex.EncodeToString(hash[:4])
 }
 
-func pagesOf(key Key) string {
-	return pagesOfRun(key.Run, key.Submission) + escape(key.Job) + "." + key.Task
+func taskPages(key Key) string {
+	return runPages(key.Run, key.Submission) + escape(key.Job) + "." + key.Task
 }
 
-// pagesOfRun returns the subject prefix of a submission of a run.
-func pagesOfRun(run, submission string) string {
+// runPages returns the subject prefix of a submission of a run.
+func runPages(run, submission string) string {
 	return pageSubject + run + "." + submission + "."
 }
 
-func workOf(origin string, key Key) string {
+func taskSubject(origin string, key Key) string {
 	return workSubject + origin + "." + key.Run + "." + key.Submission + "." + key.Task
 }
 
-// keyOf is the inverse of pagesOf.
+// keyOf is the inverse of taskPages.
 func keyOf(subject string) (Key, bool) {
 	parts := strings.Split(strings.TrimPrefix(subject, pageSubject), ".")
 	if len(parts) != 4 || !strings.HasPrefix(subject, pageSubject) {

@@ -211,7 +211,7 @@ func TestNamesAreTokens(t *testing.T) {
 		back, ok := unescape(token)
 		require.True(t, ok)
 		require.Equal(t, text, back)
-		key, ok := keyOf(pagesOf(Key{Run: "r", Submission: "s", Job: text, Task: "0"}))
+		key, ok := keyOf(taskPages(Key{Run: "r", Submission: "s", Job: text, Task: "0"}))
 		require.True(t, ok)
 		require.Equal(t, Key{Run: "r", Submission: "s", Job: text, Task: "0"}, key)
 	}

@@ -209,7 +209,7 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 		if msg == nil {
 			return nil, err
 		}
-		w, deliveries, err := s.workOf(msg, tasks.ackWait())
+		w, deliveries, err := s.readWork(msg, tasks.ackWait())
 		if err != nil || w.Trouble.Wait == 0 {
 			return w, err
 		}
@@ -223,8 +223,8 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 	}
 }
 
-// workOf returns the task of a message, and the number of deliveries of the message.
-func (s *Store) workOf(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliveries int, err error) {
+// taskSubject returns the task of a message, and the number of deliveries of the message.
+func (s *Store) readWork(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliveries int, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, 0, explain("fetch a task", err)
@@ -274,7 +274,7 @@ func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (r
 		if err != nil {
 			return err
 		}
-		message, err := stream.GetLastMsgForSubject(ctx, workOf(origin, failed.Key))
+		message, err := stream.GetLastMsgForSubject(ctx, taskSubject(origin, failed.Key))
 		retried = err == nil && noteOf(message.Header).RetryOf == failed.Sequence
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil

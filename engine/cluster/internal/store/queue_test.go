@@ -85,7 +85,7 @@ func TestATaskThatIsQueuedTwiceIsHandedBackOnce(t *testing.T) {
 	requireNone(t, s, queue)
 
 	// A retry is never dropped for a message that is none.
-	_, err := s.js.Publish(t.Context(), workOf("api", item.Key), nil)
+	_, err := s.js.Publish(t.Context(), taskSubject("api", item.Key), nil)
 	require.NoError(t, err)
 	require.Error(t, again.HandBack(t.Context(), Trouble{}))
 	require.ElementsMatch(t, []uint64{0, 7}, []uint64{fetched(t, s).RetryOf, fetched(t, s).RetryOf})

@@ -26,7 +26,7 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 		return err
 	}
 	config := jetstream.StreamConfig{
-		Name: runStream + run, Description: "pages of a run", Subjects: []string{pagesOfRun(run, submission) + ">"},
+		Name: runStream + run, Description: "pages of a run", Subjects: []string{runPages(run, submission) + ">"},
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: compression(s.Replicas()),
 		AllowAtomicPublish: true, MaxBytes: cmp.Or(maxBytes, -1), Replicas: s.Replicas(),
 	}
