@@ -223,7 +223,7 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 	}
 }
 
-// taskSubject returns the task of a message, and the number of deliveries of the message.
+// readWork returns the task of a message, and the number of deliveries of the message.
 func (s *Store) readWork(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliveries int, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
