@@ -91,6 +91,21 @@ func paged(pagination string) string {
 		"config": {"jobs": [{"endpoint": "items", "dataField": "data"}]}}`, pagination)
 }
 
+// TestAnotherOrderIsReportedForPagesOfAnySize has pages of which the audit compares some items only.
+func TestAnotherOrderIsReportedForPagesOfAnySize(t *testing.T) {
+	for _, limit := range []int{64, 65, 100, 250, 1000} {
+		for _, method := range []string{"offset", "pagenum"} {
+			e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": %q, "limit": %d}`, method, limit))))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+			require.NoError(t, err)
+			r := row(t, report.Jobs[0], "newOrder")
+			require.Equal(t, stress.Reported, r.Verdict, "%s of %d items", method, limit)
+			require.Contains(t, r.Findings, "audit.shift")
+		}
+	}
+}
+
 // TestVerdictsOfKnownWeaknesses has the verdicts that follow from the rules of a method by
 // hand. Lists have 25 items and pages 10, if nothing else is said.
 func TestVerdictsOfKnownWeaknesses(t *testing.T) {

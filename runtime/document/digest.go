@@ -133,30 +133,48 @@ func digestIn(data []byte, at int, window *spool.Window, seed Digest) Digest {
 	return sum
 }
 
-// Of a page with more items than wholePage, only the first and last edgeItems are compared: if a
-// list changes while it is read, items repeat where pages meet.
+// Of a page with more items than wholePage, the first and last edgeItems are compared: if a list changes
+// while it is read, items repeat where pages meet. Of the items between them, half of drawnItems to
+// drawnItems are compared, and never more than twice as many. They are drawn by their content, so that two
+// pages with the same items draw the same ones, in whatever order they are.
 const (
-	wholePage = 64
-	edgeItems = 16
+	wholePage  = 64
+	edgeItems  = 16
+	drawnItems = 32
 )
 
-// comparedItems returns the items of a page that are compared with items of other pages. They are
-// slices of the document.
+// comparedItems returns the items of a page that are compared with items of other pages, in the order of
+// the page. They are slices of the document.
 func (r *Reader) comparedItems(items Items) [][]byte {
 	r.sample = r.sample[:0]
-	if items.Len() > wholePage {
-		for i := range edgeItems {
-			r.sample = append(r.sample, items.item(i))
-		}
-		for i := range edgeItems {
-			r.sample = append(r.sample, items.item(items.Len()-edgeItems+i))
-		}
-		return r.sample
-	}
+	inner := items.Len() - 2*edgeItems // number of items between the ends
+	shift := 64 - bits.Len(uint(max(inner, 0)/drawnItems))
+	i, drawn := 0, 0
 	for item := range items.All() {
-		r.sample = append(r.sample, item)
+		switch {
+		case items.Len() <= wholePage || i < edgeItems || i >= items.Len()-edgeItems:
+			r.sample = append(r.sample, item)
+		case drawn < 2*drawnItems && drawingOf(item)>>shift == 0:
+			r.sample = append(r.sample, item)
+			drawn++
+		}
+		i++
 	}
 	return r.sample
+}
+
+// drawingOf returns a hash of the length, the first and the last 32 bytes of an item.
+func drawingOf(item []byte) uint64 {
+	n := len(item)
+	if n < 32 {
+		return DigestOf(item, zeroDigest).Half()
+	}
+	head, tail := item[:32:32], item[n-32:n:n]
+	a := mix(binary.LittleEndian.Uint64(head[0:])^key0, binary.LittleEndian.Uint64(head[8:])^key1)
+	b := mix(binary.LittleEndian.Uint64(head[16:])^key2, binary.LittleEndian.Uint64(head[24:])^key3)
+	c := mix(binary.LittleEndian.Uint64(tail[0:])^key1, binary.LittleEndian.Uint64(tail[8:])^key2)
+	d := mix(binary.LittleEndian.Uint64(tail[16:])^key3, binary.LittleEndian.Uint64(tail[24:])^key0)
+	return mix(a+bits.RotateLeft64(b, 23)^key4, c+bits.RotateLeft64(d, 23)^uint64(n))
 }
 
 // maxIdentityBytes is the length of the part of an item that is searched for its identifier.

@@ -2,10 +2,14 @@ package document
 
 import (
 	"fmt"
+	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 func TestIdentityIsTheFirstKeyThatNamesOne(t *testing.T) {
@@ -27,28 +31,67 @@ func TestIdentityIsTheFirstKeyThatNamesOne(t *testing.T) {
 	}
 }
 
+// compared returns the items of a page that are compared with items of other pages.
+func compared(t *testing.T, dataField string, items []string) []string {
+	t.Helper()
+	body := "[ " + strings.Join(items, ", ") + "]"
+	if dataField != "" {
+		body = `{"` + dataField + `": ` + body + `}`
+	}
+	reading, err := NewReader(Options{}).Read(Response{Status: 200, Body: []byte(body)})
+	require.NoError(t, err)
+	return value.Map(reading.Compared, func(item []byte) string { return string(item) })
+}
+
+func numbered(count int) []string {
+	items := make([]string, count)
+	for i := range items {
+		items[i] = fmt.Sprintf(`{"id":%d}`, i)
+	}
+	return items
+}
+
 func TestTheEndsOfALargePageAreCompared(t *testing.T) {
 	for _, dataField := range []string{"", "data"} {
-		for count, want := range map[int]int{0: 0, 1: 1, wholePage: wholePage, wholePage + 1: 2 * edgeItems, 1000: 2 * edgeItems} {
-			ids := make([]string, count)
-			for i := range ids {
-				ids[i] = fmt.Sprintf(` {"id": %d}`, i)
-			}
-			body := "[" + strings.Join(ids, ",") + "]"
-			if dataField != "" {
-				body = `{"data": ` + body + `}`
-			}
-			reading, err := NewReader(Options{}).Read(Response{Status: 200, Body: []byte(body)})
-			require.NoError(t, err)
-			require.Len(t, reading.Compared, want)
-			if count > 0 {
-				require.Equal(t, `{"id":0}`, string(reading.Compared[0]))
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-1), string(reading.Compared[want-1]))
-			}
-			if count > wholePage {
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, edgeItems-1), string(reading.Compared[edgeItems-1]))
-				require.Equal(t, fmt.Sprintf(`{"id":%d}`, count-edgeItems), string(reading.Compared[edgeItems]))
-			}
+		for _, count := range []int{0, 1, wholePage} {
+			require.Equal(t, numbered(count), compared(t, dataField, numbered(count)))
 		}
+		for _, count := range []int{wholePage + 1, 100, 1000, 5000} {
+			items := numbered(count)
+			got := compared(t, dataField, items)
+			require.Equal(t, items[:edgeItems], got[:edgeItems])
+			require.Equal(t, items[count-edgeItems:], got[len(got)-edgeItems:])
+			require.InDelta(t, 0.75*drawnItems, len(got)-2*edgeItems, 0.5*drawnItems, "of %d items", count)
+		}
+	}
+}
+
+// TestLargePagesWithTheSameItemsCompareTheSameOnes draws the items between the ends of a page by their content.
+func TestLargePagesWithTheSameItemsCompareTheSameOnes(t *testing.T) {
+	const count = 1000
+	items := numbered(count)
+	inner := func(all []string) []string { // drawn from the items that are at an end of neither page
+		return slices.DeleteFunc(compared(t, "data", all), func(item string) bool {
+			i := slices.Index(items, item)
+			return i < edgeItems || i >= count-edgeItems || slices.Contains(all[:edgeItems], item) || slices.Contains(all[count-edgeItems:], item)
+		})
+	}
+	straight := inner(items)
+	shuffled := slices.Clone(items)
+	rand.New(rand.NewPCG(1, 2)).Shuffle(count, func(i, j int) { shuffled[i], shuffled[j] = shuffled[j], shuffled[i] })
+	again := inner(shuffled)
+	require.Greater(t, len(again), drawnItems/4)
+	require.Subset(t, straight, again)
+}
+
+// TestTheItemsThatAreComparedAreFew limits them if items differ only where they are not drawn by.
+func TestTheItemsThatAreComparedAreFew(t *testing.T) {
+	for n := range 200 {
+		same := strings.Repeat(fmt.Sprint(n), 20)
+		items := make([]string, 1000)
+		for i := range items {
+			items[i] = fmt.Sprintf(`{"same":"%s","id":%d,"same":"%s"}`, same, 1000+i, same)
+		}
+		require.LessOrEqual(t, len(compared(t, "", items)), 2*edgeItems+2*drawnItems)
 	}
 }
