@@ -3,6 +3,7 @@ package detect
 import (
 	"cmp"
 	"net/http"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -57,7 +58,37 @@ func (d *detection) counter(h hypothesis) []candidate {
 	if beside := when(h.kind.pages, apinames.PageNumberBeside, apinames.ItemIndexBeside)(d.size.param); beside != "" {
 		return d.counted(h, score+besideSize, beside, first)
 	}
+	if h.kind.pages {
+		hasHeader := func(name string) bool { return d.page.ResponseHeader.Get(name) != "" }
+		if param := apinames.PageNumberWith(hasHeader); param != "" {
+			return append(d.counted(h, score+besideSize, param, first), d.counted(h, score, h.params[0], first)...)
+		}
+	}
 	return d.counted(h, score, h.params[0], first)
+}
+
+// ranges matches a range of items in a parameter, such as 0-9.
+var ranges = regexp.MustCompile(`^(?:items=)?([0-9]{1,7})-([0-9]{1,7})$`)
+
+// rangeParam finds a parameter of the request with the indexes of the first and the last item.
+func (d *detection) rangeParam(h hypothesis) []candidate {
+	for _, m := range d.call.params {
+		found := ranges.FindStringSubmatch(textOf(m.Value))
+		if found == nil || !apinames.AlikeAny(m.Name, h.names) || d.call.method != http.MethodGet {
+			continue
+		}
+		first, _ := strconv.Atoi(found[1])
+		last, _ := strconv.Atoi(found[2])
+		values := map[string]any{
+			"param": m.Name, "from": strconv.Itoa(first), "to": strconv.Itoa(last), "size": strconv.Itoa(last - first + 1),
+			"unit": strings.TrimSuffix(textOf(m.Value), found[1]+"-"+found[2]),
+		}
+		if last-first+1 == len(d.items.items) {
+			values["honoured"] = true
+		}
+		return one(typed, values)
+	}
+	return nil
 }
 
 // when returns yes if a condition is true, and otherwise no.
@@ -82,7 +113,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 	if score < typed {
 		c.guess, c.base = param, score <= blind+besideSize
 	}
-	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok {
+	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok && (f.header == "" || len(f.path) == 0) {
 		c.values[when(f.header == "", "pagesAt", "pagesHeader")] = f.String()
 	}
 	switch {

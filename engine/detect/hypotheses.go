@@ -23,6 +23,8 @@ import (
 //	${sendFirst}, ${fromJob}, ${shortEnds}  the values of firstPageParams, offsetFromJob and shortPageEnds
 //	${counted}     set if a page has another number of items than the request asks for
 //	${rest}        an expression for the body that a link has
+//	${from}, ${to}, ${size}, ${unit}  the parts of a range in a parameter, its length, and a text before it
+//	${honoured}    set if a page has as many items as the range
 //	${before}, ${after}  the parts of an address before and after a number in it
 type hypothesis struct {
 	id     string
@@ -69,6 +71,7 @@ var (
 	indexSign      = &kind{find: (*detection).counter}                               // the index of an item, in the request or the response
 	keySign        = &kind{find: (*detection).key}                                   // the identifier of the last item
 	sortKeySign    = &kind{find: (*detection).sortKey}                               // a list of values in every item
+	rangeSign      = &kind{find: (*detection).rangeParam}                            // the first and the last item, in the request
 	pathSign       = &kind{find: (*detection).pathNumber}                            // a number in the path, after one of the names
 )
 
@@ -200,6 +203,8 @@ var hypotheses = []hypothesis{
 		pagination: expression("count == 0", object("endpoint", `"${before}" + string(page + ${first}) + "${after}"`)),
 		says:       "the address has the number of a page in its path",
 	},
+	itemRange("item-range", "honoured", "count < ${size}"),
+	itemRange("item-range-counted", "", "count == 0"),
 	{
 		id: "page-count", kind: numberSign, names: apinames.PageNumbers(), params: []string{"page"},
 		needs: "pagesAt", pagesKnown: true,
@@ -287,6 +292,16 @@ func searchAfter(id, needs string, more ...value.Member) hypothesis {
 		sign.says = "every item has its sort key, and there is a point in time: the next page is the one after the key of the last item"
 	}
 	return sign
+}
+
+// itemRange continues with the indexes of the items after those that were read.
+func itemRange(id, needs, end string) hypothesis {
+	return hypothesis{
+		id: id, kind: rangeSign, names: []string{"range"}, needs: needs,
+		pagination: expression(end, object("params", object("${param}",
+			`"${unit}" + string(${from} + total.items) + "-" + string(${to} + total.items)`))),
+		says: "${param} is the range of the items of a page",
+	}
 }
 
 // pageCountPagination counts pages up to a number that responses have.

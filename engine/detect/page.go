@@ -2,6 +2,7 @@ package detect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -61,29 +62,30 @@ func (p path) isNamed(name string) bool {
 
 // A fact is a value in a response, or in a header of it.
 type fact struct {
-	path
+	path   // in a header, of a member of its JSON
 	value  any
 	header string // name of the header; empty for a value in the body
 }
 
 // String returns where the value is.
 func (f fact) String() string {
-	if f.header != "" {
-		return f.header
+	if f.header != "" && len(f.path) > 0 {
+		return f.header + "." + f.path.String()
 	}
-	return f.path.String()
+	return cmp.Or(f.header, f.path.String())
 }
 
 // expression returns an expression for the value.
 func (f fact) expression() string {
-	switch f.header {
-	case "":
-	case contentRange:
+	switch {
+	case f.header == "":
+		return rules.FormatPath("body", f.path)
+	case f.header == contentRange:
 		return fmt.Sprintf(`split(header(%q), "/")[1]`, f.header)
-	default:
-		return fmt.Sprintf("header(%q)", f.header)
+	case len(f.path) > 0:
+		return rules.FormatPath(fmt.Sprintf(`fromJSON(header(%q) ?? "{}")`, f.header), f.path)
 	}
-	return rules.FormatPath("body", f.path)
+	return fmt.Sprintf("header(%q)", f.header)
 }
 
 // A list is a list in a response that may hold the items. Its path is written as
@@ -289,20 +291,44 @@ func (p *page) named(names ...string) []fact {
 func (p *page) hints(kind apinames.HintKind) []fact {
 	var out []fact
 	for _, f := range p.facts {
-		if apinames.IsHint(f.name(), kind) {
+		pages := p.countsPages(f)
+		switch {
+		case pages && kind == apinames.HintTotal:
+			f.path = f.parent().child(apinames.JQGridRecords)
+			f.value = p.at(f.String())
+			out = append(out, f)
+		case pages && kind == apinames.HintPages, !pages && apinames.IsHint(f.name(), kind):
 			out = append(out, f)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b fact) int { return len(a.path) - len(b.path) })
 	for _, h := range apinames.HintHeaders() {
-		if text := p.ResponseHeader.Get(h.Name); text != "" && h.Kind == kind {
-			out = append(out, fact{header: h.Name, value: numberOr(text)})
+		text := p.ResponseHeader.Get(h.Name)
+		if text == "" || h.Kind != kind || h.Range {
+			continue
 		}
+		one := fact{header: h.Name, value: numberOr(text)}
+		if h.JSON {
+			key, v := h.Member(text)
+			if one.path, one.value = (path{key}), v; key == "" {
+				continue
+			}
+		}
+		out = append(out, one)
 	}
 	if total, ok := p.rangeOfItems(); ok && kind == apinames.HintTotal {
 		out = append(out, fact{header: contentRange, value: numberOr(total)})
 	}
 	return out
+}
+
+// countsPages reports whether the total at a fact is the number of pages.
+func (p *page) countsPages(f fact) bool {
+	if len(p.lists) == 0 || len(f.path) == 0 {
+		return false
+	}
+	records := p.at(f.parent().child(apinames.JQGridRecords).String())
+	return apinames.CountsPages(f.name(), f.value, records, len(p.lists[0].items))
 }
 
 // numberOr returns an integer that a text holds, or the text.

@@ -162,7 +162,7 @@ func denies(p compile.ResponseValue) bool {
 // hinted returns the name of the meaning that a place has in many APIs, or "".
 func hinted(p compile.ResponseValue) string {
 	for _, h := range apinames.HintHeaders() {
-		if strings.EqualFold(h.Name, p.Header) && !h.Range {
+		if strings.EqualFold(h.Name, p.Header) && !h.Range && !h.JSON {
 			return hintedMeanings[h.Kind]
 		}
 	}

@@ -4,6 +4,8 @@
 package apinames
 
 import (
+	"encoding/json"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -52,7 +54,7 @@ var hintTable = []struct {
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
-		"hasmoredata", "nextexists", "nextpageexists",
+		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit",
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
@@ -78,12 +80,17 @@ type HintHeader struct {
 	Name  string
 	Kind  HintKind
 	Range bool // the value is a range and a total: items 0-9/57
+	JSON  bool // the value is an object in JSON, whose member is the hint: {"TotalCount": 57}
 }
 
 // ValueOf returns the hint in the value of the header, or nil if there is none. A range of bytes is
 // no hint.
 func (h HintHeader) ValueOf(v any) any {
 	text, ok := v.(string)
+	if h.JSON {
+		_, v = h.Member(text)
+		return v
+	}
 	if !h.Range || !ok {
 		return v
 	}
@@ -94,6 +101,31 @@ func (h HintHeader) ValueOf(v any) any {
 	return total
 }
 
+// Member returns the first member that is the hint in the value of a header with JSON, and its value, with
+// integers as int. Both are zero if there is no such member.
+func (h HintHeader) Member(text string) (key string, v any) {
+	if !strings.HasPrefix(text, "{") {
+		return "", nil
+	}
+	var object map[string]any
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.UseNumber()
+	if err := dec.Decode(&object); err != nil {
+		return "", nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if _, isObject := object[name].(map[string]any); IsHint(name, h.Kind) && !isObject && object[name] != nil {
+			if n, ok := object[name].(json.Number); ok {
+				if i, err := strconv.Atoi(n.String()); err == nil {
+					return name, i
+				}
+			}
+			return name, object[name]
+		}
+	}
+	return "", nil
+}
+
 var hintHeaders = []HintHeader{
 	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
 	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal}, {Name: "X-Pagination-Total-Count", Kind: HintTotal},
@@ -101,6 +133,8 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
 	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
 	{Name: "X-Has-More", Kind: HintMore},
+	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
+	{Name: pagingHeader, Kind: HintMore, JSON: true},
 }
 
 // HintHeaders returns the headers of all hints. The list must not be changed.
@@ -175,6 +209,21 @@ func NextParam(key string) (param string, ok bool) {
 }
 
 var nextParamPattern = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
+
+// CountsPages reports whether the key total has the number of pages, as jqGrid has it, because records next
+// to it has the number of items. page is the number of items on a full page.
+func CountsPages(key string, total, records any, page int) bool {
+	if !Alike(key, "total") {
+		return false
+	}
+	pages, _, ok := TotalOf(total)
+	items, _, known := TotalOf(records)
+	return ok && known && page > 0 && items > pages && pages == (items+page-1)/page
+}
+
+// JQGridRecords is the key of the number of items next to a total that may be the number of pages. Its value
+// has the meaning of a total only if [CountsPages] says so.
+const JQGridRecords = "records"
 
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {

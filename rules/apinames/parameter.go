@@ -20,7 +20,7 @@ var (
 		"hitsperpage", "itemsperpage", "resultsperpage", "max", "limitperpage", "sysparmlimit", "maxkeys", "maxitems", "aplimit", "records",
 		"batchsize", "batch", "maxrows", "maxrecords", "pagelen", "length", "displaylength",
 	}
-	itemKeyNames  = []string{"startingafter", "after", "sinceid", "lastid", "afterid", "fromid", "minid"}
+	itemKeyNames  = []string{"startingafter", "after", "sinceid", "lastid", "afterid", "fromid", "minid", "marker"}
 	positionNames = []string{
 		"cursor", "token", "position", "since", "marker", "bookmark", "checkpoint", "continuation", "continuationtoken", "pagetoken",
 		"cursormark", "scrollid",
@@ -37,6 +37,18 @@ var partners = map[string]struct{ page, index string }{
 	"length": {index: "start"}, "maxResults": {index: "startAt"}, "num": {index: "start"}, "maxRows": {index: "startRow"},
 	"_limit": {page: "_page", index: "_start"}, "page[size]": {page: "page[number]"}, "page[limit]": {index: "page[offset]"},
 	"size": {page: "page", index: "from"}, "sysparm_limit": {index: "sysparm_offset"},
+}
+
+// pagingHeader is a header with JSON that APIs of ASP.NET have. These have the parameters pageNumber and pageSize.
+const pagingHeader = "X-Pagination"
+
+// PageNumberWith returns the parameter with the number of a page that APIs have whose responses have a
+// header that describes the page; empty: unknown. has reports whether a response has a header.
+func PageNumberWith(has func(header string) bool) string {
+	if has(pagingHeader) {
+		return "pageNumber"
+	}
+	return ""
 }
 
 // PageNumberBeside returns the parameter with the number of a page that APIs have next to a page size of

@@ -69,8 +69,14 @@ func (h hinted) name() string {
 func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
-		if v := hint.ValueOf(c.Header(hint.Name)); v != nil {
-			found = append(found, hinted{kind: hint.Kind, at: hint.Name, value: v, by: readsHeader(hint.Name)})
+		text := c.Header(hint.Name)
+		if v := hint.ValueOf(text); v != nil {
+			at := hint.Name
+			if hint.JSON {
+				key, _ := hint.Member(text.(string))
+				at += "." + key
+			}
+			found = append(found, hinted{kind: hint.Kind, at: at, value: v, by: readsHeader(hint.Name)})
 		}
 	}
 	if next := c.Link("next"); next != nil {
@@ -88,9 +94,15 @@ func (w *Watcher) hintsInBody() []hinted {
 	}
 	want := func(path []string) (value, members bool) {
 		members = w.holdsHints(path)
-		return !members && len(apinames.HintsOf(path[len(path)-1])) > 0, members
+		name := path[len(path)-1]
+		return !members && (len(apinames.HintsOf(name)) > 0 || name == apinames.JQGridRecords), members
 	}
+	var records []hinted
 	err := w.page.Visit(want, func(path []string, v any) {
+		if path[len(path)-1] == apinames.JQGridRecords {
+			at := language.Read{Root: "body", Path: path}
+			records = append(records, hinted{path, 0, apinames.HintTotal, at.String(), v, true, readsTo(path)})
+		}
 		for _, hint := range apinames.HintsOf(path[len(path)-1]) {
 			at := language.Read{Root: "body", Path: path}
 			found = append(found, hinted{path, hint.Rank, hint.Kind, at.String(), v, true, readsTo(path)})
@@ -98,6 +110,16 @@ func (w *Watcher) hintsInBody() []hinted {
 	})
 	if err != nil {
 		return found[:0]
+	}
+	for _, one := range records {
+		parent := one.path[:len(one.path)-1]
+		for i, hint := range found {
+			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
+				apinames.CountsPages(hint.name(), hint.value, one.value, max(*w.Largest, w.Context.Count)) {
+				found[i].kind, found = apinames.HintPages, append(found, one)
+				break
+			}
+		}
 	}
 	slices.SortStableFunc(found, func(a, b hinted) int {
 		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
