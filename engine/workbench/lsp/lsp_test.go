@@ -154,6 +154,51 @@ func TestAnEditorIsAnswered(t *testing.T) {
 	require.NoError(t, <-c.ended)
 }
 
+// An editor may keep the input open until the server has ended.
+func TestTheServerEndsWhileItsInputIsOpen(t *testing.T) {
+	for name, leave := range map[string]func(send func(string), cancel func()) error{
+		"after shutdown": func(send func(string), _ func()) error {
+			send(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{}}}`)
+			send(`{"jsonrpc":"2.0","id":2,"method":"shutdown"}`)
+			send(`{"jsonrpc":"2.0","method":"exit"}`)
+			return nil
+		},
+		"without shutdown": func(send func(string), _ func()) error {
+			send(`{"jsonrpc":"2.0","method":"exit"}`)
+			return lsp.ErrNoShutdown
+		},
+		"interrupted": func(_ func(string), cancel func()) error {
+			cancel()
+			return lsp.ErrNoShutdown
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			in, toServer := io.Pipe()
+			defer toServer.Close()
+			answers, out := io.Pipe()
+			defer answers.Close()
+			ended := make(chan error, 1)
+			go func() { ended <- lsp.Serve(ctx, workbench.New(), "test", in, keptOpen{out}) }()
+			editor := channel.LSP(answers, toServer)
+			want := leave(func(message string) {
+				require.NoError(t, editor.Send([]byte(message)))
+				if strings.Contains(message, `"id"`) { // an editor waits for each answer
+					_, err := editor.Recv()
+					require.NoError(t, err)
+				}
+			}, cancel)
+			require.Equal(t, want, <-ended)
+		})
+	}
+}
+
+// keptOpen is standard output, which the server does not close.
+type keptOpen struct{ io.Writer }
+
+func (keptOpen) Close() error { return nil }
+
 func TestAFixIsACodeAction(t *testing.T) {
 	c := start(t)
 	uri := c.open("/a/users.json", `{"api": {"baseUrl": "https://a.test/", "pagination": {"method": "ofset"}}, "config": {"jobs": [{"endpoint": "x"}]}}`)

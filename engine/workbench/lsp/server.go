@@ -25,6 +25,7 @@ type server struct {
 	bench   *workbench.Workbench
 	version string
 	rpc     *jrpc2.Server
+	leave   context.CancelFunc // ends the server
 
 	checking sync.Mutex // held while diagnostics are computed
 
@@ -37,17 +38,26 @@ type server struct {
 // ErrNoShutdown says that the client has left without asking the server to shut down.
 var ErrNoShutdown = errors.New("the editor has left without a request to shut down")
 
-// Serve answers a client on two streams, until it says that it leaves, or the first stream ends. The version is
-// that of the program.
+// Serve answers a client on two streams, until it says that it leaves, the first stream ends, or the context does.
+// The version is that of the program. A read from the first stream may outlast Serve: many editors keep it open
+// until the program has ended.
 func Serve(ctx context.Context, bench *workbench.Workbench, version string, in io.Reader, out io.WriteCloser) error {
 	s := &server{bench: bench, version: version, open: map[string]*openFile{}}
+	staying, leave := context.WithCancel(ctx)
+	defer leave()
+	s.leave = leave
 	s.rpc = jrpc2.NewServer(s, &jrpc2.ServerOptions{
 		AllowPush: true, DisableBuiltin: true, Concurrency: 4, NewContext: func() context.Context { return ctx },
 	})
 	s.rpc.Start(channel.LSP(in, out))
-	stop := context.AfterFunc(ctx, s.rpc.Stop)
-	defer stop()
-	err := s.rpc.Wait()
+	ended := make(chan error, 1)
+	go func() { ended <- s.rpc.Wait() }()
+	var err error
+	select {
+	case err = <-ended:
+	case <-staying.Done():
+		s.rpc.Stop()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -188,7 +198,7 @@ func (s *server) shutdown(context.Context, *jrpc2.Request) (any, error) {
 }
 
 func (s *server) exit(context.Context, *jrpc2.Request) (any, error) {
-	go s.rpc.Stop() // it waits for this handler
+	s.leave()
 	return nil, nil
 }
 
