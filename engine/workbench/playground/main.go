@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"syscall/js"
+	_ "time/tzdata" // a browser gives WebAssembly no time zones
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
 	"github.com/stopwhen/stopwhen/engine/workbench/session"
