@@ -62,7 +62,8 @@ func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 		{"a file without a last line end", `{"id":1}`, `{"id":2}` + "\n", `{"id":1}` + "\n" + `{"id":2}` + "\n"},
 		{"rows without a key stay", "{}\n[1]\n5\nnull\n", `{"id":2}` + "\n", "{}\n[1]\n5\nnull\n" + `{"id":2}` + "\n"},
 		{"blanks and empty lines", "\r\n" + ` {"id" : 2}` + "\r\n\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
-		{"a text and a number differ", `{"id":"2"}` + "\n", `{"id":2}` + "\n", `{"id":"2"}` + "\n" + `{"id":2}` + "\n"},
+		{"a number that becomes a text is one key", `{"id":2}` + "\n", `{"id":"2"}` + "\n", `{"id":"2"}` + "\n"},
+		{"a text that begins like a number is another", `{"id":2}` + "\n", `{"id":"2,"}` + "\n", `{"id":2}` + "\n" + `{"id":"2,"}` + "\n"},
 		{"a text has several spellings", `{"id":"\u00e4"}` + "\n", `{"id":"ä"}` + "\n", `{"id":"ä"}` + "\n"},
 		{"the last value of a name counts", `{"id":1,"id":2}` + "\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
 	} {
