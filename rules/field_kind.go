@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -92,7 +93,7 @@ var kinds = [...]kindRow{
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
 	Length:   {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
 	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, distance, positiveSchema, "name", false, "string"},
-	Moment: {"a date, a number or an expression", either(castTo[int], either(castTo[float64], nonEmpty)),
+	Moment: {"a date, a number or an expression", either(castTo[int], either(castTo[float64], moment)),
 		anyOf(typed("number"), someText), "name", false, "string"},
 	Values: {"a list or an expression", either(castTo[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
 	OneOrMore: {"a path, or a list of paths", pathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
@@ -207,6 +208,19 @@ func nonEmpty(v any) (any, error) {
 		return v, nil
 	}
 	return nil, errKind
+}
+
+// dateLike matches dates, and subtractions that nobody means: 2026-13-01 is 2012.
+var dateLike = regexp.MustCompile(`^\d+-\d+-\d+([T ].*)?$`)
+
+// moment reads a date or an expression.
+func moment(v any) (any, error) {
+	if text, _ := v.(string); dateLike.MatchString(text) {
+		if _, err := ParseTime(text); err != nil {
+			return nil, err
+		}
+	}
+	return nonEmpty(v)
 }
 
 // pathText reads the text of a path. Any text is one, so the error names the kind Text.
