@@ -79,8 +79,9 @@ func (p *pieces) Next(done, rest []byte) (data []byte, more bool, err error) {
 }
 
 // requireParts requires that a scan of a document in two pieces, and then pieces of a size, has the
-// same result as a scan of the whole document.
-func requireParts(t *testing.T, m Marks, body []byte, first, size int) {
+// same result as a scan of the whole document. It returns the number of separators that were replaced
+// in lists that are not the last.
+func requireParts(t *testing.T, m Marks, body []byte, first, size int) (replaced int) {
 	t.Helper()
 	m.Columns = nil
 	name := fmt.Sprintf("%d bytes, then %d at a time, of %.300q", first, size, body)
@@ -98,6 +99,7 @@ func requireParts(t *testing.T, m Marks, body []byte, first, size int) {
 			require.Equal(t, n < len(whole.Breaks)-1, want[at] == ',', name)
 			want[at] = '\n'
 		}
+		replaced += len(parts.Replaced())
 		for _, separator := range parts.Replaced() {
 			require.Equal(t, byte('\n'), source.done[separator.At], name)
 			source.done[separator.At] = separator.Was
@@ -107,6 +109,7 @@ func requireParts(t *testing.T, m Marks, body []byte, first, size int) {
 		found.Data = nil
 		require.Equal(t, found, parts.Found, name)
 	}
+	return replaced
 }
 
 // requireAnyParts requires the same for other pieces: of one byte, of two sizes, and two that meet at
@@ -138,6 +141,32 @@ func TestADocumentInPartsIsScannedAsAWhole(t *testing.T) {
 		requireAnyParts(t, broken, 1+len(page)/50)
 		requireAnyParts(t, page[:at], 1+len(page)/50)
 	}
+}
+
+// spread puts space between the tokens of a document, so that no two of them are in one part.
+func spread(body string) []byte {
+	var out []byte
+	inText := false
+	for i := range len(body) {
+		c := body[i]
+		if inText = inText != (c == '"' && (i == 0 || body[i-1] != '\\')); !inText && strings.IndexByte("{}[],:", c) >= 0 {
+			out = append(append(out, c), strings.Repeat(" ", blockBytes+100)...)
+			continue
+		}
+		out = append(out, c)
+	}
+	return out
+}
+
+func TestTheTokensOfADocumentAreInDifferentParts(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it runs a single goroutine")
+	replaced := 0
+	for _, seed := range append(twinSeeds, `{"data":[1,2],"data":3}`, `{"data":[1,2],"data":[3],"x":[4],"data":[]}`) {
+		for _, m := range twinMarks() {
+			replaced += requireParts(t, m, spread(seed), 0, 997)
+		}
+	}
+	require.Positive(t, replaced)
 }
 
 // The stops of strings are found in blocks, which here begin anywhere in a string, in an escape or in a
