@@ -262,9 +262,6 @@ func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 	return runOption(func(s *runOptionSet) { s.Resume = checkpoints })
 }
 
-// AutoPrefetch lets a run choose the number of pages in flight.
-const AutoPrefetch = ahead.Auto
-
 // WithPrefetch sets the number of pages in flight. With 1, the default, the next page is requested
 // while a large one (64 KiB or more) is delivered or, if no request of the job depends on
 // responses, as soon as its response has arrived. With n > 1, or [AutoPrefetch] to let the run

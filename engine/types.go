@@ -7,6 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/trace"
@@ -280,7 +281,7 @@ var (
 	ErrCancelled error = failure.ErrCancelled // interrupted
 )
 
-// The kinds of events, and the decisions about a page.
+// The kinds of events, the decisions about a page, and a number of pages in flight.
 const (
 	EventRequest = runtime.EventRequest // one HTTP request with its response or error
 	EventRetry   = runtime.EventRetry   // a wait before a request is repeated
@@ -292,4 +293,6 @@ const (
 
 	Continue = trace.Continue
 	Stop     = trace.Stop
+
+	AutoPrefetch = ahead.Auto // WithPrefetch lets a run choose the number
 )

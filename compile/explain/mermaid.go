@@ -45,6 +45,7 @@ func (c chart) job(x JobExplanation) {
 	if x.Method == "" {
 		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
 		c.errors(x, c.id+"_complete")
+		c.keep(x, c.id+"_complete")
 		return
 	}
 	from, arrow := c.stops(x)
@@ -55,7 +56,7 @@ func (c chart) job(x JobExplanation) {
 		read = c.id + "_s0"
 	}
 	c.errors(x, read)
-	c.keep(x)
+	c.keep(x, fmt.Sprintf("%s_complete([%s])", c.id, quoted("stop: complete")))
 }
 
 // partitions writes the variables of the partitions, with the rules of their values.
@@ -139,10 +140,10 @@ func (c chart) shape(x JobExplanation) {
 	}
 }
 
-// keep writes the values that a complete list saves.
-func (c chart) keep(x JobExplanation) {
+// keep writes the values that a complete list saves. The node is the end of such a list.
+func (c chart) keep(x JobExplanation, complete string) {
 	if kept := assignments(x.Keep); kept != nil {
-		c.line("%s_complete([%s]) --> %s_keep[%s]", c.id, quoted("stop: complete"), c.id, quoted(kept...))
+		c.line("%s --> %s_keep[%s]", complete, c.id, quoted(kept...))
 	}
 }
 
