@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -21,6 +22,9 @@ func TestManPages(t *testing.T) {
 	var out bytes.Buffer
 	root := newApp(strings.NewReader(""), &out, &out).rootCommand()
 	root.DisableAutoGenTag = true
+	for _, command := range root.Commands() { // GenManTree reads Markdown, in which <dataType> is a tag of HTML
+		command.Long = regexp.MustCompile(`(?m)^(\S.*?)<`).ReplaceAllString(command.Long, `$1\<`)
+	}
 	require.NoError(t, doc.GenManTree(root, &doc.GenManHeader{Section: "1", Source: "stopwhen", Manual: "stopwhen"}, folder))
 	for _, command := range root.Commands() {
 		if !command.IsAvailableCommand() {
@@ -30,6 +34,9 @@ func TestManPages(t *testing.T) {
 		require.NoError(t, err)
 		require.Contains(t, string(page), "SYNOPSIS")
 		require.Contains(t, strings.ReplaceAll(string(page), `\-`, "-"), command.Short)
+		if command.Name() == "run" || command.Name() == "collect" {
+			require.Contains(t, string(page), "DIR/<dataType>.ndjson")
+		}
 	}
 }
 
