@@ -116,6 +116,9 @@ type Resubmission struct {
 	Cancelled        bool  // the run was cancelled and now continues
 	MaxBytes, Before int64 // limits of the size of the pages, now and before; 0 if the run has no limit of its own
 	Failed           int   // number of failed tasks, which remain failed; [Run.Retry] queues them again
+
+	Priority int           // new priority; 0 if it is unchanged
+	Patience time.Duration // new patience; 0 if it is unchanged
 }
 
 // Resubmission describes the effect of submitting the run. It is nil if the run was new or was not
@@ -243,7 +246,13 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	wanted.Priority, wanted.Patience = cmp.Or(r.record.Priority, wanted.Priority), cmp.Or(r.record.Patience, wanted.Patience)
 	r.record, r.revision = before.record, before.revision
 	again := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted.MaxBytes, Before: r.record.MaxBytes}
-	if !again.Cancelled && again.MaxBytes == again.Before && wanted.Priority == r.record.Priority && wanted.Patience == r.record.Patience {
+	if wanted.Priority != r.record.Priority {
+		again.Priority = wanted.Priority
+	}
+	if wanted.Patience != r.record.Patience {
+		again.Patience = wanted.Patience
+	}
+	if !again.Cancelled && again.MaxBytes == again.Before && again.Priority == 0 && again.Patience == 0 {
 		return again, nil
 	}
 	return again, r.update(ctx, func(rec *record.Run) {

@@ -138,6 +138,12 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 		}
 		text += fmt.Sprintf("; its pages may take %s on the server (before: %s)", value.Size(int(resubmission.MaxBytes)), before)
 	}
+	if resubmission.Priority > 0 {
+		text += fmt.Sprintf("; its priority is now %d", resubmission.Priority)
+	}
+	if resubmission.Patience > 0 {
+		text += fmt.Sprintf("; its patience is now %s", resubmission.Patience)
+	}
 	if c.lease != "" {
 		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others", c.lease)
 	}

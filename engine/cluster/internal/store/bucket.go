@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -57,7 +58,7 @@ func (b *Bucket) try(ctx context.Context, f func(ctx context.Context, kv jetstre
 			b.mu.Lock()
 			b.kv = nil
 			b.mu.Unlock()
-			err = errors.Join(errMissed, err)
+			err = fmt.Errorf("%w: %w", errMissed, err)
 		}
 		return err
 	})

@@ -194,7 +194,7 @@ func (s *Store) slot(ctx context.Context, q Queue) (jetstream.Msg, error) {
 		if err == nil && number < q.Slots {
 			return msg, nil
 		}
-		if err := msg.Term(); err != nil {
+		if err := msg.Term(); err != nil && !isTemporary(err) { // otherwise it is delivered again
 			return nil, explain("remove a slot", err)
 		}
 	}
@@ -217,7 +217,8 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 			w.Deliveries-- // the first delivery began the pause
 			return w, nil
 		}
-		if err := msg.NakWithDelay(w.Trouble.Wait); err != nil {
+		// If the connection is interrupted, the task is delivered again.
+		if err := msg.NakWithDelay(w.Trouble.Wait); err != nil && !isTemporary(err) {
 			return nil, explain("postpone a task", err)
 		}
 	}

@@ -214,3 +214,35 @@ func TestManyTasksAreQueuedAcrossARestart(t *testing.T) {
 		return load == Load{Waiting: 2000}
 	}, 10*time.Second, time.Millisecond)
 }
+
+// The connection breaks between the delivery of a task and its postponement, or of a slot and its removal. That
+// is no reason for a worker to end: the server delivers both again.
+func TestAConnectionThatBreaksDuringAFetchIsNoError(t *testing.T) {
+	s, server := openRun(t, Options{})
+	limited := Queue{Origin: "limited", Run: "r", Slots: 2}
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	require.NoError(t, s.SetSlots(t.Context(), limited))
+	require.NoError(t, s.Enqueue(t.Context(), Item{Key: task, Origin: queue.Origin}))
+	require.NoError(t, fetched(t, s).HandBack(t.Context(), Trouble{Wait: time.Minute}))
+	require.Eventually(t, func() bool {
+		first, err := s.slot(t.Context(), limited)
+		return err == nil && first != nil
+	}, time.Minute, 10*time.Millisecond)
+	pullers := []*puller{s.tasks(queue), s.slots(limited)}
+	for _, p := range pullers {
+		require.NoError(t, p.ask(t.Context()))
+		require.Eventually(t, func() bool { return len(p.answer.Messages()) == 1 }, time.Minute, 10*time.Millisecond)
+	}
+	server.stop()
+	require.Eventually(t, func() bool { return !s.nc.IsConnected() }, time.Minute, 10*time.Millisecond)
+	limited.Slots = 1 // the second slot is one too many
+	for pullers[0].answer != nil || pullers[1].answer != nil {
+		w, err := s.task(t.Context(), queue)
+		require.NoError(t, err)
+		require.Nil(t, w)
+		msg, err := s.slot(t.Context(), limited)
+		require.NoError(t, err)
+		require.Nil(t, msg)
+	}
+	server.start()
+}
