@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 )
@@ -70,4 +71,22 @@ func TestAStreamWithoutALeaderIsWaitedFor(t *testing.T) {
 	require.NoError(t, s.js.DeleteStream(t.Context(), workStream))
 	calls = 0
 	require.ErrorIs(t, s.retry(t.Context(), "queue a task", workStream, unanswered), errEmptied)
+}
+
+// A flush during which the connection breaks says that the connection is closed, although it is made again.
+func TestAConnectionThatBreaksAtTheStartIsMadeAgain(t *testing.T) {
+	s, server := openRun(t, Options{})
+	broken := false
+	flush := func(ctx context.Context) error {
+		if !broken {
+			broken = true
+			return nats.ErrConnectionClosed
+		}
+		return s.nc.FlushWithContext(ctx)
+	}
+	require.NoError(t, s.retry(t.Context(), "connect", "", flush))
+	closed, err := Open(t.Context(), server.connect(), Options{})
+	require.NoError(t, err)
+	closed.nc.Close()
+	require.ErrorContains(t, closed.retry(t.Context(), "connect", "", closed.nc.FlushWithContext), "the connection to the NATS server was closed")
 }

@@ -52,6 +52,9 @@ func (s *Store) try(ctx context.Context, timeout time.Duration, stream string, f
 	waiting, end := s.await(ctx, stream)
 	defer end()
 	err := f(waiting)
+	if errors.Is(err, nats.ErrConnectionClosed) && !s.nc.IsClosed() { // the error of a flush during which the connection breaks
+		err = nats.ErrDisconnected
+	}
 	if errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, errMissed) {
 		if _, missing := s.js.Stream(waiting, stream); errors.Is(missing, jetstream.ErrStreamNotFound) {
 			err = missing
