@@ -177,7 +177,8 @@ func (j *Job) OnlyEndsWindows(input string) bool {
 			return false
 		}
 		for _, v := range j.For {
-			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step}, func(e *language.Expression) bool { return e == nil })
+			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
+				func(e *language.Expression) bool { return e == nil })
 			ends := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
 			if anyReads(others, readsInput) || ends && !j.continues(v) {
 				return false

@@ -48,7 +48,8 @@ var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status
 var limitCodesField = Field{Name: "limitCodes", Kind: List, Each: &Field{Kind: Status}, Default: []any{403},
 
 	Doc: "the statuses that are retried, too, if the response says that a rate limit is exceeded: it has the `retryHeader`, " +
-		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`, `X-Rate-Limit-Remaining` or `RateLimit-Remaining`)"}
+		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`, " +
+		"`X-Rate-Limit-Remaining` or `RateLimit-Remaining`)"}
 
 var retryHeaderField = Field{Name: "retryHeader", Kind: Text, Default: "Retry-After", Doc: "the header that says when to retry"}
 

@@ -109,7 +109,8 @@ func (t *table) checkLate(name string) error {
 	for i, column := range t.initial {
 		rest, found := strings.CutPrefix(column, path[0])
 		index := strings.Index(rest, path[1])
-		if !found || index < 1 || t.row[i].item == t.items || strings.Join(path, rest[:index]) != column || !joinsNames(rest[:index], t.separator) {
+		if !found || index < 1 || t.row[i].item == t.items ||
+			strings.Join(path, rest[:index]) != column || !joinsNames(rest[:index], t.separator) {
 			continue
 		}
 		return &engine.Error{

@@ -88,7 +88,10 @@ const (
 )
 
 // statuses are in the order of a report: those that need attention come first.
-var statuses = []partitionStatus{partitionStatus(rules.Failed), unfinished, skipped, partitionStatus(rules.Guarded), partitionStatus(rules.Limited), suspect, partitionStatus(rules.Complete)}
+var statuses = []partitionStatus{
+	partitionStatus(rules.Failed), unfinished, skipped, partitionStatus(rules.Guarded), partitionStatus(rules.Limited), suspect,
+	partitionStatus(rules.Complete),
+}
 
 // Status returns how the partition ended: its outcome, or that it was skipped, is unfinished, or may
 // be incomplete.

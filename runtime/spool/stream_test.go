@@ -56,7 +56,7 @@ func TestALargeBodyIsReadWhileItArrives(t *testing.T) {
 			view, window, err := b.Body()
 			require.NoError(t, err)
 			require.NotNil(t, window)
-			require.True(t, strings.ToUpper(body) == string(view))
+			require.Equal(t, strings.ToUpper(body), string(view))
 			result, head := b.Consumed()
 			require.Same(t, consumer, result)
 			require.Equal(t, body[:headBytes], string(head))

@@ -148,7 +148,8 @@ func (c *submitCommand) submitted(run *cluster.Run) string {
 		text += fmt.Sprintf("; a worker may be silent for %s until its partitions are given to others", c.lease)
 	}
 	if resubmission.Failed > 0 {
-		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)", value.Counted(resubmission.Failed, "task"), run.ID(), natsArgs)
+		text += fmt.Sprintf("; failed, and not queued again: %s (stopwhen retry %s%s)",
+			value.Counted(resubmission.Failed, "task"), run.ID(), natsArgs)
 	}
 	return text
 }
