@@ -101,6 +101,7 @@ func TestARandomPartOfThePathBecomesAnInput(t *testing.T) {
 		"9f86d081884c7d659a2feaa0c55ad015":         true,
 		"xK7pQ2mZ9wR4tY6uB1nC":                     true,
 		"a3F-9kL_2mN-8pQ_4rS-7tU":                  true,
+		"bot123456789:zz88yy77xx66ww55vv44uu33":    true,
 		"7c9e6679-7425-40de-944b-e07fc1f90ae7":     false,
 		"a-long-title-with-the-year-2026-in-it":    false,
 		"2026-01-01T00-00-00-000000000":            false,

@@ -98,9 +98,10 @@ func Issued(text string) bool { return issued.MatchString(text) }
 func ReplaceIssued(text, by string) string { return issuedIn.ReplaceAllLiteralString(text, by) }
 
 // Random reports whether a text, such as a segment of a path, looks like a key: it is long, has no
-// words, and is no UUID, which usually names a resource.
+// words, and is no UUID, which usually names a resource. Of a pair, as in bot123:KEY, the second is meant.
 func Random(text string) bool {
 	const shortest, fewestChanges = 20, 6
+	text = text[strings.LastIndexByte(text, ':')+1:]
 	if len(text) < shortest || uuid.MatchString(text) || !keyLetters.MatchString(text) {
 		return false
 	}
