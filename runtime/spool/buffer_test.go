@@ -13,9 +13,7 @@ import (
 )
 
 func TestWithoutRoomForALargeBodyTheErrorNamesTheFix(t *testing.T) {
-	if !canMap {
-		t.Skip("every body is held in memory on this system")
-	}
+	skipWithoutFiles(t)
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	b := &Buffer{}
 	b.Reset(spoolBytes + 1)
@@ -111,4 +109,12 @@ func TestAFileIsReadWhileMoreIsAdded(t *testing.T) {
 	require.EqualValues(t, len("onetwothree"), f.Size())
 	f.Close()
 	require.Zero(t, f.Size())
+}
+
+// skipWithoutFiles skips a test of bodies in files on a system that holds all of them in memory.
+func skipWithoutFiles(t *testing.T) {
+	t.Helper()
+	if !canMap {
+		t.Skip("every body is held in memory on this system")
+	}
 }

@@ -72,7 +72,7 @@ func (s *Stream) consume(c Consumer) {
 	s.result, err = c.Consume(s), nil
 }
 
-// room returns a part to fill, behind its headroom.
+// room returns a part to fill, after its headroom.
 func (s *Stream) room() []byte {
 	if s.made < streamParts {
 		s.made++

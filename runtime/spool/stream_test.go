@@ -33,9 +33,7 @@ func (u *upper) Consume(from *Stream) any {
 }
 
 func TestALargeBodyIsReadWhileItArrives(t *testing.T) {
-	if !canMap {
-		t.Skip("every body is held in memory on this system")
-	}
+	skipWithoutFiles(t)
 	b := &Buffer{}
 	defer b.Release()
 	body := strings.Repeat("0123456789abcdef", spoolBytes/8)
@@ -73,9 +71,7 @@ func TestALargeBodyIsReadWhileItArrives(t *testing.T) {
 }
 
 func TestABodyThatIsGivenUpEndsItsConsumer(t *testing.T) {
-	if !canMap {
-		t.Skip("every body is held in memory on this system")
-	}
+	skipWithoutFiles(t)
 	consumer := &upper{most: 10 * spoolBytes}
 	b := &Buffer{}
 	b.ReadBy(consumer)
@@ -88,9 +84,7 @@ func TestABodyThatIsGivenUpEndsItsConsumer(t *testing.T) {
 }
 
 func TestAConsumerThatStopsLeavesTheRestOfTheBody(t *testing.T) {
-	if !canMap {
-		t.Skip("every body is held in memory on this system")
-	}
+	skipWithoutFiles(t)
 	b := &Buffer{}
 	defer b.Release()
 	b.ReadBy(&upper{most: 1})
@@ -107,9 +101,7 @@ type panicking struct{}
 func (panicking) Consume(*Stream) any { panic("a mistake") }
 
 func TestAPanicOfAConsumerIsAnErrorOfTheBody(t *testing.T) {
-	if !canMap {
-		t.Skip("every body is held in memory on this system")
-	}
+	skipWithoutFiles(t)
 	b := &Buffer{}
 	defer b.Release()
 	b.ReadBy(panicking{})
