@@ -24,7 +24,6 @@ type document struct {
 	items      scan.Span // list that the scan has divided into items; absent if it has divided no list
 	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
 
-	inFile  bool // whether the document is in a file, to which the scan has written it
 	divided bool // whether the scan has put newlines between the items; they are not in separators yet
 }
 
@@ -60,7 +59,7 @@ func (d *document) parseParts(data []byte, source scan.Source) error {
 		return &scan.SyntaxError{Message: "the document is UTF-16, not UTF-8"}
 	}
 	d.items, d.separators, d.dropped, d.duplicate, d.window = scan.Span{}, nil, false, "", nil
-	d.inFile, d.divided = source != nil, source != nil
+	d.divided = source != nil
 	plain := bytes.TrimPrefix(data, byteOrderMark)
 	return scan.AddOffset(d.scanner.ScanParts(plain, source), len(data)-len(plain))
 }
@@ -126,7 +125,7 @@ func dropInvalid(data []byte, window *spool.Window) []byte {
 
 // forget drops the references to the body.
 func (d *document) forget() {
-	d.raw, d.window, d.inFile, d.divided = nil, nil, false, false
+	d.raw, d.window, d.divided = nil, nil, false
 	d.scanner.Release()
 }
 

@@ -41,7 +41,7 @@ func (r *Reader) take(response Response) error {
 	r.doc, s.doc, s.err = s.doc, r.doc, nil
 	s.doc.forget()
 	r.scans.Put(s)
-	if err == nil && r.doc.inFile {
+	if err == nil && response.Window != nil {
 		r.doc.open(response.Body, response.Window)
 	}
 	return err
