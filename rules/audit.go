@@ -113,7 +113,7 @@ const (
 	OfMore                    // there is a hint at whether there is more
 	OfLimit                   // the page size is known
 	OfMany                    // a thousand items or more were read
-	OfFile                    // the rows replace the rows of a file; known only after the list has ended
+	OfFile                    // the rows replace the rows of a file, which only the end of the list can tell
 )
 
 // SignsIn returns the signs in the page context of the audit. It is next to the table because the
@@ -145,7 +145,7 @@ const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead or hints.next != nil and not hints.nextRead` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
-// decides completes "unless the configuration …".
+// decides ends the text "unless the configuration …".
 const decides = "reads the sign or has ended the list by a stopping rule of its own"
 
 // auditTable is the table of audit rules. They are evaluated on the last page of a

@@ -152,14 +152,14 @@ func (a *addition) checkSetting(place, name string) Field {
 
 // checkRow checks that every name in a row of a table is a known setting: in its conditions, in each, and
 // in ${…} of its texts. Texts may have the names in more, too.
-func (a *addition) checkRow(place string, only Conditions, each string, more []string, texts ...string) {
+func (a *addition) checkRow(place string, only Conditions, setting string, names []string, texts ...string) {
 	for _, c := range only {
 		a.checkSetting(place, c.Setting)
 	}
-	if each != "" {
-		more = append(slices.Clone(more), "each")
-		if f := a.checkSetting(place, each); f.Name != "" && f.Kind != Map && f.Kind != Paths {
-			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, Map, Paths, each, f.Kind)
+	if setting != "" {
+		names = append(slices.Clone(names), "each")
+		if f := a.checkSetting(place, setting); f.Name != "" && f.Kind != Map && f.Kind != Paths {
+			a.errorf("%s: Each needs %s or %s, and setting %s is %s", place, Map, Paths, setting, f.Kind)
 		}
 	}
 	for _, text := range texts {
@@ -169,7 +169,7 @@ func (a *addition) checkRow(place string, only Conditions, each string, more []s
 		}
 		expand(text, func(name string) string {
 			name, _, _ = strings.Cut(name, " ") // without the noun
-			if !slices.Contains(more, name) {
+			if !slices.Contains(names, name) {
 				a.checkSetting(place, name)
 			}
 			return ""

@@ -43,11 +43,11 @@ func (c *Catalog) GuardTrial(g Guard) Object {
 // each setting has a value.
 func (m Method) allConditions() []Conditions {
 	list := []Conditions{nil, m.Next.ApplyToFirst.when, m.Next.OmitParams.when}
-	row := func(only Conditions, each string) {
+	row := func(conditions Conditions, each string) {
 		if each != "" {
-			only = append(slices.Clone(only), With(each))
+			conditions = append(slices.Clone(conditions), With(each))
 		}
-		list = append(list, only)
+		list = append(list, conditions)
 	}
 	for _, f := range m.Fields {
 		row(nil, f.Name)
@@ -119,11 +119,11 @@ func (f Field) setSample() any {
 	case f.Kind == Flag:
 		return true
 	case f.Kind == Map && (f.Each == nil || f.Each.Kind != Nested):
-		var one any = "name"
+		var element any = "name"
 		if f.Each != nil {
-			one = f.Each.Sample()
+			element = f.Each.Sample()
 		}
-		return Object{{Name: "each", Value: one}}
+		return Object{{Name: "each", Value: element}}
 	case f.Default == nil && f.Values == nil && (f.Kind == Text || f.Kind == Path || f.Kind == Key || f.Kind == Any):
 		return f.Name // names differ, so that no parameter replaces another
 	case sample == nil || f.Kind == Integer && sample == 0:

@@ -131,7 +131,7 @@ func (c *Config) check(diags *diag.Collector) {
 	if c.Dialect == Keboola {
 		c.checkKeboolaJobs(diags)
 	}
-	c.checkTests(diags)
+	c.completeTests(diags)
 }
 
 // CheckBaseURL returns an error that describes an invalid base address.
@@ -143,8 +143,8 @@ func CheckBaseURL(address string) error {
 	return nil
 }
 
-// CheckOrigin is [CheckBaseURL] for an address without credentials: an origin, or an address that an expression
-// gives, in which no log would hide them.
+// CheckOrigin is [CheckBaseURL] for an address that must have no user and password: an origin, or an
+// address that an expression gives, which logs do not mask.
 func CheckOrigin(address string) error {
 	if base, err := url.Parse(address); err == nil && base.User != nil {
 		return errors.New("an address with a user name or a password, which belong under api.authentication")

@@ -83,7 +83,7 @@ func (t AuthType) has(key string) bool {
 	})
 }
 
-// findAuthType returns the row of a type, or one without keys.
+// findAuthType returns the row of a type, or an empty row.
 func findAuthType(name string) AuthType {
 	i := slices.IndexFunc(authTypes, func(t AuthType) bool { return t.Name == name })
 	if i < 0 {
@@ -173,13 +173,13 @@ func (d *decoder) authentication(s settings) *Auth {
 	if text, ok := value.Text(s.get("api.authentication.renewBefore").Value); ok {
 		auth.RenewBefore, _ = ParseDuration(text) // it was read as seconds
 	}
-	switch own := s.inner("api.authentication"); auth.Type {
+	switch section := s.inner("api.authentication"); auth.Type {
 	case AuthOAuth2:
-		d.readOAuth2(auth, own)
+		d.readOAuth2(auth, section)
 	case AuthLogin:
-		d.readLogin(auth, own)
+		d.readLogin(auth, section)
 	case AuthSign:
-		d.readSign(auth, own)
+		d.readSign(auth, section)
 	}
 	return auth
 }
@@ -292,11 +292,11 @@ func (a *Auth) tokenPlace() string {
 }
 
 func (a *Auth) renewed() string {
-	when := ""
+	renewal := ""
 	if a.Type == AuthOAuth2 || a.Expires != nil {
-		when = fmt.Sprintf("%s before it ends, and ", value.Counted(int(a.RenewBefore.Seconds()), "second"))
+		renewal = fmt.Sprintf("%s before it ends, and ", value.Counted(int(a.RenewBefore.Seconds()), "second"))
 	}
-	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", when)
+	return fmt.Sprintf("shared by all jobs and renewed %sonce if the API refuses it (status 401)", renewal)
 }
 
 // WithValues returns the credentials with values of expressions: the values of keys, and the parameters

@@ -74,12 +74,12 @@ func (d *decoder) dataField(s setting) *DataField {
 		elements = []setting{s}
 	}
 	var lists []ItemList
-	for _, one := range elements {
-		list, ok := d.itemList(one, several)
+	for _, element := range elements {
+		list, ok := d.itemList(element, several)
 		switch {
 		case !ok:
 		case slices.ContainsFunc(lists, func(l ItemList) bool { return slices.Equal(l.Steps, list.Steps) }):
-			d.diags.Errorf(diag.Value(one.path()), "dataField has %s twice", list.Text).
+			d.diags.Errorf(diag.Value(element.path()), "dataField has %s twice", list.Text).
 				WithHint("keep one of them, so that no item is written twice")
 		default:
 			lists = append(lists, list)
@@ -128,7 +128,7 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 			return ItemList{}, false
 		}
 	}
-	d.dottedPath(s.path(), text, true)
+	d.warnOfJSONPath(s.path(), text, true)
 	return ItemList{Steps: d.steps(d.split(path, delimiter)), Text: text, DataType: dataType}, text != ""
 }
 

@@ -30,7 +30,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	}
 	d.root(inner)
 	if d.keboola != nil {
-		d.keboola.unread()
+		d.keboola.warnOfUnread()
 	}
 	cfg.Env = d.env.names()
 	d.applyOptions(options)
@@ -48,7 +48,7 @@ type decoder struct {
 	authorized any // authorization, next to parameters
 }
 
-// dialectOf returns the dialect of a configuration, whose other mistakes are found later.
+// dialectOf returns the dialect of a configuration. It reports no mistakes, which are found later.
 func dialectOf(root any, options Options) string {
 	object, _ := value.Members(root)
 	api, _ := object.Get("api")
@@ -81,7 +81,7 @@ func (d *decoder) applyOptions(options Options) {
 			d.diags.Errorf(place, "%v", err).WithHint(hint)
 		}
 		d.cfg.checkBasePath(d.diags, place)
-		d.userOfBaseURL(place)
+		d.extractUser(place)
 	}
 	d.cfg.base = requests.NewBase(d.cfg.BaseURL)
 }
@@ -111,7 +111,7 @@ func (d *decoder) root(root any) {
 	s := d.object(d.cfg.path, root, rootFields)
 	c := d.cfg
 	c.BaseURL, c.Dialect = s.get("api.baseUrl").text(), s.get("api.dialect").text()
-	d.addressText(s.get("api.baseUrl"))
+	d.warnOfAddressTemplate(s.get("api.baseUrl"))
 	c.pagination = s.get("api.pagination").pagination()
 	c.AllowedOrigins = s.get("api.allowedOrigins").texts()
 	c.Debug = s.get("config.debug").flag()
@@ -142,7 +142,7 @@ func (d *decoder) root(root any) {
 	}
 }
 
-// A Property is a value of a configuration that is not in a rule.
+// A Property is a value of a configuration that becomes no rule.
 type Property struct {
 	Subject string // see [Field].Subject
 	Path    string // without "parameters"

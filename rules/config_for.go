@@ -121,10 +121,10 @@ func (d *decoder) readForVariable(v *ForVariable) {
 // readConstants reads a list of constants. If an expression computes one of the values, the complete
 // list becomes an expression.
 func (d *decoder) readConstants(v *ForVariable) {
-	one := v.given.get("values")
-	values := d.paramValue(one.path(), one.Value)
+	list := v.given.get("values")
+	values := d.paramValue(list.path(), list.Value)
 	if computedIn(values) != nil {
-		v.given = v.given.with("values", setting{Value: sourceOfValue(values), base: one.path()})
+		v.given = v.given.with("values", setting{Value: sourceOfValue(values), base: list.path()})
 		return
 	}
 	v.Constants, _ = values.([]any)

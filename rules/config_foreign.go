@@ -8,17 +8,17 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// Texts in the notation of other tools are read as they are written. They are reported with the form
-// that has the meaning, since a run would send them, or find nothing at a path.
+// Templates and paths in the notation of other tools have no meaning here: a run would send them
+// unchanged, or find nothing at a path. They are reported, with the form that has the meaning.
 
 // placeholders matches ${VAR}, {{ expression }}, and {kept.x} or {now()} in braces that are read in
 // addresses only. The groups are the name of the variable and the expressions.
 var placeholders = regexp.MustCompile(`\$\{([A-Za-z_]\w*)\}|\{\{-?\s*([^{}]*?)\s*-?\}\}|` +
 	`\{((?:[A-Za-z_]\w*\.)+\w+|(?:now|date)\([^{}]*\)[^{}]*)\}`)
 
-// literalText warns of a placeholder in a text that is sent as it is written. An expression may stand
+// warnOfTemplate warns of a placeholder in a text that is sent as it is written. An expression may stand
 // for the text if it is computable.
-func (r *reader) literalText(path string, v any, computable bool) {
+func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 	text, _ := v.(string)
 	found := placeholders.FindStringSubmatch(text)
 	if found == nil || r.dialect == Keboola {
@@ -41,8 +41,8 @@ func (r *reader) literalText(path string, v any, computable bool) {
 // inAnyBraces matches the innermost braces with a text in them.
 var inAnyBraces = regexp.MustCompile(`\$?\{[^{}]+\}`)
 
-// constantText warns of braces in a text that no expression computes.
-func (r *reader) constantText(s setting) {
+// warnOfBraces warns of braces in a text that no expression computes.
+func (r *reader) warnOfBraces(s setting) {
 	if found := inAnyBraces.FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
 		r.notReplaced(s.path(), found).WithHint(s.Name + " is the same in all requests")
 	}
@@ -51,15 +51,15 @@ func (r *reader) constantText(s setting) {
 // templateInAddress matches an expression in doubled braces, which are braces in an address.
 var templateInAddress = regexp.MustCompile(`\{\{-?(\s+[^{}]+?\s+|[A-Za-z_]\w*(?:\.\w+)+)-?\}\}`)
 
-// addressText warns of a template in an address, which has expressions in single braces.
-func (r *reader) addressText(s setting) {
+// warnOfAddressTemplate warns of a template in an address, which has expressions in single braces.
+func (r *reader) warnOfAddressTemplate(s setting) {
 	if found := templateInAddress.FindStringSubmatch(s.text()); found != nil && r.dialect != Keboola && !s.fromEnv {
 		r.diags.Warnf(diag.Value(s.path()), "%s is not replaced: doubled braces are braces in an address", found[0]).
 			WithHint(fmt.Sprintf("write {%s}", expressionOf(found[1])))
 	}
 }
 
-// expressionOf returns the expression for one in a template of another tool.
+// expressionOf translates an expression in a template of another tool.
 func expressionOf(template string) string {
 	if template = strings.TrimSpace(template); template == "now" {
 		return "now()"
@@ -71,8 +71,8 @@ func (r *reader) notReplaced(path, found string) *diag.Diagnostic {
 	return r.diags.Warnf(diag.Value(path), "%s is not replaced: the text is used as it is written", found)
 }
 
-// dottedPath warns of a path in JSONPath. A path of items may have stars.
-func (r *reader) dottedPath(place, path string, stars bool) {
+// warnOfJSONPath warns of a path in JSONPath. A path of items may have stars.
+func (r *reader) warnOfJSONPath(place, path string, stars bool) {
 	if r.dialect == Keboola || !isJSONPath.MatchString(path) {
 		return
 	}

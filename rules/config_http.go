@@ -145,10 +145,10 @@ func (d *decoder) checkRequiredHeaders(s settings) {
 			headers = headers.Merge(objectAt(over, "http", "headers"))
 		}
 	}
-	for _, one := range s.get("api.http.requiredHeaders").list() {
-		name, _ := one.Value.(string)
+	for _, header := range s.get("api.http.requiredHeaders").list() {
+		name, _ := header.Value.(string)
 		if valueOf(headers, name) == nil && valueOf(headers, "#"+name) == nil {
-			d.diags.Errorf(diag.Value(one.path()), "config.http.headers does not have %s", name)
+			d.diags.Errorf(diag.Value(header.path()), "config.http.headers does not have %s", name)
 		}
 	}
 }
@@ -156,7 +156,7 @@ func (d *decoder) checkRequiredHeaders(s settings) {
 // readHeaders adds header values, which are scalars. A header replaces an earlier one
 // of its name.
 func (d *decoder) readHeaders(s setting, headers *Object, secret *[]string) {
-	var own Object
+	var object Object
 	for _, m := range s.object() {
 		name, hidden := strings.CutPrefix(m.Name, "#")
 		v, ok := d.header(diag.Join(s.path(), m.Name), name, m.Value, hidden)
@@ -166,10 +166,10 @@ func (d *decoder) readHeaders(s setting, headers *Object, secret *[]string) {
 		if hidden {
 			*secret = append(*secret, name)
 		}
-		own = append(own, Member{Name: name, Value: v})
+		object = append(object, Member{Name: name, Value: v})
 	}
-	if len(own) > 0 {
-		*headers = headers.Merge(own)
+	if len(object) > 0 {
+		*headers = headers.Merge(object)
 	}
 }
 
@@ -180,9 +180,9 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 		return c, true
 	}
 	if !hidden {
-		d.plainSecret(path, name, v)
+		d.hidePlainSecret(path, name, v)
 	}
-	d.literalText(path, v, true)
+	d.warnOfTemplate(path, v, true)
 	return d.secret(path, v, hidden)
 }
 
@@ -218,11 +218,11 @@ func (r *reader) param(path string, m Member) Member {
 			c.Secret = true
 			return Member{Name: name, Value: c}
 		}
-		r.literalText(path, m.Value, true)
+		r.warnOfTemplate(path, m.Value, true)
 		text, _ := r.secret(path, m.Value, true)
 		return Member{Name: name, Value: text}
 	}
-	r.plainSecret(path, m.Name, m.Value)
+	r.hidePlainSecret(path, m.Name, m.Value)
 	return Member{Name: m.Name, Value: r.paramValue(path, m.Value)}
 }
 
@@ -250,9 +250,9 @@ func (r *reader) paramValue(path string, v any) any {
 		return r.paramsOf(path, object)
 	}
 	if r.dialect == Keboola { // PHP keeps no spelling
-		return computable(v)
+		return withoutSpelling(v)
 	}
-	r.literalText(path, v, true)
+	r.warnOfTemplate(path, v, true)
 	return v
 }
 

@@ -169,12 +169,12 @@ func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, refuse fu
 		}
 		object, _ := value.Members(outer)
 		source := sourceOfValue(object.WithPath(keys[1:], computed))
-		without := "nil"
+		otherwise := "nil"
 		if outer != nil {
-			without = sourceOfValue(outer)
+			otherwise = sourceOfValue(outer)
 		}
 		computed.ofCompleteList = outer
-		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, without, source)
+		computed.Source = fmt.Sprintf("(%s) == nil ? %s : %s", computed.Source, otherwise, source)
 	}
 	*body = slices.Clone(*body).With(keys[0], computed)
 }

@@ -19,13 +19,13 @@ type ItemField struct {
 // itemFields reads the members that a job sets or removes.
 func (d *decoder) itemFields(s setting) []ItemField {
 	var fields []ItemField
-	for _, one := range s.list() {
-		f := ItemField{Name: one.Name, Keys: SplitPath(one.Name), Source: one.text()}
+	for _, field := range s.list() {
+		f := ItemField{Name: field.Name, Keys: SplitPath(field.Name), Source: field.text()}
 		if problem, hint := f.mistake(fields); problem != "" {
-			d.diags.Errorf(diag.Key(one.path()), "%s", problem).WithHint(hint)
+			d.diags.Errorf(diag.Key(field.path()), "%s", problem).WithHint(hint)
 			continue
 		}
-		if !one.Invalid {
+		if !field.Invalid {
 			fields = append(fields, f)
 		}
 	}

@@ -130,9 +130,9 @@ func (d *decoder) job(s, api settings) Job {
 	}
 	j.pagination = s.get("pagination").pagination()
 	j.For, j.Emits, j.OnFailure = d.forVariables(s.get("for")), s.get("emit").flag(), PartitionPolicy(s.get("onPartitionError").text())
-	d.addressText(s.get("endpoint"))
-	d.constantText(s.get("id"))
-	d.constantText(s.get("dataType"))
+	d.warnOfAddressTemplate(s.get("endpoint"))
+	d.warnOfBraces(s.get("id"))
+	d.warnOfBraces(s.get("dataType"))
 	j.secretEndpoint = s.get("endpoint").fromEnv
 	d.readHeaders(s.get("headers"), &j.Headers, &j.SecretHeaders)
 	j.Body = d.params(s.get("body"))
@@ -146,7 +146,7 @@ func (d *decoder) job(s, api settings) Job {
 	j.Key, _ = s.get("key").Value.([]string)
 	d.readIncremental(s, &j)
 	j.KeepFor, j.keepForPath = s.get("keepFor").text(), s.get("keepFor").path()
-	j.secretQuery = d.secretsInEndpoint(s.get("endpoint"))
+	j.secretQuery = d.hideSecretsInEndpoint(s.get("endpoint"))
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
 	j.Typed = !s.get("dataType").Default || d.dialect == Keboola
 	if s.get("dataType").Default && (named || j.secretEndpoint || j.secretQuery) {

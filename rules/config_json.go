@@ -85,18 +85,18 @@ func (p *jsonParser) valid() bool {
 	}
 	syntax := (*json.SyntaxError)(nil)
 	errors.As(json.Unmarshal([]byte(p.text), new(json.RawMessage)), &syntax) // an invalid text has no other error
-	at, message := int(syntax.Offset)-1, syntax.Error()
+	offset, message := int(syntax.Offset)-1, syntax.Error()
 	if strings.HasPrefix(message, "unexpected end") {
-		at, message = len(p.text), "unexpected end of the text"
+		offset, message = len(p.text), "unexpected end of the text"
 	}
-	p.diags.Errorf(diag.Offset("", at), "not valid JSON: %s", message).WithHint(jsonHint(p.text, at))
+	p.diags.Errorf(diag.Offset("", offset), "not valid JSON: %s", message).WithHint(jsonHint(p.text, offset))
 	return false
 }
 
 // jsonHint returns a hint for a text that is not JSON because of the byte at an offset. It is empty if
 // the mistake is not common.
-func jsonHint(text string, at int) string {
-	before, rest := strings.TrimRight(text[:at], " \t\r\n"), text[at:]
+func jsonHint(text string, offset int) string {
+	before, rest := strings.TrimRight(text[:offset], " \t\r\n"), text[offset:]
 	switch {
 	case strings.HasPrefix(rest, "//"), strings.HasPrefix(rest, "/*"), strings.HasPrefix(rest, "#"):
 		return "JSON has no comments; in a YAML file (.yaml or .yml), they begin with #"

@@ -25,7 +25,7 @@ const (
 	ClientInBody   = "body"
 )
 
-// grantNeeds are the keys that each grant needs beside tokenUrl.
+// grantNeeds are the keys that each grant needs, besides tokenUrl.
 var grantNeeds = map[string][]string{
 	GrantClient:   {"clientId", "clientSecret"},
 	GrantRefresh:  {"refreshToken"},
@@ -96,7 +96,7 @@ func authKey(key string) string {
 	return key
 }
 
-// chooseGrant sets the grant that the other keys call for, if none is given.
+// chooseGrant sets the grant that the other keys call for if the configuration does not name a grant.
 func (d *decoder) chooseGrant(auth *Auth) {
 	values := auth.Values
 	switch {
@@ -131,13 +131,13 @@ func (d *decoder) scopes(s setting) string {
 // checkTokenParams refuses parameters of the token request that other keys set, and
 // values that are not scalars.
 func (d *decoder) checkTokenParams(auth *Auth, s setting) {
-	own := map[string]string{
+	settings := map[string]string{
 		"grant_type": "grant", "client_id": "clientId", "client_secret": "#clientSecret", "refresh_token": "#refreshToken",
 		"username": "username", "password": "#password", "scope": "scopes",
 	}
 	for _, m := range auth.Params {
 		memberPath := diag.Join(s.path(), m.Name)
-		if key, taken := own[m.Name]; taken {
+		if key, taken := settings[m.Name]; taken {
 			d.diags.Errorf(diag.Key(memberPath), "the parameter %s is set by the key %s", m.Name, key)
 		}
 		if _, scalar := value.Text(m.Value); !scalar && computedIn(m.Value) == nil {
@@ -148,9 +148,9 @@ func (d *decoder) checkTokenParams(auth *Auth, s setting) {
 
 var errPlainHTTP = errors.New("the credentials would be sent unencrypted, to an http address of another machine")
 
-// CheckTokenURL reports why credentials must not be sent to the address of a token
-// endpoint, which may be relative: it is neither https nor on this machine, unless that
-// is allowed.
+// CheckTokenURL returns an error if credentials must not be sent to the address of a token
+// endpoint, which may be relative: unless http is allowed, the address must be https or on this
+// machine.
 func CheckTokenURL(address string, allowHTTP bool) error {
 	u, err := url.Parse(address)
 	switch {

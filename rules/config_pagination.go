@@ -145,7 +145,7 @@ func (p *pagination) check(diags *diag.Collector, switches Switches) {
 	}
 }
 
-// pagingKeys are the keys that are about more than one request.
+// pagingKeys are the keys that have no effect on a list of one request.
 var pagingKeys = []string{"limit", "limitParam", "nextPageFlag", "forceStop", "limitStop", "hasMore", "nextRequest", "guards"}
 
 // checkTotals checks that limitStop has exactly one of its two forms (2.4).
@@ -155,11 +155,11 @@ func (p *pagination) checkTotals(diags *diag.Collector) {
 	}
 	count, field := p.settings.get("limitStop.count"), p.settings.get("limitStop.field")
 	const hint = "count is your own limit; field is the path of the API's total in the response"
-	switch at := diag.Value(p.settings.get("limitStop").path()); {
+	switch place := diag.Value(p.settings.get("limitStop").path()); {
 	case count.Value != nil && field.Value != nil:
-		diags.Errorf(at, "count and field are mutually exclusive").WithHint(hint)
+		diags.Errorf(place, "count and field are mutually exclusive").WithHint(hint)
 	case !count.given() && !field.given():
-		diags.Errorf(at, "count or field is missing").WithHint(hint)
+		diags.Errorf(place, "count or field is missing").WithHint(hint)
 	}
 }
 
@@ -171,11 +171,11 @@ func (p *pagination) checkOneOf(diags *diag.Collector) {
 			given = append(given, name)
 		}
 	}
-	switch at := diag.Value(p.path); {
+	switch place := diag.Value(p.path); {
 	case len(given) > 1:
-		diags.Errorf(at, "%s are mutually exclusive", strings.Join(given, " and "))
+		diags.Errorf(place, "%s are mutually exclusive", strings.Join(given, " and "))
 	case len(given) == 0 && len(p.method.OneOf) > 0:
-		diags.Errorf(at, "%s is missing", strings.Join(p.method.OneOf, " or "))
+		diags.Errorf(place, "%s is missing", strings.Join(p.method.OneOf, " or "))
 	}
 }
 
@@ -199,12 +199,12 @@ func (p *pagination) checkDottedFlag(diags *diag.Collector, switches Switches) {
 		return
 	}
 	name := SplitPath(s.text())[0]
-	hint := "for a nested flag write " + p.nestedFlag(name, switches)
+	hint := "for a nested flag write " + p.settingsOfNestedFlag(name, switches)
 	diags.Warnf(diag.Value(s.path()), "%q is a single key in the root of the response, dots included", name).WithHint(hint)
 }
 
-// nestedFlag returns the settings that replace nextPageFlag for a flag at a path below the root.
-func (p *pagination) nestedFlag(path string, switches Switches) string {
+// settingsOfNestedFlag returns the settings that replace nextPageFlag for a flag at a path below the root.
+func (p *pagination) settingsOfNestedFlag(path string, switches Switches) string {
 	stopOn, ifNotSet := p.settings.get("nextPageFlag.stopOn").flag(), p.settings.get("nextPageFlag.ifNotSet").flag()
 	source := FormatPath("body", SplitPath(path))
 	if strings.Contains(source, `"`) {

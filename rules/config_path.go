@@ -57,8 +57,8 @@ func FormatPath(root string, keys []string) string {
 	return b.String()
 }
 
-// IsIdentifier reports whether a name can be written in an expression as it is,
-// and a key after a dot.
+// IsIdentifier reports whether a text can be a name in an expression, or a key after a dot, without
+// quotes.
 func IsIdentifier(s string) bool {
 	for i, c := range s {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {

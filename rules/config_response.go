@@ -78,7 +78,7 @@ func (d *decoder) delimiter(s setting) rune {
 	return r
 }
 
-// columnNames reads the names of columns, which differ.
+// columnNames reads the names of columns, and reports a name that occurs twice.
 func (d *decoder) columnNames(s setting) []string {
 	names := s.texts()
 	for i, name := range names {

@@ -55,9 +55,9 @@ var scheme = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpo
 // address.
 var assignment = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
 
-// plainSecret hides the value of a header or a parameter that looks like a secret,
+// hidePlainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.
-func (r *reader) plainSecret(path, name string, v any) {
+func (r *reader) hidePlainSecret(path, name string, v any) {
 	text, _ := v.(string)
 	if !secret.Like(name, text) {
 		return
@@ -67,9 +67,9 @@ func (r *reader) plainSecret(path, name string, v any) {
 		WithHint(fmt.Sprintf("write it as %q, or as {\"env\": \"NAME\"}", "#"+name))
 }
 
-// secretsInEndpoint hides the parameters of an endpoint that look like secrets, and
+// hideSecretsInEndpoint hides the parameters of an endpoint that look like secrets, and
 // warns of them. It reports whether there are any.
-func (d *decoder) secretsInEndpoint(s setting) (found bool) {
+func (d *decoder) hideSecretsInEndpoint(s setting) (found bool) {
 	if !strings.Contains(s.text(), "?") {
 		return false
 	}
@@ -84,9 +84,9 @@ func (d *decoder) secretsInEndpoint(s setting) (found bool) {
 	return found
 }
 
-// userOfBaseURL takes the user name and the password out of baseUrl. They are
+// extractUser takes the user name and the password out of baseUrl. They are
 // credentials, and an address is printed.
-func (d *decoder) userOfBaseURL(place diag.Place) {
+func (d *decoder) extractUser(place diag.Place) {
 	base, err := url.Parse(sampleBase(d.cfg.BaseURL))
 	if err != nil || base.User == nil {
 		return

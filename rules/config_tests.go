@@ -201,7 +201,7 @@ func (d *decoder) expect(s settings) Expect {
 	e := Expect{
 		Reason: s.get("reason").text(), Outcome: Outcome(s.get("outcome").text()), Message: s.get("message").text(), Error: s.get("error").text(),
 		Pages: optional(s.get("pages")), Exit: optional(s.get("exit")), Kept: membersOf(s.get("kept").object()),
-		Requests: all(s.get("requests")), Findings: all(s.get("findings")), StoppedBy: d.stoppedBy(s.get("stoppedBy")),
+		Requests: textsOrNil(s.get("requests")), Findings: textsOrNil(s.get("findings")), StoppedBy: d.stoppedBy(s.get("stoppedBy")),
 	}
 	items := s.get("items")
 	if list, ok := items.Value.([]any); ok {
@@ -229,7 +229,7 @@ func (d *decoder) stoppedBy(s setting) []string {
 		return []string{v}
 	case []any:
 		d.elements(&s, &Field{Each: &Field{Kind: Text}})
-		return all(s)
+		return textsOrNil(s)
 	default:
 		d.diags.Errorf(diag.Value(s.path()), "want the id of a rule, or a list of ids, got %s", describe(v))
 		return nil
@@ -244,8 +244,8 @@ func optional(s setting) *int {
 	return nil
 }
 
-// all returns the texts of a list. It returns nil only if the list is missing.
-func all(s setting) []string {
+// textsOrNil returns the texts of a list, and nil if the list is missing.
+func textsOrNil(s setting) []string {
 	if s.Value == nil {
 		return nil
 	}
@@ -279,9 +279,9 @@ func membersOf(o Object) map[string]any {
 	return out
 }
 
-// checkTests reports mistakes that involve several values, and fills in the job of
+// completeTests reports mistakes that involve several values, and fills in the job of
 // tests if there is only one.
-func (c *Config) checkTests(diags *diag.Collector) {
+func (c *Config) completeTests(diags *diag.Collector) {
 	if len(c.Tests) == 0 {
 		return
 	}

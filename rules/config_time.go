@@ -19,9 +19,9 @@ var durationUnits = map[string]time.Duration{
 	"day": 24 * time.Hour, "days": 24 * time.Hour, "d": 24 * time.Hour,
 }
 
-// seconds reads a number of seconds, a string that holds one, or a duration in
+// readSeconds reads a number of seconds, a string that holds one, or a duration in
 // words: "90s", "1h30m", "10 minutes", "2 hours 30 minutes".
-func seconds(v any) (any, error) {
+func readSeconds(v any) (any, error) {
 	var s float64
 	switch v := v.(type) {
 	case int:
@@ -97,12 +97,12 @@ type Span struct {
 }
 
 // Less reports whether a span is shorter than another one of its kind.
-func (s Span) Less(than Span) bool {
-	if s.Number != nil && than.Number != nil {
-		return floatOf(s.Number) < floatOf(than.Number)
+func (s Span) Less(other Span) bool {
+	if s.Number != nil && other.Number != nil {
+		return floatOf(s.Number) < floatOf(other.Number)
 	}
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return s.OfTime() && than.OfTime() && s.After(from, 1).Before(than.After(from, 1))
+	return s.OfTime() && other.OfTime() && s.After(from, 1).Before(other.After(from, 1))
 }
 
 func floatOf(n any) float64 {
@@ -118,7 +118,7 @@ var isoDuration = regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6
 	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?$`)
 
 // ISOLength reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
-// one that adds days or hours to months.
+// a sum of months and days or hours.
 func ISOLength(text string) (Span, bool) {
 	m := isoDuration.FindStringSubmatch(text)
 	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
@@ -153,7 +153,7 @@ func ParseLag(v any) (Span, error) {
 
 // ParseSpan reads a span: a number, or text such as 24h, 7d, 2w, 1mo, 1y or P7D.
 func ParseSpan(v any) (Span, error) {
-	v = computable(v)
+	v = withoutSpelling(v)
 	switch n := v.(type) {
 	case int:
 		if n > 0 {
@@ -197,7 +197,7 @@ func parseSpanText(text string) (Span, error) {
 // OfTime reports whether the span is a length of time.
 func (s Span) OfTime() bool { return s.Number == nil }
 
-// After returns the time n spans after another. A month later is the same day of the
+// After returns the time n spans after t. A month later is the same day of the
 // month, or its last day.
 func (s Span) After(t time.Time, n int) time.Time {
 	if n == 0 { // a time that a change of the clocks repeats must not change
@@ -240,9 +240,9 @@ func (s Span) String() string {
 	return s.Duration.String()
 }
 
-// TimeLayouts are the forms of times that no number or other text has, the most frequent ones first.
-// Go reads fractions of a second after a comma or a dot in each of them. -07:00 stands before Z07:00,
-// which writes +00:00 as Z.
+// TimeLayouts are the layouts of times that cannot be mistaken for a number or another text, the most
+// frequent ones first. With each of them, Go also reads fractions of a second after a comma or a dot.
+// -07:00 stands before Z07:00, which writes +00:00 as Z.
 var TimeLayouts = []string{
 	time.RFC3339, time.DateOnly, "2006-01-02T15:04:05", time.DateTime,
 	"2006-01-02T15:04:05-0700", "2006-01-02T15:04:05Z07", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",

@@ -92,7 +92,7 @@ const (
 	OnlyKeboola                // an error in every dialect but keboola, which supports the key
 )
 
-// Off replaces a source or a default that does not exist in a dialect.
+// Off takes the place of a source or a default that does not exist in a dialect.
 const Off = "-"
 
 // in returns the kind and the default of the field in a dialect.

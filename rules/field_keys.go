@@ -56,8 +56,8 @@ func (r *reader) visitDefaults(path string, object Object, fields []Field) {
 	}
 }
 
-func (r *reader) visitDefault(path string, around Object, f *Field) {
-	if _, given := around.Get(f.DefaultWith); f.QuietDefault || f.DefaultWith != "" && !given {
+func (r *reader) visitDefault(path string, object Object, f *Field) {
+	if _, given := object.Get(f.DefaultWith); f.QuietDefault || f.DefaultWith != "" && !given {
 		return
 	}
 	if f.Kind == Block && !slices.ContainsFunc(f.Fields, func(inner Field) bool { return inner.Required }) {
@@ -66,16 +66,16 @@ func (r *reader) visitDefault(path string, around Object, f *Field) {
 	}
 	_, fallback := f.in(r.dialect)
 	if fallback == nil && f.DefaultOf != "" {
-		fallback, _ = around.Get(f.DefaultOf)
+		fallback, _ = object.Get(f.DefaultOf)
 	}
 	if fallback != nil && fallback != false && !f.Required {
 		r.visit(ConfiguredKey{Path: path, Doc: f.Doc, Default: fallback})
 	}
 }
 
-// belongs returns the place to which each key of the configuration belongs, as in
+// placesOfKeys returns the place to which each key of the configuration belongs, as in
 // "it belongs in …".
-var belongs = sync.OnceValue(func() map[string]string {
+var placesOfKeys = sync.OnceValue(func() map[string]string {
 	places := map[string]string{}
 	add := func(place string, fields []Field) {
 		for _, f := range fields {
@@ -105,7 +105,7 @@ func (c *Catalog) keyHint(name string, method any, fields []Field) string {
 	if known && owners != nil {
 		return "it is a setting of method " + strings.Join(owners, ", ") + "; " + knownHere(supportedKeys(fields))
 	}
-	if place, known := belongs()[name]; known {
+	if place, known := placesOfKeys()[name]; known {
 		return "it belongs in " + place
 	}
 	if owners != nil {

@@ -28,7 +28,7 @@ const (
 	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
 	Key                    // one key in the root of the response, taken literally
 	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
-	PerSecond              // a number per second, which may be below 1
+	PerSecond              // a rate: how many per second, which may be below 1
 	Secret                 // a string, or {"env": "NAME"}
 	Map                    // an object with any keys
 	Paths                  // an object of paths
@@ -71,32 +71,32 @@ type kindRow struct {
 // kinds is the table of kinds.
 var kinds = [...]kindRow{
 	Any:  {name: "any value", sample: "name"},
-	Text: {"a non-empty string", nonEmpty, nil, "name", true, "string"},
-	Flag: {"true or false", castTo[bool], typed("boolean"), true, true, "bool"},
+	Text: {"a non-empty string", readNonEmpty, nil, "name", true, "string"},
+	Flag: {"true or false", readAs[bool], typed("boolean"), true, true, "bool"},
 	Count: {"a whole number above 0", wholeFrom(1, math.MaxInt),
 		anyOf(typed("integer").With("minimum", 1), typed("string").With("pattern", `^0*[1-9][0-9]*$`)), 1, true, "int"},
-	Integer: {"a whole number", integer, anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)), 1, true, "int"},
+	Integer: {"a whole number", readInteger, anyOf(typed("integer"), typed("string").With("pattern", `^[+-]?[0-9]+$`)), 1, true, "int"},
 	Status: {"an HTTP status", wholeFrom(100, 599), anyOf(typed("integer").With("minimum", 100).With("maximum", 599),
 		typed("string").With("pattern", `^[1-5][0-9][0-9]$`)), 200, true, "int"},
-	Path:       {"a path like a.b", pathText, nil, "name", true, "string"},
+	Path:       {"a path like a.b", readPathText, nil, "name", true, "string"},
 	Key:        {"the name of a key", readKey, nil, "name", true, "string"},
-	Seconds:    {`seconds above 0, or a duration like "90s" or "10 minutes"`, seconds, positiveSchema, 1, true, "time.Duration"},
-	PerSecond:  {"a number above 0, and at least one per day (0.0000116)", perSecond, positiveSchema, 1, true, "float64"},
-	Secret:     {`a string or {"env": "NAME"}`, textOrObject, anyOf(typed("string"), reference("expr")), "name", true, "string"},
+	Seconds:    {`seconds above 0, or a duration like "90s" or "10 minutes"`, readSeconds, positiveSchema, 1, true, "time.Duration"},
+	PerSecond:  {"a number above 0, and at least one per day (0.0000116)", readPerSecond, positiveSchema, 1, true, "float64"},
+	Secret:     {`a string or {"env": "NAME"}`, readTextOrObject, anyOf(typed("string"), reference("expr")), "name", true, "string"},
 	Map:        {name: "an object", read: readObject, sample: Object{}},
 	Paths:      {"an object of paths", readPaths, pathsSchema, value.ObjectOf("name", "path"), false, "map[string]string"},
 	Block:      {name: "an object", read: readObject},
-	Blocks:     {name: "a list of objects", read: castTo[[]any], sample: "name"},
-	List:       {name: "a list", read: castTo[[]any], sample: []any{}},
-	Expression: {"an expression", nonEmpty, nil, "nil", false, "string"},
-	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, wait,
+	Blocks:     {name: "a list of objects", read: readAs[[]any], sample: "name"},
+	List:       {name: "a list", read: readAs[[]any], sample: []any{}},
+	Expression: {"an expression", readNonEmpty, nil, "nil", false, "string"},
+	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, readWait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
-	Length:   {`a length such as 24h, 7d, 1mo or a number`, length, positiveSchema, "name", false, "string"},
-	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, distance, positiveSchema, "name", false, "string"},
-	Moment: {"a date, a number or an expression", either(castTo[int], either(castTo[float64], moment)),
+	Length:   {`a length such as 24h, 7d, 1mo or a number`, readLength, positiveSchema, "name", false, "string"},
+	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, readDistance, positiveSchema, "name", false, "string"},
+	Moment: {"a date, a number or an expression", either(readAs[int], either(readAs[float64], readMoment)),
 		anyOf(typed("number"), someText), "name", false, "string"},
-	Values: {"a list or an expression", either(castTo[[]any], nonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
-	OneOrMore: {"a path, or a list of paths", pathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
+	Values: {"a list or an expression", either(readAs[[]any], readNonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
+	OneOrMore: {"a path, or a list of paths", readPathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
 		"name", false, "[]string"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
@@ -104,9 +104,9 @@ var kinds = [...]kindRow{
 	phpInt:     {name: "a number", read: unless(isNil, cast(php.Int))},
 	phpFlag:    {name: "a boolean", read: unless(isNil, cast(php.Bool))},
 	phpText:    {name: "a string", read: unless(php.EmptyConfig, cast(php.String))},
-	phpStrict:  {name: "a non-empty string", read: unless(php.EmptyConfig, nonEmpty)},
-	phpSet:     {name: "a non-empty string", read: unless(isNil, nonEmpty)},
-	phpWhole:   {name: "a whole number", read: unless(php.EmptyConfig, castTo[int])},
+	phpStrict:  {name: "a non-empty string", read: unless(php.EmptyConfig, readNonEmpty)},
+	phpSet:     {name: "a non-empty string", read: unless(isNil, readNonEmpty)},
+	phpWhole:   {name: "a whole number", read: unless(php.EmptyConfig, readAs[int])},
 	phpBytes:   {name: "a number", read: unless(php.EmptyConfig, cast(php.Int))},
 	phpSeconds: {name: `seconds, or a time like "10 minutes"`, read: unless(php.EmptyConfig, phpTime)},
 	phpBlock:   {name: "an object", read: readObject},
@@ -126,13 +126,13 @@ func (k Kind) String() string { return kinds[k].name }
 // fields of the kind decide.
 func (k Kind) GoType() string { return kinds[k].goType }
 
-// errKind says that a value is not one of the kind.
+// errKind says that a value is of another kind.
 var errKind = errors.New("a value of another kind")
 
 // convert reads a value of the configuration as a kind. The error says in a few words what is
 // wrong. A nil result means that the value counts as missing.
 func convert(kind Kind, v any) (any, error) {
-	v = computable(v)
+	v = withoutSpelling(v)
 	read := kinds[kind].read
 	if read == nil {
 		return v, nil
@@ -163,8 +163,8 @@ func limitKind(dialect string) Kind {
 	return kind
 }
 
-// computable returns a number without its spelling.
-func computable(v any) any {
+// withoutSpelling returns a number as an int or a float64, and any other value unchanged.
+func withoutSpelling(v any) any {
 	if n, ok := v.(json.Number); ok {
 		if number, err := value.Number(n); err == nil {
 			return number
@@ -195,15 +195,15 @@ func (f Field) oneOf(text string) (string, error) {
 	return "", fmt.Errorf("want %s, got %s", value.OrList(f.Values), describe(text))
 }
 
-// castTo reads a value of a type.
-func castTo[T any](v any) (any, error) {
+// readAs accepts a value of the type T.
+func readAs[T any](v any) (any, error) {
 	if _, ok := v.(T); ok {
 		return v, nil
 	}
 	return nil, errKind
 }
 
-func nonEmpty(v any) (any, error) {
+func readNonEmpty(v any) (any, error) {
 	if s, ok := v.(string); ok && s != "" {
 		return v, nil
 	}
@@ -213,33 +213,33 @@ func nonEmpty(v any) (any, error) {
 // dateLike matches dates, and subtractions that nobody means: 2026-13-01 is 2012.
 var dateLike = regexp.MustCompile(`^\d+-\d+-\d+([T ].*)?$`)
 
-// moment reads a date or an expression.
-func moment(v any) (any, error) {
+// readMoment reads a date or an expression.
+func readMoment(v any) (any, error) {
 	if text, _ := v.(string); dateLike.MatchString(text) {
 		if _, err := ParseTime(text); err != nil {
 			return nil, err
 		}
 	}
-	return nonEmpty(v)
+	return readNonEmpty(v)
 }
 
-// pathText reads the text of a path. Any text is one, so the error names the kind Text.
-func pathText(v any) (any, error) {
-	if _, err := nonEmpty(v); err != nil {
+// readPathText reads the text of a path. Any text is a path, so the error names the kind Text.
+func readPathText(v any) (any, error) {
+	if _, err := readNonEmpty(v); err != nil {
 		return nil, fmt.Errorf("want a non-empty string, got %s", describe(v))
 	}
 	return v, nil
 }
 
 func readKey(v any) (any, error) {
-	name, err := pathText(v)
+	name, err := readPathText(v)
 	if err != nil {
 		return nil, err
 	}
 	return PathOf(name.(string)), nil
 }
 
-func textOrObject(v any) (any, error) {
+func readTextOrObject(v any) (any, error) {
 	_, isText := v.(string)
 	if _, isObject := value.Members(v); isText || isObject {
 		return v, nil
@@ -257,8 +257,8 @@ func readObject(v any) (any, error) {
 	return nil, errKind
 }
 
-// pathList reads a path, or a list of paths, as a list of paths.
-func pathList(v any) (any, error) {
+// readPathList reads a path, or a list of paths, as a list of paths.
+func readPathList(v any) (any, error) {
 	if _, isText := v.(string); isText {
 		v = []any{v}
 	}
@@ -270,11 +270,11 @@ func pathList(v any) (any, error) {
 		return nil, fmt.Errorf("want at most %d paths, got %d", maxKeyPaths, len(list))
 	}
 	out := make([]string, len(list))
-	for i, one := range list {
-		path, _ := one.(string)
+	for i, element := range list {
+		path, _ := element.(string)
 		switch keys := SplitPath(path); {
 		case len(keys) == 0 || len(path) > maxPath:
-			return nil, fmt.Errorf("want the path of a member of the items, such as id, got %s", describe(one))
+			return nil, fmt.Errorf("want the path of a member of the items, such as id, got %s", describe(element))
 		default:
 			out[i] = PathOf(keys...)
 		}
@@ -307,7 +307,7 @@ func readPaths(v any) (any, error) {
 	return out, nil
 }
 
-func integer(v any) (any, error) {
+func readInteger(v any) (any, error) {
 	switch v := v.(type) {
 	case int:
 		return v, nil
@@ -328,7 +328,7 @@ func integer(v any) (any, error) {
 // wholeFrom reads a whole number in a range.
 func wholeFrom(low, high int) func(any) (any, error) {
 	return func(v any) (any, error) {
-		n, err := integer(v)
+		n, err := readInteger(v)
 		if err != nil || n.(int) < low || n.(int) > high {
 			return nil, errKind
 		}
@@ -336,9 +336,9 @@ func wholeFrom(low, high int) func(any) (any, error) {
 	}
 }
 
-// perSecond reads a number per second, or a string that holds one. Less than one per day
-// is probably a mistake, and would soon be longer than times can be.
-func perSecond(v any) (any, error) {
+// readPerSecond reads a rate per second, or a string that holds one. A rate below one per day is
+// probably a mistake, and the wait that follows from it might not fit a [time.Duration].
+func readPerSecond(v any) (any, error) {
 	n, ok := v.(float64)
 	switch v := v.(type) {
 	case int:
@@ -353,36 +353,36 @@ func perSecond(v any) (any, error) {
 	return n, nil
 }
 
-// length reads the length of a window.
-func length(v any) (any, error) {
+// readLength reads the length of a window.
+func readLength(v any) (any, error) {
 	if _, err := ParseSpan(v); err != nil {
 		return nil, errKind
 	}
 	return v, nil
 }
 
-// distance reads a length. A text that does not begin with a digit is an expression, or fails as one.
-func distance(v any) (any, error) {
+// readDistance reads a length, or an expression: any text that does not begin with a digit.
+func readDistance(v any) (any, error) {
 	if text, isText := v.(string); isText && text != "" && (text[0] < '0' || text[0] > '9') {
 		return text, nil
 	}
-	return length(v)
+	return readLength(v)
 }
 
-// either reads a value as one of two kinds.
-func either(one, other func(any) (any, error)) func(any) (any, error) {
+// either tries the first function, then the second.
+func either(first, second func(any) (any, error)) func(any) (any, error) {
 	return func(v any) (any, error) {
-		if read, err := one(v); err == nil {
+		if read, err := first(v); err == nil {
 			return read, nil
 		}
-		return other(v)
+		return second(v)
 	}
 }
 
-// wait reads an expression, or a number of seconds or a duration, which it returns as
+// readWait reads an expression, or a number of seconds or a duration, which it returns as
 // expressions.
-func wait(v any) (any, error) {
-	switch n, err := seconds(v); {
+func readWait(v any) (any, error) {
+	switch n, err := readSeconds(v); {
 	case err == nil && isDuration(v):
 		return fmt.Sprintf("duration(%q)", durationOf(n)), nil
 	case err == nil:
@@ -390,7 +390,7 @@ func wait(v any) (any, error) {
 	case v == 0, v == 0.0:
 		return "0", nil
 	}
-	return nonEmpty(v)
+	return readNonEmpty(v)
 }
 
 // isDuration reports whether a value is a text other than a number.
@@ -400,7 +400,7 @@ func isDuration(v any) bool {
 	return isText && err != nil
 }
 
-// unless reads a value that does not count as missing.
+// unless returns a function that reads values, except those that count as missing.
 func unless(missing func(any) bool, read func(any) (any, error)) func(any) (any, error) {
 	return func(v any) (any, error) {
 		if missing(v) {
@@ -412,7 +412,7 @@ func unless(missing func(any) bool, read func(any) (any, error)) func(any) (any,
 
 func isNil(v any) bool { return v == nil }
 
-// cast reads any value as PHP converts it.
+// cast returns a function that accepts any value, and converts it as PHP does.
 func cast[T any](convert func(any) T) func(any) (any, error) {
 	return func(v any) (any, error) { return convert(v), nil }
 }
@@ -431,5 +431,5 @@ func phpTime(v any) (any, error) {
 		s, _ := php.StrToTime(text, 0)
 		return s, nil
 	}
-	return castTo[int](v)
+	return readAs[int](v)
 }

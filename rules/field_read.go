@@ -31,7 +31,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 		r.diags.Errorf(diag.Value(path), "want an object, got %s", describe(v))
 		return settings{}
 	}
-	r.unknownKeys(path, object, fields)
+	r.reportUnknownKeys(path, object, fields)
 	own := make([]setting, 0, min(len(object), len(fields))+1) // complete adds another one
 	out := settings{reader: r, path: path, fields: fields, own: own}
 	for i := range fields {
@@ -59,8 +59,8 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 	return out
 }
 
-// unknownKeys reports the members of an object that no field describes.
-func (r *reader) unknownKeys(path string, object Object, fields []Field) {
+// reportUnknownKeys reports the members of an object that no field describes.
+func (r *reader) reportUnknownKeys(path string, object Object, fields []Field) {
 	method, _ := object.Get("method")
 	for _, m := range object {
 		if fieldIndex(fields, m.Name) < 0 && !hasPrefix(fields, m.Name) {
@@ -71,30 +71,30 @@ func (r *reader) unknownKeys(path string, object Object, fields []Field) {
 }
 
 // convert sets the value of a setting, or marks it as invalid and reports why.
-func (r *reader) convert(into *setting, v any, f *Field) {
+func (r *reader) convert(s *setting, v any, f *Field) {
 	if r.visit != nil {
-		r.visitWritten(into, f)
+		r.visitWritten(s, f)
 	}
-	if !r.checkSupported(into, f) {
+	if !r.checkSupported(s, f) {
 		return
 	}
 	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since its messages name the purpose
-		v, into.fromEnv = r.envValue(name, into.path(), f), true
+		v, s.fromEnv = r.envValue(name, s.path(), f), true
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
-		into.Value = r.strict().object(into.path(), members, f.Fields)
+		s.Value = r.strict().object(s.path(), members, f.Fields)
 		return
 	}
 	kind, _ := f.in(r.dialect)
 	_, isObject := value.Members(v)
 	switch {
 	case f.Kind == Nested:
-		into.Value = r.pagination(into.path(), v, f.Required)
+		s.Value = r.pagination(s.path(), v, f.Required)
 		return
 	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
 		return
 	case f.Kind == Block && isObject:
-		into.Value = r.object(into.path(), v, f.Fields)
+		s.Value = r.object(s.path(), v, f.Fields)
 		return
 	}
 	converted, err := convert(kind, v)
@@ -102,97 +102,97 @@ func (r *reader) convert(into *setting, v any, f *Field) {
 		converted, err = f.oneOf(text)
 	}
 	if err != nil {
-		r.refuse(into, v, f, err)
+		r.refuse(s, v, f, err)
 		return
 	}
-	into.Value = converted
+	s.Value = converted
 	if f.Kind == Key || f.Kind == Path {
-		into.Written, _ = v.(string)
-		if len(into.Written) > maxPath {
-			r.refuse(into, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(into.Written)))
+		s.Written, _ = v.(string)
+		if len(s.Written) > maxPath {
+			r.refuse(s, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(s.Written)))
 			return
 		}
 	}
 	switch written, _ := value.Members(v); {
 	case f.Kind == Path:
-		r.dottedPath(into.path(), into.Written, false)
+		r.warnOfJSONPath(s.path(), s.Written, false)
 	case f.Kind == Paths:
 		for _, m := range written {
 			path, _ := m.Value.(string)
-			r.dottedPath(diag.Join(into.path(), m.Name), path, false)
+			r.warnOfJSONPath(diag.Join(s.path(), m.Name), path, false)
 		}
 	case f.Address:
-		r.addressText(*into)
+		r.warnOfAddressTemplate(*s)
 	case f.Kind == Secret:
-		r.literalText(into.path(), v, false)
+		r.warnOfTemplate(s.path(), v, false)
 	}
-	r.elements(into, f)
+	r.elements(s, f)
 }
 
 // checkSupported reports whether the value of a key has an effect. It reports a key without one as a
 // mistake.
-func (r *reader) checkSupported(into *setting, f *Field) bool {
+func (r *reader) checkSupported(s *setting, f *Field) bool {
 	switch {
 	case f.Support == Refused:
-		r.diags.Errorf(diag.Key(into.path()), "%s is not supported yet and would change the requests", f.Name).
+		r.diags.Errorf(diag.Key(s.path()), "%s is not supported yet and would change the requests", f.Name).
 			WithHint("remove it, or extract this part with another tool for now")
 	case f.Support == OnlyKeboola && r.dialect != Keboola:
-		r.diags.Errorf(diag.Key(into.path()), "%s is a key of dialect keboola", f.Name).
+		r.diags.Errorf(diag.Key(s.path()), "%s is a key of dialect keboola", f.Name).
 			WithHint(`set "dialect": "keboola" in api, or see the guide to the dialects for what does the same`)
 	case f.Support == Ignored:
-		r.diags.Warnf(diag.Key(into.path()), "%s is not supported and has no effect", f.Name)
+		r.diags.Warnf(diag.Key(s.path()), "%s is not supported and has no effect", f.Name)
 		return false
 	default:
 		return true
 	}
-	into.Invalid = true
+	s.Invalid = true
 	return false
 }
 
 // refuse marks a setting as invalid, and reports why.
-func (r *reader) refuse(into *setting, v any, f *Field, err error) {
+func (r *reader) refuse(s *setting, v any, f *Field, err error) {
 	text, _ := v.(string)
 	hint := diag.DidYouMean(text, f.Values)
 	if name, isReference := envReference(v); isReference && f.Kind == Expression {
 		hint = fmt.Sprintf(`declare an input with "default": {"env": %q}, and read it as input.NAME`, name)
 	}
-	r.diags.Errorf(diag.Value(into.path()), "%v", err).WithHint(hint)
-	into.Value, into.Invalid = nil, true
+	r.diags.Errorf(diag.Value(s.path()), "%v", err).WithHint(hint)
+	s.Value, s.Invalid = nil, true
 }
 
 // maxPath is the length of the longest path in a response, in bytes.
 const maxPath = 4096
 
 // elements converts the elements of a list and the values of a map.
-func (r *reader) elements(into *setting, f *Field) {
-	each := f.Each
+func (r *reader) elements(s *setting, f *Field) {
+	elementField := f.Each
 	switch {
 	case f.Kind == Blocks:
-		each = &Field{Kind: Block, Fields: f.Fields}
-	case f.Kind == Map && f.Env && each == nil:
-		into.Value = r.paramsOf(into.path(), into.object())
+		elementField = &Field{Kind: Block, Fields: f.Fields}
+	case f.Kind == Map && f.Env && elementField == nil:
+		s.Value = r.paramsOf(s.path(), s.object())
 	}
-	if each == nil || !limitElements(r.diags, into, f.Kind) {
+	if elementField == nil || !limitElements(r.diags, s, f.Kind) {
 		return
 	}
 	var list []setting
-	switch v := into.Value.(type) {
+	switch v := s.Value.(type) {
 	case []any:
-		path := into.path()
+		path := s.path()
 		list = make([]setting, len(v))
 		for i, e := range v {
-			list[i] = r.element(setting{base: diag.Index(path, i)}, e, each)
+			list[i] = r.element(setting{base: diag.Index(path, i)}, e, elementField)
 		}
 	case Object:
-		path := into.path()
+		path := s.path()
 		list = make([]setting, len(v))
 		for i, m := range v {
-			list[i] = r.element(member(path, m.Name), m.Value, each)
+			list[i] = r.element(member(path, m.Name), m.Value, elementField)
 		}
 	default:
 		return
 	}
-	into.Value = list
+	s.Value = list
 }
 
 // The largest numbers of elements of lists and objects in a configuration. Each element is
@@ -219,15 +219,15 @@ func limitElements(diags *diag.Collector, list *setting, kind Kind) bool {
 	return true
 }
 
-func (r *reader) element(into setting, v any, f *Field) setting {
+func (r *reader) element(s setting, v any, f *Field) setting {
 	if v == nil && f.OrNull {
-		return into
+		return s
 	}
-	r.strict().convert(&into, v, f)
-	if f.Kind == Block && into.Value == nil && !into.Invalid { // dialect keboola has read an empty value
-		into.Value = r.strict().object(into.path(), Object{}, f.Fields)
+	r.strict().convert(&s, v, f)
+	if f.Kind == Block && s.Value == nil && !s.Invalid { // dialect keboola has read an empty value
+		s.Value = r.strict().object(s.path(), Object{}, f.Fields)
 	}
-	return into
+	return s
 }
 
 // strict returns a reader for objects that the reference implementation does
@@ -241,32 +241,32 @@ func (r *reader) strict() *reader {
 	return &strict
 }
 
-// fallback gives a setting that is missing its default, if there is one.
-func (r *reader) fallback(into *setting, f *Field) {
+// setDefault gives a setting that is missing its default, if there is one.
+func (r *reader) setDefault(s *setting, f *Field) {
 	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
-		into.Value, into.Default = fallback, true
-		r.elements(into, f)
+		s.Value, s.Default = fallback, true
+		r.elements(s, f)
 	}
 }
 
 // complete fills in the settings that depend on other keys of the same object: defaults that
 // are the value of another key, and paths whose delimiter is configured.
-func (r *reader) complete(into *settings) {
-	for i := range into.fields {
-		f := &into.fields[i]
+func (r *reader) complete(object *settings) {
+	for i := range object.fields {
+		f := &object.fields[i]
 		if f.DefaultOf == "" && f.Kind != Path {
 			continue
 		}
-		s := into.get(f.Name)
+		s := object.get(f.Name)
 		if f.DefaultOf != "" && s.Value == nil && !s.Invalid {
-			s.Value, s.Default = into.get(f.DefaultOf).Value, true
+			s.Value, s.Default = object.get(f.DefaultOf).Value, true
 		}
 		if path, ok := s.Value.(string); ok && f.Kind == Path {
-			delimiter := cmp.Or(into.get(f.Delimiter).text(), ".")
+			delimiter := cmp.Or(object.get(f.Delimiter).text(), ".")
 			s.Value = PathOf(r.split(path, delimiter)...)
 		}
 		if s.Value != nil {
-			into.set(s)
+			object.set(s)
 		}
 	}
 }
@@ -288,12 +288,12 @@ func nearest(name string, known []string) string {
 	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
 }
 
-// knownHere returns a hint that lists the names that are known.
+// knownHere returns a hint that lists the known names.
 func knownHere(known []string) string {
 	const most = 40
-	more := ""
+	ellipsis := ""
 	if len(known) > most {
-		known, more = known[:most], ", …"
+		known, ellipsis = known[:most], ", …"
 	}
-	return "known here: " + strings.Join(known, ", ") + more
+	return "known here: " + strings.Join(known, ", ") + ellipsis
 }

@@ -205,7 +205,7 @@ func (f Field) valueSchema(dialect string) Object {
 // kindSchema returns the schema of the values that convert accepts for the field's
 // kind.
 func (f Field) kindSchema(dialect string) Object {
-	each := func(key string, s Object) Object {
+	withElement := func(key string, s Object) Object {
 		if f.Each == nil {
 			return s
 		}
@@ -222,7 +222,7 @@ func (f Field) kindSchema(dialect string) Object {
 	case Text, Key, Path, Expression:
 		return f.textSchema()
 	case Map:
-		return each("additionalProperties", typed("object"))
+		return withElement("additionalProperties", typed("object"))
 	case Block:
 		s := objectSchema(f.Fields, dialect)
 		if f.KeboolaKeys && dialect == Keboola {
@@ -239,7 +239,7 @@ func (f Field) kindSchema(dialect string) Object {
 		}
 		return s
 	case List:
-		return each("items", typed("array"))
+		return withElement("items", typed("array"))
 	case Nested:
 		return reference(dialect + ".pagination")
 	case Any:

@@ -94,7 +94,7 @@ type settings struct {
 	reader *reader
 	path   string    // config path of the object
 	fields []Field   // the settings that the object may have, with their defaults
-	own    []setting // the settings that differ from their defaults; usually few
+	own    []setting // the settings that differ from their defaults, usually only a few
 
 	defaults map[string]setting // caches the defaults that get has made; nil for no cache
 }
@@ -118,7 +118,7 @@ func (s settings) get(name string) setting {
 	}
 	if f := findInner(s.fields, name); f != nil {
 		found = member(s.path, name)
-		s.reader.fallback(&found, f)
+		s.reader.setDefault(&found, f)
 	}
 	if s.defaults != nil {
 		s.defaults[name] = found
@@ -142,21 +142,21 @@ func findInner(fields []Field, name string) *Field {
 }
 
 // set adds a setting, or replaces the setting of its name.
-func (s *settings) set(one setting) {
+func (s *settings) set(added setting) {
 	for i := range s.own {
-		if s.own[i].Name == one.Name {
-			s.own[i] = one
+		if s.own[i].Name == added.Name {
+			s.own[i] = added
 			return
 		}
 	}
-	s.own = append(s.own, one)
+	s.own = append(s.own, added)
 }
 
 // with returns a copy that also has a setting, which may be one of an inner object.
-func (s settings) with(name string, one setting) settings {
-	one.Name = name
+func (s settings) with(name string, added setting) settings {
+	added.Name = name
 	s.own = slices.Clone(s.own)
-	s.set(one)
+	s.set(added)
 	return s
 }
 

@@ -17,7 +17,7 @@ import (
 type keboolaConfig struct {
 	*decoder
 	config         Object   // the section config, as written
-	iterations     []Object // the members that each of them overrides in config
+	iterations     []Object // for each iteration, the members that it overrides in config
 	authType       string   // the type of api.authentication
 	ownBasic       bool     // the iterations have credentials of type basic
 	attributes     *attributes
@@ -72,15 +72,15 @@ func (d *decoder) iterations(root Object) []Object {
 	if !ok {
 		d.diags.Errorf(diag.Value(place), "want a list of objects, got %s", describe(written))
 	}
-	var all []Object
-	for i, one := range list {
-		members, ok := value.Members(one)
-		if _, isList := one.([]any); !ok && !isList {
-			d.diags.Errorf(diag.Value(diag.Index(place, i)), "want an object, got %s", describe(one))
+	var overrides []Object
+	for i, element := range list {
+		members, ok := value.Members(element)
+		if _, isList := element.([]any); !ok && !isList {
+			d.diags.Errorf(diag.Value(diag.Index(place, i)), "want an object, got %s", describe(element))
 		}
-		all = append(all, members)
+		overrides = append(overrides, members)
 	}
-	return all
+	return overrides
 }
 
 // known returns the members of config that have a meaning of their own.
@@ -125,7 +125,7 @@ func (k *keboolaConfig) basicCredentials(config Object) Object {
 // api takes functions out of baseUrl, and leaves the address that they give at present.
 func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
-	k.pages(diag.Join(path, "pagination"), valueOf(objectAt(object, "pagination"), "pages"))
+	k.checkPages(diag.Join(path, "pagination"), valueOf(objectAt(object, "pagination"), "pages"))
 	if len(k.iterations) > 0 && k.authType == AuthBasic {
 		k.ownBasic, object = true, object.Without("authentication")
 		api = object
@@ -148,10 +148,10 @@ func (k *keboolaConfig) api(path string, api any) any {
 	return object.With("baseUrl", php.String(address))
 }
 
-// pages reports a value of the key pages of the pagination that the reference implementation
+// checkPages reports a value of the key pages of the pagination that the reference implementation
 // refuses, although the key has no effect.
-func (k *keboolaConfig) pages(pagination string, written any) {
-	switch v := computable(written).(type) {
+func (k *keboolaConfig) checkPages(pagination string, written any) {
+	switch v := withoutSpelling(written).(type) {
 	case nil, int:
 		return
 	case string:
@@ -163,9 +163,9 @@ func (k *keboolaConfig) pages(pagination string, written any) {
 		WithHint("the limit of pages is forceStop.pages; this key has no effect")
 }
 
-// unread warns of the attributes that nothing reads. They have no effect, and may be
+// warnOfUnread warns of the attributes that nothing reads. They have no effect, and may be
 // misspelt keys.
-func (k *keboolaConfig) unread() {
+func (k *keboolaConfig) warnOfUnread() {
 	for _, m := range k.unknown {
 		name := m.Name
 		if slices.ContainsFunc(k.cfg.Inputs, func(in Input) bool {
@@ -192,11 +192,11 @@ func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.time
 
 // evaluated replaces the function objects in an object by their values. The functions may refer to the
 // attributes and to the values in more.
-func (k *keboolaConfig) evaluated(s setting, more map[string]refers) setting {
+func (k *keboolaConfig) evaluated(s setting, references map[string]refers) setting {
 	if k == nil {
 		return s
 	}
-	return k.functions(more).evaluated(s)
+	return k.functions(references).evaluated(s)
 }
 
 // iterates reports whether there are iterations.
@@ -219,23 +219,24 @@ func (k *keboolaConfig) functions(more map[string]refers) functions {
 	return functions{decoder: k.decoder, references: references}
 }
 
-// constant computes functions of attributes. It returns "" for one that [functions.call] reports.
+// constant evaluates a value whose functions depend on attributes alone. It returns "" for a call that
+// [functions.call] reports.
 func (k *keboolaConfig) constant(v any) (any, error) {
 	object, isObject := value.Members(v)
 	list, isList := v.([]any)
 	switch {
 	case len(object) == 1 && object[0].Name == "attr":
 		name, _ := value.Text(object[0].Value)
-		at, _ := k.attributes.values.Get(name)
-		if env, ok := at.(envVariable); ok {
+		attribute, _ := k.attributes.values.Get(name)
+		if env, ok := attribute.(envVariable); ok {
 			text, _ := k.envText(string(env), "")
 			return text, nil
 		}
-		return computable(at), nil
+		return withoutSpelling(attribute), nil
 	case isObject:
 		list, _ = valueOf(object, "args").([]any)
 	case !isList:
-		return computable(v), nil
+		return withoutSpelling(v), nil
 	}
 	values := make([]any, len(list))
 	for i, e := range list {
@@ -267,7 +268,7 @@ func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
 	}
 }
 
-// times are the references to the times of runs. The current one is given.
+// times returns the references to the times of runs. current is the expression for the current time.
 func (k *keboolaConfig) times(current string) map[string]refers {
 	return map[string]refers{"time": func(path, name string) (string, bool) {
 		if k.below && (name == startVariable || name == previousStart) {

@@ -65,10 +65,10 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	}
 	v, ok := a.values.Get(name)
 	if !ok {
-		a.missing(path, name)
+		a.reportMissing(path, name)
 		return "", false
 	}
-	in := Input{Name: a.input(name), Doc: "attribute " + name + " of config", Default: computable(v)}
+	in := Input{Name: a.input(name), Doc: "attribute " + name + " of config", Default: withoutSpelling(v)}
 	if env, ok := v.(envVariable); ok {
 		text, ok := a.envText(string(env), path)
 		if !ok {
@@ -94,8 +94,8 @@ func hiddenName(name, text string) bool {
 	})
 }
 
-// missing reports an attribute that does not exist.
-func (a *attributes) missing(path, name string) {
+// reportMissing reports an attribute that does not exist.
+func (a *attributes) reportMissing(path, name string) {
 	hint := nearest(name, a.values.Names())
 	inner := slices.DeleteFunc(a.values.Names(), func(known string) bool { return !strings.HasPrefix(known, name+".") })
 	if len(inner) > 0 {
@@ -176,7 +176,7 @@ func (f functions) source(path string, v any) (source string, hidden bool) {
 	}
 	object, ok := value.Members(v)
 	if !ok {
-		return literal(computable(v)), false
+		return literal(withoutSpelling(v)), false
 	}
 	if name, isFunction := object.Get("function"); isFunction {
 		return f.call(path, name, object)
@@ -223,7 +223,7 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 	}
 	function, known := phpFunction(name)
 	if !known || function.Name == urlencode && !f.placeholder {
-		f.unknownFunction(path, written)
+		f.reportUnknown(path, written)
 		return "nil", false
 	}
 	if function.Timed && len(args) == function.Min-1 {
@@ -236,8 +236,8 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 	return function.Builtin + "(" + strings.Join(args, ", ") + ")", hidden
 }
 
-// arguments returns the expressions for the arguments of a function. Those in an object
-// count in its order.
+// arguments returns the expressions for the arguments of a function. If they are the members of an
+// object, its order is theirs.
 func (f functions) arguments(path string, object Object) ([]string, bool) {
 	place := diag.Join(path, "args")
 	args, _ := object.Get("args")
@@ -266,7 +266,7 @@ func phpFunction(name any) (php.Function, bool) {
 	return php.Functions[i], true
 }
 
-func (f functions) unknownFunction(path string, written any) {
+func (f functions) reportUnknown(path string, written any) {
 	names := []string{"time"}
 	for _, known := range php.Functions {
 		if known.Name != urlencode || f.placeholder {

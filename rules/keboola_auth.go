@@ -58,7 +58,7 @@ func (k *keboolaConfig) signed(parts Object) any {
 }
 
 // parts returns the expressions that compute the members of an object of the credentials. A text
-// that no function computes is a secret.
+// without a function is a secret.
 func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]refers) Object {
 	f := functions{decoder: k.decoder, references: references}
 	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
@@ -125,11 +125,11 @@ func (k *keboolaConfig) requestReferences() map[string]refers {
 
 // given returns the value of a key of authorization.oauth_api.credentials as text.
 func (k *keboolaConfig) given(key string) string {
-	at := diag.Join("authorization.oauth_api.credentials", key)
+	place := diag.Join("authorization.oauth_api.credentials", key)
 	v := valueOf(objectAt(k.authorized, "oauth_api", "credentials"), key)
-	text, _ := k.scalar(at, v)
+	text, _ := k.scalar(place, v)
 	if _, isReference := envReference(v); text == "" && !isReference {
-		k.diags.Errorf(diag.Outside(at), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
+		k.diags.Errorf(diag.Outside(place), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
 	}
 	return text
 }
@@ -206,11 +206,11 @@ func (k *keboolaConfig) oauth10(path string) any {
 
 // loginOf returns credentials of type login. The references are for its request, in
 // addition to the attributes.
-func (k *keboolaConfig) loginOf(path string, object Object, more map[string]refers) any {
+func (k *keboolaConfig) loginOf(path string, object Object, references map[string]refers) any {
 	place := diag.Join(path, "loginRequest")
 	request, _ := value.Members(valueOf(object, "loginRequest"))
 	k.loginFormat = k.format(path, valueOf(object, "format"))
-	f := k.functions(more)
+	f := k.functions(references)
 	out := Object{}
 	for _, m := range request {
 		if m.Name == "params" || m.Name == "headers" {
@@ -269,11 +269,11 @@ func (k *keboolaConfig) expires(path string, v any) string {
 		k.diags.Errorf(diag.Value(path), `want a number of seconds, or {"response": "a.path"}`)
 		return ""
 	}
-	at := FormatPath("login.body", strings.Split(name, "."))
+	field := FormatPath("login.body", strings.Split(name, "."))
 	if relative, _ := valueOf(object, "relative").(bool); relative {
-		return fmt.Sprintf("phpInt(phpFound(%s, %q))", at, name)
+		return fmt.Sprintf("phpInt(phpFound(%s, %q))", field, name)
 	}
-	return fmt.Sprintf("(phpNumeric(%s) ? phpInt(%s) : phpStrtotime(phpFound(%s, %q), %s)) - %s", at, at, at, name, sourceOfNow, sourceOfNow)
+	return fmt.Sprintf("(phpNumeric(%s) ? phpInt(%s) : phpStrtotime(phpFound(%s, %q), %s)) - %s", field, field, field, name, sourceOfNow, sourceOfNow)
 }
 
 // aws returns credentials that sign requests for AWS, if the configuration has them next to

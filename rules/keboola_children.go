@@ -12,21 +12,22 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A child of a job is requested for every item of it. It becomes a job of its own, for the
-// items of its parent; its placeholders become variables.
+// In the reference implementation, a job has children, which are requested for each of its items. A
+// child becomes a job with a variable (for) whose values are the items of its parent; its placeholders
+// become variables, too.
 
 // ancestors are the jobs above a child.
 type ancestors struct {
 	position     int      // the position of the parent in the list of jobs
 	items        []string // variables that hold an item of each job above, the outermost first
-	placeholders Object   // the variables of placeholders by the names of these
-	variables    []string // all of them
+	placeholders Object   // the variables of placeholders, by the names of the placeholders
+	variables    []string // the names of all variables
 	fields       []ItemField
 }
 
-// children adds the children of a job to the jobs. Equal children are requested once.
-func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors) {
-	up.position = len(k.cfg.Jobs)
+// addChildren adds the children of a job to the jobs. Equal children are requested once.
+func (k *keboolaConfig) addChildren(job Job, s settings, api settings, above ancestors) {
+	above.position = len(k.cfg.Jobs)
 	k.cfg.Jobs = append(k.cfg.Jobs, job)
 	written := s.get("children")
 	if php.EmptyConfig(written.Value) {
@@ -36,7 +37,7 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors
 	if !ok {
 		k.diags.Errorf(diag.Value(written.path()), "want a list of jobs, got %s", describe(written.Value))
 	}
-	up.items = append(slices.Clone(up.items), fmt.Sprintf("parent%d", len(up.items)+1))
+	above.items = append(slices.Clone(above.items), fmt.Sprintf("parent%d", len(above.items)+1))
 	for i, element := range list {
 		path := diag.Index(written.path(), i)
 		if repeats(list, written.path(), path) {
@@ -46,32 +47,32 @@ func (k *keboolaConfig) children(job Job, s settings, api settings, up ancestors
 			k.diags.Errorf(diag.Value(path), "want a job, got %s", describe(element))
 			continue
 		}
-		k.child(path, element, api, up)
+		k.addChild(path, element, api, above)
 	}
 }
 
-// child adds a child and its own children.
-func (k *keboolaConfig) child(path string, v any, api settings, up ancestors) {
+// addChild adds a child and its own children.
+func (k *keboolaConfig) addChild(path string, v any, api settings, above ancestors) {
 	s := k.object(path, v, jobFields)
 	k.below = true
 	job := k.job(s, api)
 	k.checkPath(&job, s.get("dataField"))
 	k.below = false
-	job.parent = up.position + 1
-	item := up.items[len(up.items)-1]
+	job.parent = above.position + 1
+	item := above.items[len(above.items)-1]
 	given := settings{own: []setting{{Name: "items", Value: "", base: path}}} // the parent has no id yet
 	filter := s.get("recursionFilter")
 	if when := k.filter(filter, item); when != "" {
 		given.set(setting{Name: "when", Value: when, base: filter.path()})
 	}
 	job.For = []ForVariable{{Name: item, path: path, given: given}}
-	up.placeholders, up.variables, up.fields = slices.Clone(up.placeholders), slices.Clone(up.variables), slices.Clone(up.fields)
-	k.placeholders(&job, s.get("placeholders"), &up)
-	k.fillIn(&job, s.get("endpoint"), up)
+	above.placeholders, above.variables, above.fields = slices.Clone(above.placeholders), slices.Clone(above.variables), slices.Clone(above.fields)
+	k.addPlaceholders(&job, s.get("placeholders"), &above)
+	k.fillIn(&job, s.get("endpoint"), above)
 	k.below = true
-	job.Fields = slices.Concat(k.userData(setting{}, s.get("userData")), up.fields, job.Fields)
+	job.Fields = slices.Concat(k.userData(setting{}, s.get("userData")), above.fields, job.Fields)
 	k.below = false
-	k.children(job, s, api, up)
+	k.addChildren(job, s, api, above)
 }
 
 // sharedTimes is the variable that holds the times of runs for the children of a job. All children have
@@ -90,25 +91,25 @@ func (k *keboolaConfig) shareTimes(job *Job) {
 	job.For = append(job.For, ForVariable{Name: sharedTimes, path: at, given: given})
 }
 
-// placeholders adds a variable for each placeholder: the value at a path of an item above.
+// addPlaceholders adds a variable for each placeholder: the value at a path of an item above.
 // A list has one value for each element.
-func (k *keboolaConfig) placeholders(job *Job, s setting, up *ancestors) {
+func (k *keboolaConfig) addPlaceholders(job *Job, s setting, above *ancestors) {
 	object, ok := value.Members(s.Value)
 	if !ok && !php.EmptyConfig(s.Value) {
 		k.diags.Errorf(diag.Value(s.path()), "want an object, got %s", describe(s.Value))
 	}
 	for _, m := range object {
 		path := diag.Join(s.path(), m.Name)
-		source, field := k.placeholder(path, m, *up)
+		source, field := k.placeholder(path, m, *above)
 		if source == "" {
 			continue
 		}
-		name := up.variable(m.Name)
+		name := above.variable(m.Name)
 		each := setting{Name: "values", Value: "phpEach(" + source + ")", base: path}
 		job.For = append(job.For, ForVariable{Name: name, path: path, given: settings{own: []setting{each}}})
-		up.placeholders = up.placeholders.With(m.Name, name)
+		above.placeholders = above.placeholders.With(m.Name, name)
 		tag := "parent_" + strings.TrimPrefix(field, "parent_")
-		up.fields = withMember(up.fields, tag, name, path)
+		above.fields = withMember(above.fields, tag, name, path)
 	}
 }
 
@@ -133,13 +134,13 @@ func (a *ancestors) variable(placeholder string) string {
 
 // placeholder returns the expression for the value of a placeholder, and its path. The
 // number before a colon in its name says how many jobs above the child the item is.
-func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source, field string) {
+func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (source, field string) {
 	level := 1
 	if number, _, ok := strings.Cut(m.Name, ":"); ok {
 		level, _ = strconv.Atoi(number)
 	}
-	if level < 1 || level > len(up.items) {
-		k.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(up.items))
+	if level < 1 || level > len(above.items) {
+		k.diags.Errorf(diag.Key(path), "there is no job %d levels above this one; the highest level is %d", level, len(above.items))
 		return "", ""
 	}
 	written := m.Value
@@ -152,7 +153,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source
 		k.diags.Errorf(diag.Value(path), `want a path in the items of the parent, or an object with "path" and "function"`)
 		return "", ""
 	}
-	item := up.items[len(up.items)-level]
+	item := above.items[len(above.items)-level]
 	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, k.split(field, ".")), "value at "+field+" of the parent's item")
 	if isFunction {
 		f := functions{decoder: k.decoder, placeholder: true, references: map[string]refers{
@@ -169,15 +170,15 @@ func (k *keboolaConfig) placeholder(path string, m Member, up ancestors) (source
 }
 
 // fillIn puts the values of placeholders into the endpoint of a child.
-func (k *keboolaConfig) fillIn(job *Job, endpoint setting, up ancestors) {
-	names := value.Map(up.placeholders.Names(), regexp.QuoteMeta)
+func (k *keboolaConfig) fillIn(job *Job, endpoint setting, above ancestors) {
+	names := value.Map(above.placeholders.Names(), regexp.QuoteMeta)
 	var parts []string
 	last := 0
-	for _, at := range regexp.MustCompile(`\{(`+strings.Join(names, "|")+`)\}`).FindAllStringSubmatchIndex(job.Endpoint, -1) {
-		variable, known := up.placeholders.Get(job.Endpoint[at[2]:at[3]])
+	for _, match := range regexp.MustCompile(`\{(`+strings.Join(names, "|")+`)\}`).FindAllStringSubmatchIndex(job.Endpoint, -1) {
+		variable, known := above.placeholders.Get(job.Endpoint[match[2]:match[3]])
 		if known {
-			parts = append(parts, strconv.Quote(job.Endpoint[last:at[0]]), variable.(string))
-			last = at[1]
+			parts = append(parts, strconv.Quote(job.Endpoint[last:match[0]]), variable.(string))
+			last = match[1]
 		}
 	}
 	if parts != nil {
@@ -193,8 +194,8 @@ var (
 	shortComparison = regexp.MustCompile(`[<>]`)
 )
 
-// filter returns the expression for a filter over an item: comparisons with & and |, of
-// which & is done first. Spaces count.
+// filter returns the expression for a filter over an item: comparisons joined by & and |, where & binds
+// tighter. Spaces are part of the texts.
 func (k *keboolaConfig) filter(s setting, item string) string {
 	text, ok := s.Value.(string)
 	if !ok {
@@ -208,11 +209,11 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 	}
 	var either []string
 	for group := range strings.SplitSeq(text, "|") {
-		var all []string
+		var sources []string
 		for one := range strings.SplitSeq(group, "&") {
-			all = append(all, k.comparison(s.path(), one, item))
+			sources = append(sources, k.comparison(s.path(), one, item))
 		}
-		either = append(either, strings.Join(all, " && "))
+		either = append(either, strings.Join(sources, " && "))
 	}
 	return strings.Join(either, " || ")
 }

@@ -15,54 +15,54 @@ import (
 func (k *keboolaConfig) jobs(s settings) {
 	api, path := s.inner("api"), diag.Join(k.cfg.path, "config")
 	if len(k.iterations) == 0 {
-		k.iteration(s.inner("config"), k.config, api)
+		k.readIteration(s.inner("config"), k.config, api)
 		return
 	}
-	own := k.attributes
-	for i, over := range k.iterations {
-		config := k.config.Merge(over)
+	attributes := k.attributes
+	for i, override := range k.iterations {
+		config := k.config.Merge(override)
 		k.attributes = k.newAttributes(config.Without("jobs"), func(name string) string {
-			if slices.ContainsFunc(flatten("", over), func(m Member) bool { return m.Name == name }) {
+			if slices.ContainsFunc(flatten("", override), func(m Member) bool { return m.Name == name }) {
 				return fmt.Sprintf("iterations[%d].%s", i, name)
 			}
 			return name
 		})
 		from := len(k.cfg.Jobs)
-		k.iteration(k.object(path, k.known(config), configFields), config, api)
+		k.readIteration(k.object(path, k.known(config), configFields), config, api)
 		for at := from; at < len(k.cfg.Jobs); at++ {
 			if job := &k.cfg.Jobs[at]; job.ID != "" {
 				job.ID = fmt.Sprintf("%s#%d", job.ID, i+1)
 			}
 		}
 	}
-	k.attributes = own
+	k.attributes = attributes
 }
 
-// iteration reads the jobs of one config: its settings, and the object that they were read
-// from. Of equal jobs without an id only the first is run, as in the reference, which
-// keeps jobs by the hash of their text.
-func (k *keboolaConfig) iteration(config settings, raw Object, api settings) {
+// readIteration reads the jobs of one config, from its settings and the object that they were read
+// from. Of several equal jobs without an id only the first is run, as in the reference implementation,
+// which stores jobs under the hash of their text.
+func (k *keboolaConfig) readIteration(config settings, raw Object, api settings) {
 	var common Job
 	if len(k.iterations) > 0 {
 		for _, headers := range []setting{api.get("http.headers"), api.get("http.defaultOptions.headers"), config.get("http.headers")} {
 			k.decoder.readHeaders(k.evaluated(headers, nil), &common.Headers, &common.SecretHeaders)
 		}
-		k.basic(&common, config)
+		k.addBasic(&common, config)
 	}
 	list, _ := raw.Get("jobs")
 	written, _ := list.([]any)
-	for _, headers := range config.get("jobs").list() {
-		if repeats(written, config.get("jobs").path(), headers.path()) {
+	for _, element := range config.get("jobs").list() {
+		if repeats(written, config.get("jobs").path(), element.path()) {
 			continue
 		}
-		own, _ := headers.settings()
-		job := k.job(own, api)
-		k.checkResponse(&job, own)
-		job.Fields = append(k.userData(config.get("userData"), own.get("userData")), job.Fields...)
+		jobHeaders, _ := element.settings()
+		job := k.job(jobHeaders, api)
+		k.checkResponse(&job, jobHeaders)
+		job.Fields = append(k.userData(config.get("userData"), jobHeaders.get("userData")), job.Fields...)
 		job.Headers = common.Headers.Merge(job.Headers)
 		job.SecretHeaders = append(job.SecretHeaders, common.SecretHeaders...)
 		first := len(k.cfg.Jobs)
-		k.children(job, own, api, ancestors{})
+		k.addChildren(job, jobHeaders, api, ancestors{})
 		k.shareTimes(&k.cfg.Jobs[first])
 	}
 }
@@ -77,15 +77,15 @@ func repeats(jobs []any, list, path string) bool {
 	return false
 }
 
-// userData returns the members that user data adds to the items of a job. That of the job
-// overrides that of config.
+// userData returns the members that userData adds to the items of a job. The userData of the job
+// overrides the userData of config.
 func (k *keboolaConfig) userData(config, job setting) []ItemField {
 	times := k.times("state." + startVariable)
 	f := k.functions(times)
 	var fields []ItemField
 	for _, row := range []struct {
 		setting
-		name string // the name of a value that is no object
+		name string // the name of the member if the value is no object
 	}{{config, "userData"}, {job, "job_parent_id"}} {
 		if php.EmptyConfig(row.Value) {
 			continue
@@ -102,7 +102,7 @@ func (k *keboolaConfig) userData(config, job setting) []ItemField {
 	return fields
 }
 
-// withMember returns fields with a member of items, in the place of one of its name.
+// withMember returns fields with a member of items, which replaces a field of its name.
 func withMember(fields []ItemField, name, source, path string) []ItemField {
 	field := ItemField{Name: name, Keys: []string{name}, Source: source, path: path}
 	i := slices.IndexFunc(fields, func(had ItemField) bool { return had.Name == name })
@@ -113,9 +113,8 @@ func withMember(fields []ItemField, name, source, path string) []ItemField {
 	return fields
 }
 
-// basic adds the credentials of type basic that an iteration has. They are a header of its
-// jobs.
-func (k *keboolaConfig) basic(job *Job, config settings) {
+// addBasic adds the credentials of type basic that an iteration has, as a header of its jobs.
+func (k *keboolaConfig) addBasic(job *Job, config settings) {
 	if !k.ownBasic {
 		return
 	}

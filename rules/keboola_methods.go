@@ -92,8 +92,8 @@ func inDialect(dialect, id, source string) string {
 	return source
 }
 
-// apply returns the method in dialect keboola. The argument is that of the specification, if it has
-// the method.
+// apply returns the method in dialect keboola. m is the method of the specification, if there is one of
+// this name.
 func (k keboolaMethod) apply(m Method) Method {
 	if k.only != nil {
 		m = *k.only

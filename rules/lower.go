@@ -38,7 +38,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	return out, l.diags.Diagnostics().Unique()
 }
 
-// maxRules is how many rules all jobs of a configuration may have together.
+// maxRules limits the number of rules that all jobs of a configuration have together.
 const maxRules = 250_000
 
 // lowerer makes the rulesets of one configuration.
@@ -66,7 +66,7 @@ func (l *lowerer) job(job Job) *Ruleset {
 	set.Job = job
 	set.ItemsFrom = l.itemsFrom(job)
 	l.addJobRequest(set)
-	l.jobPagination(set)
+	l.addJobPagination(set)
 	l.addIncrement(set)
 	l.addItemRules(set)
 	l.keepStart(set)
@@ -94,23 +94,23 @@ func (l *lowerer) ruleset() *Ruleset {
 	return &Ruleset{Dialect: l.cfg.Dialect, IncludeParams: true, InputNames: inputs}
 }
 
-// jobPagination adds the rules of the pagination of a job, which is its own pagination or that of the
+// addJobPagination adds the rules of the pagination of a job, which is its own pagination or that of the
 // api. If the api has method multiple, the job's own pagination is like a scroller.
-func (l *lowerer) jobPagination(set *Ruleset) {
-	shared, own := l.cfg.pagination, set.Job.pagination
+func (l *lowerer) addJobPagination(set *Ruleset) {
+	shared, jobPagination := l.cfg.pagination, set.Job.pagination
 	switch {
-	case own == nil && shared != nil:
+	case jobPagination == nil && shared != nil:
 		l.addPagination(set, shared, nil)
-	case own == nil:
-	case own.method.Name == Multiple:
-		l.diags.Errorf(diag.Value(diag.Join(own.path, "method")), "the pagination of a job cannot have method %s", Multiple).
+	case jobPagination == nil:
+	case jobPagination.method.Name == Multiple:
+		l.diags.Errorf(diag.Value(diag.Join(jobPagination.path, "method")), "the pagination of a job cannot have method %s", Multiple).
 			WithHint("write here how this job pages, or move the scrollers into api.pagination and name one of them with scroller")
 	case shared != nil && shared.method.Name == Multiple:
 		l.reportPaginationAndScroller(set.Job)
-		l.addPagination(set, own, &pager{lowerer: l, pagination: shared, set: set})
+		l.addPagination(set, jobPagination, &pager{lowerer: l, pagination: shared, set: set})
 	default:
 		l.reportPaginationAndScroller(set.Job)
-		l.addPagination(set, own, nil)
+		l.addPagination(set, jobPagination, nil)
 	}
 }
 
@@ -243,8 +243,8 @@ func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 	}
 }
 
-// unusedPaginations makes the rulesets of a pagination that no job uses, or of the scrollers in it. scroller is
-// its name if it is a scroller.
+// unusedPaginations makes the rulesets of a pagination that no job uses, or of the scrollers in it. If
+// the pagination is a scroller itself, scroller is its name.
 func (l *lowerer) unusedPaginations(p *pagination, scroller string) []*Ruleset {
 	if p == nil {
 		return nil
@@ -272,20 +272,20 @@ func (l *lowerer) reportUnused(p *pagination) {
 	}
 }
 
-// origin is the origin of something that is configured at a config path.
+// origin returns the origin of a rule that stands at a config path.
 func (l *lowerer) origin(by Author, path string) Origin {
 	o := Origin{By: by, Path: path}
 	if l.cfg.Source == nil {
 		return o
 	}
 	o.File = l.cfg.Source.Name
-	at, known := l.positions[path]
+	position, known := l.positions[path]
 	if !known {
 		if offset := l.cfg.Source.ValueAt(path); offset >= 0 {
-			at = l.cfg.Source.Position(offset)
+			position = l.cfg.Source.Position(offset)
 		}
-		l.positions[path] = at
+		l.positions[path] = position
 	}
-	o.At = at
+	o.At = position
 	return o
 }

@@ -26,7 +26,7 @@ func (l *lowerer) linkPartitions(sets []*Ruleset) {
 		l.reportCycle(set, byID)
 	}
 	for _, set := range sets {
-		l.checkForNames(set, byID)
+		l.setForNames(set, byID)
 	}
 	for _, set := range sets {
 		l.addForRules(set)
@@ -74,8 +74,9 @@ func (l *lowerer) reportCycle(set *Ruleset, byID map[string]*Ruleset) {
 	}
 }
 
-// checkForNames determines the variables that a job can read: the variables of its ancestors, then its own.
-func (l *lowerer) checkForNames(set *Ruleset, byID map[string]*Ruleset) {
+// setForNames sets the names of the variables that a job can read: the variables of its ancestors, then
+// its own. It reports a name that an ancestor has already.
+func (l *lowerer) setForNames(set *Ruleset, byID map[string]*Ruleset) {
 	set.ForNames = nil
 	var chain []*Ruleset
 	for up := set; up != nil; up = byID[up.Parent] {
@@ -123,13 +124,13 @@ func (l *lowerer) addForRules(set *Ruleset) {
 // addKeepFor adds the rule that tells apart the partitions whose kept values are their own.
 func (l *lowerer) addKeepFor(set *Ruleset) {
 	job := &set.Job
-	at := diag.Value(job.keepForPath)
+	place := diag.Value(job.keepForPath)
 	switch {
 	case job.KeepFor == "":
 	case len(job.For) == 0:
-		l.diags.Errorf(at, "keepFor needs for: a job without variables has one list").WithHint("remove keepFor")
+		l.diags.Errorf(place, "keepFor needs for: a job without variables has one list").WithHint("remove keepFor")
 	case len(set.KeptNames) == 0:
-		l.diags.Errorf(at, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
+		l.diags.Errorf(place, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
 	default:
 		set.Rules = append(set.Rules, Rule{
 			ID: "keepFor", Role: For, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),

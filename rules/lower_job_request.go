@@ -40,8 +40,9 @@ func (l *lowerer) addJobRequest(set *Ruleset) {
 	l.addComputedValues(set, "headers", Header, job.Headers, Placement{})
 }
 
-// addAddress adds the rule for an address that holds expressions in braces. Of any other it
-// removes the doubled braces. The address is a key of the object at a path.
+// addAddress adds the rule for an address that holds expressions in braces. In an address without
+// expressions, it replaces doubled braces by single ones. object is the config path of the object that
+// has the address under key.
 func (l *lowerer) addAddress(set *Ruleset, role Role, text *string, object, key string) {
 	if !strings.ContainsAny(*text, "{}") {
 		return
@@ -60,8 +61,8 @@ func (l *lowerer) addAddress(set *Ruleset, role Role, text *string, object, key 
 
 const originHint = "write it like https://files.example.com"
 
-// addAllowedOrigin adds the rule for an origin that links and redirects may point to. A common one is that of
-// every job, and depends on the inputs alone.
+// addAllowedOrigin adds the rule for an origin that links and redirects may point to. A common origin
+// is the same for every job: its expression reads the inputs alone.
 func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool) {
 	source, _, err := addressSource(text)
 	if err == nil {
@@ -76,16 +77,16 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 	rule.ID, rule.Target, rule.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
-// addAddressRule adds the rule that gives an address, and says it in words.
-func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, says, path string) {
+// addAddressRule adds the rule that gives an address; words say what the address is.
+func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, words, path string) {
 	set.Rules = append(set.Rules, Rule{
 		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
-		Clause: "is", Says: says, Origin: l.origin(Author{}, path),
+		Clause: "is", Says: words, Origin: l.origin(Author{}, path),
 	})
 }
 
-// addComputedValues adds the rules for the computed values of an object. They are evaluated for each
-// partition, and are placed as the placement says otherwise.
+// addComputedValues adds the rules for the computed values of an object. They are evaluated once for
+// each partition; the placement says which requests have the values.
 func (l *lowerer) addComputedValues(set *Ruleset, prefix string, role Role, object Object, placement Placement) {
 	for _, m := range object {
 		found := computedIn(m.Value)

@@ -20,7 +20,7 @@ type pager struct {
 	outer *pager // the pager of the pagination next to this scroller (method multiple), or nil
 }
 
-// build adds all rules. Those of each role are in the order of evaluation.
+// build adds all rules, those of each role in the order of evaluation.
 func (p *pager) build() {
 	p.set.Path = p.path
 	if p.method.Once {
@@ -31,7 +31,7 @@ func (p *pager) build() {
 		return
 	}
 	p.set.Method = p.method.Name
-	p.addPageSize()
+	p.setPageSize()
 	p.addStateRules(Init)
 	p.addGuardRules()
 	p.addFailureRules()
@@ -42,7 +42,8 @@ func (p *pager) build() {
 	p.addKeepRules()
 }
 
-// addOnceRules is addEndRules for a list that is one response: no limit or guard has a meaning for it.
+// addOnceRules takes the place of addEndRules for a list that is one response, to which limits and
+// guards do not apply.
 func (p *pager) addOnceRules() {
 	if p.outer != nil {
 		p.outer.addOnceRules()
@@ -145,8 +146,8 @@ func (p *pager) taken(id string) bool {
 	return slices.ContainsFunc(p.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
-// id returns an id, with the name of the scroller before it if a rule next to the
-// scroller has the same, or will have it.
+// id returns the id of a rule. The name of the scroller stands before it if a rule next to the scroller
+// has the same id, or will have it.
 func (p *pager) id(id string) string {
 	if p.taken(id) || p.outer != nil && p.outer.hasUserStop(id) {
 		return cmp.Or(p.set.Scroller, "pagination") + "." + id
@@ -159,14 +160,14 @@ func (p *pager) fromMethod() Origin {
 	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
 }
 
-// addPageSize sets the page size in force: the job's own parameter or the setting.
-func (p *pager) addPageSize() {
+// setPageSize sets the page size in force: the job's own parameter or the setting.
+func (p *pager) setPageSize() {
 	limit := p.settings.get("limit")
 	name := p.settings.get("limitParam").text()
-	if own, ok := p.set.Job.Params.Get(name); ok && !value.Empty(own) && !(p.dialect == Keboola && php.Empty(own)) {
+	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.dialect == Keboola && php.Empty(size)) {
 		path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
-		converted, err := convert(limitKind(p.dialect), own)
-		if computedIn(own) != nil {
+		converted, err := convert(limitKind(p.dialect), size)
+		if computedIn(size) != nil {
 			p.set.LimitBy, limit = name, setting{}
 			p.set.LimitFrom = p.origin(Author{}, path)
 		} else if err == nil {
@@ -187,9 +188,9 @@ func (p *pager) addPageSize() {
 // addStateRules adds the variables of the method and of the user. A variable of the
 // user replaces that of the method with the same name.
 func (p *pager) addStateRules(role Role) {
-	own := p.settings.get("state").list()
+	variables := p.settings.get("state").list()
 	for _, v := range p.method.State {
-		if slices.ContainsFunc(own, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
+		if slices.ContainsFunc(variables, func(o setting) bool { return o.Name == v.Name }) || !p.settings.allMet(v.Only) {
 			continue
 		}
 		source := v.Init
@@ -204,12 +205,12 @@ func (p *pager) addStateRules(role Role) {
 		p.add(r)
 		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
 	}
-	for _, o := range own {
+	for _, o := range variables {
 		variable, _ := o.settings()
-		one := variable.get(string(role))
+		source := variable.get(string(role))
 		switch {
-		case one.Value != nil:
-			p.add(stateRule(role, o.Name, sourceOf(one.Value), p.origin(Author{}, one.path())))
+		case source.Value != nil:
+			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.origin(Author{}, source.path())))
 		case role == Init:
 			p.add(stateRule(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
@@ -238,7 +239,7 @@ func sourceOf(v any) string {
 // the scroller.
 func (p *pager) addGuardRules() {
 	for level := p; level != nil; level = level.outer {
-		level.ignoredPaths()
+		level.readIgnoredPaths()
 	}
 	for _, g := range p.cfg.catalog.guards {
 		g.When = inDialect(p.dialect, g.ID, g.When)
@@ -246,22 +247,22 @@ func (p *pager) addGuardRules() {
 			g = g.polling()
 		}
 		name := "guards." + g.ID
-		own := p.settings.get(name)
-		for outer := p.outer; outer != nil && !own.given(); outer = outer.outer {
-			own = outer.settings.get(name)
+		policySetting := p.settings.get(name)
+		for outer := p.outer; outer != nil && !policySetting.given(); outer = outer.outer {
+			policySetting = outer.settings.get(name)
 		}
-		policy := g.policy(own, p.dialect)
+		policy := g.policy(policySetting, p.dialect)
 		origin := Origin{By: Author{Kind: AuthorDefault}}
-		if own.given() {
-			origin = p.origin(Author{}, own.path())
+		if policySetting.given() {
+			origin = p.origin(Author{}, policySetting.path())
 		}
-		if policy == PolicyIgnore || own.Invalid {
+		if policy == PolicyIgnore || policySetting.Invalid {
 			p.addUnused(g.ID, name+" is ignore", origin)
 			continue
 		}
 		settings := p.settings
-		if settings.get(name).path() != own.path() { // it is configured next to the scroller
-			settings = settings.with(name, own)
+		if settings.get(name).path() != policySetting.path() { // it is configured next to the scroller
+			settings = settings.with(name, policySetting)
 		}
 		rule, ok := p.rule(g.stopRule(), settings, origin)
 		if !ok {
@@ -284,12 +285,12 @@ func (p *pager) addUnused(id, why string, origin Origin) {
 	p.set.Unused = append(p.set.Unused, Unused{ID: id, Why: why, Origin: origin})
 }
 
-// ignoredPaths reads the paths that the same-page check ignores.
-func (p *pager) ignoredPaths() {
-	for _, one := range p.settings.get("guards.ignore").list() {
-		keys := SplitPath(one.text())
+// readIgnoredPaths reads the paths that the same-page check ignores.
+func (p *pager) readIgnoredPaths() {
+	for _, path := range p.settings.get("guards.ignore").list() {
+		keys := SplitPath(path.text())
 		if len(keys) == 0 {
-			p.diags.Errorf(diag.Value(one.path()), "want a path in the response, got %s", describe(one.Value))
+			p.diags.Errorf(diag.Value(path.path()), "want a path in the response, got %s", describe(path.Value))
 			continue
 		}
 		p.set.Ignore = append(p.set.Ignore, keys)
@@ -304,8 +305,8 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// noPhrases has the names that clauses may have besides settings, with their texts where they do not
-// apply. A phrase is a text that depends on more than one setting.
+// noPhrases has the phrases that clauses may name as ${…}, each with its text for a configuration to
+// which it does not apply. A phrase is a text that depends on more than one setting.
 var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
 
 // phrases returns the phrases by name.
@@ -332,8 +333,8 @@ func (p *pager) phrases() map[string]string {
 	return out
 }
 
-// hasUserStop reports whether id is the id by position, such as stopRules[0], of a stopping rule of the
-// user that has no name.
+// hasUserStop reports whether id is an id such as stopRules[0], which a stopping rule of the user has
+// if it has no name.
 func (p *pager) hasUserStop(id string) bool {
 	for i, one := range p.settings.get("stopRules").elements() {
 		object, _ := one.settings()
@@ -346,7 +347,7 @@ func (p *pager) hasUserStop(id string) bool {
 
 func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 
-// addUserStops adds the user's stopping rules whose outcome is wanted.
+// addUserStops adds the user's stopping rules with the wanted outcomes.
 func (p *pager) addUserStops(wanted func(Outcome) bool) {
 	for i, element := range p.settings.get("stopRules").elements() {
 		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
@@ -382,10 +383,10 @@ const (
 )
 
 // message returns the message of a rule that the user wrote.
-func (p *pager) message(one setting) string {
-	text := one.text()
+func (p *pager) message(rule setting) string {
+	text := rule.text()
 	if n := strings.Count(text, "{"); len(text) > MaxMessage || n > MaxHoles {
-		p.diags.Errorf(diag.Value(one.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
+		p.diags.Errorf(diag.Value(rule.path()), "want a message of at most %d bytes with at most %d expressions, got %d bytes and %d braces",
 			MaxMessage, MaxHoles, len(text), n)
 		return ""
 	}
@@ -418,11 +419,11 @@ func (p *pager) addErrorRules() {
 
 // addKeepRules adds the values that are saved for the next run.
 func (p *pager) addKeepRules() {
-	for _, one := range p.settings.get("keep").list() {
-		p.set.KeptNames = append(p.set.KeptNames, one.Name)
+	for _, value := range p.settings.get("keep").list() {
+		p.set.KeptNames = append(p.set.KeptNames, value.Name)
 		p.add(Rule{
-			ID: "keep." + one.Name, Role: Keep, Target: one.Name, Source: one.text(), Clause: "is",
-			Origin: p.origin(Author{}, one.path()),
+			ID: "keep." + value.Name, Role: Keep, Target: value.Name, Source: value.text(), Clause: "is",
+			Origin: p.origin(Author{}, value.path()),
 		})
 	}
 }

@@ -12,11 +12,11 @@ import (
 // user's are applied.
 func (p *pager) addRequestRules() {
 	parts := p.methodParts()
-	own := p.userParts()
-	if own.has(URL) || own.has(Endpoint) {
+	userParts := p.userParts()
+	if userParts.has(URL) || userParts.has(Endpoint) {
 		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == URL || r.Role == Endpoint })
 	}
-	for _, r := range own {
+	for _, r := range userParts {
 		parts.put(r)
 	}
 	if len(parts) == 0 && p.method.Next.empty() {
@@ -130,7 +130,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 	return out
 }
 
-// userParts returns the parts that the user wrote in nextRequest.
+// userParts returns the parts of the user's nextRequest.
 func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {

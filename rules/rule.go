@@ -6,9 +6,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// Rule is one expression of a job, with everything that is known about it before
-// it is compiled. Lowering turns every configuration into a list of rules, and
-// nothing else: the loop knows no method, guard or limit.
+// Rule is one expression of a job, with its use and its origin. Lowering turns every configuration
+// into a list of rules, and nothing else: the loop knows no method, guard or limit.
 type Rule struct {
 	ID        string      // "forceStop.pages", "state.offset.next", "nextRequest.params.limit"
 	Role      Role        // the use of its value

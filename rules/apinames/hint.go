@@ -143,7 +143,7 @@ func HintHeaders() []HintHeader { return hintHeaders }
 // identifiers are keys whose values identify an item.
 var identifiers = []string{"id", "_id", "uuid", "guid", "Id", "ID", "UUID", "GUID"}
 
-// Identifiers returns the names of keys that identify an item.
+// Identifiers returns the names of keys that identify an item. The list must not be changed.
 func Identifiers() []string { return identifiers }
 
 // IsIdentifier reports whether many APIs use a key for the identifier of an item.

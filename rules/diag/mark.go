@@ -49,9 +49,8 @@ func (m *Mark) Contain(inner []Mark) {
 func (m *marks) isList() bool { return m.list[0].Key < 0 }
 
 // find returns the mark at a path in the value: ".limit", "[0].name". Paths of members of
-// the root begin with the name. Names may contain dots and brackets, so that several
-// values may have a path: the last of those that are wanted counts. Without one, find
-// returns nil.
+// the root begin with the name. Names may contain dots and brackets, so several values may have the
+// same path: find returns the last mark for which wanted reports true, or nil.
 func (m *Mark) find(path string, isRoot bool, wanted func(*Mark) bool) *Mark {
 	found, last := (*Mark)(nil), -1
 	for end := 0; end <= len(path) && m.inner != nil; end++ {

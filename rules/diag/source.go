@@ -129,11 +129,11 @@ func (s *Source) Position(offset int) Position {
 	if s.waypoints[i].offset > offset {
 		i-- // the waypoint is at the end of the character that the offset is in
 	}
-	at := s.waypoints[i].at
+	position := s.waypoints[i].at
 	for _, c := range s.Text[s.waypoints[i].offset:offset] {
-		at = at.after(c)
+		position = position.after(c)
 	}
-	return at
+	return position
 }
 
 // Location returns file:line:column of the value at a config path, or "" if its
@@ -176,12 +176,12 @@ func (s *Source) Snippet(p Position) string {
 		return ""
 	}
 	const width = 100
-	at, from := max(p.Column-1, 0), 0
-	if at > width-20 {
-		from = at - width/2
+	caret, from := max(p.Column-1, 0), 0
+	if caret > width-20 {
+		from = caret - width/2
 	}
 	shown := []rune(strings.ReplaceAll(characters(line, from, width), "\t", " "))
-	return " | " + string(shown) + "\n | " + strings.Repeat(" ", min(at-from, len(shown))) + "^"
+	return " | " + string(shown) + "\n | " + strings.Repeat(" ", min(caret-from, len(shown))) + "^"
 }
 
 // characters returns up to n characters of a text, from one on.

@@ -74,19 +74,19 @@ func (o OAuth1) Header(method, address, form, nonce string, seconds int) (string
 	if err != nil {
 		return "", err
 	}
-	own := [][2]string{
+	fields := [][2]string{
 		{"oauth_consumer_key", o.Key}, {"oauth_nonce", nonce}, {"oauth_signature_method", "HMAC-SHA1"},
 		{"oauth_timestamp", strconv.Itoa(seconds)}, {"oauth_token", o.Token}, {"oauth_version", "1.0"},
 	}
-	params := slices.Concat(own, parameters(u.RawQuery), parameters(form))
+	params := slices.Concat(fields, parameters(u.RawQuery), parameters(form))
 	pairs := value.Map(params, func(p [2]string) string { return rawURLEncode(p[0]) + "=" + rawURLEncode(p[1]) })
 	slices.Sort(pairs)
 	u.RawQuery, u.Fragment = "", ""
 	base := strings.ToUpper(method) + "&" + rawURLEncode(u.String()) + "&" + rawURLEncode(strings.Join(pairs, "&"))
 	h := hmac.New(sha1.New, []byte(rawURLEncode(o.Secret)+"&"+rawURLEncode(o.TokenSecret)))
 	h.Write([]byte(base))
-	own = slices.Insert(own, 2, [2]string{"oauth_signature", base64.StdEncoding.EncodeToString(h.Sum(nil))})
-	parts := value.Map(own, func(p [2]string) string { return p[0] + `="` + rawURLEncode(p[1]) + `"` })
+	fields = slices.Insert(fields, 2, [2]string{"oauth_signature", base64.StdEncoding.EncodeToString(h.Sum(nil))})
+	parts := value.Map(fields, func(p [2]string) string { return p[0] + `="` + rawURLEncode(p[1]) + `"` })
 	return "OAuth " + strings.Join(parts, ", "), nil
 }
 

@@ -159,8 +159,8 @@ func (m *moment) add(n int, unit string) {
 }
 
 // addWeekday moves on to the n-th day with this name; n may be negative. For stay see [weekday]. It
-// reports false if the text has already named a weekday of a month ("first monday of"), which no other
-// may follow.
+// reports false if the text has already named a weekday of a month ("first monday of"): a second weekday
+// is a mistake.
 func (m *moment) addWeekday(n int, name string, stay int) bool {
 	if m.weekday != nil && m.weekday.of != 0 {
 		return false
@@ -228,15 +228,15 @@ func readWeekday(m *moment, w words) bool {
 }
 
 func readWeekdayOf(m *moment, w words) bool {
-	n, of, stay := relatives[w["relative"]], 1, 1
+	n, from, stay := relatives[w["relative"]], 1, 1
 	if n < 0 {
-		of, stay = -1, 0
+		from, stay = -1, 0
 	}
 	m.dropClock()
 	if n == 0 || !m.addWeekday(n, w["weekday"], stay) {
 		return false
 	}
-	m.weekday.of = of
+	m.weekday.of = from
 	return true
 }
 

@@ -34,19 +34,19 @@ func MergeURL(url string, params value.Object) string {
 }
 
 func mergeQuery(query string, params value.Object) value.Object {
-	var all value.Object
+	var merged value.Object
 	if query != "" {
 		for pair := range strings.SplitSeq(query, "&") {
 			name, raw, _ := strings.Cut(pair, "=")
-			all = append(all, value.Member{Name: name, Value: unescape(raw)})
+			merged = append(merged, value.Member{Name: name, Value: unescape(raw)})
 		}
 	}
 	for _, m := range params {
 		if !Empty(m.Name) {
-			all = append(all, m)
+			merged = append(merged, m)
 		}
 	}
-	return value.Object(nil).Merge(all)
+	return value.Object(nil).Merge(merged)
 }
 
 // maskControls replaces control characters by underscores, as PHP does.

@@ -27,8 +27,8 @@ type Request struct {
 	Lists    ListStyle // how lists are written in queries and forms; with PHP, it has no effect
 }
 
-// Under returns the request with more parameters, which its own override
-// (api.http.defaultOptions).
+// Under returns the request with further parameters, such as api.http.defaultOptions. The request's
+// own parameters override them.
 func (r Request) Under(params value.Object) Request {
 	if len(params) > 0 {
 		r.Params = params.Merge(r.Params)

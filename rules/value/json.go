@@ -69,10 +69,10 @@ func isPlain(text string) bool {
 
 // Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
 // type any, a number is a [json.Number].
-func Unmarshal(text []byte, into any) error {
+func Unmarshal(text []byte, target any) error {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.UseNumber()
-	if err := d.Decode(into); err != nil {
+	if err := d.Decode(target); err != nil {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {

@@ -54,14 +54,14 @@ func (o Object) With(name string, value any) Object {
 }
 
 // Merge returns a copy with the members of over, each as [Object.With] adds it.
-func (o Object) Merge(over Object) Object {
-	out := make(Object, len(o), len(o)+len(over))
+func (o Object) Merge(other Object) Object {
+	out := make(Object, len(o), len(o)+len(other))
 	copy(out, o)
 	index := make(map[string]int, len(out))
 	for i, m := range slices.Backward(out) { // the first of equal names
 		index[m.Name] = i
 	}
-	for _, m := range over {
+	for _, m := range other {
 		if i, ok := index[m.Name]; ok {
 			out[i].Value = m.Value
 			continue
@@ -97,28 +97,28 @@ func (o Object) Without(name string) Object {
 // Overlay returns a value with another one merged deeply into it: an object into an object,
 // or into a list if its keys are indexes of that list. Any other value replaces the one
 // under it.
-func Overlay(under, over any) any {
-	above, ok := Members(over)
-	if list, isList := under.([]any); isList && ok && len(above) > 0 {
+func Overlay(base, change any) any {
+	changes, ok := Members(change)
+	if list, isList := base.([]any); isList && ok && len(changes) > 0 {
 		out := slices.Clone(list)
-		for _, m := range above {
+		for _, m := range changes {
 			i, err := strconv.Atoi(m.Name)
 			if err != nil || i < 0 || i >= len(out) {
-				return over
+				return change
 			}
 			out[i] = Overlay(out[i], m.Value)
 		}
 		return out
 	}
-	below, both := Members(under)
+	members, both := Members(base)
 	if !ok || !both {
-		return over
+		return change
 	}
-	had := make(map[string]any, len(below))
-	for _, m := range below {
-		had[m.Name] = m.Value
+	values := make(map[string]any, len(members))
+	for _, m := range members {
+		values[m.Name] = m.Value
 	}
-	return below.Merge(Map(above, func(m Member) Member { return Member{Name: m.Name, Value: Overlay(had[m.Name], m.Value)} }))
+	return members.Merge(Map(changes, func(m Member) Member { return Member{Name: m.Name, Value: Overlay(values[m.Name], m.Value)} }))
 }
 
 // Gather returns a copy without repeated names: the first member of a repeated name

@@ -14,12 +14,12 @@ type Replacement struct {
 }
 
 // Replace returns a copy of a value with its parts replaced, at any depth.
-func Replace(v any, by Replacement) (_ any, err error) {
+func Replace(v any, r Replacement) (_ any, err error) {
 	switch v := v.(type) {
 	case []any:
 		out := make([]any, len(v))
 		for i := range v {
-			if out[i], err = Replace(v[i], by); err != nil {
+			if out[i], err = Replace(v[i], r); err != nil {
 				return nil, err
 			}
 		}
@@ -27,7 +27,7 @@ func Replace(v any, by Replacement) (_ any, err error) {
 	case Object:
 		out := make(Object, len(v))
 		for i, m := range v {
-			if out[i], err = by.member(m); err != nil {
+			if out[i], err = r.member(m); err != nil {
 				return nil, err
 			}
 		}
@@ -35,31 +35,31 @@ func Replace(v any, by Replacement) (_ any, err error) {
 	case map[string]any:
 		out := make(map[string]any, len(v))
 		for name, inner := range v {
-			m, err := by.member(Member{name, inner})
+			m, err := r.member(Member{name, inner})
 			if err != nil {
 				return nil, err
 			}
 			out[m.Name] = m.Value
 		}
-		if by.Object != nil {
-			return by.Object(out), nil
+		if r.Object != nil {
+			return r.Object(out), nil
 		}
 		return out, nil
 	}
-	if by.Scalar != nil {
-		return by.Scalar(v)
+	if r.Scalar != nil {
+		return r.Scalar(v)
 	}
 	return v, nil
 }
 
 // member replaces the parts of a member of an object.
-func (by Replacement) member(m Member) (_ Member, err error) {
-	if by.Name != nil {
-		if m.Name, err = by.Name(m.Name); err != nil {
+func (r Replacement) member(m Member) (_ Member, err error) {
+	if r.Name != nil {
+		if m.Name, err = r.Name(m.Name); err != nil {
 			return m, err
 		}
 	}
-	m.Value, err = Replace(m.Value, by)
+	m.Value, err = Replace(m.Value, r)
 	return m, err
 }
 
@@ -77,16 +77,16 @@ func Any(v any, scalar func(any) bool, name func(string) bool) bool {
 
 // Scalars calls a function for each scalar of a value, at any depth and in order, with the keys
 // that lead to it after those that are given. The key of an element of a list is its index.
-func Scalars(v any, each func(keys []string, v any), keys ...string) {
+func Scalars(v any, visit func(keys []string, v any), keys ...string) {
 	if list, ok := v.([]any); ok {
 		for i, e := range list {
-			Scalars(e, each, append(slices.Clip(keys), strconv.Itoa(i))...)
+			Scalars(e, visit, append(slices.Clip(keys), strconv.Itoa(i))...)
 		}
 	} else if members, ok := Members(v); ok {
 		for _, m := range members {
-			Scalars(m.Value, each, append(slices.Clip(keys), m.Name)...)
+			Scalars(m.Value, visit, append(slices.Clip(keys), m.Name)...)
 		}
 	} else {
-		each(keys, v)
+		visit(keys, v)
 	}
 }

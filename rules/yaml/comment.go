@@ -74,16 +74,16 @@ func withoutMarked(text string) string {
 	if err != nil {
 		return text
 	}
-	same := func(bare string) bool {
+	isKey := func(bare string) bool {
 		after, err := Parse(diag.NewSource("", bare))
 		return err == nil && reflect.DeepEqual(before, after)
 	}
-	if bare := markedLines.ReplaceAllString(text, ""); same(bare) {
+	if bare := markedLines.ReplaceAllString(text, ""); isKey(bare) {
 		return bare
 	}
 	found := markedLines.FindAllStringIndex(text, -1)
 	for _, at := range slices.Backward(found[:min(len(found), maxMarked)]) { // some are part of a value
-		if bare := text[:at[0]] + text[at[1]:]; same(bare) {
+		if bare := text[:at[0]] + text[at[1]:]; isKey(bare) {
 			text = bare
 		}
 	}
@@ -193,23 +193,23 @@ func (a *annotator) end(path string) (after, indent int, ok bool) {
 		return 0, 0, false
 	}
 	indent = utf8.RuneCountInString(a.source.Text[start:first])
-	at, next := start, start
+	end, next := start, start
 	for line := range strings.Lines(a.source.Text[start:]) {
 		next += len(line)
 		content := strings.TrimLeft(line, " ")
 		switch depth := len(line) - len(content); {
-		case at == start:
-			at = next
+		case end == start:
+			end = next
 		case strings.TrimSpace(content) == "":
 		case strings.HasPrefix(line, "...") || strings.HasPrefix(line, "---"):
-			return at, indent, true
+			return end, indent, true
 		case depth >= indent:
-			at = next
+			end = next
 		case content[0] != '#':
-			return at, indent, true
+			return end, indent, true
 		}
 	}
-	return at, indent, true
+	return end, indent, true
 }
 
 // insert returns the text with the comments.

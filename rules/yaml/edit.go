@@ -283,22 +283,22 @@ func (c *changer) remove(root any, keys []string) (string, bool) {
 // otherwise as an element. The object or list has n entries, and last is the key or index of the last
 // one. ok is false if the path has neither; add then fails.
 func (c *changer) add(path, last string, n int, key *string, v any, ok bool) (string, bool) {
-	at := c.source.ValueAt(path)
-	if !ok || at < 0 {
+	offset := c.source.ValueAt(path)
+	if !ok || offset < 0 {
 		return "", false
 	}
 	lastPath := diag.Join(path, last)
 	if key == nil {
 		lastPath = path + "[" + last + "]"
 	}
-	if c.isFlow(at) {
+	if c.isFlow(offset) {
 		text := inFlowStyle(v)
 		if key != nil {
 			text = inFlowStyle(*key) + ": " + text
 		}
 		if n == 0 {
-			end, ok := flowEnd(c.text, at)
-			return c.text[:at+1] + text + c.text[max(end-1, 0):], ok
+			end, ok := flowEnd(c.text, offset)
+			return c.text[:offset+1] + text + c.text[max(end-1, 0):], ok
 		}
 		end, ok := c.end(lastPath)
 		if !ok {
@@ -307,7 +307,7 @@ func (c *changer) add(path, last string, n int, key *string, v any, ok bool) (st
 		gap := " "
 		start := c.source.KeyAt(lastPath)
 		line := strings.LastIndexByte(c.text[:start], '\n') + 1
-		if strings.TrimSpace(c.text[line:start]) == "" && line > at {
+		if strings.TrimSpace(c.text[line:start]) == "" && line > offset {
 			gap = "\n" + c.text[line:start]
 		}
 		return c.text[:end] + "," + gap + text + c.text[end:], true

@@ -13,7 +13,7 @@ import (
 
 // Replace replaces scalars of a YAML text by other texts in YAML, which are given by the config
 // paths of the scalars. All else remains as it is. It fails if the end of a scalar is not clear.
-func Replace(text string, by map[string]string) (string, error) {
+func Replace(text string, replacements map[string]string) (string, error) {
 	source := diag.NewSource("", text)
 	if _, err := Parse(source); err != nil {
 		return "", err
@@ -23,7 +23,7 @@ func Replace(text string, by map[string]string) (string, error) {
 		by         string
 	}
 	var spans []span
-	for path, replacement := range by {
+	for path, replacement := range replacements {
 		start := source.ValueAt(path)
 		end, ok := scalarEnd(text, start, parentColumn(text, path, source.KeyAt(path)))
 		if !source.Has(path) || !ok {
