@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 )
 
 // FileNames returns the name of the file of each of several types of items, in their order and
@@ -25,14 +26,19 @@ func FileNames(dataTypes []string) []string {
 	return names
 }
 
-var unsafe = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+// unsafe matches everything but letters and digits of any alphabet, dots, underscores and dashes.
+var unsafe = regexp.MustCompile(`[^\p{L}\p{M}\p{N}._-]+`)
 
 // fileName converts a data type to a safe file name of at most 128 bytes. The name does not begin
 // or end with a dot or a dash, so that no shell hides it and no command takes it for a flag.
 func fileName(dataType string) string {
-	name := unsafe.ReplaceAllString(dataType, "-")
+	name := unsafe.ReplaceAllString(strings.ToValidUTF8(dataType, "-"), "-")
 	name = strings.Trim(name, ".-")
-	name = strings.TrimRight(name[:min(len(name), 128)], ".-")
+	length := min(len(name), 128)
+	for length < len(name) && !utf8.RuneStart(name[length]) {
+		length--
+	}
+	name = strings.TrimRight(name[:length], ".-")
 	if name == "" {
 		return "items"
 	}

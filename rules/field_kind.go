@@ -263,11 +263,11 @@ func readPathList(v any) (any, error) {
 		v = []any{v}
 	}
 	list, isList := v.([]any)
-	if !isList || len(list) == 0 {
+	if !isList {
 		return nil, errKind
 	}
-	if len(list) > maxKeyPaths {
-		return nil, fmt.Errorf("want at most %d paths, got %d", maxKeyPaths, len(list))
+	if len(list) == 0 || len(list) > maxKeyPaths {
+		return nil, fmt.Errorf("want 1 to %d paths, got %d", maxKeyPaths, len(list))
 	}
 	out := make([]string, len(list))
 	for i, element := range list {
