@@ -12,15 +12,15 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// PartValues are the values of expressions that make a request, in their order: those of
-// [Job.NextParts] from [Job.Advance], or of [Job.Computed] from [Job.Compute]. Together with the
-// configuration they are the request: it can be made again from them, in another process too.
+// PartValues are the values of the expressions that make a request, in their order: [Job.Advance]
+// returns the values of [Job.NextParts], [Job.Compute] the values of [Job.Computed]. The request can be
+// made again from them and the configuration, also in another process.
 type PartValues []any
 
 // Advance evaluates, after a page, the new state and the parts of the next
 // request. All variables are evaluated with the old state, all parts with the new
 // one. It reports false if the rules give no address: the list has ended. The
-// page is afterwards as it was before.
+// page does not change.
 func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {

@@ -12,23 +12,23 @@ import (
 // compiles each of them once, and only when a list needs it or is explained. They read no
 // values of the responses, so the audit causes no decoding.
 type auditor struct {
-	mu     sync.Mutex
-	shared *shared
-	known  map[string]*Trigger // by the ID of the rule
+	mu       sync.Mutex
+	shared   *shared
+	triggers map[string]*Trigger // by the ID of the rule
 }
 
 var sharedAuditor = sync.OnceValue(func() *auditor {
-	return &auditor{shared: newShared(nil), known: map[string]*Trigger{}}
+	return &auditor{shared: newShared(nil), triggers: map[string]*Trigger{}}
 })
 
 // trigger returns a compiled rule.
 func (a *auditor) trigger(rule *rules.Rule) *Trigger {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	known := a.known[rule.ID]
+	known := a.triggers[rule.ID]
 	if known == nil {
 		known = a.compile(*rule)
-		a.known[rule.ID] = known
+		a.triggers[rule.ID] = known
 	}
 	return known
 }
@@ -62,5 +62,5 @@ func (j *Job) Audit() []*Trigger {
 	return triggers
 }
 
-// AuditRule returns one rule of [Job.Audit], compiled. It is a rule of the ruleset with role [rules.Audit].
+// AuditRule compiles one rule of the ruleset, whose role is [rules.Audit].
 func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditor().trigger(rule) }

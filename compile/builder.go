@@ -102,7 +102,7 @@ func (j *Job) BaseReads(input string) bool {
 	})
 }
 
-// named returns an error about an address with the address, but without the user name and the password in it.
+// named returns an error that quotes an address, without the user name and the password in it.
 func named(address string, err error) error {
 	if u, invalid := url.Parse(address); invalid == nil && u.User != nil {
 		u.User = nil

@@ -23,20 +23,20 @@ func (c *compilation) checkJob(j *Job) {
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
 			!slices.ContainsFunc(stop.Reads, language.Read.OfResponse)
 	})
-	c.filterOfNoItem(j)
-	c.droppedParams(j)
+	c.warnOfFilterOfNoItem(j)
+	c.warnOfDroppedParams(j)
 	if len(j.Stops) == 0 {
 		return
 	}
-	c.constantTriggers(j)
+	c.warnOfConstantTriggers(j)
 	if c.pairs += len(j.Stops) * len(j.Stops); c.pairs <= maxPairs {
-		c.shadowedRules(j)
-		c.contradictions(j)
+		c.warnOfShadowedRules(j)
+		c.warnOfContradictions(j)
 	}
 	if j.Paged() {
-		c.overriddenParams(j)
-		c.noEnd(j)
-		c.sameRequest(j)
+		c.warnOfOverriddenParams(j)
+		c.warnOfMissingEnd(j)
+		c.warnOfSameRequest(j)
 	}
 }
 
@@ -45,8 +45,8 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 	c.found.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
 }
 
-// filterOfNoItem finds a filter that does not read the item.
-func (c *compilation) filterOfNoItem(j *Job) {
+// warnOfFilterOfNoItem finds a filter that does not read the item.
+func (c *compilation) warnOfFilterOfNoItem(j *Job) {
 	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.Differs) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
@@ -66,8 +66,8 @@ func askedFor(r rules.Rule) rules.Rule {
 	return r
 }
 
-// constantTriggers finds triggers that are the same on every page.
-func (c *compilation) constantTriggers(j *Job) {
+// warnOfConstantTriggers finds triggers that are the same on every page.
+func (c *compilation) warnOfConstantTriggers(j *Job) {
 	p := j.Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
 		r, stops := askedFor(s.Rule), s.Rule.Role == rules.Stop
@@ -100,9 +100,9 @@ func (c *compilation) constantTriggers(j *Job) {
 	}
 }
 
-// shadowedRules finds rules that are never the reason to stop, because another
+// warnOfShadowedRules finds rules that are never the reason to stop, because another
 // rule is met before them, or is equal.
-func (c *compilation) shadowedRules(j *Job) {
+func (c *compilation) warnOfShadowedRules(j *Job) {
 	p := j.Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
@@ -110,11 +110,11 @@ func (c *compilation) shadowedRules(j *Job) {
 				continue
 			}
 			a, bounded := p.Bound(early.Expression)
-			b, also := p.Bound(late.Expression)
+			b, lateBounded := p.Bound(late.Expression)
 			switch {
 			case k < i && late.Formatted() == early.Formatted():
 				c.warn(late.Rule, "remove one of them", "%s is never the reason to stop: %s says the same and comes first", late.Rule.ID, early.Rule.ID)
-			case bounded && also && a.Unit == b.Unit && a.Most < b.Most && !late.HasAlternative():
+			case bounded && lateBounded && a.Unit == b.Unit && a.Most < b.Most && !late.HasAlternative():
 				c.warn(late.Rule, "", "%s is never met: %s stops at %s, before %s", late.Rule.ID, early.Rule.ID, a, b)
 			}
 		}
@@ -124,9 +124,9 @@ func (c *compilation) shadowedRules(j *Job) {
 // samples are values that a flag or a token may have.
 var samples = []any{nil, true, false, 0, 1, "", "x", []any{}}
 
-// contradictions finds pairs of rules that leave no response without a met rule, such as a flag that
+// warnOfContradictions finds pairs of rules that leave no response without a met rule, such as a flag that
 // ends the list when it is true, and when it is false.
-func (c *compilation) contradictions(j *Job) {
+func (c *compilation) warnOfContradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
 			path, ok := onlyPath(a, b)
@@ -194,8 +194,8 @@ func (j *Job) isOnePage() bool {
 	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
 }
 
-// noEnd finds lists that only a guard can end.
-func (c *compilation) noEnd(j *Job) {
+// warnOfMissingEnd finds lists that only a guard can end.
+func (c *compilation) warnOfMissingEnd(j *Job) {
 	if j.ends {
 		return
 	}
@@ -210,8 +210,8 @@ func (c *compilation) noEnd(j *Job) {
 		`say how the list ends, for instance "stopRules": ["count == 0"], or limit it with forceStop`, "no rule ends this list, %s", consequence)
 }
 
-// sameRequest finds requests that are the same for every page.
-func (c *compilation) sameRequest(j *Job) {
+// warnOfSameRequest finds requests that are the same for every page.
+func (c *compilation) warnOfSameRequest(j *Job) {
 	if j.isOnePage() {
 		return
 	}
@@ -229,7 +229,7 @@ func (c *compilation) sameRequest(j *Job) {
 		}
 	}
 	if wait != nil {
-		c.unboundedPoll(j, *wait)
+		c.warnOfUnboundedPoll(j, *wait)
 		return
 	}
 	if last != nil {
@@ -238,8 +238,8 @@ func (c *compilation) sameRequest(j *Job) {
 	}
 }
 
-// unboundedPoll finds polls that only a response or a guard ends.
-func (c *compilation) unboundedPoll(j *Job, wait rules.Rule) {
+// warnOfUnboundedPoll finds polls that only a response or a guard ends.
+func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 	p := j.Prover()
 	for _, s := range j.Stops {
 		if _, ok := p.Bound(s.Expression); ok && !s.Rule.Guard {
@@ -250,23 +250,23 @@ func (c *compilation) unboundedPoll(j *Job, wait rules.Rule) {
 		"the request is repeated until the API answers otherwise, however long that takes")
 }
 
-// overriddenParams finds parameters of the job that never reach the API, because the
+// warnOfOverriddenParams finds parameters of the job that never reach the API, because the
 // method sets them in every request without reading them.
-func (c *compilation) overriddenParams(j *Job) {
+func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
-		own, has := c.set.Job.Params.Get(e.Rule.Target)
+		param, has := c.set.Job.Params.Get(e.Rule.Target)
 		if e.Rule.Role != rules.Param || !has || !e.Rule.Subsequent || written(e.Rule) || j.readsJob(e) {
 			continue
 		}
-		text, _ := value.Text(own)
+		text, _ := value.Text(param)
 		c.found.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
 			e.Rule.Target, value.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
 	}
 }
 
-// droppedParams finds parameters of the job that only the first request has: the next ones bring
+// warnOfDroppedParams finds parameters of the job that only the first request has: the next ones bring
 // items that do not match them. A link of the API may contain them.
-func (c *compilation) droppedParams(j *Job) {
+func (c *compilation) warnOfDroppedParams(j *Job) {
 	if c.set.IncludeParams || !j.Paged() {
 		return
 	}

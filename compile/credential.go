@@ -70,26 +70,26 @@ func (c *compilation) credentials(list []rules.Rule, scope rules.Scope) []*langu
 // checkCredential reports a name that an expression of the credentials cannot read, because it belongs
 // to a list and its pages.
 func checkCredential(e *language.Expression, scope rules.Scope) error {
-	own, members := scope.Object()
+	object, members := scope.Object()
 	for _, r := range e.Reads {
 		switch {
 		case r.Root == "input" || r.Root == "now" || r.Root == "uuid":
 		case r.Root == "header" && scope == rules.ScopeLogin: // login.header
-		case r.Root == own && own != "":
+		case r.Root == object && object != "":
 			if len(r.Path) > 0 && !slices.Contains(members, r.Path[0]) {
 				return &language.Fault{
-					Message: fmt.Sprintf("unknown name %s.%s", own, r.Path[0]),
-					Hint:    fmt.Sprintf("%s has %s", own, value.OrList(members)),
+					Message: fmt.Sprintf("unknown name %s.%s", object, r.Path[0]),
+					Hint:    fmt.Sprintf("%s has %s", object, value.OrList(members)),
 				}
 			}
 		default:
-			may := []string{"input"}
-			if own != "" {
-				may = append(may, own)
+			readable := []string{"input"}
+			if object != "" {
+				readable = append(readable, object)
 			}
 			return &language.Fault{
 				Message: fmt.Sprintf("credentials cannot read %s, which belongs to a page", r),
-				Hint:    "they may read " + strings.Join(may, " and "),
+				Hint:    "they may read " + strings.Join(readable, " and "),
 			}
 		}
 	}

@@ -87,8 +87,8 @@ type Probe struct {
 
 // Needs holds the paths of the responses that the rules of a job read. Only these are decoded.
 type Needs struct {
-	Body  [][]string // paths of the body; an empty path is all of it
-	Items [][]string // paths of every item of a page; an empty path is all of it
+	Body  [][]string // paths of the body; an empty path is the whole body
+	Items [][]string // paths of every item of a page; an empty path is the whole item
 	Past  bool       // rules read the items of earlier pages
 }
 
@@ -267,12 +267,12 @@ func (n *Needs) add(r language.Read) {
 		n.Body = withPath(n.Body, r.Path)
 	case r.Past != "" && r.Root == "items":
 		n.Past = true
-	case r.Past == "" && language.IsPast(r.Root): // all of an earlier page
+	case r.Past == "" && language.IsPast(r.Root): // the whole earlier page
 		n.Body, n.Past = append(n.Body, nil), true
 	}
 }
 
-// withPath returns paths with one more, unless they have it.
+// withPath returns the paths, with path at the end unless they have it.
 func withPath(paths [][]string, path []string) [][]string {
 	if slices.ContainsFunc(paths, func(had []string) bool { return slices.Equal(had, path) }) {
 		return paths
@@ -286,15 +286,15 @@ func (j *Job) Reads(root string) bool {
 	return j.reads(func(r language.Read) bool { return r.Is(root) || r.Past == root })
 }
 
-// reads reports whether of holds for any read of the rules of the job, except for messages and the
+// reads reports whether met holds for any read of the rules of the job, except for messages and the
 // rules of the variables of for.
-func (j *Job) reads(of func(language.Read) bool) bool {
+func (j *Job) reads(met func(language.Read) bool) bool {
 	for _, list := range [...][]*language.Expression{j.Computed, j.Init, j.Parts, j.Next, j.Keeps, j.Shape.rules} {
-		if anyReads(list, of) {
+		if anyReads(list, met) {
 			return true
 		}
 	}
-	return anyReads(Expressions(j.Stops), of) || anyReads(Expressions(j.OnErrors), of)
+	return anyReads(Expressions(j.Stops), met) || anyReads(Expressions(j.OnErrors), met)
 }
 
 // anyReads reports whether f holds for any read of the expressions.

@@ -67,11 +67,11 @@ type variables []*language.Expression
 
 // readKept reports whether an expression, which may be nil, depends on kept values, directly or by
 // variables.
-func (all variables) readKept(e *language.Expression) bool { return all.readKeptExcept(e, nil) }
+func (vars variables) readKept(e *language.Expression) bool { return vars.readKeptExcept(e, nil) }
 
 // readKeptExcept is readKept without the variables in seen, so that it ends if variables read each
 // other.
-func (all variables) readKeptExcept(e *language.Expression, seen []string) bool {
+func (vars variables) readKeptExcept(e *language.Expression, seen []string) bool {
 	if e == nil {
 		return false
 	}
@@ -82,10 +82,10 @@ func (all variables) readKeptExcept(e *language.Expression, seen []string) bool 
 		case !r.Is("state"):
 			return false
 		}
-		return slices.ContainsFunc(all, func(v *language.Expression) bool {
+		return slices.ContainsFunc(vars, func(v *language.Expression) bool {
 			name := v.Rule.Target
 			isRead := len(r.Path) == 0 || r.Path[0] == name
-			return isRead && !slices.Contains(seen, name) && all.readKeptExcept(v, append(slices.Clip(seen), name))
+			return isRead && !slices.Contains(seen, name) && vars.readKeptExcept(v, append(slices.Clip(seen), name))
 		})
 	})
 }
@@ -105,17 +105,17 @@ func (c *compilation) checkKept(j *Job) {
 // values that it chooses.
 func (j *Job) checkKeepFor() error {
 	const hint = "it reads variables that have a value before kept is read, such as order.id"
-	known := len(j.For) // the variables before the first one whose values depend on kept values
+	independent := len(j.For) // how many variables come before the first one that depends on kept values
 	for i, v := range slices.Backward(j.For) {
 		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, variables(nil).readKept) {
-			known = i
+			independent = i
 		}
 	}
 	for _, r := range j.KeepFor.Reads {
 		if r.Is("kept") {
 			return &language.Fault{Message: "keepFor reads the kept values that it chooses", Hint: hint}
 		}
-		late := slices.ContainsFunc(j.For[known:], func(v ForVariable) bool { return len(r.Path) > 0 && r.Path[0] == v.Name })
+		late := slices.ContainsFunc(j.For[independent:], func(v ForVariable) bool { return len(r.Path) > 0 && r.Path[0] == v.Name })
 		if r.Is(language.PartitionField) && (late || len(r.Path) == 0) {
 			return &language.Fault{Message: fmt.Sprintf("keepFor reads %s, whose values depend on the kept values that it chooses", r), Hint: hint}
 		}
@@ -159,37 +159,37 @@ func (j *Job) KeepKey(m *language.Machine, partition *rules.Context) (string, er
 	return key, nil
 }
 
-// KeptOf returns the values that the previous run kept for a key of [Job.KeepKey], given those of the job.
-// With a key, each value of the job is an object with a value for each key.
+// KeptOf selects the values that the previous run kept for a key of [Job.KeepKey] from the kept values of
+// the job. If the key is not empty, each value of the job is an object with a value for each key.
 func KeptOf(kept map[string]any, key string) map[string]any {
 	if key == "" {
 		return kept
 	}
-	var own map[string]any
+	var keptOfKey map[string]any
 	for name, v := range kept {
-		if one, has := value.At(v, []string{key}); has {
-			if own == nil {
-				own = map[string]any{}
+		if element, has := value.At(v, []string{key}); has {
+			if keptOfKey == nil {
+				keptOfKey = map[string]any{}
 			}
-			own[name] = one
+			keptOfKey[name] = element
 		}
 	}
-	return own
+	return keptOfKey
 }
 
 // KeptFor is the reverse of [KeptOf]: it returns the values of a key as values of the job.
-func KeptFor(own map[string]any, key string) map[string]any {
-	if key == "" || own == nil {
-		return own
+func KeptFor(keptOfKey map[string]any, key string) map[string]any {
+	if key == "" || keptOfKey == nil {
+		return keptOfKey
 	}
 	kept := map[string]any{}
-	for name, v := range own {
+	for name, v := range keptOfKey {
 		kept[name] = map[string]any{key: v}
 	}
 	return kept
 }
 
-// warnOfUnreadKept warns of values for the next run that do not change which items it obtains.
+// warnOfUnreadKept warns of values for the next run that do not affect which items it obtains.
 func (c *compilation) warnOfUnreadKept(j *Job) {
 	if len(j.Keeps) == 0 {
 		return
@@ -210,7 +210,7 @@ func (c *compilation) warnOfUnreadKept(j *Job) {
 // [Job.KeptSoFar] for the earlier pages. itemsAreNew reports whether the items of the context are the
 // items of the last page: after an error response they are the items of the page before it.
 //
-// Where a value is nil, the value of the previous run stays. absent has the expressions of such values.
+// If a value is nil, the value of the previous run stays, and absent has its expression.
 func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[string]any, itemsAreNew bool) (
 	values map[string]any, absent []*language.Expression, err error,
 ) {
@@ -238,7 +238,7 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 }
 
 // KeptSoFar returns the values that are about the items of all pages, as they are after a page that is
-// not the last. soFar is its result for the earlier pages.
+// not the last. soFar is the result of KeptSoFar for the earlier pages.
 func (j *Job) KeptSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
 	var values map[string]any
 	for _, e := range j.Keeps {

@@ -9,7 +9,7 @@ import (
 
 // Message is a text with expressions in braces.
 type Message struct {
-	text  []string // the texts before, between and after the holes
+	text  []string // the texts before, between and after the holes, which are the expressions, which are the expressions
 	holes []*language.Expression
 }
 

@@ -105,17 +105,17 @@ func merge(to rules.Object, name string, v any) (rules.Object, error) {
 
 // mergeMembers sets every name of an object to its value, and removes the names whose value is nil. The
 // object may come from a response, so the time is linear.
-func mergeMembers(to, over rules.Object) rules.Object {
+func mergeMembers(base, changes rules.Object) rules.Object {
 	removed := map[string]bool{}
 	var set rules.Object
-	for _, m := range over {
+	for _, m := range changes {
 		if m.Value == nil {
 			removed[m.Name] = true
 			continue
 		}
 		set = append(set, m)
 	}
-	kept := slices.DeleteFunc(slices.Clone(to), func(m rules.Member) bool { return removed[m.Name] })
+	kept := slices.DeleteFunc(slices.Clone(base), func(m rules.Member) bool { return removed[m.Name] })
 	return kept.Merge(set)
 }
 

@@ -73,17 +73,17 @@ func (c *compilation) checkForRule(e *language.Expression) error {
 // checkForNames reports variables whose names are taken by a field or a function.
 func (c *compilation) checkForNames() {
 	for _, v := range c.set.Job.For {
-		var taken string
+		var owner string
 		switch {
 		case language.IsField(v.Name):
-			taken = "a name that all expressions can read"
+			owner = "a name that all expressions can read"
 		case c.language.HasFunction(v.Name):
-			taken = "a function"
+			owner = "a function"
 		default:
 			continue
 		}
 		place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), v.Name))
-		c.found.Errorf(place, "%v is %s", v.Name, taken).WithHint("give the variable another name")
+		c.found.Errorf(place, "%v is %s", v.Name, owner).WithHint("give the variable another name")
 	}
 }
 
@@ -145,7 +145,7 @@ func (j *Job) FillsFromItem(path []string) bool {
 	})
 }
 
-// readsOfItem returns a function that reports whether a read is that of a path of the parent's item.
+// readsOfItem returns a function that reports whether a read is about a path of the parent's item.
 func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 	whole := append([]string{j.For[0].Name}, path...)
 	return func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
@@ -177,13 +177,13 @@ func (j *Job) OnlyEndsWindows(input string) bool {
 			return false
 		}
 		for _, v := range j.For {
-			others := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
+			expressions := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
 				func(e *language.Expression) bool { return e == nil })
-			ends := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
-			if anyReads(others, readsInput) || ends && !j.continues(v) {
+			movesEnd := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
+			if anyReads(expressions, readsInput) || movesEnd && !j.continues(v) {
 				return false
 			}
-			bounds = bounds || ends
+			bounds = bounds || movesEnd
 		}
 	}
 	return bounds

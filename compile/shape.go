@@ -15,7 +15,7 @@ import (
 type Shape struct {
 	Filter *language.Expression // nil if every item passes
 	Fields []ItemField          // fields in the order of the configuration
-	Reads  [][]string           // the paths of an item that are read; an empty path is all of it
+	Reads  [][]string           // the paths of an item that are read; an empty path is the whole item
 
 	rules []*language.Expression
 }
@@ -56,12 +56,12 @@ func (s *Shape) add(e *language.Expression) {
 	s.rules = append(s.rules, e)
 	if e.Rule.Role == rules.Filter {
 		s.Filter = e
-		s.read(e)
+		s.addReads(e)
 		return
 	}
 	f := ItemField{Expression: e, Path: rules.SplitPath(e.Rule.Target)}
 	if f.Copy = copied(e); f.Copy == nil {
-		s.read(e)
+		s.addReads(e)
 	}
 	s.Fields = append(s.Fields, f)
 }
@@ -76,8 +76,8 @@ func (s *Shape) Watches() []Watch {
 	return found
 }
 
-// read notes the paths of the item that an expression reads.
-func (s *Shape) read(e *language.Expression) {
+// addReads notes the paths of the item that an expression reads.
+func (s *Shape) addReads(e *language.Expression) {
 	for _, r := range e.Reads {
 		if r.OfItem() {
 			s.Reads = withPath(s.Reads, r.Path)
@@ -90,7 +90,7 @@ func (s *Shape) read(e *language.Expression) {
 // not copied, since a path does not tell it from a name.
 func copied(e *language.Expression) []string {
 	isIndex := func(key string) bool { _, err := strconv.Atoi(key); return err == nil }
-	for _, r := range e.Reads { // an expression that is nothing but a read has no other
+	for _, r := range e.Reads { // the expression may be this read alone
 		if r.OfItem() && len(r.Path) > 0 && !r.Has && e.Formatted() == r.String() && !slices.ContainsFunc(r.Path, isIndex) {
 			return r.Path
 		}

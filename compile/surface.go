@@ -59,7 +59,7 @@ func (j *Job) Surface() Surface {
 		}
 	}
 	for _, e := range j.OnErrors {
-		s.literals(e.Expression)
+		s.addLiterals(e.Expression)
 	}
 	for _, e := range slices.Concat(j.Next, j.Parts) {
 		s.add(e)
@@ -73,11 +73,11 @@ type surface struct {
 }
 
 func (s *surface) add(e *language.Expression) {
-	s.literals(e)
+	s.addLiterals(e)
 	for _, r := range e.ShownReads() {
 		switch path, ofItem := s.ofItem(r); {
 		case ofItem:
-			s.key(path)
+			s.addKey(path)
 		case r.Root == "header" && len(r.Args) > 0:
 			s.addValue(e, ResponseValue{Header: r.Args[0]})
 		case r.Root == "link" && len(r.Args) == 1:
@@ -91,11 +91,11 @@ func (s *surface) add(e *language.Expression) {
 	}
 	for _, r := range e.Elements() {
 		if path, ofItem := s.ofItem(r.List); ofItem || r.List.Root == "items" || s.isItems(r.List.Path) {
-			s.key(slices.Concat(path, r.Path))
+			s.addKey(slices.Concat(path, r.Path))
 		}
 	}
 	for _, path := range e.ItemKeys() {
-		s.key(path)
+		s.addKey(path)
 	}
 }
 
@@ -108,17 +108,17 @@ func (s *surface) addValue(e *language.Expression, p ResponseValue) {
 	p.Waits = role == rules.After
 	p.Fails = p.Judged && e.Rule.Outcome == rules.Failed
 	for i := range s.found.Values {
-		if had := &s.found.Values[i]; had.String() == p.String() {
-			had.Sent, had.Address = had.Sent || p.Sent, had.Address || p.Address
-			had.Judged, had.Flag = had.Judged || p.Judged, had.Flag || p.Flag
-			had.Waits, had.Fails = had.Waits || p.Waits, had.Fails && p.Fails
+		if earlier := &s.found.Values[i]; earlier.String() == p.String() {
+			earlier.Sent, earlier.Address = earlier.Sent || p.Sent, earlier.Address || p.Address
+			earlier.Judged, earlier.Flag = earlier.Judged || p.Judged, earlier.Flag || p.Flag
+			earlier.Waits, earlier.Fails = earlier.Waits || p.Waits, earlier.Fails && p.Fails
 			return
 		}
 	}
 	s.found.Values = append(s.found.Values, p)
 }
 
-func (s *surface) key(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
+func (s *surface) addKey(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
 
 func (s *surface) isItems(path []string) bool { return s.items != nil && slices.Equal(s.items, path) }
 
@@ -127,7 +127,7 @@ func (s *surface) containsItems(path []string) bool {
 	return len(path) <= len(s.items) && slices.Equal(s.items[:len(path)], path)
 }
 
-// ofItem reports whether a read is about one item, and returns the path in it.
+// ofItem reports whether a read is about one item, and returns the path in that item.
 func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 	path = r.Path
 	switch n := len(s.items); {
@@ -146,8 +146,8 @@ func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 	return path[1:], true
 }
 
-// literals adds the constants in an expression.
-func (s *surface) literals(e *language.Expression) {
+// addLiterals adds the constants in an expression.
+func (s *surface) addLiterals(e *language.Expression) {
 	for _, v := range e.Literals() {
 		s.found.Literals = value.AppendNew(s.found.Literals, v)
 	}
@@ -187,18 +187,18 @@ func (j *Job) Watches() []Watch {
 type watches []Watch
 
 // add adds the paths that an expression reads in a field, as watch describes them.
-func (all *watches) add(e *language.Expression, field string, watch func(language.Read) Watch) {
+func (list *watches) add(e *language.Expression, field string, watch func(language.Read) Watch) {
 	for _, r := range e.Reads {
 		if !r.Is(field) || len(r.Path) == 0 || r.Has {
 			continue
 		}
 		w := watch(r)
-		if i := slices.IndexFunc(*all, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
-			(*all)[i].Link = (*all)[i].Link || w.Link
+		if i := slices.IndexFunc(*list, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
+			(*list)[i].Link = (*list)[i].Link || w.Link
 			continue
 		}
 		w.Read, w.Rule = r, e.Rule
-		*all = append(*all, w)
+		*list = append(*list, w)
 	}
 }
 

@@ -96,13 +96,13 @@ func (j explainer) unbounded(limits []LimitedByRules) string {
 
 // limits returns the least bound of each kind.
 func (j explainer) limits() []LimitedByRules {
-	never := j.Unreached()
+	unreached := j.Unreached()
 	var out []LimitedByRules
 	for _, kind := range boundKinds {
 		var least *LimitedByRules
 		for _, s := range j.Stops {
 			b, ok := j.Prover().Bound(s.Expression)
-			if ok && b.Unit == kind && never[s] == "" && s.Rule.Outcome != rules.Split && (least == nil || b.Most < least.Most) {
+			if ok && b.Unit == kind && unreached[s] == "" && s.Rule.Outcome != rules.Split && (least == nil || b.Most < least.Most) {
 				least = &LimitedByRules{Rule: s.Rule.ID, Bound: b, Fails: s.Rule.Outcome == rules.Failed}
 			}
 		}
@@ -123,27 +123,27 @@ func (j explainer) endsOnEmptyPages() bool {
 // explainPace describes the limits of the pace of all requests. It returns nil without a limit.
 func explainPace(p rules.Pace) *PaceExplanation {
 	x := PaceExplanation{Timeout: p.Timeout.Seconds(), PerSecond: p.PerSecond, Parallel: p.Parallel}
-	var says []string
+	var phrases []string
 	if p.PerSecond > 0 {
 		x.Burst = p.Burst
-		says = append(says, inRate(p.PerSecond))
+		phrases = append(phrases, inRate(p.PerSecond))
 		if p.Burst > 1 {
-			says[0] += fmt.Sprintf(" (%d at once after a rest)", p.Burst)
+			phrases[0] += fmt.Sprintf(" (%d at once after a rest)", p.Burst)
 		}
 	}
 	if p.Parallel > 0 {
-		says = append(says, fmt.Sprintf("at most %s at a time", value.Counted(p.Parallel, "request")))
+		phrases = append(phrases, fmt.Sprintf("at most %s at a time", value.Counted(p.Parallel, "request")))
 	}
-	if len(says) > 0 {
-		says[len(says)-1] += ", all jobs together"
+	if len(phrases) > 0 {
+		phrases[len(phrases)-1] += ", all jobs together"
 	}
 	if p.Timeout > 0 {
-		says = append(says, fmt.Sprintf("a request may take %s", p.Timeout))
+		phrases = append(phrases, fmt.Sprintf("a request may take %s", p.Timeout))
 	}
-	if says == nil {
+	if phrases == nil {
 		return nil
 	}
-	x.Says = strings.Join(says, "; ")
+	x.Says = strings.Join(phrases, "; ")
 	return &x
 }
 

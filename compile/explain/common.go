@@ -13,7 +13,7 @@ import (
 func (t *textWriter) common(x *JobExplanation) []string {
 	var sections []string
 	for _, write := range []func(w *textWriter){
-		func(w *textWriter) { w.safety(x.stops(groupSafety)) },
+		func(w *textWriter) { w.writeGuards(x.stops(groupSafety)) },
 		func(w *textWriter) {
 			var success, failed []RuleExplanation
 			for _, r := range x.OnError {
@@ -23,12 +23,12 @@ func (t *textWriter) common(x *JobExplanation) []string {
 					failed = append(failed, r)
 				}
 			}
-			w.section("on a response with status 200, 201, 203 or 204, before it is read: the first that is true decides", success)
-			w.section("on a response with another status than 200, 201, 203 or 204: the first that is true decides", failed)
+			w.writeSection("on a response with status 200, 201, 203 or 204, before it is read: the first that is true decides", success)
+			w.writeSection("on a response with another status than 200, 201, 203 or 204: the first that is true decides", failed)
 			w.failures(len(x.OnError) > 0)
 		},
 		func(w *textWriter) { w.audit(x.Audit) },
-		func(w *textWriter) { w.list("not in effect", w.never(x)...) },
+		func(w *textWriter) { w.writeList("not in effect", w.ineffective(x)...) },
 	} {
 		w := &textWriter{layout: newLayout(t.width), full: t.full, explanation: t.explanation}
 		write(w)
@@ -41,21 +41,21 @@ func (t *textWriter) common(x *JobExplanation) []string {
 // commonNames are the names of the sections that [textWriter.common] returns.
 var commonNames = []string{"safety", "errors", "audit", "rules that are not in effect"}
 
-// safety writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
-func (t *textWriter) safety(list []RuleExplanation) {
-	var own []RuleExplanation
-	does, order := map[string][]string{}, []string(nil)
+// writeGuards writes the guards: guards that the configuration sets as rules, and the others in a sentence each.
+func (t *textWriter) writeGuards(list []RuleExplanation) {
+	var listed []RuleExplanation
+	guards, order := map[string][]string{}, []string(nil)
 	var polled, unpolled []string
 	for _, r := range list {
 		if t.full || r.Origin.By.Kind != rules.AuthorDefault {
-			own = append(own, r)
+			listed = append(listed, r)
 			continue
 		}
 		text := r.effect()
-		if does[text] == nil {
+		if guards[text] == nil {
 			order = append(order, text)
 		}
-		does[text] = append(does[text], named(r))
+		guards[text] = append(guards[text], named(r))
 		if strings.Contains(r.Says, rules.UnlessPolled) {
 			polled = append(polled, r.ID)
 		} else {
@@ -65,29 +65,29 @@ func (t *textWriter) safety(list []RuleExplanation) {
 	if len(list) == 0 {
 		return
 	}
-	t.heading("safety")
-	t.rules(own)
+	t.writeHeading("safety")
+	t.writeRules(listed)
 	for _, text := range order {
-		t.paragraph(4, fmt.Sprintf("%s when %s", text, strings.Join(does[text], "; ")))
+		t.writeParagraph(4, fmt.Sprintf("%s when %s", text, strings.Join(guards[text], "; ")))
 	}
 	if polled != nil {
 		but := ""
 		if unpolled != nil {
 			but = ", except for " + strings.Join(unpolled, ", ")
 		}
-		t.paragraph(4, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after)"+but+".")
+		t.writeParagraph(4, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after)"+but+".")
 	}
 }
 
-// named returns the words of a guard with its id. They leave out what is said of all guards, and the
-// key of the guard, which is its id.
+// named returns the id of a guard and its clause, without the parts of the clause that all guards share
+// and without the guard's key, which is the id.
 func named(r RuleExplanation) string {
-	says := strings.TrimSuffix(strings.ReplaceAll(r.Says, rules.UnlessPolled, ""), fmt.Sprintf(" (guards.%s)", r.ID))
-	says = strings.ReplaceAll(says, " or both pages", ", unless both pages")
-	if before, ok := strings.CutSuffix(says, ")"); ok {
+	text := strings.TrimSuffix(strings.ReplaceAll(r.Says, rules.UnlessPolled, ""), fmt.Sprintf(" (guards.%s)", r.ID))
+	text = strings.ReplaceAll(text, " or both pages", ", unless both pages")
+	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
 	}
-	return fmt.Sprintf("%s (%s)", says, r.ID)
+	return fmt.Sprintf("%s (%s)", text, r.ID)
 }
 
 // failures says what happens on an error that no onError rule is for.
@@ -96,12 +96,12 @@ func (t *textWriter) failures(others bool) {
 	if others {
 		title = "on any other error"
 	}
-	t.heading(title)
-	t.paragraph(4, t.explanation.Retries.String())
-	t.paragraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
+	t.writeHeading(title)
+	t.writeParagraph(4, t.explanation.Retries.String())
+	t.writeParagraph(4, fmt.Sprintf("An expression that fails or a response that cannot be read fails the run (%s), as does a response "+
 		"that exceeds a limit of api.http, such as maxBodyBytes (%s).", statusResponse, statusPolicy))
 	if t.explanation.Origins != "" {
-		t.paragraph(4, t.explanation.Origins)
+		t.writeParagraph(4, t.explanation.Origins)
 	}
 }
 
@@ -125,20 +125,20 @@ func (t *textWriter) audit(list []RuleExplanation) {
 		does := t.explanation.afterAudit(r)
 		signs[does] = append(signs[does], text)
 	}
-	t.heading("audit, at the end of a list")
+	t.writeHeading("audit, at the end of a list")
 	if fails := signs[auditFails]; fails != nil {
-		t.paragraph(4, auditFails+" if "+strings.Join(fails, "; "))
+		t.writeParagraph(4, auditFails+" if "+strings.Join(fails, "; "))
 	}
 	switch hints := signs[auditWarns]; {
 	case t.full && signs[auditFails] != nil:
-		t.paragraph(4, auditWarns+" in the exceptions, and if "+strings.Join(hints, "; "))
+		t.writeParagraph(4, auditWarns+" in the exceptions, and if "+strings.Join(hints, "; "))
 	case t.full:
-		t.paragraph(4, auditWarns+" if "+strings.Join(hints, "; "))
+		t.writeParagraph(4, auditWarns+" if "+strings.Join(hints, "; "))
 	case signs[auditFails] != nil:
-		t.paragraph(4, fmt.Sprintf("only warns if the configuration has taken such a sign into account, or if one of %d weaker signs "+
+		t.writeParagraph(4, fmt.Sprintf("only warns if the configuration has taken such a sign into account, or if one of %d weaker signs "+
 			"is found; --full has the details", len(hints)))
 	default:
-		t.paragraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
+		t.writeParagraph(4, fmt.Sprintf("%s if one of %d signs of missing or repeated items is found; --full lists them", auditWarns, len(hints)))
 	}
 }
 
@@ -150,9 +150,9 @@ func (e *Explanation) afterAudit(r RuleExplanation) string {
 	return auditFails
 }
 
-// never returns the rules that are not in effect, each with its reason. Those that are not by default
+// ineffective returns the rules that are not in effect, each with its reason. Those that are not by default
 // are listed in full.
-func (t *textWriter) never(x *JobExplanation) (never []string) {
+func (t *textWriter) ineffective(x *JobExplanation) (never []string) {
 	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
 		if r.Never != "" && (t.full || r.rule.Role != rules.Audit) {
 			never = append(never, r.ID+": "+r.Never)
@@ -166,13 +166,13 @@ func (t *textWriter) never(x *JobExplanation) (never []string) {
 	return never
 }
 
-// list writes a heading and texts, if there are any.
-func (t *textWriter) list(title string, texts ...string) {
+// writeList writes a heading and texts, if there are any.
+func (t *textWriter) writeList(title string, texts ...string) {
 	if strings.Join(texts, "") == "" {
 		return
 	}
-	t.heading(title)
+	t.writeHeading(title)
 	for _, text := range texts {
-		t.paragraph(4, text)
+		t.writeParagraph(4, text)
 	}
 }

@@ -68,17 +68,16 @@ func DifferenceSchema() rules.Object {
 	return rules.TypeSchema("stopwhen difference", reflect.TypeFor[Difference]())
 }
 
-// Diff compares what two configurations do: their rules, requests, limits and credentials, in
-// whatever form they are written. Both are as [Explain] returns them: one that was read from
-// JSON lacks the values that are not printed. Jobs are matched by their ids, then by their
-// endpoints.
+// Diff compares the rules, requests, limits and credentials of two configurations; their spelling does
+// not matter. Both explanations must come from [Explain]: an explanation that was read from JSON lacks
+// the values that are not printed. Jobs are matched by their ids, then by their endpoints.
 func Diff(a, b *Explanation) *Difference {
 	d := &Difference{Version: DifferenceVersion, A: a.Config, B: b.Config}
 	d.Changes = append(diffProperties(a.properties, b.properties), diffRules("credentials", "", a.Auth.rules(), b.Auth.rules())...)
 	pairs, removed := match(a.Jobs, b.Jobs,
 		func(x *JobExplanation) string { return x.Job }, func(x *JobExplanation) string { return x.endpoint })
 	for i := range b.Jobs {
-		d.job(pairs[i], &b.Jobs[i])
+		d.addJob(pairs[i], &b.Jobs[i])
 	}
 	if order := diffOrder("order of the jobs", jobIDs(a.Jobs), jobIDs(b.Jobs)); order != nil {
 		d.Changes = append(d.Changes, *order)
@@ -88,12 +87,12 @@ func Diff(a, b *Explanation) *Difference {
 	}
 	d.Same = len(d.Changes) == 0 && len(d.Jobs) == 0
 	for _, redact := range []func(string) string{a.redact, b.redact} {
-		d.hide(redact) // a secret of one may be an ordinary text of the other
+		d.hide(redact) // a secret of one configuration may be an ordinary text of the other
 	}
 	return d
 }
 
-// hide replaces secrets in the texts that are printed of the configurations.
+// hide replaces the secrets in all texts of the difference.
 func (d *Difference) hide(redact func(string) string) {
 	if redact == nil {
 		return
@@ -118,8 +117,8 @@ func (d *Difference) hide(redact func(string) string) {
 	}
 }
 
-// job adds the differences between two jobs. a is nil for a job that only B has.
-func (d *Difference) job(a, b *JobExplanation) {
+// addJob adds the differences between two jobs. a is nil for a job that only B has.
+func (d *Difference) addJob(a, b *JobExplanation) {
 	if a == nil {
 		d.Jobs = append(d.Jobs, JobDifference{Job: b.Job, Change: Added, Summary: b.Summary})
 		return
@@ -171,17 +170,17 @@ func jobIDs(jobs []JobExplanation) []string {
 	return value.Map(jobs, func(x JobExplanation) string { return x.Job })
 }
 
-// diffProperties compares properties by subject and name. Those that the requests show are left out if the
-// requests differ.
+// diffProperties compares properties by subject and name. If the requests differ, properties that the
+// requests show are left out.
 func diffProperties(a, b []property) []Change {
 	var out []Change
 	shown := false
-	add := func(was, is *property) {
-		c := diffProperty(was, is)
-		switch one := cmp.Or(is, was); {
-		case was != nil && is != nil && was.key == is.key, shown && !c.Hidden && slices.Contains(requestSubjects, one.subject):
+	add := func(old, new *property) {
+		c := diffProperty(old, new)
+		switch either := cmp.Or(new, old); {
+		case old != nil && new != nil && old.key == new.key, shown && !c.Hidden && slices.Contains(requestSubjects, either.subject):
 			return
-		case one.subject == firstRequest, one.subject == secondRequest:
+		case either.subject == firstRequest, either.subject == secondRequest:
 			shown = true
 		}
 		out = append(out, c)
@@ -215,7 +214,7 @@ func (p *property) side() *Side {
 	return &Side{Text: p.text}
 }
 
-// newChange returns a change; a side is nil if it has nothing.
+// newChange returns a change. A side that lacks the thing is nil.
 func newChange(part, name string, a, b *Side) Change {
 	c := Change{Part: part, Name: name, Change: Changed, A: a, B: b}
 	switch {

@@ -9,7 +9,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// diffJobs compares two jobs. The differences of most interest come first.
+// diffJobs compares two jobs. The most important differences come first.
 func diffJobs(a, b *JobExplanation) []Change {
 	ends := diffRules("", "the first of these that is true gives the reason", a.ending(), b.ending())
 	slices.SortStableFunc(ends, func(x, y Change) int { // changes without a group come first
@@ -77,18 +77,18 @@ func diffRules(part, order string, a, b []RuleExplanation) []Change {
 		func(r *RuleExplanation) string { return fmt.Sprint(r.rule.Role, " ", r.ID) },
 		func(r *RuleExplanation) string { return fmt.Sprint(r.rule.Role, " ", r.rule.Source) })
 	var out []Change
-	var idsA, idsB []string // IDs of the rules that both have, as named in b
+	var idsA, idsB []string // IDs, as in b, of the rules that both have, in the order of a and of b
 	for i := range b {
-		r, was := &b[i], pairs[i]
-		c := newChange(cmp.Or(part, r.group()), r.ID, was.side(), r.side())
-		if was != nil {
+		r, old := &b[i], pairs[i]
+		c := newChange(cmp.Or(part, r.group()), r.ID, old.side(), r.side())
+		if old != nil {
 			idsB = append(idsB, r.ID)
-			c.Hidden = was.Source == r.Source && was.rule.Source != r.rule.Source
-			if was.identity() == r.identity() {
+			c.Hidden = old.Source == r.Source && old.rule.Source != r.rule.Source
+			if old.identity() == r.identity() {
 				c.Change, c.Hidden = Renamed, false
 			}
 		}
-		if c.Change != Renamed || was.ID != r.ID {
+		if c.Change != Renamed || old.ID != r.ID {
 			out = append(out, c)
 		}
 	}
@@ -109,11 +109,11 @@ func diffRules(part, order string, a, b []RuleExplanation) []Change {
 // diffOrder returns the change of the order of names that both sides have, or nil if the order is the same.
 func diffOrder(part string, a, b []string) *Change {
 	common := func(list, other []string) *Side {
-		has := map[string]bool{}
+		inOther := map[string]bool{}
 		for _, name := range other {
-			has[name] = true
+			inOther[name] = true
 		}
-		list = slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !has[name] })
+		list = slices.DeleteFunc(slices.Clone(list), func(name string) bool { return !inOther[name] })
 		return &Side{Text: strings.Join(list, ", ")}
 	}
 	c := newChange(part, "", common(a, b), common(b, a))

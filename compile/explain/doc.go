@@ -5,7 +5,8 @@
 // for people, [Explanation.Mermaid] draws it, and [Explanation.Notes] says what the parts of the
 // configuration do. [Diff] compares two explanations.
 //
-// The first requests are made as a run makes them. What only a response can tell is a mark of
-// letters and digits, which every encoding of an address and a body leaves as it is, and which is
-// replaced by a phrase in the end. Parts with phrases would need a second writer of each encoding.
+// The first requests are made as a run makes them. A value that only a response can tell is a
+// placeholder of letters and digits, which no encoding of an address or a body changes. At the end,
+// the placeholders are replaced by phrases. If the requests were made from the phrases, each encoding
+// would need a second writer.
 package explain

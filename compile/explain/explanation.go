@@ -113,7 +113,7 @@ type JobExplanation struct {
 	properties []property
 }
 
-// RequestExplanation is one request, without the values of its headers. What only a
+// RequestExplanation is one request, without the values of its headers. A value that only a
 // response can tell is a phrase in braces.
 type RequestExplanation struct {
 	Method  string   `json:"method" doc:"HTTP method"`
@@ -164,7 +164,7 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
-	perPartition bool     // it is evaluated before the first request: no page has a part in its value
+	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	calls        []string // names of the functions that it calls
 }
 
@@ -180,7 +180,7 @@ type RunDetails struct {
 	Kept     map[string]map[string]any // values that the previous run saved, by job and name
 	Warnings diag.Diagnostics
 	Auth     *compile.Credentials // nil if there are no credentials
-	Retries  RetryWaits           // the waits before retries; if they are zero, they are not told
+	Retries  RetryWaits           // the waits before retries; if they are zero, the explanation does not mention them
 	Redact   func(string) string
 }
 
@@ -243,7 +243,7 @@ func ExplanationSchema() rules.Object {
 }
 
 // A sharing lists things in the order in which they are found, with the positions of the jobs
-// that have them. What several jobs have is printed once.
+// that have them. A thing that several jobs have is printed once.
 type sharing[T comparable] struct {
 	things []T
 	jobs   map[T][]int
@@ -269,7 +269,7 @@ func (e *Explanation) jobIDs(positions []int) []string {
 	return value.Map(positions, func(at int) string { return e.Jobs[at].Job })
 }
 
-// jobsInWords names jobs: "jobs users, orders", or the first of very many.
+// jobsInWords names jobs: "jobs users, orders". Of a long list it names only the first jobs.
 func jobsInWords(names []string) string {
 	const most = 20
 	switch n := len(names); {

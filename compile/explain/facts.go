@@ -42,7 +42,7 @@ func statusOf(r rules.Rule) int {
 	return failure.Response.ExitStatus()
 }
 
-// refused says which exit status a run has whose list ends with an outcome other than complete.
+// refused names the exit status of a run whose list ends with an outcome other than complete.
 func refused(outcome rules.Outcome) string {
 	return fmt.Sprintf("exit status 0, or %d with --fail-on %s", failure.Suspect.ExitStatus(), outcome)
 }
@@ -52,7 +52,7 @@ type NeedExplanation struct {
 	Path string `json:"path" doc:"path in an item; empty: the item itself"`
 	Rule string `json:"rule" doc:"id of the rule that fails the run if an item lacks it"`
 
-	where string // ends the sentence: on which pages it matters
+	where string // the end of the sentence: the pages on which the value is needed
 }
 
 // needs returns the values that the rules of the job need of every item: greatest(items, "id") fails
@@ -64,11 +64,11 @@ func (j explainer) needs() (needs []NeedExplanation) {
 			if e.Rule.Role == rules.Next {
 				need.where = ", on any page but the last"
 			}
-			had := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
-			if had < 0 {
+			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
+			if i < 0 {
 				needs = append(needs, need)
 			} else if need.where == "" {
-				needs[had].where = ""
+				needs[i].where = ""
 			}
 		}
 	}
@@ -162,8 +162,8 @@ func explainOrigins(cfg *rules.Config) string {
 
 // RetryWaits are the waits before retries.
 type RetryWaits struct {
-	First   time.Duration // the bound of the first one, which doubles with each retry
-	Longest time.Duration // the bound of all of them
+	First   time.Duration // the longest wait before the first retry; it doubles with each retry
+	Longest time.Duration // the longest wait before any retry
 	Asked   time.Duration // the longest wait that the API may ask for
 }
 
@@ -232,9 +232,9 @@ func inWords(d time.Duration) string {
 	return value.Counted(int(d/time.Second), "second")
 }
 
-// files adds the files to which the items of the job are written. names are the names of the files,
+// addFiles adds the files to which the items of the job are written. names are the names of the files,
 // by type.
-func (j explainer) files(x *ItemsExplanation, names map[string]string) {
+func (j explainer) addFiles(x *ItemsExplanation, names map[string]string) {
 	if !j.Spec().Emits {
 		return
 	}
@@ -304,25 +304,26 @@ func shapes(list []RuleExplanation) (keys []string) {
 	return keys
 }
 
-// keepInWords says when the values for the next run are saved, and which of several.
+// keepInWords says when the values for the next run are saved, and which value is saved if the pages
+// have several.
 func (j explainer) keepInWords() string {
 	if len(j.Keeps) == 0 {
 		return ""
 	}
-	when := "the list is complete"
+	time := "the list is complete"
 	switch {
 	case j.Parent != nil || len(j.Children) > 0:
-		when = "all jobs of the tree are complete"
+		time = "all jobs of the tree are complete"
 	case len(j.For) > 0:
-		when = "all partitions are complete"
+		time = "all partitions are complete"
 	}
-	says := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", when)}
+	sentences := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", time)}
 	switch {
 	case j.KeepFor != nil:
-		says = append(says, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, the greatest is saved, "+
+		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, the greatest is saved, "+
 			"and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
 	case len(j.For) > 0:
-		says = append(says, "Each partition gives its own value, and the greatest is saved.")
+		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
 	}
 	var ofAll []string
 	for _, e := range j.Keeps {
@@ -331,8 +332,8 @@ func (j explainer) keepInWords() string {
 		}
 	}
 	if ofAll != nil {
-		says = append(says, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
+		sentences = append(sentences, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
 			strings.Join(ofAll, ", "), ofAll[0]))
 	}
-	return strings.Join(append(says, "If a value is missing, that of the run before stays."), " ")
+	return strings.Join(append(sentences, "If a value is missing, that of the run before stays."), " ")
 }

@@ -32,9 +32,9 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 		from := set.LimitFrom
 		x.LimitFrom = &from
 	}
-	j.files(&x.Items, files)
-	x.requests(j, run)
-	x.rules(j)
+	j.addFiles(&x.Items, files)
+	x.describeRequests(j, run)
+	x.describeRules(j)
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords()
 	x.NoNext = j.noNext()
 	x.Bounds = j.bounds()
@@ -50,8 +50,8 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 	return x
 }
 
-// rules describes the job's rules.
-func (x *JobExplanation) rules(j explainer) {
+// describeRules describes the job's rules.
+func (x *JobExplanation) describeRules(j explainer) {
 	for _, group := range []struct {
 		of []*language.Expression
 		to *[]RuleExplanation
@@ -73,12 +73,12 @@ func (x *JobExplanation) rules(j explainer) {
 			x.Next[i].Value = j.redact(j.Prover().Later(e))
 		}
 	}
-	never := j.Unreached()
+	unreached := j.Unreached()
 	for i, s := range j.Stops {
 		if b, ok := j.Prover().Bound(s.Expression); ok {
 			x.Stops[i].Bound = &b
 		}
-		x.Stops[i].Never = never[s]
+		x.Stops[i].Never = unreached[s]
 	}
 	for i, s := range j.OnErrors {
 		x.OnError[i].Never = j.WhyNever(s)
@@ -220,10 +220,10 @@ func (j explainer) noNext() *RuleExplanation {
 		return nil
 	}
 	part := j.rule(j.NextParts[i])
-	what := cmp.Or(part.Value, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
+	description := cmp.Or(part.Value, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
 		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
-		Says:   fmt.Sprintf("there is no next request: %s is missing or empty", what),
+		Says:   fmt.Sprintf("there is no next request: %s is missing or empty", description),
 		Origin: part.Origin, Settings: part.Settings,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}

@@ -15,7 +15,7 @@ const (
 	minTwoColumnWidth = 72 // minimum width for sources next to IDs
 	sourceColumn      = 32 // column of sources
 	valueColumn       = 20 // column of the values of the overview
-	narrowColumn      = 6  // column of both in a narrow layout
+	narrowColumn      = 6  // column of sources and of values in a narrow layout
 	sectionIndent     = 4
 )
 
@@ -34,42 +34,42 @@ func newLayout(width int) layout {
 	return layout{width: min(max(width, minWidth), maxWidth)}
 }
 
-func (l *layout) blank() { l.WriteString("\n") }
+func (l *layout) writeBlank() { l.WriteString("\n") }
 
-// line writes one line as it is.
-func (l *layout) line(indent int, text string) {
+// writeLine writes one line as it is.
+func (l *layout) writeLine(indent int, text string) {
 	l.WriteString(strings.Repeat(" ", indent) + text + "\n")
 }
 
-// paragraph writes a text, wrapped.
-func (l *layout) paragraph(indent int, text string) {
+// writeParagraph writes a text, wrapped.
+func (l *layout) writeParagraph(indent int, text string) {
 	for _, line := range value.Wrap(text, l.width-indent) {
-		l.line(indent, line)
+		l.writeLine(indent, line)
 	}
 }
 
-// heading writes the title of a section.
-func (l *layout) heading(title string) {
-	l.blank()
-	l.paragraph(2, title)
+// writeHeading writes the title of a section.
+func (l *layout) writeHeading(title string) {
+	l.writeBlank()
+	l.writeParagraph(2, title)
 }
 
-// row writes a name and a text next to it, or below it if the layout is narrow.
-func (l *layout) row(name, text string) {
+// writeRow writes a name and a text next to it, or below it if the layout is narrow.
+func (l *layout) writeRow(name, text string) {
 	column := valueColumn
 	if l.width < minTwoColumnWidth {
 		if name != "" {
-			l.line(2, name)
+			l.writeLine(2, name)
 		}
-		l.paragraph(narrowColumn, text)
+		l.writeParagraph(narrowColumn, text)
 		return
 	}
-	l.columns(2, name, column, text)
+	l.writeColumns(2, name, column, text)
 }
 
-// definition writes a rule: its id, next to it its source, then further texts, unless they are empty.
+// writeDefinition writes a rule: its id, next to it its source, then further texts, unless they are empty.
 // A text follows the one before it if it fits on the line, so that places can be copied.
-func (l *layout) definition(id, source string, texts ...string) {
+func (l *layout) writeDefinition(id, source string, texts ...string) {
 	column, room := sourceColumn, l.width-max(sourceColumn, sectionIndent+utf8.RuneCountInString(id)+2)
 	if l.width < minTwoColumnWidth {
 		column, room = narrowColumn, l.width-narrowColumn
@@ -90,28 +90,28 @@ func (l *layout) definition(id, source string, texts ...string) {
 		room = l.width - column
 	}
 	if l.width < minTwoColumnWidth {
-		l.line(sectionIndent, id)
-		l.paragraph(narrowColumn, lines[0])
+		l.writeLine(sectionIndent, id)
+		l.writeParagraph(narrowColumn, lines[0])
 	} else {
-		l.columns(sectionIndent, id, column, lines[0])
+		l.writeColumns(sectionIndent, id, column, lines[0])
 	}
 	for _, text := range lines[1:] {
-		l.paragraph(column, text)
+		l.writeParagraph(column, text)
 	}
 }
 
-// columns writes a name and, from a column on, a text. A name that reaches beyond the column
+// writeColumns writes a name and, from a column on, a text. A name that reaches beyond the column
 // is on a line of its own if the text does not fit after it.
-func (l *layout) columns(indent int, name string, column int, text string) {
+func (l *layout) writeColumns(indent int, name string, column int, text string) {
 	lines := value.Wrap(text, l.width-column)
-	left := strings.Repeat(" ", indent) + name
-	used := max(column, utf8.RuneCountInString(left)+2)
+	start := strings.Repeat(" ", indent) + name
+	used := max(column, utf8.RuneCountInString(start)+2)
 	if used > column && used+utf8.RuneCountInString(lines[0]) > l.width {
-		l.line(0, left)
-		left = ""
+		l.writeLine(0, start)
+		start = ""
 	}
 	for _, line := range lines {
-		l.WriteString(left + strings.Repeat(" ", max(column-utf8.RuneCountInString(left), 2)) + line + "\n")
-		left = ""
+		l.WriteString(start + strings.Repeat(" ", max(column-utf8.RuneCountInString(start), 2)) + line + "\n")
+		start = ""
 	}
 }

@@ -22,7 +22,7 @@ func (e *Explanation) Mermaid() string {
 			title += ", method " + job.Method
 		}
 		fmt.Fprintf(b, "  subgraph %s [%s]\n", c.id, quoted(title))
-		c.job(job)
+		c.writeJob(job)
 		b.WriteString("  end\n")
 	}
 	return b.String()
@@ -34,33 +34,33 @@ type chart struct {
 	id string // prefix of the names of its nodes
 }
 
-func (c chart) line(format string, args ...any) {
+func (c chart) writeLine(format string, args ...any) {
 	fmt.Fprintf(c, "    "+format+"\n", args...)
 }
 
-func (c chart) job(x JobExplanation) {
-	c.line("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
-	c.partitions(x)
-	c.shape(x)
+func (c chart) writeJob(x JobExplanation) {
+	c.writeLine("%s_first[%s] --> %s_page([page])", c.id, quoted("first request", x.First.Method+" "+x.First.URL), c.id)
+	c.writePartitions(x)
+	c.writeShape(x)
 	if x.Method == "" {
-		c.line("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
-		c.errors(x, c.id+"_complete")
-		c.keep(x, c.id+"_complete")
+		c.writeLine("%s_page --> %s_complete([%s])", c.id, c.id, quoted("stop: complete", x.NoNext.ID, "one request, no paging"))
+		c.writeErrors(x, c.id+"_complete")
+		c.writeKeep(x, c.id+"_complete")
 		return
 	}
-	from, arrow := c.stops(x)
-	from, arrow = c.state(x, from, arrow)
-	c.next(x, from, arrow)
+	from, arrow := c.writeStops(x)
+	from, arrow = c.writeState(x, from, arrow)
+	c.writeNext(x, from, arrow)
 	read := c.id + "_next"
 	if len(x.Stops) > 0 {
 		read = c.id + "_s0"
 	}
-	c.errors(x, read)
-	c.keep(x, fmt.Sprintf("%s_complete([%s])", c.id, quoted("stop: complete")))
+	c.writeErrors(x, read)
+	c.writeKeep(x, fmt.Sprintf("%s_complete([%s])", c.id, quoted("stop: complete")))
 }
 
-// partitions writes the variables of the partitions, with the rules of their values.
-func (c chart) partitions(x JobExplanation) {
+// writePartitions writes the variables of the partitions, with the rules of their values.
+func (c chart) writePartitions(x JobExplanation) {
 	if x.Partitions == nil {
 		return
 	}
@@ -69,11 +69,11 @@ func (c chart) partitions(x JobExplanation) {
 		label = append(label, v.Name+": "+v.Says)
 		label = append(label, assignments(v.Rules)...)
 	}
-	c.line("%s_for[[%s]] --> %s_first", c.id, quoted(label...), c.id)
+	c.writeLine("%s_for[[%s]] --> %s_first", c.id, quoted(label...), c.id)
 }
 
-// stops writes the rules that stop paging, and returns where the last of them leads.
-func (c chart) stops(x JobExplanation) (from, arrow string) {
+// writeStops writes the rules that stop paging, and returns where the last of them leads.
+func (c chart) writeStops(x JobExplanation) (from, arrow string) {
 	from, arrow = c.id+"_page", "-->"
 	for i, r := range x.Stops {
 		node := fmt.Sprintf("%s_s%d", c.id, i)
@@ -84,66 +84,66 @@ func (c chart) stops(x JobExplanation) (from, arrow string) {
 		if r.Never != "" {
 			label = append(label, "never: "+r.Never)
 		}
-		c.line("%s %s %s{{%s}}", from, arrow, node, quoted(label...))
-		c.line("%s -- yes --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
+		c.writeLine("%s %s %s{{%s}}", from, arrow, node, quoted(label...))
+		c.writeLine("%s -- yes --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
 		from, arrow = node, "-- no -->"
 	}
 	return from, arrow
 }
 
-// state writes the variables that change after a page.
-func (c chart) state(x JobExplanation, from, arrow string) (string, string) {
+// writeState writes the variables that change after a page.
+func (c chart) writeState(x JobExplanation, from, arrow string) (string, string) {
 	isInit := func(r RuleExplanation) bool { return r.rule.Role == rules.Init }
 	state := assignments(slices.DeleteFunc(slices.Clone(x.State), isInit))
 	if state == nil {
 		return from, arrow
 	}
-	c.line("%s %s %s_state[%s]", from, arrow, c.id, quoted(state...))
+	c.writeLine("%s %s %s_state[%s]", from, arrow, c.id, quoted(state...))
 	return c.id + "_state", "-->"
 }
 
-// next writes the next request, and the end of a list without one.
-func (c chart) next(x JobExplanation, from, arrow string) {
+// writeNext writes the next request, and the end of a list without one.
+func (c chart) writeNext(x JobExplanation, from, arrow string) {
 	later := slices.DeleteFunc(slices.Clone(x.Next), func(r RuleExplanation) bool { return r.FirstOnly })
 	next := append([]string{"next request"}, assignments(later)...)
-	c.line("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
+	c.writeLine("%s %s %s_next[%s] --> %s_page", from, arrow, c.id, quoted(next...), c.id)
 	if x.NoNext != nil {
-		c.line("%s_next -- %s --> %s_complete([%s])", c.id, quoted(x.NoNext.ID+": no address"), c.id, quoted("stop: complete"))
+		c.writeLine("%s_next -- %s --> %s_complete([%s])", c.id, quoted(x.NoNext.ID+": no address"), c.id, quoted("stop: complete"))
 	}
 }
 
-// errors writes the consequences of error responses. A response that is read as a page continues at
-// a node.
-func (c chart) errors(x JobExplanation, read string) {
+// writeErrors writes the consequences of error responses. read is the node at which a response that is
+// read as a page continues.
+func (c chart) writeErrors(x JobExplanation, read string) {
 	for i, r := range x.OnError {
 		node := fmt.Sprintf("%s_x%d", c.id, i)
-		c.line("%s_page -- %s --> %s[/%s/]", c.id, quoted(r.ID, r.Source), node, quoted(r.action()))
+		c.writeLine("%s_page -- %s --> %s[/%s/]", c.id, quoted(r.ID, r.Source), node, quoted(r.action()))
 		switch rules.ErrorAction(r.Do) {
 		case rules.ErrorStop:
-			c.line("%s --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
+			c.writeLine("%s --> %s_%s([%s])", node, c.id, r.Outcome, quoted("stop: "+string(r.Outcome)))
 		case rules.ErrorRestart:
-			c.line("%s --> %s_first", node, c.id)
+			c.writeLine("%s --> %s_first", node, c.id)
 		case rules.ErrorRetry:
-			c.line("%s --> %s_page", node, c.id)
+			c.writeLine("%s --> %s_page", node, c.id)
 		case rules.ErrorFail:
-			c.line("%s --> %s_failed([%s])", node, c.id, quoted("stop: failed"))
+			c.writeLine("%s --> %s_failed([%s])", node, c.id, quoted("stop: failed"))
 		case rules.ErrorContinue:
-			c.line("%s --> %s", node, read)
+			c.writeLine("%s --> %s", node, read)
 		}
 	}
 }
 
-// shape writes the rules that are evaluated for each item.
-func (c chart) shape(x JobExplanation) {
+// writeShape writes the rules that are evaluated for each item.
+func (c chart) writeShape(x JobExplanation) {
 	if shape := assignments(x.Shape); shape != nil {
-		c.line("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
+		c.writeLine("%s_page -. %s .-> %s_items[%s]", c.id, quoted("each item"), c.id, quoted(shape...))
 	}
 }
 
-// keep writes the values that a complete list saves. The node is the end of such a list.
-func (c chart) keep(x JobExplanation, complete string) {
+// writeKeep writes the values that a complete list saves. complete is the node of the end of such a list.
+func (c chart) writeKeep(x JobExplanation, complete string) {
 	if kept := assignments(x.Keep); kept != nil {
-		c.line("%s --> %s_keep[%s]", complete, c.id, quoted(kept...))
+		c.writeLine("%s --> %s_keep[%s]", complete, c.id, quoted(kept...))
 	}
 }
 

@@ -16,12 +16,12 @@ import (
 type Note struct {
 	Path   string // config path of the part; it need not be written
 	Text   string
-	Absent bool // it is about something that the object at Path does not have
+	Absent bool // the note is about a key that the object at Path does not have
 }
 
 // Notes returns what the parts of the configuration do: which rules they have become, what the
 // jobs do with them, and which rules are in force by default. written returns the text at a
-// config path, or "": an expression that is there already is not repeated.
+// config path, or "": a note does not repeat an expression that the text at its path has.
 func (e *Explanation) Notes(written func(path string) string) []Note {
 	n := &notes{explanation: e, written: written, effects: map[string][]string{}, scopes: scopesOf(e.Jobs), jobIndex: noJob}
 	for _, w := range e.Warnings {
@@ -36,12 +36,12 @@ func (e *Explanation) Notes(written func(path string) string) []Note {
 	}
 	for i := range e.Jobs {
 		n.jobIndex = i
-		n.job(&e.Jobs[i])
+		n.addJob(&e.Jobs[i])
 	}
 	return n.list()
 }
 
-// notes collects notes. One that several jobs have is kept once.
+// notes collects notes. A note that several jobs have is collected once.
 type notes struct {
 	sharing[Note]
 	explanation *Explanation
@@ -51,7 +51,7 @@ type notes struct {
 	jobIndex    int // the job that notes are made for
 }
 
-// noJob is the job of notes that are about no job.
+// noJob is the jobIndex of notes that are about no job.
 const noJob = -1
 
 func (n *notes) add(path, text string) { n.sharing.add(Note{Path: path, Text: text}, n.jobIndex) }
@@ -59,8 +59,8 @@ func (n *notes) addAbsent(path, text string) {
 	n.sharing.add(Note{Path: path, Text: text, Absent: true}, n.jobIndex)
 }
 
-// list returns the notes. One that only some of the jobs have names them. Places in the file are
-// left out, since the notes change its lines.
+// list returns the notes. A note that only some of the jobs have names these jobs. Places in the file
+// are left out, since the notes change its lines.
 func (n *notes) list() []Note {
 	places := regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(n.explanation.Config) + `:\d+:\d+`)
 	list := make([]Note, len(n.things))
@@ -77,7 +77,7 @@ func (n *notes) list() []Note {
 	return list
 }
 
-// scopes are the parts of a configuration that are about some of the jobs.
+// scopes holds the parts of a configuration that concern only some of the jobs.
 type scopes struct {
 	jobs   map[string]bool // config paths of jobs
 	paging map[string]int  // how many jobs a pagination, or a scroller, is for, by its path
@@ -94,8 +94,8 @@ func scopesOf(jobs []JobExplanation) scopes {
 	return s
 }
 
-// concernsAll reports whether a note about a path, which so many jobs share, holds for every job that the
-// path is about.
+// concernsAll reports whether a note about a path, which a number of jobs share, holds for every job that
+// the path concerns.
 func (n *notes) concernsAll(path string, jobs int) bool {
 	for ; path != ""; path = diag.Parent(path) {
 		if n.scopes.jobs[path] {
@@ -108,8 +108,8 @@ func (n *notes) concernsAll(path string, jobs int) bool {
 	return jobs >= len(n.explanation.Jobs)
 }
 
-// job adds the notes on a job.
-func (n *notes) job(x *JobExplanation) {
+// addJob adds the notes on a job.
+func (n *notes) addJob(x *JobExplanation) {
 	n.add(x.path, fmt.Sprintf("Job %s. %s", x.Job, x.Summary))
 	if x.Method != "" && x.Sequential != "" {
 		n.add(x.path, "Pages cannot be requested ahead (--prefetch): "+x.Sequential+".")
@@ -128,17 +128,17 @@ func (n *notes) job(x *JobExplanation) {
 	}
 	list := slices.Concat(x.variables(), x.Computed, x.State, x.Next, x.Shape, x.Stops, x.OnError, x.Keep)
 	for i := range list {
-		n.rule(&list[i])
+		n.addRule(&list[i])
 	}
 	if x.NoNext != nil && x.paging != "" && x.NoNext.Origin.Path != "" {
 		n.add(place(x.NoNext), x.NoNext.sentence())
 	}
-	n.byDefault(x)
+	n.addDefaults(x)
 }
 
-// rule adds what a rule does at the place where it comes from, and which settings have an
+// addRule adds what a rule does at the place where it comes from, and which settings have an
 // effect on it.
-func (n *notes) rule(r *RuleExplanation) {
+func (n *notes) addRule(r *RuleExplanation) {
 	if path := place(r); path != "" {
 		n.add(path, n.sentence(r, path))
 	}
@@ -150,8 +150,7 @@ func (n *notes) rule(r *RuleExplanation) {
 	}
 }
 
-// place returns the config path that a rule is noted at, or "" for a rule that is in force by
-// default.
+// place returns the config path for the note on a rule, or "" for a rule that is in force by default.
 func place(r *RuleExplanation) string {
 	switch r.Origin.By.Kind {
 	case rules.AuthorMethod:
@@ -164,16 +163,16 @@ func place(r *RuleExplanation) string {
 
 // sentence describes a rule with its effect: "rule offset.empty: count == 0; the list ends …".
 func (n *notes) sentence(r *RuleExplanation, path string) string {
-	var says []string
+	var clauses []string
 	if source := n.source(r, path); source != "" {
-		says = append(says, source)
+		clauses = append(clauses, source)
 	}
 	for _, clause := range r.clauses() {
 		if clause != n.written(path) {
-			says = append(says, clause)
+			clauses = append(clauses, clause)
 		}
 	}
-	return "rule " + r.ID + ": " + strings.Join(says, "; ")
+	return "rule " + r.ID + ": " + strings.Join(clauses, "; ")
 }
 
 // source returns the expression of a rule, or "" if it is written at a path already.
@@ -184,13 +183,13 @@ func (n *notes) source(r *RuleExplanation, path string) string {
 	return r.Source
 }
 
-// byDefault adds the rules that are in force although the configuration does not have them, and
-// those that are not in force.
-func (n *notes) byDefault(x *JobExplanation) {
+// addDefaults adds notes on the rules that are in force although the configuration does not have them,
+// and on the rules that are not in force.
+func (n *notes) addDefaults(x *JobExplanation) {
 	if x.paging == "" {
 		return
 	}
-	outer, _, _ := strings.Cut(x.paging, ".scrollers.") // where one text is enough for all
+	outer, _, _ := strings.Cut(x.paging, ".scrollers.") // one note is enough for all scrollers
 	for i := range x.Stops {
 		if r := &x.Stops[i]; r.Origin.By.Kind == rules.AuthorDefault {
 			n.addAbsent(diag.Join(outer, "guards"), "by default "+n.sentence(r, ""))

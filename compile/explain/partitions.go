@@ -36,13 +36,13 @@ func (j explainer) partitions() *PartitionsExplanation {
 		return nil
 	}
 	x := &PartitionsExplanation{OnError: j.Spec().OnFailure, Together: "all of them"}
-	var each []string
+	var phrases []string
 	for i := range j.For {
 		v := j.variable(&j.For[i])
 		x.Variables = append(x.Variables, v)
-		each = append(each, v.Says)
+		phrases = append(phrases, v.Says)
 	}
-	x.Says = "once for each " + strings.Join(each, ", and for each ")
+	x.Says = "once for each " + strings.Join(phrases, ", and for each ")
 	if j.Parent != nil {
 		x.Parent = j.Parent.ID()
 		x.Together = fmt.Sprintf("those for the items of one page of %s", x.Parent)
@@ -56,49 +56,49 @@ func (j explainer) partitions() *PartitionsExplanation {
 
 // facts returns sentences about the partitions, which follow the list of their variables.
 func (j explainer) facts(x *PartitionsExplanation) []string {
-	var says []string
+	var sentences []string
 	if x.Reads != nil {
-		says = append(says, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", strings.Join(x.Reads, ", "), x.Parent))
+		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", strings.Join(x.Reads, ", "), x.Parent))
 	}
 	for i := range j.For {
 		if w := j.For[i].Window; w != nil {
-			says = append(says, windowFacts(j.For[i].Name, w)...)
+			sentences = append(sentences, windowFacts(j.For[i].Name, w)...)
 		}
 	}
-	says = append(says, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
+	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
 	if x.OnError == rules.PartitionSkip {
-		return append(says, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
+		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
 			"the outcome of the job is then partial (%s).", refused(rules.Partial)))
 	}
-	return append(says, "If one fails, the run fails with its exit status (onPartitionError).")
+	return append(sentences, "If one fails, the run fails with its exit status (onPartitionError).")
 }
 
 // windowFacts returns sentences about the windows of a variable.
 func windowFacts(name string, w *rules.Window) []string {
-	says := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
+	sentences := []string{fmt.Sprintf("%s.to is not part of the window.", name)}
 	switch {
 	case w.Granularity != (rules.Span{}):
-		says[0] = fmt.Sprintf("%s.to is part of the window.", name)
+		sentences[0] = fmt.Sprintf("%s.to is part of the window.", name)
 		if w.Stepped() {
-			says[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter.", w.Granularity)
+			sentences[0] += fmt.Sprintf(" The next window begins %s after it. The last window may be shorter.", w.Granularity)
 		}
 		if w.Overlap != (rules.Span{}) {
-			says[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
+			sentences[0] += fmt.Sprintf(" Each window but the first begins %s earlier: items of this overlap come twice.", w.Overlap)
 		}
 	case w.Overlap != (rules.Span{}):
-		says[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
+		sentences[0] = fmt.Sprintf("%s.to is not part of the window, but of the next one, which begins %s before it: "+
 			"items of this overlap come twice. The last window may be shorter.", name, w.Overlap)
 	case w.Stepped():
-		says[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
+		sentences[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
 	}
 	if w.Stepped() && w.Step.Number == nil {
-		says[0] += " Both are sent as 2026-01-31T00:00:00Z unless an expression formats them."
+		sentences[0] += " Both are sent as 2026-01-31T00:00:00Z unless an expression formats them."
 	}
 	if w.Splits {
-		says = append(says, "The pages of a window that is read in halves are not written: its halves have the same items. "+
+		sentences = append(sentences, "The pages of a window that is read in halves are not written: its halves have the same items. "+
 			"A window is written when it has ended, not page by page. One that is too small to be split is written as it is, with a warning.")
 	}
-	return says
+	return sentences
 }
 
 func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
@@ -194,25 +194,25 @@ func trees(jobs []*compile.Job, redact func(string) string) []TreeExplanation {
 	if !slices.ContainsFunc(jobs, (*compile.Job).HasPartitions) {
 		return nil
 	}
-	var all []TreeExplanation
+	var trees []TreeExplanation
 	for _, j := range jobs {
 		if j.Parent == nil || !slices.Contains(jobs, j.Parent) {
-			all = append(all, explainer{j, redact}.tree())
+			trees = append(trees, explainer{j, redact}.tree())
 		}
 	}
-	return all
+	return trees
 }
 
 func (j explainer) tree() TreeExplanation {
 	x := TreeExplanation{Job: j.ID()}
-	var says []string
+	var phrases []string
 	if p := j.partitions(); p != nil {
-		says = append(says, p.Says)
+		phrases = append(phrases, p.Says)
 	}
 	if !j.Spec().Emits {
-		says = append(says, "its items are not written")
+		phrases = append(phrases, "its items are not written")
 	}
-	x.Says = strings.Join(says, "; ")
+	x.Says = strings.Join(phrases, "; ")
 	for _, child := range j.Children {
 		x.Children = append(x.Children, explainer{child, j.redact}.tree())
 	}

@@ -36,7 +36,7 @@ type propertyCollector struct {
 	all    []property
 }
 
-// add adds a property: the value decides whether it is the same, the text is printed.
+// add adds a property. Two properties are the same if their values are equal; the text is printed.
 func (p *propertyCollector) add(subject, name string, v any, text string) {
 	p.all = append(p.all, property{subject: subject, name: name, text: p.redact(text), key: plainJSON(v)})
 }
@@ -48,8 +48,8 @@ func (p *propertyCollector) addIfSet(subject, name string, v any) {
 	}
 }
 
-// settings adds the properties that the tables of fields say are of a subject.
-func (p *propertyCollector) settings(cfg *rules.Config, subject string) {
+// addSettings adds the settings whose Subject in the tables of fields is the given one.
+func (p *propertyCollector) addSettings(cfg *rules.Config, subject string) {
 	for _, one := range cfg.Properties {
 		if one.Subject == subject {
 			p.addIfSet(subject, one.Path, one.Value)
@@ -64,9 +64,9 @@ func (p *propertyCollector) addSecret(subject, name, v string) {
 	}
 }
 
-// members adds a property for each member of an object. Computed members are left
+// addMembers adds a property for each member of an object. Computed members are left
 // out, because they are rules.
-func (p *propertyCollector) members(subject string, object rules.Object) {
+func (p *propertyCollector) addMembers(subject string, object rules.Object) {
 	for _, m := range object {
 		if _, computed := m.Value.(rules.Computed); computed {
 			continue
@@ -102,31 +102,31 @@ func propertiesOf(cfg *rules.Config, x *Explanation, redact func(string) string)
 	if cfg.User != nil {
 		f.addSecret("base address", "user", cfg.User.String())
 	}
-	f.settings(cfg, "base address")
-	f.members("headers of all requests", cfg.HTTP.Headers)
-	f.members("parameters of all requests", cfg.HTTP.Params)
-	f.credentials(cfg, x.Auth)
+	f.addSettings(cfg, "base address")
+	f.addMembers("headers of all requests", cfg.HTTP.Headers)
+	f.addMembers("parameters of all requests", cfg.HTTP.Params)
+	f.addCredentials(cfg, x.Auth)
 	f.add("retries", "maxRetries", x.Retries.Max, fmt.Sprint(x.Retries.Max))
 	codes := slices.Sorted(slices.Values(x.Retries.Statuses))
 	f.add("retries", "codes", codes, plainJSON(codes))
 	limited := slices.Sorted(slices.Values(x.Retries.Limited))
 	f.add("retries", "limitCodes", limited, plainJSON(limited))
 	f.addIfSet("retries", "retryHeader", x.Retries.Header)
-	f.settings(cfg, "rate limit")
+	f.addSettings(cfg, "rate limit")
 	if x.Pace != nil {
 		f.add("pace", "", *x.Pace, x.Pace.Says)
 	}
-	f.settings(cfg, "limits")
+	f.addSettings(cfg, "limits")
 	for _, in := range cfg.Inputs {
-		f.input(in)
+		f.addInput(in)
 	}
 	f.addIfSet("environment variables", "", strings.Join(slices.Sorted(slices.Values(cfg.Env)), ", "))
-	f.settings(cfg, "detailed log")
+	f.addSettings(cfg, "detailed log")
 	return f.all
 }
 
-// credentials adds the credentials of requests. Only the names of their values are printed.
-func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
+// addCredentials adds the credentials of requests. Only the names of their values are printed.
+func (p *propertyCollector) addCredentials(cfg *rules.Config, x *AuthExplanation) {
 	if auth := cfg.Auth; auth != nil {
 		p.add("credentials", "type", auth.Type, auth.Type)
 		p.add("credentials", "", x.Says, x.Says)
@@ -136,19 +136,19 @@ func (p *propertyCollector) credentials(cfg *rules.Config, x *AuthExplanation) {
 			}
 		}
 		p.addIfSet("credentials", "scopes", auth.Values["scopes"])
-		p.members("parameters of the token request", auth.Params)
+		p.addMembers("parameters of the token request", auth.Params)
 		p.addIfSet("credentials", "allowHttp", auth.AllowHTTP)
 		if login := auth.Login; login != nil {
 			p.add("credentials", "endpoint of the login", login.Endpoint, login.Endpoint)
-			p.members("parameters of the login", login.Params)
-			p.members("headers of the login", login.Headers)
+			p.addMembers("parameters of the login", login.Params)
+			p.addMembers("headers of the login", login.Headers)
 		}
 	}
 	p.addSecret("certificates", "", cfg.Certificates)
 }
 
-// input adds an input.
-func (p *propertyCollector) input(in rules.Input) {
+// addInput adds an input.
+func (p *propertyCollector) addInput(in rules.Input) {
 	text := "set by each run"
 	switch shown, _ := value.Text(in.Default); {
 	case in.Default != nil && in.Secret:
@@ -174,17 +174,17 @@ func (j explainer) properties(x *JobExplanation) []property {
 		paging = "method " + j.Ruleset.Method
 	}
 	f.add("paging", "", x.Method, paging)
-	f.requests(x)
+	f.addRequests(x)
 	f.add("endpoint", "", job.Endpoint, job.Endpoint)
 	f.add("HTTP method", "", job.Method, job.Method)
-	f.members("parameters", job.Params)
-	f.members("body", job.Body)
-	f.members("headers", job.Headers)
-	f.items(j.Job, x)
+	f.addMembers("parameters", job.Params)
+	f.addMembers("body", job.Body)
+	f.addMembers("headers", job.Headers)
+	f.addItems(j.Job, x)
 	if x.Limit != nil {
 		f.add("page size", "", x.Limit, value.Preview(x.Limit))
 	}
-	var limits []any // whatever the rules are called
+	var limits []any // without the names of the rules
 	for _, l := range x.Bounds.Limits {
 		limits = append(limits, l.Bound, l.Fails)
 	}
@@ -195,24 +195,24 @@ func (j explainer) properties(x *JobExplanation) []property {
 	}
 	f.add("fetching ahead", "", x.Sequential == "", ahead)
 	f.addIfSet("the same-page check ignores", "", strings.Join(x.Ignore, ", "))
-	f.partitions(j.Job, x.Partitions)
+	f.addPartitions(j.Job, x.Partitions)
 	return f.all
 }
 
-// requests adds the first two requests.
-func (p *propertyCollector) requests(x *JobExplanation) {
-	for _, one := range []struct {
+// addRequests adds the first two requests.
+func (p *propertyCollector) addRequests(x *JobExplanation) {
+	for _, row := range []struct {
 		name string
 		of   *RequestExplanation
 	}{{firstRequest, &x.First}, {"first request, with kept values", x.FirstKept}, {secondRequest, x.Second}} {
-		if one.of == nil {
+		if row.of == nil {
 			continue
 		}
-		sent := one.of.String()
-		if strings.HasPrefix(one.of.URL, unknownRequest) { // the reason names places in the text
+		sent := row.of.String()
+		if strings.HasPrefix(row.of.URL, unknownRequest) { // the reason names places in the text
 			sent = unknownRequest
 		}
-		p.add(one.name, "", sent, one.of.String())
+		p.add(row.name, "", sent, row.of.String())
 	}
 }
 
@@ -225,17 +225,17 @@ func (r RequestExplanation) String() string {
 	return text
 }
 
-// items adds where the items are and where they go.
-func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
+// addItems adds where the items are and where they go.
+func (p *propertyCollector) addItems(j *compile.Job, x *JobExplanation) {
 	job := j.Spec()
-	where := []any{job.Response, job.DataField != nil}
+	places := []any{job.Response, job.DataField != nil}
 	if job.DataField != nil {
-		where = append(where, job.DataField.Keys)
+		places = append(places, job.DataField.Keys)
 		for _, l := range job.DataField.Lists {
-			where = append(where, l.Steps, l.DataType)
+			places = append(places, l.Steps, l.DataType)
 		}
 	}
-	p.add("items", "", where, x.Items.Where)
+	p.add("items", "", places, x.Items.Where)
 	if job.Key != nil {
 		p.add("key of the items", "", job.Key, strings.Join(job.Key, ", "))
 	}
@@ -247,21 +247,21 @@ func (p *propertyCollector) items(j *compile.Job, x *JobExplanation) {
 	p.add("written", "", job.Emits, written)
 }
 
-// partitions adds the properties of the job's partitions.
-func (p *propertyCollector) partitions(j *compile.Job, x *PartitionsExplanation) {
+// addPartitions adds the properties of the job's partitions.
+func (p *propertyCollector) addPartitions(j *compile.Job, x *PartitionsExplanation) {
 	if x == nil {
 		return
 	}
-	var each []any
+	var variables []any
 	for _, s := range j.For {
-		each = append(each, s.Name, s.Items, s.Values == nil)
+		variables = append(variables, s.Name, s.Items, s.Values == nil)
 		if s.Window != nil {
-			each = append(each, fmt.Sprintf("%+v", *s.Window))
+			variables = append(variables, fmt.Sprintf("%+v", *s.Window))
 		}
 		if s.Constants != nil {
 			p.add("partitions", "values of "+s.Name, s.Constants, plainJSON(s.Constants))
 		}
 	}
-	p.add("partitions", "", each, x.Says)
+	p.add("partitions", "", variables, x.Says)
 	p.add("partitions", "when one fails", string(x.OnError), string(x.OnError))
 }

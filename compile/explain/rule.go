@@ -41,11 +41,11 @@ func (r RuleExplanation) group() string {
 
 // ending returns the rules that end the list, and the end without a next request.
 func (x *JobExplanation) ending() []RuleExplanation {
-	all := slices.Clone(x.Stops)
+	ending := slices.Clone(x.Stops)
 	if x.NoNext != nil {
-		all = append(all, *x.NoNext)
+		ending = append(ending, *x.NoNext)
 	}
-	return all
+	return ending
 }
 
 // stops returns the rules of one group that end the list.
@@ -53,8 +53,8 @@ func (x *JobExplanation) stops(group string) []RuleExplanation {
 	return slices.DeleteFunc(x.ending(), func(r RuleExplanation) bool { return r.group() != group })
 }
 
-// normal returns the rules after which the list is complete, without the end for lack of an address if
-// a rule says the same.
+// normal returns the rules after which the list is complete. The end for lack of an address is left out
+// if a rule says the same.
 func (x *JobExplanation) normal() []RuleExplanation {
 	return slices.DeleteFunc(x.stops(groupNormal), func(r RuleExplanation) bool {
 		return r.ID == compile.ReasonNextRequest && x.endsWithoutAddress()
@@ -144,7 +144,7 @@ var moments = map[rules.Role]string{
 	rules.For:  "evaluated before the partitions",
 }
 
-// atItsTime says when a variable of the state gets its value, and which.
+// atItsTime says when a variable of the state gets a value, and which value.
 func (r RuleExplanation) atItsTime() string {
 	return strings.TrimSuffix(moments[r.rule.Role]+": "+r.Value, ": ")
 }
@@ -152,17 +152,17 @@ func (r RuleExplanation) atItsTime() string {
 // clauses returns the facts about a rule that its expression does not state: its effect, its
 // time, and why it has no effect.
 func (r RuleExplanation) clauses() []string {
-	says := []string{r.sentence(), moments[r.rule.Role]}
+	clauses := []string{r.sentence(), moments[r.rule.Role]}
 	switch {
 	case r.perPartition:
-		says[1] = "computed before the first request"
+		clauses[1] = "computed before the first request"
 	case r.rule.Role == rules.Next:
-		says = []string{r.atItsTime()}
+		clauses = []string{r.atItsTime()}
 	}
 	if r.Never != "" {
-		says = append(says, "not in effect: "+r.Never)
+		clauses = append(clauses, "not in effect: "+r.Never)
 	}
-	return slices.DeleteFunc(says, func(text string) bool { return text == "" })
+	return slices.DeleteFunc(clauses, func(text string) bool { return text == "" })
 }
 
 // ends describes the effect of a rule that ends the list.
@@ -186,34 +186,34 @@ func (r RuleExplanation) condition() string {
 
 // partUnderHeading names a part of a request, and says which requests have it.
 func (r RuleExplanation) partUnderHeading() string {
-	var says []string
+	var phrases []string
 	if r.Value != "" {
-		says = append(says, r.Value)
+		phrases = append(phrases, r.Value)
 	}
 	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
-		says = append(says, "overrides the endpoint; the list ends if it is missing or empty")
+		phrases = append(phrases, "overrides the endpoint; the list ends if it is missing or empty")
 	}
 	if r.rule.Role == rules.After {
-		says = append(says, "the wait before the request, in seconds if it is a number; none if it is nil")
+		phrases = append(phrases, "the wait before the request, in seconds if it is a number; none if it is nil")
 	}
-	by := ""
+	setting := ""
 	if r.FirstBy != nil {
-		by = " (" + r.FirstBy.String() + ")"
+		setting = " (" + r.FirstBy.String() + ")"
 	}
 	switch {
 	case r.FirstOnly:
-		says = append(says, "first request only"+by)
+		phrases = append(phrases, "first request only"+setting)
 	case r.First:
-		says = append(says, "also in the first request"+by)
+		phrases = append(phrases, "also in the first request"+setting)
 	case r.FirstBy != nil:
-		says = append(says, "not in the first request"+by)
+		phrases = append(phrases, "not in the first request"+setting)
 	}
-	return strings.Join(says, "; ")
+	return strings.Join(phrases, "; ")
 }
 
 // partInSentence says which requests have a part, if these are not the requests after the first.
 func (r RuleExplanation) partInSentence() string {
-	r.FirstBy = nil // its place is of no interest here
+	r.FirstBy = nil // a sentence leaves out the place of the setting
 	if r.First || r.FirstOnly {
 		return r.partUnderHeading()
 	}

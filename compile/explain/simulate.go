@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// requests describes the first two requests of the job, which are made without an API.
-func (x *JobExplanation) requests(j explainer, run RunDetails) {
+// describeRequests describes the first two requests of the job, which are made without an API.
+func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 	s := &simulation{explainer: j, inputs: run.Inputs, kept: run.Kept[j.ID()]}
 	if j.KeepFor != nil { // the partition is not known
 		s.kept = nil
@@ -42,9 +42,9 @@ func (x *JobExplanation) requests(j explainer, run RunDetails) {
 	}
 }
 
-// A simulation makes requests without responses, as a run makes them. The value of an
-// expression that only a response can tell is a mark, which is replaced by a phrase in braces
-// when the request is written.
+// A simulation makes requests without responses, as a run makes them. If only a response can tell the
+// value of an expression, the value is a placeholder, which is replaced by a phrase in braces when the
+// request is written.
 type simulation struct {
 	explainer
 	inputs      map[string]any
@@ -53,8 +53,8 @@ type simulation struct {
 
 	builder *compile.Builder
 	page    rules.Context
-	limit   string   // mark of an unknown page size; empty if the size is known
-	phrases []string // phrases of the marks
+	limit   string   // placeholder for an unknown page size; empty if the size is known
+	phrases []string // phrases of the placeholders
 }
 
 func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.given} }
@@ -103,44 +103,44 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		return nil, false
 	}
 	for name, v := range page.State {
-		if isMark(v) && e.IsStateVariable(name) {
+		if isPlaceholder(v) && e.IsStateVariable(name) {
 			return v, true
 		}
 	}
 	switch role := e.Rule.Role; {
 	case e.Rule.PerPartition && role == rules.Endpoint && isWhole(e.Rule.Says):
-		return "https://" + rules.ExpandAddress(e.Rule.Says, s.mark) + markHost, true
+		return "https://" + rules.ExpandAddress(e.Rule.Says, s.placeholder) + placeholderHost, true
 	case e.Rule.PerPartition && role == rules.BaseURL && strings.HasPrefix(e.Rule.Says, "{+"): // it gives the host, too
-		host := markHost
+		host := placeholderHost
 		return "https://" + rules.ExpandAddress(e.Rule.Says, func(source string) string {
-			mark := s.mark(source) + host
+			mark := s.placeholder(source) + host
 			host = ""
 			return mark
 		}), true
 	case role == rules.Allowed:
-		return "https://" + s.mark(e.Rule.Says) + markHost, true
+		return "https://" + s.placeholder(e.Rule.Says) + placeholderHost, true
 	case e.Rule.PerPartition && (role == rules.BaseURL || role == rules.Endpoint):
-		return rules.ExpandAddress(e.Rule.Says, s.mark), true
+		return rules.ExpandAddress(e.Rule.Says, s.placeholder), true
 	case e.Rule.PerPartition && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
-		s.limit = s.mark(s.phrase(e, page))
+		s.limit = s.placeholder(s.phrase(e, page))
 		return 1, true // the builder checks it
 	case role == rules.URL:
-		return "https://" + s.mark(s.phrase(e, page)) + markHost + "/", true
+		return "https://" + s.placeholder(s.phrase(e, page)) + placeholderHost + "/", true
 	case role == rules.HTTPVerb:
 		return s.Request.Method, true
 	case role == rules.After:
 		return nil, true // it is not sent
 	case e.Rule.Target == "" && role.Builds() && role != rules.Endpoint:
-		return rules.Object{{Name: s.mark(s.phrase(e, page)), Value: ""}}, true
+		return rules.Object{{Name: s.placeholder(s.phrase(e, page)), Value: ""}}, true
 	}
 	if !e.Rule.Secret && e.Rule.Role.Builds() {
 		if v, ok := e.Composite(func(source string) any {
-			return s.mark(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
+			return s.placeholder(strings.ReplaceAll(source, language.PartitionField+".", "")) // as it is written
 		}); ok {
 			return v, true
 		}
 	}
-	return s.mark(s.phrase(e, page)), true
+	return s.placeholder(s.phrase(e, page)), true
 }
 
 // isUnknown reports whether a value is not known before a run.
@@ -148,7 +148,7 @@ func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
 	if r.Past == "" {
 		switch r.Root {
 		case "state":
-			return len(r.Path) == 0 || isMark(page.State[r.Path[0]])
+			return len(r.Path) == 0 || isPlaceholder(page.State[r.Path[0]])
 		case "kept":
 			return s.keptUnknown
 		case "input":
@@ -175,27 +175,27 @@ func isWhole(endpoint string) bool {
 	return strings.HasPrefix(endpoint, "{+") && strings.IndexByte(endpoint, '}') == len(endpoint)-1
 }
 
-// Marks consist of letters and digits, so every encoding leaves them as they are. One that is
-// an address is a host, and one that is an object is a name without a value.
+// Placeholders consist of letters and digits, so every encoding leaves them unchanged. A placeholder for
+// an address is a host, and a placeholder for an object is a name without a value.
 const (
-	markFormat = "x7unknown%03dx7"
-	markHost   = ".invalid"
+	placeholderFormat = "x7unknown%03dx7"
+	placeholderHost   = ".invalid"
 )
 
 var (
-	wholeMark = regexp.MustCompile(`^x7unknown\d+x7$`)
-	marks     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
+	wholePlaceholder = regexp.MustCompile(`^x7unknown\d+x7$`)
+	placeholders     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
 )
 
-// mark returns a mark that is written as a phrase.
-func (s *simulation) mark(phrase string) string {
+// placeholder returns a new placeholder, which is replaced by the phrase at the end.
+func (s *simulation) placeholder(phrase string) string {
 	s.phrases = append(s.phrases, phrase)
-	return fmt.Sprintf(markFormat, len(s.phrases)-1)
+	return fmt.Sprintf(placeholderFormat, len(s.phrases)-1)
 }
 
-func isMark(v any) bool {
+func isPlaceholder(v any) bool {
 	text, ok := v.(string)
-	return ok && wholeMark.MatchString(text)
+	return ok && wholePlaceholder.MatchString(text)
 }
 
 // written describes a request that was made, or why it cannot be made.
@@ -217,10 +217,10 @@ func (s *simulation) written(request requests.Request, err error) RequestExplana
 // unknownRequest begins the address of a request that cannot be made; the reason follows.
 const unknownRequest = "unknown: "
 
-// phrased replaces the marks in a text. A JSON text remains one.
+// phrased replaces the placeholders in a text. A text that is JSON remains JSON.
 func (s *simulation) phrased(text string, isJSON bool) string {
-	return marks.ReplaceAllStringFunc(text, func(found string) string {
-		groups := marks.FindStringSubmatch(found)
+	return placeholders.ReplaceAllStringFunc(text, func(found string) string {
+		groups := placeholders.FindStringSubmatch(found)
 		i, _ := strconv.Atoi(groups[1] + groups[3])
 		if i >= len(s.phrases) {
 			return found

@@ -73,7 +73,8 @@ func (x *JobExplanation) ends() map[string][]string {
 	return out
 }
 
-// repeats returns the clause of a guard that ends lists, without its exceptions, which follow under "safety".
+// repeats returns the clause of a guard that ends lists. Its exceptions are left out; they follow under
+// "safety".
 func repeats(r RuleExplanation) string {
 	clause, _, _ := strings.Cut(r.Says, ", unless ")
 	return strings.TrimSuffix(clause, " (the duplicate is not written)")

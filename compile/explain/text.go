@@ -23,36 +23,36 @@ func (e *Explanation) String() string { return e.Text(TextOptions{}) }
 // Text returns the explanation for people.
 func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{layout: newLayout(o.Width), full: o.Full, explanation: e}
-	t.warnings()
+	t.writeWarnings()
 	if x := e.Auth; x != nil {
-		t.paragraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
-		t.rules(x.Rules)
-		t.blank()
+		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
+		t.writeRules(x.Rules)
+		t.writeBlank()
 	}
 	if e.Trees != nil {
-		t.paragraph(0, "jobs")
-		t.trees(2, e.Trees)
-		t.blank()
+		t.writeParagraph(0, "jobs")
+		t.writeTrees(2, e.Trees)
+		t.writeBlank()
 	}
 	shared, titles := t.shared()
 	for i := range e.Jobs {
 		if i > 0 {
-			t.blank()
+			t.writeBlank()
 		}
-		t.job(&e.Jobs[i], titles)
+		t.writeJob(&e.Jobs[i], titles)
 	}
 	for i, text := range shared {
 		if i == 0 || titles[text] != titles[shared[i-1]] {
-			t.blank()
-			t.paragraph(0, titles[text])
+			t.writeBlank()
+			t.writeParagraph(0, titles[text])
 		}
 		t.WriteString(text)
 	}
 	if terms := t.shown.terms(); terms != nil {
-		t.blank()
-		t.paragraph(0, "in the expressions")
+		t.writeBlank()
+		t.writeParagraph(0, "in the expressions")
 		for _, term := range terms {
-			t.definition(term.Name, term.Says)
+			t.writeDefinition(term.Name, term.Says)
 		}
 	}
 	return t.String()
@@ -66,28 +66,28 @@ type textWriter struct {
 	shown       usedNames // names in the expressions that are written
 }
 
-func (t *textWriter) warnings() {
+func (t *textWriter) writeWarnings() {
 	if len(t.explanation.Warnings) == 0 {
 		return
 	}
-	t.line(0, value.Counted(len(t.explanation.Warnings), "warning"))
+	t.writeLine(0, value.Counted(len(t.explanation.Warnings), "warning"))
 	for _, w := range t.explanation.Warnings {
 		for line := range strings.Lines(w.text) {
 			line = strings.TrimRight(line, "\n")
 			if strings.HasPrefix(line, " |") { // the caret needs its column
-				t.line(2, line)
+				t.writeLine(2, line)
 				continue
 			}
-			t.paragraph(2, line)
+			t.writeParagraph(2, line)
 		}
 	}
-	t.blank()
+	t.writeBlank()
 }
 
-func (t *textWriter) trees(indent int, list []TreeExplanation) {
+func (t *textWriter) writeTrees(indent int, list []TreeExplanation) {
 	for _, x := range list {
-		t.paragraph(indent, strings.TrimSuffix(x.Job+": "+x.Says, ": "))
-		t.trees(indent+2, x.Children)
+		t.writeParagraph(indent, strings.TrimSuffix(x.Job+": "+x.Says, ": "))
+		t.writeTrees(indent+2, x.Children)
 	}
 }
 
@@ -118,8 +118,8 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 	return texts, titles
 }
 
-// job writes the parts of most interest first: the summary, the requests, the ends.
-func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
+// writeJob writes the most important parts first: the summary, the requests, the ends.
+func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	title := "job " + x.Job + "   not paged"
 	if x.Method != "" {
 		title = "job " + x.Job + "   method " + x.Method
@@ -127,50 +127,50 @@ func (t *textWriter) job(x *JobExplanation, shared map[string]string) {
 	if x.Scroller != "" {
 		title += "   scroller " + x.Scroller
 	}
-	t.paragraph(0, title+"   dialect "+t.explanation.Dialect)
-	t.blank()
-	t.paragraph(2, x.Summary)
-	t.overview(x)
-	t.partitions(x)
-	t.ends(x)
+	t.writeParagraph(0, title+"   dialect "+t.explanation.Dialect)
+	t.writeBlank()
+	t.writeParagraph(2, x.Summary)
+	t.writeOverview(x)
+	t.writePartitions(x)
+	t.writeEnds(x)
 	base := "the job's endpoint and params, with"
 	if !x.IncludeParams {
 		base = "the job's endpoint, without its params, with"
 	}
-	t.section("next request: "+base, x.Next)
-	t.section("computed "+x.beforeRequests(), x.Computed)
-	t.section("state: each variable before the first request and after each page", x.State)
-	t.section("each item, after the rules have seen the page", x.Shape)
-	t.section("for the next run", x.Keep)
+	t.writeSection("next request: "+base, x.Next)
+	t.writeSection("computed "+x.beforeRequests(), x.Computed)
+	t.writeSection("state: each variable before the first request and after each page", x.State)
+	t.writeSection("each item, after the rules have seen the page", x.Shape)
+	t.writeSection("for the next run", x.Keep)
 	if x.KeepSays != "" {
-		t.paragraph(4, x.KeepSays)
+		t.writeParagraph(4, x.KeepSays)
 	}
-	t.commonOf(x, shared)
+	t.writeCommon(x, shared)
 	if len(x.Functions) > 0 {
-		t.heading("functions of this program")
+		t.writeHeading("functions of this program")
 		for _, f := range x.Functions {
-			t.line(4, f.Signature)
+			t.writeLine(4, f.Signature)
 		}
 	}
 }
 
-// commonOf writes the sections of a job that no other job shares. For those that are shared, it says
-// where they are.
-func (t *textWriter) commonOf(x *JobExplanation, shared map[string]string) {
-	below := map[string][]string{}
+// writeCommon writes the sections of [textWriter.common]. Of a section that several jobs share, it writes
+// only where the section stands.
+func (t *textWriter) writeCommon(x *JobExplanation, shared map[string]string) {
+	sections := map[string][]string{}
 	for i, text := range t.common(x) {
 		if title := shared[text]; title == "" {
 			t.WriteString(text)
 		} else {
-			below[title] = append(below[title], commonNames[i])
+			sections[title] = append(sections[title], commonNames[i])
 		}
 	}
-	var where []string
-	for _, title := range slices.Sorted(maps.Keys(below)) {
-		where = append(where, fmt.Sprintf("%s: see %q below", strings.Join(below[title], ", "), title))
+	var titles []string
+	for _, title := range slices.Sorted(maps.Keys(sections)) {
+		titles = append(titles, fmt.Sprintf("%s: see %q below", strings.Join(sections[title], ", "), title))
 	}
-	if where != nil {
-		t.heading(strings.Join(where, "; "))
+	if titles != nil {
+		t.writeHeading(strings.Join(titles, "; "))
 	}
 }
 
@@ -182,45 +182,45 @@ func (x *JobExplanation) beforeRequests() string {
 	return "before the first request of each partition"
 }
 
-// overview writes requests, items, page size and bounds, one row each.
-func (t *textWriter) overview(x *JobExplanation) {
-	t.blank()
-	t.request("first request", &x.First)
-	t.request("with kept values", x.FirstKept)
-	t.request("second request", x.Second)
-	t.row("items", x.Items.Where+origin(x.Items.From))
+// writeOverview writes requests, items, page size and bounds, one row each.
+func (t *textWriter) writeOverview(x *JobExplanation) {
+	t.writeBlank()
+	t.writeRequest("first request", &x.First)
+	t.writeRequest("with kept values", x.FirstKept)
+	t.writeRequest("second request", x.Second)
+	t.writeRow("items", x.Items.Where+origin(x.Items.From))
 	if x.Items.Key != nil {
-		t.row("key", strings.Join(x.Items.Key, ", "))
+		t.writeRow("key", strings.Join(x.Items.Key, ", "))
 	}
-	t.row("written", x.written())
+	t.writeRow("written", x.written())
 	if x.Limit != nil {
-		t.row("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
+		t.writeRow("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
 	if x.Partitions != nil {
-		t.row("partitions", x.Partitions.Bounds)
+		t.writeRow("partitions", x.Partitions.Bounds)
 	}
 	if pace := t.explanation.Pace; pace != nil {
-		t.row("pace", pace.Says)
+		t.writeRow("pace", pace.Says)
 	}
 	switch {
 	case x.Method == "":
 	case x.Sequential == "":
-		t.row("fetching ahead", "possible with --prefetch; pages beyond the end may be requested and discarded")
+		t.writeRow("fetching ahead", "possible with --prefetch; pages beyond the end may be requested and discarded")
 	default:
-		t.row("fetching ahead", "not possible: "+x.Sequential)
+		t.writeRow("fetching ahead", "not possible: "+x.Sequential)
 	}
 }
 
-func (t *textWriter) request(name string, r *RequestExplanation) {
+func (t *textWriter) writeRequest(name string, r *RequestExplanation) {
 	if r == nil {
 		return
 	}
-	t.row(name, r.Method+" "+r.URL)
+	t.writeRow(name, r.Method+" "+r.URL)
 	if r.Body != "" {
-		t.row("", "body "+r.Body)
+		t.writeRow("", "body "+r.Body)
 	}
 	if len(r.Headers) > 0 {
-		t.row("", "headers "+strings.Join(r.Headers, ", "))
+		t.writeRow("", "headers "+strings.Join(r.Headers, ", "))
 	}
 }
 
@@ -232,34 +232,34 @@ func origin(o rules.Origin) string {
 	return " [" + o.String() + "]"
 }
 
-// partitions writes the variables of the partitions of the job.
-func (t *textWriter) partitions(x *JobExplanation) {
+// writePartitions writes the variables of the partitions of the job.
+func (t *textWriter) writePartitions(x *JobExplanation) {
 	p := x.Partitions
 	if p == nil {
 		return
 	}
-	t.heading("partitions: the job is run " + p.Says)
-	t.rules(x.variables())
-	t.rules(x.stops(groupSplit))
+	t.writeHeading("partitions: the job is run " + p.Says)
+	t.writeRules(x.variables())
+	t.writeRules(x.stops(groupSplit))
 	for _, fact := range p.Facts {
-		t.paragraph(4, fact)
+		t.writeParagraph(4, fact)
 	}
 }
 
-// ends writes the rules that stop paging, normal ends first.
-func (t *textWriter) ends(x *JobExplanation) {
+// writeEnds writes the rules that stop paging, normal ends first.
+func (t *textWriter) writeEnds(x *JobExplanation) {
 	well := "exit status 0"
 	if t.explanation.Dialect != rules.Keboola {
 		well += ", if the audit finds no evidence"
 	}
-	t.section(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
-	t.section(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, refused(rules.Limited)), x.stops(groupCutOff))
-	t.section(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
+	t.writeSection(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
+	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, refused(rules.Limited)), x.stops(groupCutOff))
+	t.writeSection(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
 	if len(x.Needs) > 0 && len(x.stops(groupError)) == 0 {
-		t.heading(fmt.Sprintf("errors: the run fails (%s) when", statusResponse))
+		t.writeHeading(fmt.Sprintf("errors: the run fails (%s) when", statusResponse))
 	}
 	for _, need := range x.Needs {
-		t.definition(need.Rule, need.String())
+		t.writeDefinition(need.Rule, need.String())
 	}
 	if len(x.Stops) > 1 {
 		var reasons []string
@@ -268,22 +268,22 @@ func (t *textWriter) ends(x *JobExplanation) {
 				reasons = append(reasons, r.ID)
 			}
 		}
-		t.blank()
-		t.paragraph(2, "If several rules are true after a page, the reason is the first of these: "+
+		t.writeBlank()
+		t.writeParagraph(2, "If several rules are true after a page, the reason is the first of these: "+
 			strings.Join(reasons, ", ")+".")
 	}
 }
 
-// section writes a heading and rules.
-func (t *textWriter) section(title string, list []RuleExplanation) {
+// writeSection writes a heading and rules.
+func (t *textWriter) writeSection(title string, list []RuleExplanation) {
 	if len(list) > 0 {
-		t.heading(title)
-		t.rules(list)
+		t.writeHeading(title)
+		t.writeRules(list)
 	}
 }
 
-// rules writes rules: the id and the expression, then what the rule does and where it is from.
-func (t *textWriter) rules(list []RuleExplanation) {
+// writeRules writes the id and the expression of each rule, then its effect and its origin.
+func (t *textWriter) writeRules(list []RuleExplanation) {
 	t.shown.add(list)
 	for _, r := range list {
 		if r.Value == leftOut && !t.full {
@@ -292,14 +292,14 @@ func (t *textWriter) rules(list []RuleExplanation) {
 		if by := r.FirstBy; !t.full && r.First && by != nil && by.Origin.By.Kind == rules.AuthorDefault {
 			r.FirstBy = nil
 		}
-		source, says, message := r.Source, r.underHeading(), ""
+		source, effect, message := r.Source, r.underHeading(), ""
 		if r.rule.Role == rules.Remove { // it has no expression
-			source, says = says, ""
+			source, effect = effect, ""
 		}
 		if r.rule.CustomMessage || t.full && r.Message != "" {
 			message = "message: " + r.Message
 		}
-		t.definition(r.ID, source, says, "["+t.from(r)+"]", message)
+		t.writeDefinition(r.ID, source, effect, "["+t.from(r)+"]", message)
 	}
 }
 
@@ -328,8 +328,7 @@ func (t *textWriter) from(r RuleExplanation) string {
 	return text
 }
 
-// pathIn returns the path of a value that a rule reads as an expression may have it: that of
-// has(body.meta.next) is meta.next.
+// pathIn returns the path in the text of a read: meta.next for has(body.meta.next).
 func pathIn(read string) string {
 	return strings.TrimPrefix(strings.TrimSuffix(strings.TrimPrefix(read, "has("), ")"), "body.")
 }

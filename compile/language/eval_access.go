@@ -97,10 +97,10 @@ func slice(v, from, to any) (any, error) {
 
 // bounds returns the bounds of a slice of a value of a length.
 func bounds(length int, from, to any) (a, b int) {
-	bound := func(at any, otherwise int) int {
-		i, ok := at.(int)
+	bound := func(index any, absent int) int {
+		i, ok := index.(int)
 		if !ok {
-			return otherwise
+			return absent
 		}
 		if i < 0 {
 			i += length

@@ -18,7 +18,7 @@ import (
 // A set holds the keys of values, and answers in constant time whether it has a value.
 type set map[any]struct{}
 
-// maxRoom limits how many values a set has room for before there are any.
+// maxRoom limits the number of values for which a new set reserves room.
 const maxRoom = 1 << 16
 
 // add adds a key, and reports whether the set did not have it.
@@ -33,7 +33,7 @@ func (s set) has(key any) bool {
 	return ok
 }
 
-// composite is the key of a value that is not its own key.
+// composite is the key of a value that cannot be its own key, such as a list.
 type composite string
 
 // keyOf returns the key of a value, in time that is linear in its size: equal values of one
@@ -106,11 +106,11 @@ func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 		}
 		return to, err
 	case map[string]any, rules.Object:
-		all, names := byName(v), sortedNames(v)
+		members, names := byName(v), sortedNames(v)
 		m.spend(product(len(names), 2*valueUnits)) // they are sorted
 		to = binary.AppendUvarint(append(to, 'o'), uint64(len(names)))
 		for i := 0; i < len(names) && err == nil; i++ {
-			to, err = appendKey(m, appendText(to, 's', names[i]), all[names[i]])
+			to, err = appendKey(m, appendText(to, 's', names[i]), members[names[i]])
 		}
 		return to, err
 	}
@@ -121,8 +121,7 @@ func appendText(to []byte, kind byte, text string) []byte {
 	return append(binary.AppendUvarint(append(to, kind), uint64(len(text))), text...)
 }
 
-// searched is a list in which a value was looked for, and the keys of its values once it is
-// worth making them.
+// searched is a list that expressions search for values. After some searches, it has a set of its values.
 type searched struct {
 	times int
 	set   set
@@ -134,7 +133,7 @@ type listID struct {
 	length int
 }
 
-// A list is searched this often, and is this long, before a set is made of it.
+// A set of a list is made once the list has been searched this often, if it is this long.
 const (
 	searchesBeforeSet = 4
 	lengthOfSet       = 16
@@ -150,7 +149,7 @@ func (m *meter) contains(list []any, v any) bool {
 	return slices.ContainsFunc(list, func(e any) bool { return equal(m, v, e) })
 }
 
-// numeric is the key of the number that a string holds.
+// numeric is the key of a number, for strings that hold it.
 type numeric struct{ key any }
 
 // setOf returns the set of a list that is searched again and again, or nil.

@@ -66,7 +66,7 @@ const (
 	safeBuiltin = "·builtin " // before the name of a function of the expression language
 )
 
-// internals are the functions of fixed names.
+// internals is the table of the functions with fixed names.
 var internals = conf.FunctionsTable{}
 
 // internal adds a function to internals, and returns its name.

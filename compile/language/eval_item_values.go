@@ -33,16 +33,16 @@ func itemAt(page *rules.Context, index any) (any, bool, error) {
 
 // columnOf returns the value at a path of every item. Each item costs a step.
 func columnOf(m *meter, path []string) (any, error) {
-	of := must(fieldsAt(m.page, path))
-	for range of.len() {
+	values := must(fieldsAt(m.page, path))
+	for range values.len() {
 		m.step()
 	}
-	if of.column != nil {
-		return of.column, nil
+	if values.column != nil {
+		return values.column, nil
 	}
-	list := make([]any, of.len())
+	list := make([]any, values.len())
 	for i := range list {
-		list[i] = of.at(i)
+		list[i] = values.at(i)
 	}
 	return list, nil
 }

@@ -131,7 +131,7 @@ func (m *meter) grow(bytes int) {
 // maxNotes limits the notes of an evaluation.
 const maxNotes = 4
 
-// note records, once, something that the user should know of the values.
+// note records a warning about the values for the user, each once.
 func (m *meter) note(format string, args ...any) {
 	if len(m.notes) == maxNotes {
 		return
@@ -147,7 +147,7 @@ func checkLimits(node ast.Node, depth int) error {
 		return nil
 	case *ast.PredicateNode:
 		if depth++; depth > maxNesting {
-			return at(n, "predicates are nested more than %d deep", maxNesting)
+			return faultAt(n, "predicates are nested more than %d deep", maxNesting)
 		}
 	case *ast.BinaryNode:
 		if n.Operator == "matches" {

@@ -44,8 +44,8 @@ func bigInteger(v any) (*big.Int, bool) {
 	return nil, false
 }
 
-// isHuge reports whether a number is an integer of more digits than can be computed
-// with. It can be compared all the same.
+// isHuge reports whether a number is an integer with more digits than arithmetic allows. Huge integers
+// can still be compared.
 func isHuge(v any) bool {
 	n, ok := v.(json.Number)
 	return ok && len(n) > maxDigits && !strings.ContainsAny(n.String(), ".eE")
@@ -117,12 +117,12 @@ func exact(v any) *big.Float {
 // digits before its point.
 func orderOfHuge(a, b any) int {
 	x, negative := strings.CutPrefix(digits(a), "-")
-	y, also := strings.CutPrefix(digits(b), "-")
+	y, negativeB := strings.CutPrefix(digits(b), "-")
 	sign := 1
 	switch {
-	case negative && !also:
+	case negative && !negativeB:
 		return -1
-	case also && !negative:
+	case negativeB && !negative:
 		return 1
 	case negative:
 		sign = -1

@@ -188,8 +188,8 @@ func boolean(v any) (any, error) {
 	return nil, fmt.Errorf("want true or false, got %s; truthy(…) converts any value to a boolean", Described(v))
 }
 
-// Less reports whether a value is less than another, as < compares them. Of values that
-// cannot be compared the second counts as greater.
+// Less reports whether a is less than b, as < compares them. If they cannot be compared, b counts as
+// greater.
 func Less(a, b any) bool {
 	less, err := operators["<"](&meter{}, a, b)
 	return err != nil || less == true

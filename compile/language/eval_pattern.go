@@ -24,11 +24,11 @@ type pattern struct {
 func patternOf(node ast.Node) (*pattern, error) {
 	text, ok := node.(*ast.StringNode)
 	if !ok {
-		return nil, at(node, "matches takes its pattern as a string literal")
+		return nil, faultAt(node, "matches takes its pattern as a string literal")
 	}
 	p, err := compilePattern(text.Value)
 	if err != nil {
-		return nil, at(node, "%v", err)
+		return nil, faultAt(node, "%v", err)
 	}
 	return p, nil
 }

@@ -69,8 +69,8 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	return v, nil
 }
 
-// memoryMessage is the message of the expression language's own limit on lists,
-// which has no other mark.
+// memoryMessage is the message of the expression language's own limit on lists. Its error
+// can be recognized by nothing else.
 const memoryMessage = "memory budget exceeded"
 
 // causeOf returns the error of the function that failed, without the snippet that
@@ -93,12 +93,12 @@ func causeOf(err error) error {
 // a response.
 const MaxValueBytes = 16 << 20
 
-// Value evaluates the expression. A value of more than most bytes is an error. All errors are
+// Value evaluates the expression. A value of more than limit bytes is an error. All errors are
 // of the type [*RuleError].
-func (e *Expression) Value(m *Machine, page *rules.Context, most int) (any, error) {
+func (e *Expression) Value(m *Machine, page *rules.Context, limit int) (any, error) {
 	v, err := e.Eval(m, page)
-	if err == nil && value.Exceeds(v, most) {
-		err = &requests.LengthError{What: "its value", Limit: most}
+	if err == nil && value.Exceeds(v, limit) {
+		err = &requests.LengthError{What: "its value", Limit: limit}
 	}
 	if err != nil {
 		return nil, &RuleError{e.Rule, err}
@@ -308,8 +308,8 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("rule %s: %v (%s; %s)", e.Rule.ID, e.Err, e.Rule.Source, e.Rule.Origin)
 }
 
-// Placed describes the failure, with the expression and the place where it is written. A number is left
-// out: it would say nothing by itself.
+// Placed describes the failure, with the expression and the place where it is written. An expression that
+// is only a number is left out, because it would say nothing by itself.
 func (e *RuleError) Placed() string {
 	if _, err := strconv.ParseFloat(e.Rule.Source, 64); err == nil {
 		return fmt.Sprintf("%v (%s)", e.Err, e.Rule.Origin)

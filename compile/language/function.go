@@ -48,8 +48,8 @@ const (
 	searchByPath
 )
 
-// ofPath reports whether the function reads a path, which its last argument is: of its first
-// argument if it has two.
+// ofPath reports whether the function reads the path in its last argument: of the body, or, with two
+// arguments, of the first.
 func (a bodyAccess) ofPath() bool { return a == valueAtPath || a == presenceOfPath }
 
 // described returns the description of the function.

@@ -47,11 +47,11 @@ func addressText(v any) (string, error) {
 }
 
 // percentEncode encodes everything but the unreserved characters and some others.
-func percentEncode(text, others string) string {
+func percentEncode(text, unescaped string) string {
 	var b strings.Builder
 	for i := range len(text) {
 		c := text[i]
-		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+others, c) >= 0
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~"+unescaped, c) >= 0
 		if plain {
 			b.WriteByte(c)
 		} else {

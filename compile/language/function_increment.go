@@ -16,7 +16,7 @@ type cursor struct {
 	time   time.Time
 	number any
 	text   string
-	layout string // the form of the time, if it is a text
+	layout string // the form of a time that is a text
 }
 
 // The ranks of cursors. A text among times or numbers, such as "N/A", is never the greatest.
@@ -78,8 +78,8 @@ func (c cursor) after(other cursor) bool {
 }
 
 // Newer reports whether a value that is kept for the next run is greater than another one: times as
-// times, numbers and texts with a number as numbers, and anything else as < compares it. Of values
-// that cannot be compared the first counts as greater.
+// times, numbers and texts with a number as numbers, and anything else as < compares it. If the values
+// cannot be compared, the first counts as greater.
 func Newer(a, b any) bool {
 	x, y := cursorOf(&meter{}, a, ""), cursorOf(&meter{}, b, "")
 	if x.rank == noCursor || y.rank == noCursor {
@@ -88,9 +88,9 @@ func Newer(a, b any) bool {
 	return x.after(y)
 }
 
-// latestOf returns the greatest of the values at a path of items and an earlier one, as it is written.
-// Values that cannot be compared are left out. A time that only the given layout reads is returned
-// in the form of RFC 3339.
+// latestOf returns the greatest value among an earlier value and the values at a path of items, in its
+// spelling there. Values that cannot be compared are left out. A time that only the given layout reads
+// is returned in the form of RFC 3339.
 func latestOf(args ...any) (any, error) {
 	items, _ := args[0].([]any)
 	keys, layout := rules.SplitPath(args[1].(string)), textArgument(args, 3)
@@ -126,9 +126,9 @@ func textArgument(args []any, i int) string {
 	return text
 }
 
-// earlier returns a cursor less a lag, which is a number for numbers and a length of time for times.
-// A time has the form that it had, or the given one; a number counts seconds, or milliseconds and so
-// on if it is larger than seconds can be.
+// earlier returns a cursor minus a lag, which is a number for numbers and a length of time for times. A
+// time keeps its form, unless a form is given. A number that stands for a time counts seconds or, if it
+// is too large for seconds, milliseconds and so on.
 func earlier(args ...any) (any, error) {
 	v, layout := args[0], textArgument(args, 2)
 	if v == nil {

@@ -33,19 +33,19 @@ type jsonFilter struct {
 func jsonPathOf(node ast.Node) (*jsonPath, error) {
 	text, ok := node.(*ast.StringNode)
 	if !ok {
-		return nil, at(node, "jsonpath takes its path as a string literal")
+		return nil, faultAt(node, "jsonpath takes its path as a string literal")
 	}
 	if len(text.Value) > maxPath || strings.Count(text.Value, "..") > 1 {
-		return nil, at(node, "a JSONPath has at most one .. and %d bytes", maxPath)
+		return nil, faultAt(node, "a JSONPath has at most one .. and %d bytes", maxPath)
 	}
 	compiled, err := jp.ParseString(text.Value)
 	if err != nil {
-		return nil, at(node, "not a JSONPath: %v", err)
+		return nil, faultAt(node, "not a JSONPath: %v", err)
 	}
 	p := &jsonPath{fragments: compiled, filters: map[jp.Frag]jsonFilter{}}
 	for _, f := range compiled {
 		if err := p.check(f); err != nil {
-			return nil, at(node, "%v", err)
+			return nil, faultAt(node, "%v", err)
 		}
 	}
 	return p, nil
@@ -71,8 +71,8 @@ func (p *jsonPath) check(f jp.Frag) error {
 	return fmt.Errorf("a JSONPath here cannot have %s", f.Append(nil, true, true))
 }
 
-// inspect returns the condition of a filter. The library cannot inspect one that is
-// a path alone, as in [?(@.href)].
+// inspect returns the condition of a filter. The library cannot inspect a condition that is
+// only a path, as in [?(@.href)].
 func inspect(f *jp.Filter) (condition any, err error) {
 	text := strings.TrimSuffix(strings.TrimPrefix(f.String(), "[?("), ")]")
 	if path, err := jp.ParseString(text); err == nil {
@@ -195,7 +195,7 @@ func (s *selection) add(f jp.Frag, from any) {
 		for v := range s.inner(from) {
 			s.keep(v)
 		}
-	case jp.Slice, jp.Union: // the library is linear
+	case jp.Slice, jp.Union: // the library takes linear time
 		s.m.spend(product(memberCount(from), 16))
 		some := jp.Expr{f}.Get(from)
 		s.found = append(s.found, some...)

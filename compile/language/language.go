@@ -106,7 +106,7 @@ func (l *Language) names() []string {
 // that exceeds the time of an expression fails the rule once it has returned, as
 // does an error or a panic.
 func (l *Language) WithFunction(f Function) (*Language, error) {
-	if err := l.free(f.Name); err != nil {
+	if err := l.checkFree(f.Name); err != nil {
 		return nil, err
 	}
 	added, err := newUserFunction(f)
@@ -116,8 +116,8 @@ func (l *Language) WithFunction(f Function) (*Language, error) {
 	return newLanguage(append(slices.Clip(l.functions), added)), nil
 }
 
-// free returns an error if a function cannot have the name.
-func (l *Language) free(name string) error {
+// checkFree returns an error if a function cannot have the name.
+func (l *Language) checkFree(name string) error {
 	var owner string
 	switch {
 	case !rules.IsIdentifier(name):

@@ -204,7 +204,7 @@ func argumentHint(kind reflect.Type, v any) string {
 func checkCalls(tree ast.Node) error {
 	for node := range nodes(tree) {
 		name, arguments := called(node)
-		if f, ok := library[name]; ok && f.predicate == noPredicate && name != "now" { // the context has its own
+		if f, ok := library[name]; ok && f.predicate == noPredicate && name != "now" { // now is a field of the context
 			if err := f.checkCall(name, node, arguments); err != nil {
 				return err
 			}
@@ -216,9 +216,9 @@ func checkCalls(tree ast.Node) error {
 func (f libraryFunction) checkCall(name string, node ast.Node, arguments []ast.Node) error {
 	switch {
 	case len(arguments) < f.required:
-		return at(node, "not enough arguments in call to %s", name)
+		return faultAt(node, "not enough arguments in call to %s", name)
 	case len(arguments) > len(f.args) && !f.variadic:
-		return at(node, "too many arguments in call to %s", name)
+		return faultAt(node, "too many arguments in call to %s", name)
 	}
 	for i, a := range arguments {
 		v, isConstant := constant(a)
@@ -226,7 +226,7 @@ func (f libraryFunction) checkCall(name string, node ast.Node, arguments []ast.N
 			continue
 		}
 		if _, err := f.accept(name, i, v); err != nil {
-			return at(a, "%v", err)
+			return faultAt(a, "%v", err)
 		}
 	}
 	return nil

@@ -203,10 +203,10 @@ func sortOrder(m *meter, name string, list, a []any) (func(a, b any) int, error)
 }
 
 // sortValues sorts a list in place. Equal values keep their order.
-func sortValues(m *meter, list []any, by func(a, b any) int) {
+func sortValues(m *meter, list []any, order func(a, b any) int) {
 	slices.SortStableFunc(list, func(a, b any) int {
 		m.spend(valueUnits)
-		return by(a, b)
+		return order(a, b)
 	})
 }
 
@@ -248,7 +248,7 @@ func orderOf(m *meter, name string, list []any) (func(a, b any) int, error) {
 	}), nil
 }
 
-func nilLast(by func(a, b any) int) func(a, b any) int {
+func nilLast(order func(a, b any) int) func(a, b any) int {
 	return func(a, b any) int {
 		switch {
 		case a == nil && b == nil:
@@ -258,7 +258,7 @@ func nilLast(by func(a, b any) int) func(a, b any) int {
 		case b == nil:
 			return -1
 		}
-		return by(a, b)
+		return order(a, b)
 	}
 }
 
@@ -310,10 +310,10 @@ func extremeOf(sign int) func(*meter, []any) (any, error) {
 		if len(values) == 0 {
 			return nil, nil
 		}
-		by := must(orderOf(m, name, values))
+		order := must(orderOf(m, name, values))
 		return slices.MaxFunc(values, func(a, b any) int {
 			m.spend(valueUnits)
-			return by(a, b) * sign
+			return order(a, b) * sign
 		}), nil
 	}
 }

@@ -38,11 +38,11 @@ func bits(f func(x, y int) int) func(*meter, []any) (any, error) {
 // shifted returns a function that shifts the bits of an integer.
 func shifted(name string, f func(x, by int) int) func(*meter, []any) (any, error) {
 	return func(_ *meter, a []any) (any, error) {
-		by := a[1].(int)
-		if by < 0 {
-			return nil, fmt.Errorf("%s cannot shift by %d bits; the number must not be negative", name, by)
+		distance := a[1].(int)
+		if distance < 0 {
+			return nil, fmt.Errorf("%s cannot shift by %d bits; the number must not be negative", name, distance)
 		}
-		return f(a[0].(int), by), nil
+		return f(a[0].(int), distance), nil
 	}
 }
 

@@ -163,8 +163,8 @@ func fromBase64(m *meter, a []any) (any, error) {
 	return string(decoded), nil
 }
 
-// toJSON returns JSON without white space, as APIs and signatures want it. That of the expression language is
-// indented.
+// toJSON returns JSON without white space, as APIs and signatures want it. The function of the expression
+// language indents it.
 func toJSON(m *meter, a []any) (any, error) {
 	v := fieldsOf(a[0])
 	m.growText(v)
@@ -226,7 +226,7 @@ func date(m *meter, a []any) (any, error) {
 	if !ok {
 		return nil, fmt.Errorf("date takes a string, got %s", Described(a[0]))
 	}
-	if text == "" { // how many APIs write a date that is absent
+	if text == "" { // many APIs write an absent date so
 		return nil, nil
 	}
 	use := layouts

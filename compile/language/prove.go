@@ -259,11 +259,11 @@ func (p Prover) bound(node ast.Node) (Bound, bool) {
 	switch n.Operator {
 	case "or", "||":
 		left, ok := p.bound(n.Left)
-		right, also := p.bound(n.Right)
-		if ok && (!also || left.Unit != "items") { // pages without items may go on
+		right, rightKnown := p.bound(n.Right)
+		if ok && (!rightKnown || left.Unit != "items") { // pages without items may go on
 			return left, true
 		}
-		return right, also
+		return right, rightKnown
 	case ">=":
 		return p.counter(n.Left, n.Right, 0)
 	case "==": // of the counters, only that of pages takes every value
@@ -280,20 +280,20 @@ func (p Prover) bound(node ast.Node) (Bound, bool) {
 	return Bound{}, false
 }
 
-func (p Prover) counter(counter, at ast.Node, more float64) (Bound, bool) {
+func (p Prover) counter(counter, limit ast.Node, added float64) (Bound, bool) {
 	field := fieldOf(counter)
-	n, fixed := p.number(at)
+	n, fixed := p.number(limit)
 	if field == nil || field.Counts == "" || !fixed || n.Low != n.High {
 		return Bound{}, false
 	}
 	if field.Counts == "seconds" {
-		more = 0
+		added = 0
 	}
 	least := 0.0
 	if field.Counts == "pages" { // the rules are evaluated after the first page
 		least = 1
 	}
-	return Bound{field.Counts, max(n.Low+more, least)}, true
+	return Bound{field.Counts, max(n.Low+added, least)}, true
 }
 
 func interval(low, high float64) rules.Range { return rules.Range{Low: low, High: high} }

@@ -109,8 +109,8 @@ func (l *Language) accesses(node *ast.Node, found func(access)) {
 	r.walk(node)
 }
 
-// distinct returns the reads that of gives for the accesses of a list, each once. Accesses to elements are
-// left out.
+// distinct returns readOf of each access in the list, without repetitions. Accesses to elements are left
+// out.
 func distinct(list []access, readOf func(access) Read) (reads []Read) {
 	seen := map[string]int{} // indices in reads
 	for _, a := range list {
@@ -166,9 +166,9 @@ func (r *accessFinder) walk(node *ast.Node) {
 		r.walk(&n.Expr)
 		r.locals[n.Name]--
 	case *ast.CallNode:
-		r.call(node, n)
+		r.walkCall(node, n)
 	case *ast.BuiltinNode:
-		r.builtin(n)
+		r.walkBuiltin(n)
 	default:
 		if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
 			r.defaults++
@@ -180,8 +180,8 @@ func (r *accessFinder) walk(node *ast.Node) {
 	}
 }
 
-// call walks a call of a function. Some functions read a path, which is a text, of each item.
-func (r *accessFinder) call(node *ast.Node, n *ast.CallNode) {
+// walkCall walks a call of a function. Some functions read a path, which is a text, of each item.
+func (r *accessFinder) walkCall(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
 	f := r.language.function(name)
 	if f != nil && f.flag {
@@ -202,9 +202,9 @@ func (r *accessFinder) call(node *ast.Node, n *ast.CallNode) {
 	}
 }
 
-// builtin walks a function of the expression language, whose predicate sees the elements of its
+// walkBuiltin walks a function of the expression language, whose predicate sees the elements of its
 // list.
-func (r *accessFinder) builtin(n *ast.BuiltinNode) {
+func (r *accessFinder) walkBuiltin(n *ast.BuiltinNode) {
 	outer := r.list
 	for i := range n.Arguments {
 		r.walk(&n.Arguments[i])
@@ -314,7 +314,7 @@ func (r *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	return Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, Open: !constant}, true
 }
 
-// readOfValue recognises at(v, "a.b") and has(v, "a.b") for a v that is read.
+// readOfValue recognises at(v, "a.b") and has(v, "a.b"), where v is itself a read.
 func (r *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
 	text, constant := n.Arguments[1].(*ast.StringNode)
 	read, ok = r.read(n.Arguments[0])

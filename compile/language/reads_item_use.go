@@ -19,7 +19,7 @@ import (
 type itemUse struct {
 	language *Language
 	scopes   []bool     // of the predicates around a node: whether their elements are items
-	paths    [][]string // the paths that are read of every item; an empty path is all of it
+	paths    [][]string // the paths that are read of every item; an empty path is the whole item
 }
 
 // lowerItems replaces the name items in a tree, and returns the paths that the expression
@@ -39,23 +39,23 @@ func (u *itemUse) need(path []string) {
 
 // walk replaces the name in a node whose value is needed completely.
 func (u *itemUse) walk(node *ast.Node) {
-	if *node == nil || u.member(node) {
+	if *node == nil || u.replaceMember(node) {
 		return
 	}
 	if u.isList(*node) {
 		u.need(nil)
-		u.list(node)
+		u.replaceList(node)
 		return
 	}
 	name, arguments := called(*node)
 	f := u.language.function(name)
 	switch {
 	case f != nil && f.body.ofPath() && len(arguments) == 2 && u.isItem(arguments[0]):
-		u.at(arguments)
+		u.walkPathCall(arguments)
 	case name != "" && len(arguments) > 0 && u.isList(arguments[0]) && (u.readsPath(f, arguments) || countsOnly(name, arguments)):
-		u.arguments(arguments, u.list)
+		u.walkArguments(arguments, u.replaceList)
 	case name != "" && len(arguments) > 0:
-		u.arguments(arguments, u.walk)
+		u.walkArguments(arguments, u.walk)
 	default:
 		for _, child := range children(*node) {
 			u.walk(child)
@@ -84,9 +84,10 @@ func countsOnly(name string, arguments []ast.Node) bool {
 	return f.elements == countsElements && len(arguments) >= f.countsFrom
 }
 
-// arguments walks the arguments of a function. If the first one is a list of items, it is walked by
-// walkItems: list, if the function itself needs nothing of the items, or walk, if it needs all of them.
-func (u *itemUse) arguments(arguments []ast.Node, walkItems func(*ast.Node)) {
+// walkArguments walks the arguments of a function. walkItems walks the first one if it is a list of
+// items: it is replaceList if the function itself reads nothing of the items, and walk if it reads whole
+// items.
+func (u *itemUse) walkArguments(arguments []ast.Node, walkItems func(*ast.Node)) {
 	items := u.isList(arguments[0])
 	for i := range arguments {
 		p, isPredicate := arguments[i].(*ast.PredicateNode)
@@ -103,8 +104,8 @@ func (u *itemUse) arguments(arguments []ast.Node, walkItems func(*ast.Node)) {
 	}
 }
 
-// at walks the arguments of at or has of an item.
-func (u *itemUse) at(arguments []ast.Node) {
+// walkPathCall walks the arguments of at or has of an item.
+func (u *itemUse) walkPathCall(arguments []ast.Node) {
 	text, constant := arguments[1].(*ast.StringNode)
 	if !constant || !usable(rules.SplitPath(text.Value)) {
 		u.walk(&arguments[0])
@@ -114,7 +115,7 @@ func (u *itemUse) at(arguments []ast.Node) {
 	if !u.direct(arguments[0]) {
 		u.need(rules.SplitPath(text.Value))
 	}
-	u.item(&arguments[0])
+	u.replaceItem(&arguments[0])
 }
 
 // called returns the function that a node calls, and its arguments.
@@ -144,17 +145,17 @@ func (u *itemUse) isList(node ast.Node) bool {
 	return u.isAll(node)
 }
 
-// list replaces the name in a list of items that needs only the noted paths.
-func (u *itemUse) list(node *ast.Node) {
+// replaceList replaces the name in a list of items that needs only the noted paths.
+func (u *itemUse) replaceList(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
-		u.list(&n.Node)
+		u.replaceList(&n.Node)
 	case *ast.SliceNode:
-		u.list(&n.Node)
+		u.replaceList(&n.Node)
 		u.walk(&n.From)
 		u.walk(&n.To)
 	case *ast.BuiltinNode:
-		u.arguments(n.Arguments, u.list)
+		u.walkArguments(n.Arguments, u.replaceList)
 	default:
 		replaceMetered(node, safeItems)
 	}
@@ -189,19 +190,19 @@ func (u *itemUse) direct(node ast.Node) bool {
 	return false
 }
 
-// item replaces the name in an item that needs only the noted paths.
-func (u *itemUse) item(node *ast.Node) {
+// replaceItem replaces the name in an item that needs only the noted paths.
+func (u *itemUse) replaceItem(node *ast.Node) {
 	direct := u.direct(*node)
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
-		u.item(&n.Node)
+		u.replaceItem(&n.Node)
 	case *ast.MemberNode:
 		u.walk(&n.Property)
 		if direct {
 			replaceMetered(node, safeItem, n.Property)
 			return
 		}
-		u.list(&n.Node)
+		u.replaceList(&n.Node)
 	case *ast.BuiltinNode:
 		if direct {
 			index := 0
@@ -211,25 +212,25 @@ func (u *itemUse) item(node *ast.Node) {
 			replaceMetered(node, safeItem, &ast.IntegerNode{Value: index})
 			return
 		}
-		u.arguments(n.Arguments, u.list)
+		u.walkArguments(n.Arguments, u.replaceList)
 	}
 }
 
-// member replaces a node that is an item, or selects a path of one. It reports whether the
-// node is either.
-func (u *itemUse) member(node *ast.Node) bool {
-	of, path, ok := u.pathOf(node)
+// replaceMember replaces a node that is an item, or selects a path of an item. It reports whether the
+// node has one of these forms.
+func (u *itemUse) replaceMember(node *ast.Node) bool {
+	item, path, ok := u.pathOf(node)
 	switch {
 	case !ok:
 		return false
-	case u.direct(*of):
-		u.item(of)
+	case u.direct(*item):
+		u.replaceItem(item)
 		return true
 	}
 	u.need(path)
-	u.item(of)
+	u.replaceItem(item)
 	if len(path) > 0 {
-		replace(node, safeField, *of, &ast.ConstantNode{Value: path})
+		replace(node, safeField, *item, &ast.ConstantNode{Value: path})
 	}
 	return true
 }

@@ -65,7 +65,7 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	var missing []MissingPath
 	for _, r := range e.ShownReads() {
 		if r.Past != "" || r.Root == "body" || r.Root == "link" || !r.missing(page) {
-			continue // only the page reader knows all paths that are read of the body
+			continue // the reader of pages finds misspelt paths of the body: it knows all of them
 		}
 		if r.call != "" {
 			missing = append(missing, MissingPath{Path: r.String()})
@@ -82,7 +82,7 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	return missing
 }
 
-// nearest proposes the nearest name that an object has to a key, or returns "".
+// nearest returns the name in an object that is most like a key, or "".
 func nearest(object Read, key string, page *rules.Context) string {
 	v, _ := object.Lookup(page)
 	if !isObject(v) {

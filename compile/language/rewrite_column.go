@@ -7,10 +7,10 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A fieldTest is a predicate on the items of a simple form: a field is true, as in all(items, .done), or
-// its comparison with a value that is the same for all items is, as in filter(items, .at > state.at).
-// A loop over the column of the field applies it. The interpreter would need more time to make its
-// calls for an item than the calls take.
+// A fieldTest is a predicate on the items in one of two simple forms: a field is true, as in
+// all(items, .done), or a field is compared with a value that is the same for all items, as in
+// filter(items, .at > state.at). A loop over the column of the field applies it, because the interpreter
+// would spend more time on the calls than the calls take.
 type fieldTest struct {
 	path     []string
 	operator binaryOperator // nil if the field must be true
@@ -34,11 +34,11 @@ func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	if f.tested == nil {
 		return false
 	}
-	test, other := fieldTestOf(predicate)
+	test, operand := fieldTestOf(predicate)
 	if test == nil {
 		return false
 	}
-	replaceMetered(node, safeTest+n.Name, &ast.ConstantNode{Value: test}, other)
+	replaceMetered(node, safeTest+n.Name, &ast.ConstantNode{Value: test}, operand)
 	(*node).SetType(f.gives[0].Out(0))
 	(*node).SetLocation(predicate.Location()) // of an error
 	return true
@@ -110,32 +110,32 @@ const (
 )
 
 // met reports whether the test is met by a value of the field.
-func (t *fieldTest) met(m *meter, field, other any) (bool, error) {
+func (t *fieldTest) met(m *meter, field, operand any) (bool, error) {
 	var v any
 	var err error
 	switch {
 	case t.operator == nil:
 		v, err = boolean(field)
 	case t.swapped:
-		v, err = t.operator(m, other, field)
+		v, err = t.operator(m, operand, field)
 	default:
-		v, err = t.operator(m, field, other)
+		v, err = t.operator(m, field, operand)
 	}
 	return v == true, err
 }
 
 // results yields the indexes of the items in a direction, and whether they meet the test. Each
 // item costs a step.
-func (t *fieldTest) results(m *meter, other any, to direction) iter.Seq2[int, bool] {
+func (t *fieldTest) results(m *meter, operand any, to direction) iter.Seq2[int, bool] {
 	return func(yield func(int, bool) bool) {
-		of := must(fieldsAt(m.page, t.path))
-		for k := range of.len() {
+		values := must(fieldsAt(m.page, t.path))
+		for k := range values.len() {
 			i := k
 			if to == backwards {
-				i = of.len() - 1 - k
+				i = values.len() - 1 - k
 			}
 			m.step()
-			if !yield(i, must(t.met(m, of.at(i), other))) {
+			if !yield(i, must(t.met(m, values.at(i), operand))) {
 				return
 			}
 		}

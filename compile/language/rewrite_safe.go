@@ -79,7 +79,7 @@ func orNil(n ast.Node) ast.Node {
 	return n
 }
 
-// unknown reports whether the kind of a node's value is known only when it runs.
+// unknown reports whether the kind of a node's value is known only at run time.
 func unknown(n ast.Node) bool {
 	switch n.Type().Kind() {
 	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64:
@@ -89,7 +89,7 @@ func unknown(n ast.Node) bool {
 	return n.Type() != timeType
 }
 
-// asBool makes the value of a condition boolean, unless it is known to be.
+// asBool makes the value of a condition boolean, unless its static type is boolean.
 func asBool(n *ast.Node) {
 	if call, ok := (*n).(*ast.CallNode); ok {
 		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && isPredicate(operator) {

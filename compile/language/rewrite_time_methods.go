@@ -33,7 +33,7 @@ func (s *safety) method(node *ast.Node, n *ast.CallNode, callee *ast.MemberNode)
 	name := callee.Property.(*ast.StringNode).Value
 	if !slices.Contains(methodNames(), name) {
 		if s.err == nil {
-			s.err = at(callee.Property, "unknown function %s", name)
+			s.err = faultAt(callee.Property, "unknown function %s", name)
 		}
 		return
 	}

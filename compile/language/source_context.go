@@ -71,15 +71,15 @@ func fieldOf(node ast.Node) *rules.ContextField {
 // indexes holds, for each struct of the context, the positions of its fields by
 // their names in expressions.
 var indexes = func() map[reflect.Type]map[string]int {
-	all := map[reflect.Type]map[string]int{}
+	tables := map[reflect.Type]map[string]int{}
 	var add func(t reflect.Type, fields fieldTable)
 	add = func(t reflect.Type, fields fieldTable) {
-		if len(fields) == 0 || all[t] != nil {
+		if len(fields) == 0 || tables[t] != nil {
 			return
 		}
-		all[t] = map[string]int{}
+		tables[t] = map[string]int{}
 		for _, f := range fields {
-			all[t][f.Name] = f.Index
+			tables[t][f.Name] = f.Index
 			object := f.Type
 			if object.Kind() == reflect.Pointer {
 				object = object.Elem()
@@ -88,7 +88,7 @@ var indexes = func() map[reflect.Type]map[string]int {
 		}
 	}
 	add(reflect.TypeFor[rules.Context](), pageFields)
-	return all
+	return tables
 }()
 
 // fieldsOf returns a struct of the context, such as sent, as an object of its fields, at any

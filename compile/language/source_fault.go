@@ -23,8 +23,8 @@ type Fault struct {
 // Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// at returns a fault at a node.
-func at(n ast.Node, format string, args ...any) *Fault {
+// faultAt returns a fault at a node.
+func faultAt(n ast.Node, format string, args ...any) *Fault {
 	return &Fault{Message: fmt.Sprintf(format, args...), at: n.Location().From}
 }
 
@@ -58,8 +58,7 @@ func (f *Fault) Snippet(source string) string {
 	return s.Snippet(s.Position(f.Offset(source)))
 }
 
-// cureOf returns the remedy for an error of the expression language, if it is
-// known.
+// cureOf returns the remedy for an error of the expression language, or "" for an unknown error.
 func cureOf(message string) string {
 	switch {
 	case !strings.Contains(message, "mismatched types"):

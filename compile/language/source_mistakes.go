@@ -117,8 +117,8 @@ var mistakePatterns = sync.OnceValue(func() []*regexp.Regexp {
 	return value.Map(mistakes, func(m mistake) *regexp.Regexp { return regexp.MustCompile(m.pattern) })
 })
 
-// mistakeIn returns the first common mistake in a source that could not be compiled, if
-// it is the reason, and otherwise the error.
+// mistakeIn returns the reason why a source could not be compiled: the first common mistake in it, or
+// the error itself.
 func mistakeIn(source string, err error) error {
 	s, to := findMistake(source, func(mistake) bool { return true })
 	if s == nil {
@@ -131,7 +131,8 @@ func mistakeIn(source string, err error) error {
 	return s
 }
 
-// unnoticed returns whether a mistake may be in a source that can be compiled.
+// unnoticed returns a function that reports whether a mistake may be in the source, although the source
+// can be compiled.
 func unnoticed(source string) func(mistake) bool {
 	return func(m mistake) bool {
 		return slices.ContainsFunc(m.near, func(part string) bool { return strings.Contains(source, part) })
@@ -153,12 +154,12 @@ func findMistake(source string, possible func(mistake) bool) (found *Fault, end 
 		if place == nil {
 			continue
 		}
-		at := place[0]
+		start := place[0]
 		if len(place) > 2 && place[2] >= 0 {
-			at = place[2]
+			start = place[2]
 		}
 		expand := func(template string) string { return string(pattern.ExpandString(nil, template, source, place)) }
-		return &Fault{Message: expand(s.message), Hint: expand(s.hint), at: len([]rune(source[:at]))}, len([]rune(source[:place[1]]))
+		return &Fault{Message: expand(s.message), Hint: expand(s.hint), at: len([]rune(source[:start]))}, len([]rune(source[:place[1]]))
 	}
 	return nil, 0
 }

@@ -95,10 +95,10 @@ func same(a, b *rules.ContextField) *rules.ContextField {
 }
 
 func (c *nameCheck) variable(n *ast.VariableDeclaratorNode) *rules.ContextField {
-	held, outer := c.walk(n.Value), c.locals
+	field, outer := c.walk(n.Value), c.locals
 	defer func() { c.locals = outer }()
 	c.locals = maps.Clone(outer)
-	c.locals[n.Name] = held
+	c.locals[n.Name] = field
 	return c.walk(n.Expr)
 }
 
@@ -107,7 +107,7 @@ func (c *nameCheck) value(n *ast.IdentifierNode) *rules.ContextField {
 	field := c.identifier(n)
 	_, local := c.locals[n.Value]
 	if isFunction := field == nil || contextFunction(n.Value) != nil; isFunction && !local {
-		c.fail(at(n, "%s is a function, which is not called", n.Value).withHint("write " + n.Value + "(…)"))
+		c.fail(faultAt(n, "%s is a function, which is not called", n.Value).withHint("write " + n.Value + "(…)"))
 	}
 	return field
 }
@@ -134,7 +134,7 @@ func isBuiltin(name string) bool {
 }
 
 func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
-	f := at(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, c.language.names()))
+	f := faultAt(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, c.language.names()))
 	if f.Hint == "" && rules.IsIdentifier(n.Value) {
 		f.Hint, f.Lists = "known names: "+strings.Join(pageFields.names(), ", ")+"; a key of the response is body."+n.Value, true
 	}
@@ -143,7 +143,7 @@ func (c *nameCheck) unknownName(n *ast.IdentifierNode) *Fault {
 
 func (c *nameCheck) unknownFunction(n *ast.IdentifierNode) *Fault {
 	known := append(c.language.names(), builtin.Names...)
-	return at(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, known))
+	return faultAt(n, "unknown name %s", n.Value).withHint(diag.DidYouMean(n.Value, known))
 }
 
 func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
@@ -165,7 +165,7 @@ func (c *nameCheck) member(n *ast.MemberNode) *rules.ContextField {
 	field := fieldTable(object.Fields).find(key.Value)
 	if field == nil {
 		known := fieldTable(object.Fields).names()
-		c.fail(at(n, "unknown name %s; known names: %s", key.Value, strings.Join(known, ", ")).withHint(diag.DidYouMean(key.Value, known)))
+		c.fail(faultAt(n, "unknown name %s; known names: %s", key.Value, strings.Join(known, ", ")).withHint(diag.DidYouMean(key.Value, known)))
 	}
 	return field
 }
@@ -194,7 +194,7 @@ func (c *nameCheck) function(n *ast.CallNode, callee *ast.IdentifierNode) {
 	case f == nil:
 		c.fail(c.unknownFunction(callee))
 	case f.overload(len(n.Arguments)) == nil:
-		c.fail(at(n, "%s in call to %s", f.tooManyOrFew(len(n.Arguments)), f.Name).withHint(f.usage()))
+		c.fail(faultAt(n, "%s in call to %s", f.tooManyOrFew(len(n.Arguments)), f.Name).withHint(f.usage()))
 	case f.metered != nil && !slices.ContainsFunc(c.found.functions, func(had Function) bool { return had.Name == f.Name }):
 		c.found.functions = append(c.found.functions, f.described())
 	}
@@ -229,7 +229,7 @@ func (l *Language) checkArguments(tree ast.Node) error {
 		t := f.overload(len(call.Arguments))
 		for i, a := range call.Arguments {
 			if want := parameter(t, i); !accepts(want, a.Type()) {
-				return at(a, "%v", f.mismatch(i, want, kindName(a.Type()))).withHint(f.usage())
+				return faultAt(a, "%v", f.mismatch(i, want, kindName(a.Type()))).withHint(f.usage())
 			}
 		}
 	}
@@ -264,11 +264,11 @@ func (n names) checkFor(set *rules.Ruleset, scope rules.Scope) error {
 		if near := diag.DidYouMean(d.name, known); near != "" {
 			hint = near
 		}
-		return at(d.node, "unknown name %s.%s", d.field.Name, d.name).withHint(hint)
+		return faultAt(d.node, "unknown name %s.%s", d.field.Name, d.name).withHint(hint)
 	}
 	for _, s := range n.scoped {
 		if s.field.Scope != scope {
-			return at(s.node, "unknown name %s", s.field.Name).withHint(s.field.Scope.Hint())
+			return faultAt(s.node, "unknown name %s", s.field.Name).withHint(s.field.Scope.Hint())
 		}
 	}
 	return nil
