@@ -90,6 +90,7 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
+	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time of the items and more than a day later than now; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
@@ -312,6 +313,11 @@ var auditTable = audits([]Rule{
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
+	{ID: "audit.ahead", Auditing: Auditing{Requires: OfList},
+		Source: `list.keptAhead != ""`,
+		Clause: "the time that is kept for the next run is more than a day later than now",
+		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
+			"keep the greatest time of the other items, and read the list again from its beginning"},
 	{ID: "audit.contract", Auditing: Auditing{Requires: OfFile, Also: unlessFailed, Proof: `list.frozen`,
 		Unless: "unless it may change"},
 		Source:  `list.drift != ""`,

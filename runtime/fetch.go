@@ -183,8 +183,8 @@ func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f f
 	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
-	page.Findings = r.audit(ctx, r.obtained())
 	failed := r.carryOver(page)
+	page.Findings = r.audit(ctx, r.obtained())
 	if failed != nil {
 		page.fail(failed)
 	}

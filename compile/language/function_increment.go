@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/expr-lang/expr/ast"
+
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -124,6 +126,28 @@ func textArgument(args []any, i int) string {
 	}
 	text, _ := args[i].(string)
 	return text
+}
+
+// KeptTime returns the time in a value of an expression under keep. A number is a time only if the
+// expression says so: if it gives latestOf a form of times. It reports false for any other value.
+func (e *Expression) KeptTime(v any) (t time.Time, ok bool) {
+	if isNumber(v) && e.keepsTimes() {
+		t, _ = timeOf(v)
+		return t, true
+	}
+	text, isText := v.(string)
+	c := cursorOfText(&meter{}, text, rules.AnyTime)
+	return c.time, isText && c.rank == timeCursor
+}
+
+// keepsTimes reports whether the expression calls latestOf with a form of times.
+func (e *Expression) keepsTimes() bool {
+	for node := range nodes(e.code.syntax) {
+		if call, ok := node.(*ast.CallNode); ok && calleeName(call) == "latestOf" && len(call.Arguments) > 3 {
+			return true
+		}
+	}
+	return false
 }
 
 // earlier returns a cursor minus a lag, which is a number for numbers and a length of time for times. A

@@ -129,8 +129,10 @@ func (h HintHeader) Member(text string) (key string, v any) {
 var hintHeaders = []HintHeader{
 	{Name: "X-Total-Count", Kind: HintTotal}, {Name: "X-Total", Kind: HintTotal}, {Name: "X-WP-Total", Kind: HintTotal},
 	{Name: "Total-Count", Kind: HintTotal}, {Name: "X-Pagination-Total", Kind: HintTotal}, {Name: "X-Pagination-Total-Count", Kind: HintTotal},
+	{Name: "X-Total-Items", Kind: HintTotal}, {Name: "X-Total-Results", Kind: HintTotal}, {Name: "Total", Kind: HintTotal},
 	{Name: "Content-Range", Kind: HintTotal, Range: true},
 	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
+	{Name: "Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Page-Count", Kind: HintPages},
 	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
 	{Name: "X-Has-More", Kind: HintMore},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},

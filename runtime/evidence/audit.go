@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -11,6 +12,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
+
+// maxAhead is how much later than now a time that is kept for the next run may be: the clock of an API
+// may be wrong, and its dates may be those of another time zone.
+const maxAhead = 24 * time.Hour
 
 // Audit evaluates the audit rules after the last page of a list. Most of them apply to complete
 // lists only. A finding says why the list may be incomplete.
@@ -95,6 +100,7 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 		names := value.Map(w.Subject.job.Keeps, func(e *language.Expression) string { return "kept." + e.Rule.Target })
 		facts.KeptUnread = strings.Join(names, " or ")
 	}
+	facts.KeptAhead = w.keptAhead()
 	computed := func(e *language.Expression) bool { return len(e.Reads) > 0 } // the list may begin in its middle
 	facts.Counted = !w.Subject.job.Paged() || w.byPosition() && !slices.ContainsFunc(w.Subject.job.Init, computed)
 	facts.Chosen = slices.ContainsFunc(w.Subject.job.Stops, func(stop *compile.Trigger) bool {
@@ -105,4 +111,17 @@ func (w *Watcher) facts(hints *rules.Hints) *rules.ListFacts {
 	}
 	w.audited.facts = facts
 	return &w.audited.facts
+}
+
+// keptAhead returns the first value for the next run that is a time of the items and too late, with its
+// name, or "" if there is none.
+func (w *Watcher) keptAhead() string {
+	for _, e := range w.Subject.job.Keeps {
+		ofItems := slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is("items") || r.Is("first") })
+		v := w.end.Kept[e.Rule.Target]
+		if t, isTime := e.KeptTime(v); ofItems && isTime && t.Sub(w.Context.Now()) > maxAhead {
+			return fmt.Sprintf("kept.%s = %v", e.Rule.Target, v)
+		}
+	}
+	return ""
 }

@@ -36,9 +36,10 @@ type Watcher struct {
 // An End describes how a list ended.
 type End struct {
 	Outcome   rules.Outcome
-	StoppedBy []string  // ids of the rules that ended it
-	Items     int       // number of items delivered
-	Unseen    []Absence // paths that the filter of the job reads and no item had
+	StoppedBy []string       // ids of the rules that ended it
+	Items     int            // number of items delivered
+	Unseen    []Absence      // paths that the filter of the job reads and no item had
+	Kept      map[string]any // values for the next run
 }
 
 // A Subject holds the facts about a job that a [Watcher] needs for each of its lists.

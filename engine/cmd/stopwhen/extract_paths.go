@@ -253,7 +253,7 @@ func (x *extraction) allPurposes(l *loaded, args []string) (all purposes, err er
 	if x.state != "" {
 		all.write("--state", x.state, x.state+lockSuffix)
 	}
-	if l.Info().RotatesTokens {
+	if x.tokens != "" || l.Info().RotatesTokens {
 		all.write("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
 	}
 	all.read("--singer-catalog", x.catalog)
