@@ -27,7 +27,7 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 	return r.withSeen(r.state.Result)
 }
 
-// conclude completes the result of a list that has ended with an error, or with nil.
+// conclude completes the result of a list. err is the error with which the list ended, or nil.
 func (r *listRun) conclude(result Result, err error) Result {
 	result.Seconds = r.seconds()
 	if err != nil && result.Outcome != rules.Failed {
@@ -51,11 +51,11 @@ func (r *listRun) after(failed error) ListResult {
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) ListResult {
-	seen := evidence.Seen{Had: r.state.Noticed.Seen(), Values: r.values}
+	paths := evidence.Seen{Had: r.state.Noticed.Seen(), Values: r.values}
 	if result.Outcome != rules.Failed {
-		seen.Lacked = r.state.Noticed.Lacked
+		paths.Lacked = r.state.Noticed.Lacked
 	}
-	return ListResult{Result: result, Seen: seen}
+	return ListResult{Result: result, Seen: paths}
 }
 
 // addPlace adds the partition to an error of this job.

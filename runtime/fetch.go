@@ -155,13 +155,13 @@ func (r *listRun) errorBody(response *transport.Response) []byte {
 	if r.converter == nil || len(response.Body) > most {
 		return response.Body
 	}
-	into := &spool.Buffer{}
-	defer into.Release()
-	done, err := r.converter.Convert(bodyOf(response, response.Body), into)
+	buffer := &spool.Buffer{}
+	defer buffer.Release()
+	done, err := r.converter.Convert(bodyOf(response, response.Body), buffer)
 	if err != nil || !done {
 		return response.Body
 	}
-	body, _, err := into.Body()
+	body, _, err := buffer.Body()
 	if err != nil {
 		return response.Body
 	}
@@ -209,9 +209,9 @@ func (r *listRun) prefetch(ctx context.Context) {
 	}
 }
 
-// arrived notes that a response has just arrived. Another page may be requested while this one is
+// noteArrival notes that a response has just arrived. Another page may be requested while this one is
 // processed, if it is large, or while it is delivered.
-func (r *listRun) arrived(ctx context.Context, response *transport.Response) {
+func (r *listRun) noteArrival(ctx context.Context, response *transport.Response) {
 	large := r.Ahead.Large > 0 && response.Size >= r.Ahead.Large
 	if r.queue == nil && (large || r.Ahead.Delivering) {
 		r.queue = r.newQueue(ctx)
@@ -241,8 +241,8 @@ func (r *listRun) mayFollow(page int) bool {
 	return page < r.lastPage
 }
 
-// knownEnd returns the number of the last page, if the rules and the total of the first page
-// determine it.
+// knownEnd returns the number of the last page if the rules and the total of the first page
+// determine it, and 0 otherwise.
 func (r *listRun) knownEnd() int {
 	end := r.job.MaxPages()
 	if end == 0 {

@@ -50,11 +50,11 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if compile.KeepsOverAllPages(e) && r.obtained() == 0 && r.context().Count == 0 {
 			continue
 		}
-		then := "nothing is saved, and the next run begins where this one did"
+		consequence := "nothing is saved, and the next run begins where this one did"
 		if r.lastKept[e.Rule.Target] != nil {
-			then = "the value of the run before stays, and the next run begins where this one did"
+			consequence = "the value of the run before stays, and the next run begins where this one did"
 		}
-		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, then))
+		r.warn("nil "+e.Rule.ID, fmt.Sprintf("%s is nil after the last page: %s", e.Rule.ID, consequence))
 	}
 }
 

@@ -124,7 +124,7 @@ func (r *listRun) step(ctx context.Context, request requests.Request) (next requ
 		next, err = r.restart(request, s.fetched)
 		return next, err == nil, err
 	}
-	r.arrived(ctx, s.fetched.Response)
+	r.noteArrival(ctx, s.fetched.Response)
 	page, err := r.read(request, s.fetched)
 	if err != nil {
 		return next, false, err
@@ -249,7 +249,7 @@ func (r *listRun) advance(page *Page) (requests.Request, error) {
 }
 
 // noAddress returns the verdict that the next request has no address, with the values of the parts
-// that could have given it one.
+// from which an address could have come.
 func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
 	var because []string

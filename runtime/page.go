@@ -49,8 +49,8 @@ type Delivery struct {
 }
 
 // A Receiver receives the pages of a list in order. Its error ends the list. It reports whether the
-// page was delivered, so that the list counts it. It may report true together with an error, if work
-// that follows the page has failed.
+// page was delivered, so that the list counts it. It may report true and also return an error: then
+// the page was delivered, and the work after it has failed.
 type Receiver func(context.Context, *Delivery) (delivered bool, err error)
 
 // SentItems returns the items of the page as the API sent them.

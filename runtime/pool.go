@@ -20,7 +20,7 @@ type readingParts struct {
 	machine   language.Machine
 	reader    *document.Reader
 	head      []byte           // first bytes of the last body, for error messages
-	bodies    [2]*spool.Buffer // body of this page and of the last one, alternating
+	bodies    [2]*spool.Buffer // bodies of this page and of the previous page, alternating
 	converted [2]*spool.Buffer // the same bodies after conversion to JSON
 }
 

@@ -113,17 +113,17 @@ func (r *listRun) convert(f fetchResult) error {
 		return nil
 	}
 	r.pooled.converted[0], r.pooled.converted[1] = r.pooled.converted[1], r.pooled.converted[0]
-	into := r.pooled.converted[0]
-	into.ReadBy(nil)
+	buffer := r.pooled.converted[0]
+	buffer.ReadBy(nil)
 	if f.Status < http.StatusBadRequest {
-		into.ReadBy(r.pooled.reader.ScansArriving())
+		buffer.ReadBy(r.pooled.reader.ScansArriving())
 	}
-	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), into)
+	done, err := r.converter.Convert(bodyOf(f.Response, f.Body), buffer)
 	if err != nil || !done {
 		return err
 	}
-	if f.Body, f.Window, err = into.Body(); err == nil {
-		f.Scan, _ = into.Consumed()
+	if f.Body, f.Window, err = buffer.Body(); err == nil {
+		f.Scan, _ = buffer.Consumed()
 		r.pooled.bodies[0].Release() // a retry or the next page reuses it
 	}
 	return err
@@ -240,11 +240,11 @@ func (r *listRun) reportOverridden(next requests.Request) {
 		return
 	}
 	for _, m := range requests.ParseQuery(next.Endpoint) {
-		own, sent := next.Params.Get(m.Name)
+		param, sent := next.Params.Get(m.Name)
 		if _, ofJob := r.job.Spec().Params.Get(m.Name); !sent || !ofJob {
 			continue
 		}
-		if text, ok := value.Text(own); ok && text != m.Value {
+		if text, ok := value.Text(param); ok && text != m.Value {
 			r.warn("overridden "+m.Name,
 				fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it (includeParams)",
 					m.Name, m.Value, m.Name, text))

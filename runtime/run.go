@@ -36,7 +36,7 @@ type listRun struct {
 	keepKey   string            // chooses the kept values of the partition; "" if all partitions share them
 	lastKept  map[string]any    // values that the previous run kept, including their secrets
 	builder   *compile.Builder  // nil before the first request
-	values    evidence.Values   // values that the builder has
+	values    evidence.Values   // which values of the request are nil, for the audit of all partitions
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
@@ -228,11 +228,11 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 			Message: fmt.Sprintf("restarted %d times without reaching the end", compile.MaxRestarts),
 		}
 	}
-	again := ""
+	rewritten := ""
 	if r.state.Result.Items > 0 {
-		again = fmt.Sprintf("; %s written so far will be written again", value.Counted(r.state.Result.Items, "item"))
+		rewritten = fmt.Sprintf("; %s written so far will be written again", value.Counted(r.state.Result.Items, "item"))
 	}
-	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, again),
+	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, rewritten),
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)
 	r.reset()
 	r.state.Noticed.Facts.Rewritten = r.obtained()

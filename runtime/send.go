@@ -98,7 +98,7 @@ func (s *sender) redacted(v any) any {
 	return v
 }
 
-// differs reports whether rules see another value in place of a scalar.
+// differs reports whether rules see a scalar with another value than the request has.
 func (s *sender) differs(scalar any) bool {
 	switch v := scalar.(type) {
 	case string:
@@ -129,26 +129,26 @@ func (s *sender) redactedCopy(v any) any {
 // the names of the parameters, headers and body fields that it removed. It leaves the address
 // itself unchanged, because the API wrote it.
 func (s *sender) withhold(request requests.Request) (requests.Request, []string) {
-	var left []string
-	request.Params = s.withoutSecrets(request.Params, "", &left)
+	var removed []string
+	request.Params = s.withoutSecrets(request.Params, "", &removed)
 	headers := make(rules.Object, 0, len(request.Headers))
 	for _, m := range request.Headers {
 		if secret.Name(m.Name) || s.isSecret(m.Value) {
-			left = append(left, m.Name)
+			removed = append(removed, m.Name)
 			continue
 		}
 		headers = append(headers, m)
 	}
 	request.Headers = headers
 	if body, ok := value.Members(request.Body); ok {
-		request.Body = s.withoutSecrets(body, "", &left)
+		request.Body = s.withoutSecrets(body, "", &removed)
 	}
-	return request, left
+	return request, removed
 }
 
 // withoutSecrets returns an object without the members that contain a secret, at any depth. A list
 // that contains a secret is left out as a whole.
-func (s *sender) withoutSecrets(o rules.Object, path string, left *[]string) rules.Object {
+func (s *sender) withoutSecrets(o rules.Object, path string, removed *[]string) rules.Object {
 	if o == nil {
 		return nil
 	}
@@ -158,10 +158,10 @@ func (s *sender) withoutSecrets(o rules.Object, path string, left *[]string) rul
 		inner, isObject := value.Members(m.Value)
 		switch {
 		case s.redactor.Contains(m.Name), !isObject && s.isSecret(m.Value):
-			*left = append(*left, s.redactor.String(name))
+			*removed = append(*removed, s.redactor.String(name))
 			continue
 		case isObject:
-			m.Value = s.withoutSecrets(inner, name, left)
+			m.Value = s.withoutSecrets(inner, name, removed)
 		}
 		out = append(out, m)
 	}

@@ -56,8 +56,8 @@ func newShaper(r *listRun) *shaper {
 }
 
 // shape filters and changes the items of a page that was judged. failed is the error of judging the
-// page, or nil. shape returns failed if it is not nil, and otherwise its own error. If the job is
-// being cancelled, its own error takes precedence.
+// page, or nil; shape returns it unless it is nil or the job is being cancelled. Otherwise, shape
+// returns its own error.
 func (r *listRun) shape(ctx context.Context, page *Page, failed error) error {
 	if r.shaper == nil || page.Items.Len() == 0 {
 		return failed
@@ -93,7 +93,7 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 // separately for each list.
 func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, lists []document.TypedItems, err error) {
 	s.out.Reset(int64(len(page.Items.Bytes())))
-	var marks []document.Mark
+	var marks []document.ListEnd
 	read, written := 0, 0
 	for _, list := range page.Lists {
 		passed, err := s.list(ctx, list.Items, page.members, read)
@@ -102,7 +102,7 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 		}
 		read += list.Items.Len()
 		written += passed
-		marks = append(marks, document.Mark{DataType: list.DataType, End: int(s.out.Len()), Count: written})
+		marks = append(marks, document.ListEnd{DataType: list.DataType, End: int(s.out.Len()), Count: written})
 	}
 	block, window, err := s.out.Body()
 	if err != nil {
@@ -203,11 +203,11 @@ var null = []byte("null")
 
 // fault returns the error of a rule on an item. Items count from 1.
 func (s *shaper) fault(item int, err error) error {
-	at := fmt.Sprintf("item %d of the page", item)
+	place := fmt.Sprintf("item %d of the page", item)
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		return s.run.fault(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", at, failed.Err)})
+		return s.run.fault(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", place, failed.Err)})
 	}
-	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", at, err))
+	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", place, err))
 }
 
 // maxSample is the size, in bytes, of the largest item that is kept for suggestions.
@@ -229,7 +229,7 @@ func (s *shaper) look(raw json.RawMessage) {
 	})
 }
 
-// missing describes the paths that no item had, and that are read by a rule for which of is true.
+// missing describes the paths that no item had. Only paths that a selected rule reads are included.
 func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Absence) {
 	if s == nil || s.run.context().Total.Items == 0 {
 		return nil

@@ -52,7 +52,7 @@ type state struct {
 
 	Request      document.Digest   `json:"request"`      // the last request
 	Content      document.Digest   `json:"content"`      // the last response
-	List         document.Digest   `json:"list"`         // the items of the last response
+	List         document.Digest   `json:"list"`         // the list of items in the last response
 	Spelling     document.Spelling `json:"spelling"`     // the escapes of the last response
 	FirstContent document.Digest   `json:"firstContent"` // the first response
 	Exchanges    evidence.Recall   `json:"exchanges"`    // the page of each request with its response

@@ -22,7 +22,7 @@ import (
 // itemsOf returns an item n times.
 func itemsOf(items ...string) engine.Items {
 	text := strings.Join(items, "\n") + "\n"
-	all, _ := document.Lists([]byte(text), nil, []document.Mark{{End: len(text), Count: len(items)}})
+	all, _ := document.Lists([]byte(text), nil, []document.ListEnd{{End: len(text), Count: len(items)}})
 	return all
 }
 

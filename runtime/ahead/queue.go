@@ -48,7 +48,7 @@ type Queue struct {
 	machine language.Machine
 	context rules.Context // context after the page before the last requested one
 	largest int           // size in bytes of the largest body since the first large page; 0 before it
-	sent    int           // largest number of bytes in which one of these bodies arrived, perhaps compressed
+	sent    int           // largest number of bytes received for one of these bodies, which may be compressed
 
 	mu      sync.Mutex // guards the flights and spare
 	flights []*Flight
@@ -86,8 +86,8 @@ func (q *Queue) Arrived(response *transport.Response) {
 }
 
 // Offer requests the next page, as decided by the loop, unless the page was already requested or the
-// policy lets it wait. If the list has had a large page, the page after the next is requested as soon as
-// the next page has arrived, unless that page is much smaller than others.
+// policy lets it wait. If the list has had a large page, the page after next is requested as soon as
+// the next page has arrived, unless the next page is much smaller than others.
 func (q *Queue) Offer(next requests.Request) {
 	if q == nil || q.window > 1 || q.largest == 0 && !q.delivering {
 		return
@@ -166,7 +166,7 @@ func (q *Queue) fill() {
 	}
 }
 
-// plan returns the call for the page after the last requested page, before the latter is read. It
+// plan returns the call for the page after the last requested page, which has not been read yet. It
 // reports false if there is no such page, or if the last requested page must be read first.
 func (q *Queue) plan() (transport.Call, bool) {
 	c := q.context

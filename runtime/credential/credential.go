@@ -114,11 +114,11 @@ func (o *Options) page() *rules.Context {
 	return &rules.Context{Input: o.Inputs, Now: func() time.Time { return now }}
 }
 
-// fault returns the error of an expression, with its place. The message begins with what.
-func (o *Options) fault(class failure.Class, what string, err error) *failure.Error {
-	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(what + err.Error()), Err: err}
+// fault returns the error of an expression, with its place. The message begins with the subject.
+func (o *Options) fault(class failure.Class, subject string, err error) *failure.Error {
+	e := &failure.Error{Class: class, Op: "authenticate", Message: o.Redactor.String(subject + err.Error()), Err: err}
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		e.Message = o.Redactor.String(what + failed.Placed())
+		e.Message = o.Redactor.String(subject + failed.Placed())
 	}
 	return e
 }

@@ -77,7 +77,7 @@ func (l *login) request() (requests.Request, error) {
 	return request, nil
 }
 
-// only returns the members of an object whose names are also in another.
+// only returns the members of an object whose names another object also has.
 func only(of, names rules.Object) rules.Object {
 	var out rules.Object
 	for _, m := range of {
@@ -178,7 +178,7 @@ func (l *login) hideBody(lease *transport.Lease, body any) {
 		if text, ok := value.Text(v); ok && text != "" {
 			name := "login " + strings.Join(path, ".")
 			lease.Secrets[name] = text
-			l.Redactor.HideAs(name, text) // even if another part is missing
+			l.Redactor.HideAs(name, text) // also if the response lacks another part
 		}
 	}
 }

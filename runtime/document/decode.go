@@ -18,7 +18,7 @@ import (
 // for a float64, such as 1e400, or has more than [value.MaxDigits] digits, and for values that need
 // more than [MaxValueBytes].
 func Decode(raw []byte) (any, error) {
-	s := scan.New(scan.Marks{})
+	s := scan.New(scan.Targets{})
 	if err := s.Scan(raw); err != nil {
 		return nil, err
 	}
@@ -26,13 +26,13 @@ func Decode(raw []byte) (any, error) {
 }
 
 // decodeItems decodes every item, as [Decode] does.
-func decodeItems(items Items, left *allowance) ([]any, error) {
-	if err := left.spend(items.Len() * elementBytes); err != nil {
+func decodeItems(items Items, memory *allowance) ([]any, error) {
+	if err := memory.spend(items.Len() * elementBytes); err != nil {
 		return nil, err
 	}
 	out := make([]any, 0, items.Len())
 	for raw := range items.All() {
-		item, err := decode(raw, left)
+		item, err := decode(raw, memory)
 		if err != nil {
 			return nil, fmt.Errorf("item %d: %w", len(out)+1, err)
 		}

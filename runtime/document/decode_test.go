@@ -172,7 +172,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		got, err := Decode(raw)
-		s := scan.New(scan.Marks{})
+		s := scan.New(scan.Targets{})
 		invalid := s.Scan(raw)
 		if invalid != nil {
 			require.Equal(t, invalid, err)

@@ -19,7 +19,7 @@ import (
 // cryptographic: collisions can be constructed. The zero Digest is the seed of a new one.
 type Digest struct{ a, b uint64 }
 
-// zeroDigest is the seed of a digest that does not continue another.
+// zeroDigest is the seed of a digest that begins with its own data.
 var zeroDigest Digest
 
 // DigestBytes is the length of a Digest in bytes.
@@ -64,9 +64,9 @@ func mix(x, y uint64) uint64 {
 	return hi ^ lo
 }
 
-// DigestOf returns the digest of data that continues the data with the digest seed. The zero Digest
-// starts anew. To be fast, it mixes 64 bytes at a time into four independent words. Each word adds its
-// old value to the product, so that a factor of 0 loses nothing.
+// DigestOf returns the digest of data that follows other data, whose digest is the seed; the seed of
+// data that follows nothing is the zero Digest. To be fast, it mixes 64 bytes at a time into four
+// independent words. Each word adds its old value to the product, so that a factor of 0 loses nothing.
 func DigestOf(data []byte, seed Digest) Digest {
 	length := uint64(len(data))
 	a, b, c, d := seed.a^key4, seed.b^key2, seed.b^key1, seed.a^key0
@@ -105,15 +105,15 @@ func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items 
 		content = d.digest(scan.Span{Start: 0, End: list.Start}, items)
 		return d.digest(scan.Span{Start: list.End, End: len(d.raw)}, content), items
 	}
-	at := 0
+	start := 0
 	for _, gap := range ignored {
-		if gap.Start < at {
+		if gap.Start < start {
 			continue // inside the previous span
 		}
-		content = d.digest(scan.Span{Start: at, End: gap.Start}, content)
-		at = gap.End
+		content = d.digest(scan.Span{Start: start, End: gap.Start}, content)
+		start = gap.End
 	}
-	return d.digest(scan.Span{Start: at, End: len(d.raw)}, content), items
+	return d.digest(scan.Span{Start: start, End: len(d.raw)}, content), items
 }
 
 // digest returns the digest of a span.
@@ -122,21 +122,21 @@ func (d *document) digest(at scan.Span, seed Digest) Digest {
 }
 
 // digestIn returns the digest of data, reading one window at a time.
-func digestIn(data []byte, at int, window *spool.Window, seed Digest) Digest {
+func digestIn(data []byte, offset int, window *spool.Window, seed Digest) Digest {
 	if len(data) == 0 || window == nil && len(data) <= spool.WindowBytes {
 		return DigestOf(data, seed)
 	}
 	sum := seed // a separate variable, since it is on the heap
-	for part := range windows(data, at, window) {
+	for part := range windows(data, offset, window) {
 		sum = DigestOf(part, sum)
 	}
 	return sum
 }
 
-// Of a page with more items than wholePage, the first and last edgeItems are compared: if a list changes
-// while it is read, items repeat where pages meet. Of the items between them, half of drawnItems to
-// drawnItems are compared, and never more than twice as many. They are drawn by their content, so that two
-// pages with the same items draw the same ones, in whatever order they are.
+// If a page has more items than wholePage, only some of them are compared with other pages. These are
+// the first and the last edgeItems, because items repeat where pages meet if a list changes while it is
+// read, and usually between drawnItems/2 and drawnItems of the others, at most 2*drawnItems. The others
+// are drawn by their content, so that two pages with the same items draw the same items in any order.
 const (
 	wholePage  = 64
 	edgeItems  = 16
@@ -288,8 +288,8 @@ func respell(raw []byte) []byte {
 	return append(out, raw...)
 }
 
-// SumUp prepares the spelling for MarshalJSON, which otherwise reads the document each time: the
-// checkpoints of the children of a page have that of the page, too.
+// SumUp prepares the spelling for MarshalJSON, which otherwise reads the document each time. The
+// checkpoint of a page is also part of the checkpoints of its children.
 func (s *Spelling) SumUp() { s.digest, s.summed = s.canonical(), true }
 
 const hexDigits = "0123456789abcdef"

@@ -14,7 +14,7 @@ import (
 // compacted returns a document as the Reader has it.
 func compacted(t *testing.T, body string, paths ...[]string) *document {
 	t.Helper()
-	d := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(nil, paths), Compact: true, MaxDepth: 512})}
+	d := &document{scanner: scan.New(scan.Targets{Body: scan.NewTree(nil, paths), Compact: true, MaxDepth: 512})}
 	require.NoError(t, d.parse([]byte(body)))
 	return d
 }

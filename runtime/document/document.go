@@ -18,7 +18,7 @@ type document struct {
 	window  *spool.Window // window of a body in a file; nil for a body in memory
 
 	dropsInvalid bool   // whether bytes that are not UTF-8 are removed, instead of being an error
-	dropped      bool   // whether some were
+	dropped      bool   // whether such bytes were removed
 	duplicate    string // first list that an object has twice; see also [scan.Found.Duplicate]
 
 	items      scan.Span // list that the scan has divided into items; absent if it has divided no list
@@ -31,7 +31,7 @@ type document struct {
 // keys is the root). It ignores a UTF-8 byte order mark. The error is a [*scan.SyntaxError] or a
 // [*DepthError].
 func newDocument(body []byte, paths [][]string, depth int) (*document, error) {
-	d := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(paths, nil), MaxDepth: depth})}
+	d := &document{scanner: scan.New(scan.Targets{Body: scan.NewTree(paths, nil), MaxDepth: depth})}
 	return d, d.parse(body)
 }
 
@@ -82,15 +82,15 @@ func (d *document) open(view []byte, window *spool.Window) {
 
 // decodes reports whether a list is decoded, or part of it, for the values of a node and the nodes
 // below it. row has their locations.
-func (d *document) decodes(list scan.Span, at *scan.Node, row []scan.Span) bool {
-	value := at.In(row)
+func (d *document) decodes(list scan.Span, node *scan.Node, row []scan.Span) bool {
+	value := node.In(row)
 	if !value.Present() {
 		return false
 	}
-	if at.Selected || at.Leads && d.raw[value.Start] == '[' {
+	if node.Selected || node.Leads && d.raw[value.Start] == '[' {
 		return value.Start < list.End && value.End > list.Start
 	}
-	return slices.ContainsFunc(at.Children, func(child *scan.Node) bool { return d.decodes(list, child, row) })
+	return slices.ContainsFunc(node.Children, func(child *scan.Node) bool { return d.decodes(list, child, row) })
 }
 
 // undivide replaces the newlines that the scan has put between items.
@@ -136,9 +136,9 @@ func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
 // find returns the location of the value at a path, which may be null. A number is also an index
-// into a list. The last of duplicate keys counts. A path that the scanner was not given costs a
-// pass over the document, without the items unless the path may lead into them. The document must
-// then be restored.
+// into a list. The last of duplicate keys counts. If the scan has not looked for the path, find
+// passes over the document, which must be restored; it skips the items unless the path may lead into
+// them.
 func (d *document) find(path []string) scan.Span {
 	if node := d.scanner.Body.Root.At(path...); node != nil {
 		return node.In(d.scanner.Row)
@@ -167,7 +167,7 @@ func (d *document) newWalk(known scan.Span) scan.Walk {
 // visit decodes the values below the object at i that want selects, and calls f with each value and
 // its path. It does not enter a selected value. The last of duplicate keys counts.
 func (d *document) visit(
-	i int, path []string, want func(path []string) (value, members bool), left *allowance, f func(path []string, v any),
+	i int, path []string, want func(path []string) (value, members bool), memory *allowance, f func(path []string, v any),
 ) error {
 	type member struct {
 		path  []string
@@ -190,13 +190,13 @@ func (d *document) visit(
 		case m.whole:
 			var v any
 			var err error
-			d.restoredFor(m.at, func() { v, err = decode(m.at.Of(d.raw), left) })
+			d.restoredFor(m.at, func() { v, err = decode(m.at.Of(d.raw), memory) })
 			if err != nil {
 				return err
 			}
 			f(m.path, v)
 		case d.raw[m.at.Start] == '{':
-			if err := d.visit(m.at.Start, m.path, want, left, f); err != nil {
+			if err := d.visit(m.at.Start, m.path, want, memory, f); err != nil {
 				return err
 			}
 		}
@@ -223,13 +223,13 @@ func Names(raw []byte, path []string) []string {
 // names returns the first keys of the object at a path, without duplicates and without long keys,
 // in order. It returns nil if there is no object. It costs a pass over the object.
 func (d *document) names(path []string) []string {
-	at := d.find(path)
-	if !at.Present() || scan.KindOf(d.raw[at.Start:]) != scan.Object {
+	span := d.find(path)
+	if !span.Present() || scan.KindOf(d.raw[span.Start:]) != scan.Object {
 		return nil
 	}
 	var names []string
 	seen := map[string]bool{}
-	for key := range d.newWalk(d.items).Members(at.Start) {
+	for key := range d.newWalk(d.items).Members(span.Start) {
 		if name := string(scan.Unquote(key.Of(d.raw))); key.End-key.Start <= maxName && !seen[name] {
 			seen[name] = true
 			names = append(names, name)

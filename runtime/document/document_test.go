@@ -13,7 +13,7 @@ import (
 
 func parse(t *testing.T, body string, paths ...string) *document {
 	t.Helper()
-	doc := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree(split(paths...), nil), Detect: true})}
+	doc := &document{scanner: scan.New(scan.Targets{Body: scan.NewTree(split(paths...), nil), Detect: true})}
 	require.NoError(t, doc.parse([]byte(body)))
 	return doc
 }

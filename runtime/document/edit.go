@@ -55,8 +55,8 @@ func (e *memberEdit) child(key string) *memberEdit {
 
 // Append appends a changed item to b. values are the new values of the members, as JSON, in the
 // order of the paths; nil removes a member. A member that is set keeps its position. A new member
-// is added at the end, in an object that is also added if it is absent or null. One of several
-// duplicate keys remains. An item that is not an object becomes {"value": ITEM} before it is
+// is added at the end; the objects on its path are added, too, if they are absent or null. Of
+// duplicate keys, one remains. An item that is not an object becomes {"value": ITEM} before it is
 // changed.
 //
 // raw is valid JSON without insignificant whitespace. The error names the value on a path that is
@@ -93,17 +93,17 @@ type itemWriter struct {
 }
 
 // object writes an object with its changes.
-func (w *itemWriter) object(i int, at *memberEdit) int {
-	for _, c := range at.children {
+func (w *itemWriter) object(i int, edit *memberEdit) int {
+	for _, c := range edit.children {
 		c.seen = false
 	}
 	w.out = append(w.out, '{')
 	empty := len(w.out)
 	for i++; w.raw[i] != '}'; i = scan.Next(w.raw, i) {
 		key, span := scan.Key(w.raw, i)
-		i = w.member(key.Of(w.raw), span, at.member(scan.Unquote(key.Of(w.raw))), empty)
+		i = w.member(key.Of(w.raw), span, edit.member(scan.Unquote(key.Of(w.raw))), empty)
 	}
-	for _, c := range at.children {
+	for _, c := range edit.children {
 		if !c.seen && c.sets {
 			w.key(c.quoted, empty)
 			w.added(c)
@@ -134,38 +134,38 @@ func (w *itemWriter) key(quoted []byte, empty int) {
 
 // member writes the member with a key whose value begins at start, changed by its edit; a nil edit
 // changes nothing.
-func (w *itemWriter) member(quoted []byte, start int, at *memberEdit, empty int) int {
-	if at == nil {
+func (w *itemWriter) member(quoted []byte, start int, edit *memberEdit, empty int) int {
+	if edit == nil {
 		w.key(quoted, empty)
 		end := scan.ValueEnd(w.raw, start)
 		w.out = append(w.out, w.raw[start:end]...)
 		return end
 	}
-	if at.change < 0 {
+	if edit.change < 0 {
 		w.key(quoted, empty)
-		return w.inner(start, at)
+		return w.inner(start, edit)
 	}
-	if at.sets && !at.seen {
+	if edit.sets && !edit.seen {
 		w.key(quoted, empty)
-		w.out = append(w.out, w.values[at.change]...)
+		w.out = append(w.out, w.values[edit.change]...)
 	}
-	at.seen = true
+	edit.seen = true
 	return scan.ValueEnd(w.raw, start)
 }
 
 // inner writes a value with changed members.
-func (w *itemWriter) inner(start int, at *memberEdit) int {
-	at.seen = true
-	w.path = append(w.path, at.key)
+func (w *itemWriter) inner(start int, edit *memberEdit) int {
+	edit.seen = true
+	w.path = append(w.path, edit.key)
 	defer func() { w.path = w.path[:len(w.path)-1] }()
 	end := scan.ValueEnd(w.raw, start)
 	switch kind := scan.KindOf(w.raw[start:end]); {
 	case kind == scan.Object:
-		return w.object(start, at)
-	case kind == scan.Null && at.sets:
-		w.added(at)
+		return w.object(start, edit)
+	case kind == scan.Null && edit.sets:
+		w.added(edit)
 		return end
-	case (at.sets || kind == scan.List) && w.err == nil:
+	case (edit.sets || kind == scan.List) && w.err == nil:
 		w.err = fmt.Errorf("%s is %s, want an object", rules.PathOf(w.path...), kind)
 	}
 	w.out = append(w.out, w.raw[start:end]...)
@@ -173,14 +173,14 @@ func (w *itemWriter) inner(start int, at *memberEdit) int {
 }
 
 // added writes the value of a member that the item does not have.
-func (w *itemWriter) added(at *memberEdit) {
-	if at.change >= 0 {
-		w.out = append(w.out, w.values[at.change]...)
+func (w *itemWriter) added(edit *memberEdit) {
+	if edit.change >= 0 {
+		w.out = append(w.out, w.values[edit.change]...)
 		return
 	}
 	raw := w.raw
 	w.raw = emptyObject
-	w.object(0, at)
+	w.object(0, edit)
 	w.raw = raw
 }
 

@@ -37,7 +37,7 @@ func (g *gatherer) gather(out *Reading) error {
 	g.doc.window.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.err = 0, nil, nil, nil
-	var marks []Mark
+	var marks []ListEnd
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
 		at := g.doc.find(fixed)
@@ -47,7 +47,7 @@ func (g *gatherer) gather(out *Reading) error {
 		if g.err != nil {
 			return g.err
 		}
-		marks = append(marks, Mark{list.DataType, int(g.out.Len()), g.count})
+		marks = append(marks, ListEnd{list.DataType, int(g.out.Len()), g.count})
 	}
 	block, window, err := g.out.Body()
 	out.Items, out.Lists = Lists(block, window, marks)
@@ -55,15 +55,15 @@ func (g *gatherer) gather(out *Reading) error {
 	return err
 }
 
-// A Mark is the end of a list of items in a block: its offset, and the number of items up to it.
-type Mark struct {
+// A ListEnd is the end of a list of items in a block: its offset, and the number of items up to it.
+type ListEnd struct {
 	DataType string
 	End      int
 	Count    int
 }
 
 // Lists returns all items of a block, and the items of each of its lists.
-func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists []TypedItems) {
+func Lists(block []byte, window *spool.Window, marks []ListEnd) (all Items, lists []TypedItems) {
 	end, count := 0, 0
 	for _, m := range marks {
 		items := NewItems(block[end:m.End:m.End], m.Count-count, window)
@@ -74,37 +74,37 @@ func Lists(block []byte, window *spool.Window, marks []Mark) (all Items, lists [
 	return NewItems(block[:end:end], count, window), lists
 }
 
-// MarksOf returns the ends of lists within the block of their items. [Lists] restores the lists from
+// ListEnds returns the ends of lists within the block of their items. [Lists] restores the lists from
 // them.
-func MarksOf(lists []TypedItems) []Mark {
-	marks := make([]Mark, len(lists))
+func ListEnds(lists []TypedItems) []ListEnd {
+	marks := make([]ListEnd, len(lists))
 	end, count := 0, 0
 	for i, list := range lists {
 		end, count = end+len(list.Items.Bytes()), count+list.Items.Len()
-		marks[i] = Mark{DataType: list.DataType, End: end, Count: count}
+		marks[i] = ListEnd{DataType: list.DataType, End: end, Count: count}
 	}
 	return marks
 }
 
 // follow adds the items below a value, following the steps of the path from step on. It reports
 // whether the response has anything there: items, an empty list or object, or null.
-func (g *gatherer) follow(at scan.Span, list rules.ItemList, step int) bool {
+func (g *gatherer) follow(span scan.Span, list rules.ItemList, step int) bool {
 	raw := g.doc.raw
-	kind := scan.KindOf(raw[at.Start:])
+	kind := scan.KindOf(raw[span.Start:])
 	switch {
 	case kind == scan.Null:
 		return true
 	case step == len(list.Steps):
-		return g.addItems(at, kind, list)
+		return g.addItems(span, kind, list)
 	case list.Steps[step].All:
-		return g.followAll(at, kind, list, step)
+		return g.followAll(span, kind, list, step)
 	}
-	at = g.child(at, kind, list.Steps[step].Key)
-	return at.Present() && g.follow(at, list, step+1)
+	span = g.child(span, kind, list.Steps[step].Key)
+	return span.Present() && g.follow(span, list, step+1)
 }
 
 // followAll follows every element of a list, or every member of an object.
-func (g *gatherer) followAll(at scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
+func (g *gatherer) followAll(span scan.Span, kind scan.Kind, list rules.ItemList, step int) bool {
 	if kind != scan.List && kind != scan.Object {
 		g.fail(fmt.Errorf("%s (dataField) has %s at *, want a list or an object", list.Text, kind))
 		return true
@@ -112,7 +112,7 @@ func (g *gatherer) followAll(at scan.Span, kind scan.Kind, list rules.ItemList, 
 	outer := g.name
 	defer func() { g.name = outer }()
 	present, empty := false, true
-	for key, value := range g.members(at) {
+	for key, value := range g.members(span) {
 		empty = false
 		if kind == scan.Object && g.named {
 			g.name = string(scan.Unquote(key.Of(g.doc.raw)))
@@ -131,12 +131,12 @@ func (g *gatherer) members(at scan.Span) iter.Seq2[scan.Span, scan.Span] {
 }
 
 // child returns the value at a key of an object, or at an index of a list.
-func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.Span) {
+func (g *gatherer) child(span scan.Span, kind scan.Kind, key string) (found scan.Span) {
 	if kind != scan.List && kind != scan.Object {
 		return scan.Span{}
 	}
 	index, n := scan.Index(key), 0
-	for name, value := range g.members(at) {
+	for name, value := range g.members(span) {
 		switch {
 		case kind == scan.List && n == index:
 			found = value
@@ -148,7 +148,7 @@ func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.S
 		}
 		n++
 	}
-	if g.doc.window != nil && at.End-at.Start > spool.WindowBytes {
+	if g.doc.window != nil && span.End-span.Start > spool.WindowBytes {
 		g.doc.window.Rewind() // the value comes before the data already read
 	}
 	return found
@@ -156,18 +156,18 @@ func (g *gatherer) child(at scan.Span, kind scan.Kind, key string) (found scan.S
 
 // addItems adds the items of the value at the end of a path: the elements of a list, or an object
 // as one item. After a star, any value is an item.
-func (g *gatherer) addItems(at scan.Span, kind scan.Kind, list rules.ItemList) bool {
+func (g *gatherer) addItems(span scan.Span, kind scan.Kind, list rules.ItemList) bool {
 	last := len(list.Steps) - 1
 	switch {
 	case kind == scan.List:
-		for _, value := range g.members(at) {
+		for _, value := range g.members(span) {
 			g.addItem(value)
 			if g.err != nil {
 				break
 			}
 		}
 	case kind == scan.Object || last >= 0 && list.Steps[last].All:
-		g.addItem(at)
+		g.addItem(span)
 	default:
 		g.fail(fmt.Errorf("%s (dataField) is %s, want a list or an object", list.Text, kind))
 	}
@@ -175,7 +175,7 @@ func (g *gatherer) addItems(at scan.Span, kind scan.Kind, list rules.ItemList) b
 }
 
 // addItem adds one item.
-func (g *gatherer) addItem(at scan.Span) {
+func (g *gatherer) addItem(span scan.Span) {
 	if g.count++; g.maxItems > 0 && g.count > g.maxItems {
 		g.fail(&ItemsError{Limit: g.maxItems})
 		return
@@ -183,11 +183,11 @@ func (g *gatherer) addItem(at scan.Span) {
 	if g.named {
 		g.names = append(g.names, g.name)
 	}
-	for at.End-at.Start > spool.WindowBytes {
-		g.write(g.doc.raw[at.Start : at.Start+spool.WindowBytes])
-		at.Start += spool.WindowBytes
+	for span.End-span.Start > spool.WindowBytes {
+		g.write(g.doc.raw[span.Start : span.Start+spool.WindowBytes])
+		span.Start += spool.WindowBytes
 	}
-	g.write(g.doc.raw[at.Start:at.End])
+	g.write(g.doc.raw[span.Start:span.End])
 	g.write(newline)
 }
 

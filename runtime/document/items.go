@@ -105,15 +105,15 @@ func (items Items) release(rest []byte) {
 
 // windows iterates over data, one window at a time. at is the offset of data in the file of the
 // window.
-func windows(data []byte, at int, window *spool.Window) iter.Seq[[]byte] {
+func windows(data []byte, offset int, window *spool.Window) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		window.Rewind()
 		for part := range slices.Chunk(data, spool.WindowBytes) {
 			if !yield(part) {
 				return
 			}
-			at += len(part)
-			window.Pass(at, at)
+			offset += len(part)
+			window.Pass(offset, offset)
 		}
 	}
 }
@@ -165,8 +165,8 @@ func (d *document) restoredFor(at scan.Span, f func()) {
 	}
 }
 
-// restored calls f while the document has its separators. For a large page this takes as long as to
-// write it again.
+// restored calls f while the document has its separators. For a large page this takes as long as
+// writing the page again.
 func (d *document) restored(f func()) {
 	d.separate(',', ']')
 	f()
@@ -174,14 +174,14 @@ func (d *document) restored(f func()) {
 }
 
 // separate writes the separators between items, and the separator after the last one.
-func (d *document) separate(between, last byte) {
+func (d *document) separate(separator, last byte) {
 	if len(d.separators) == 0 {
 		return
 	}
 	w := d.window
 	w.Rewind()
 	for _, at := range d.separators[:len(d.separators)-1] {
-		d.raw[at] = between
+		d.raw[at] = separator
 		w.Pass(at, at)
 	}
 	d.raw[d.separators[len(d.separators)-1]] = last

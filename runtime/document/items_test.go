@@ -73,8 +73,8 @@ func TestAnIterationOverItemsMayEndEarly(t *testing.T) {
 }
 
 func TestMarksRestoreTheListsOfAPage(t *testing.T) {
-	marks := []Mark{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
+	marks := []ListEnd{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
 	_, lists := Lists([]byte("1\n2\n3\n"), nil, marks)
-	require.Equal(t, marks, MarksOf(lists))
-	require.Empty(t, MarksOf(nil))
+	require.Equal(t, marks, ListEnds(lists))
+	require.Empty(t, ListEnds(nil))
 }

@@ -9,9 +9,10 @@ import (
 )
 
 // AppendKey appends the values at the paths of a key in an item, as JSON with commas. It reports
-// whether the item has a key: not all of these values are absent or null. A text has one spelling,
-// and a text that is a number has that of the number: an API that begins to send ids as texts does
-// not begin to send other items, and the columns of a table do not tell the two apart either.
+// whether the item has a key: not all of these values are absent or null. A text has the same spelling
+// whatever its escapes, and a text that is a number is spelled like the number: if an API begins to
+// send its ids as texts, its items are still the same, and the columns of a table do not distinguish
+// numbers from texts either.
 func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool) {
 	for _, path := range paths {
 		v := Find(item, path)

@@ -47,7 +47,7 @@ func (r *Reader) take(response Response) error {
 	return err
 }
 
-// parseFile reads a body in a file, which is complete already, in the same way as one that arrives.
+// parseFile reads a body in a file, which is complete, in the same way as a body that is arriving.
 func (r *Reader) parseFile(response Response) error {
 	r.copies[0], r.copies[1] = r.copies[1], r.copies[0] // the previous document may still be compared with this one
 	err := r.parseCopy(response, response.Body)
@@ -99,11 +99,11 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 		list, out.Place, err = r.detect(status)
 		return list, nil, err
 	}
-	at := doc.find(field.Keys)
-	if at.Start != doc.scanner.Begins {
+	span := doc.find(field.Keys)
+	if span.Start != doc.scanner.Begins {
 		doc.undivide() // another list was divided, or the list is absent
 	}
-	if !at.Present() {
+	if !span.Present() {
 		if root := doc.rootKind(); root != scan.Object && root != scan.List && !r.options.Switches.EmptyIsAbsent {
 			return scan.Span{}, nil, fmt.Errorf("the response is %s and has no %s (dataField)", root, field.Text)
 		}
@@ -111,13 +111,13 @@ func (r *Reader) locateItems(out *Reading, status int) (list scan.Span, single [
 			fmt.Sprintf("the response has no %s (dataField), so the page is empty%s", field.Text, SuggestField(doc.names, field.Keys)))
 		return scan.Span{}, nil, nil
 	}
-	raw := at.Of(doc.raw)
+	raw := span.Of(doc.raw)
 	switch kind := scan.KindOf(raw); {
 	case kind == scan.Null:
 		r.options.Warn("data_null", fmt.Sprintf("%s (dataField) is null, so the page is empty", field.Text))
 		return scan.Span{}, nil, nil
 	case kind == scan.List:
-		return at, nil, nil
+		return span, nil, nil
 	case kind == scan.Object:
 		if len(field.Keys) > 0 { // a user who asks for the whole response knows that it is an object
 			r.options.Warn("data_object", fmt.Sprintf("%s (dataField) is an object; it is taken as one item", field.Text))
@@ -173,14 +173,14 @@ func (d *document) rootLists() (lists []rootList) {
 	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted the end of the last list
 		known = scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
 	}
-	for key, at := range d.newWalk(known).Members(d.scanner.Root.Start) {
+	for key, span := range d.newWalk(known).Members(d.scanner.Root.Start) {
 		name := scan.Unquote(key.Of(d.raw))
 		if same := func(l rootList) bool { return l.name == string(name) }; slices.ContainsFunc(lists, same) {
 			lists = slices.DeleteFunc(lists, same)
 			d.duplicate = cmp.Or(d.duplicate, rules.FormatPath("body", []string{string(name)}))
 		}
-		if d.raw[at.Start] == '[' && len(lists) < maxLists {
-			lists = append(lists, rootList{string(name), at})
+		if d.raw[span.Start] == '[' && len(lists) < maxLists {
+			lists = append(lists, rootList{string(name), span})
 		}
 	}
 	return lists

@@ -21,8 +21,8 @@ type NestedList struct {
 const maxNested = 4
 
 // NestedLists calls f with the nested lists of an item, which is a valid JSON value without
-// insignificant whitespace. The root of the item, and its node, are no nested lists: an item has
-// lists and numbers of its own.
+// insignificant whitespace. The root of the item, and its node in GraphQL, are not nested lists: the
+// lists and numbers in them belong to the item itself.
 func NestedLists(item []byte, f func(NestedList)) { nestedLists(item, nil, f) }
 
 func nestedLists(object []byte, path []string, f func(NestedList)) {
@@ -73,14 +73,14 @@ type nestedSign struct {
 }
 
 // add adds a member of the object, or of an object with hints in it.
-func (s *nestedSigns) add(name, raw []byte, within string) {
+func (s *nestedSigns) add(name, raw []byte, parent string) {
 	if apinames.OfPage(string(name)) {
 		s.paged = true
 	}
 	for _, hint := range apinames.HintsOf(string(name)) {
 		path := []string{string(name)}
-		if within != "" {
-			path = []string{within, string(name)}
+		if parent != "" {
+			path = []string{parent, string(name)}
 		}
 		s.found = append(s.found, nestedSign{path, hint.Kind, raw})
 	}
@@ -89,33 +89,33 @@ func (s *nestedSigns) add(name, raw []byte, within string) {
 // nested returns the nested list at a path. It reports false if the signs may have another meaning.
 func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 	nested.Path = path
-	over, follows := false, nestedSign{}
+	complete, follows := false, nestedSign{}
 	for _, sign := range s.found {
-		more := false
+		promisesMore := false
 		switch value := string(sign.raw); sign.kind {
 		case apinames.HintMore:
-			more = value == "true"
-			over = over || value == "false"
+			promisesMore = value == "true"
+			complete = complete || value == "false"
 		case apinames.HintLast:
-			more = value == "false"
-			over = over || value == "true"
+			promisesMore = value == "false"
+			complete = complete || value == "true"
 		case apinames.HintTotal:
 			total, err := strconv.Atoi(value)
-			more = err == nil && total > s.length(total)
-			over = over || err == nil && !more
+			promisesMore = err == nil && total > s.length(total)
+			complete = complete || err == nil && !promisesMore
 		case apinames.HintNext:
 			if follows.path == nil && sign.follows() {
 				follows = sign
 			}
 		}
-		if more && nested.Sign == nil {
+		if promisesMore && nested.Sign == nil {
 			nested.Sign, nested.Value = append(slices.Clip(path), sign.path...), string(sign.raw)
 		}
 	}
-	if !over && nested.Sign == nil && follows.path != nil {
+	if !complete && nested.Sign == nil && follows.path != nil {
 		nested.Sign, nested.Value, s.paged = append(slices.Clip(path), follows.path...), string(follows.raw), true
 	}
-	return nested, s.paged && (over || nested.Sign != nil)
+	return nested, s.paged && (complete || nested.Sign != nil)
 }
 
 // follows reports whether the value is a link to the next page, or a token under a name that has no other

@@ -17,8 +17,8 @@ type Paths struct {
 	selections sync.Pool    // holds *selection
 }
 
-// NewPaths compiles paths to decode, and paths of members whose values [Paths.Find] finds. No key of
-// the latter is an index of a list.
+// NewPaths compiles paths to decode, and the paths found, at which [Paths.Find] finds values. No key in
+// found may be an index of a list.
 func NewPaths(paths [][]string, found ...[]string) *Paths {
 	p := &Paths{tree: scan.NewTree(paths, found)}
 	for _, path := range found {
@@ -100,17 +100,17 @@ type selection struct {
 // project returns a value as rules see it: nested objects that hold only the values selected at and
 // below the node, if the document has them. It decodes a list on a path completely, and also the
 // value at the end of a path. It reports false if there is nothing at the node.
-func (s *selection) project(at *scan.Node) (any, bool, error) {
-	where := at.In(s.row)
-	if !where.Present() {
+func (s *selection) project(node *scan.Node) (any, bool, error) {
+	span := node.In(s.row)
+	if !span.Present() {
 		return nil, false, nil
 	}
-	raw := where.Of(s.raw)
+	raw := span.Of(s.raw)
 	kind := scan.KindOf(raw)
-	if at.Selected || kind == scan.List && at.Leads {
+	if node.Selected || kind == scan.List && node.Leads {
 		v, err := decode(raw, s.left)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", rules.PathOf(at.Path...), err)
+			err = fmt.Errorf("%s: %w", rules.PathOf(node.Path...), err)
 		}
 		return v, true, err
 	}
@@ -118,7 +118,7 @@ func (s *selection) project(at *scan.Node) (any, bool, error) {
 		return nil, false, nil
 	}
 	object := map[string]any{} // small, since most paths may be absent
-	for _, child := range at.Children {
+	for _, child := range node.Children {
 		if !child.Leads {
 			continue
 		}

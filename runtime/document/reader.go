@@ -68,7 +68,7 @@ type Reading struct {
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
-	Compared     [][]byte // items to compare with the items of other pages: all, or both ends of a large page
+	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 
 	// Names returns the keys of the object at a path, for a hint. Lookup returns the values at
 	// further paths in the shape of Body. Visit calls f with each value below the root object that
@@ -126,7 +126,7 @@ func (r *Reader) newDocument() document {
 			noted = append(noted, list.Fixed())
 		}
 	}
-	marks := scan.Marks{
+	marks := scan.Targets{
 		Body: scan.NewTree(o.Paths, noted), Detect: r.field == nil, Compact: true, MaxItems: o.MaxItems, MaxDepth: o.MaxDepth,
 	}
 	if r.field != nil && r.field.Lists == nil {
@@ -174,11 +174,11 @@ func (r *Reader) ScansArriving() spool.Consumer {
 // Suits reports whether the reader can replace a new reader with the given options, apart from
 // their functions.
 func (r *Reader) Suits(o Options) bool {
-	own := r.options
-	return samePaths(own.Paths, o.Paths) && samePaths(own.Items, o.Items) && samePaths(own.Ignore, o.Ignore) &&
-		own.Decode == o.Decode && own.Members == o.Members && own.Switches == o.Switches &&
-		own.MaxDepth == o.MaxDepth && own.MaxItems == o.MaxItems && own.MaxValueBytes == o.MaxValueBytes &&
-		(own.DataField == o.DataField || reflect.DeepEqual(own.DataField, o.DataField))
+	current := r.options
+	return samePaths(current.Paths, o.Paths) && samePaths(current.Items, o.Items) && samePaths(current.Ignore, o.Ignore) &&
+		current.Decode == o.Decode && current.Members == o.Members && current.Switches == o.Switches &&
+		current.MaxDepth == o.MaxDepth && current.MaxItems == o.MaxItems && current.MaxValueBytes == o.MaxValueBytes &&
+		(current.DataField == o.DataField || reflect.DeepEqual(current.DataField, o.DataField))
 }
 
 func samePaths(a, b [][]string) bool { return slices.EqualFunc(a, b, slices.Equal[[]string]) }
@@ -222,8 +222,8 @@ func (r *Reader) Read(response Response) (Reading, error) {
 		r.options.Warn("invalid_utf8", "the response contains bytes that are not UTF-8; they are left out")
 	}
 	r.left = *newAllowance(r.options.MaxValueBytes)
-	left := &r.left
-	body, err := doc.selected(left)
+	memory := &r.left
+	body, err := doc.selected(memory)
 	if err != nil {
 		return Reading{}, err
 	}
@@ -244,9 +244,9 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	out.Compared = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()
 	if r.options.Decode {
-		out.Decoded, err = decodeItems(out.Items, left)
+		out.Decoded, err = decodeItems(out.Items, memory)
 	}
-	out.Values = r.takeValues(out.Items, left)
+	out.Values = r.takeValues(out.Items, memory)
 	return out, err
 }
 
@@ -333,11 +333,11 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 			return // a list in the root may be large, and has no names
 		}
 		doc.newWalk(doc.items).Locate(doc.scanner.Root.Start, paths.tree, s.row)
-		at := scan.Span{}
+		list := scan.Span{}
 		if doc.decodes(doc.items, root, s.row) {
-			at = doc.items
+			list = doc.items
 		}
-		doc.restoredFor(at, func() { body, _, err = s.project(root) })
+		doc.restoredFor(list, func() { body, _, err = s.project(root) })
 	})
 	return body, err
 }

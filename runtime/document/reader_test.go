@@ -47,7 +47,7 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
-		marks := scan.Marks{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
+		marks := scan.Targets{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
 		if !detect {
 			marks.Items = marks.Body.Root.At("data")
 		}

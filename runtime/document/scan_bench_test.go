@@ -47,7 +47,7 @@ var benchPaths = [][]string{{"data"}, {"meta", "total"}, {"meta", "next"}}
 // benchDocument returns a document whose items are at data.
 func benchDocument() *document {
 	body := scan.NewTree(nil, benchPaths)
-	return &document{scanner: scan.New(scan.Marks{Body: body, Items: body.Root.At("data"), Compact: true, MaxDepth: 512})}
+	return &document{scanner: scan.New(scan.Targets{Body: body, Items: body.Root.At("data"), Compact: true, MaxDepth: 512})}
 }
 
 func BenchmarkScan(b *testing.B) {

@@ -130,7 +130,7 @@ func TestTextThatIsNotUnicodeIsRefused(t *testing.T) {
 		{"after an escape", "[\"a\\n\xff long text\"]", "invalid UTF-8 (0xff) in a string at byte 5, in item 1"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			doc := &document{scanner: scan.New(scan.Marks{Detect: true})}
+			doc := &document{scanner: scan.New(scan.Targets{Detect: true})}
 			err := doc.parse([]byte(c.body))
 			if c.problem == "" {
 				require.NoError(t, err)
@@ -146,7 +146,7 @@ func TestBytesThatAreNotUTF8MayBeLeftOut(t *testing.T) {
 	for _, compact := range []bool{false, true} {
 		long := strings.Repeat("日", 3000)
 		body := " [ 1 , \"a\xff" + long + "\xe6\" ,  {\"\xed\xa0\x80k\": 2} ] "
-		doc := &document{scanner: scan.New(scan.Marks{Detect: true, Compact: compact}), dropsInvalid: true}
+		doc := &document{scanner: scan.New(scan.Targets{Detect: true, Compact: compact}), dropsInvalid: true}
 		require.NoError(t, doc.parse([]byte(body)))
 		require.True(t, doc.dropped)
 		require.JSONEq(t, `[1, "a`+long+`", {"k": 2}]`, string(doc.raw))
@@ -176,7 +176,7 @@ func FuzzScan(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		doc := &document{scanner: scan.New(scan.Marks{Body: scan.NewTree([][]string{nil, {"a"}, {"a", "b"}, {"0"}}, nil), Detect: true})}
+		doc := &document{scanner: scan.New(scan.Targets{Body: scan.NewTree([][]string{nil, {"a"}, {"a", "b"}, {"0"}}, nil), Detect: true})}
 		err := doc.parse(body)
 		if errors.As(err, new(*DepthError)) {
 			return

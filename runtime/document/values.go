@@ -53,15 +53,15 @@ type column struct {
 
 // outermostPaths returns the paths that do not begin with another path, without duplicates. The
 // values at all other paths are parts of the values at these.
-func outermostPaths(paths [][]string) (ends [][]string) {
+func outermostPaths(paths [][]string) (outermost [][]string) {
 	for _, path := range paths {
 		within := func(other []string) bool { return len(other) < len(path) && slices.Equal(other, path[:len(other)]) }
 		same := func(other []string) bool { return slices.Equal(other, path) }
-		if !slices.ContainsFunc(paths, within) && !slices.ContainsFunc(ends, same) {
-			ends = append(ends, path)
+		if !slices.ContainsFunc(paths, within) && !slices.ContainsFunc(outermost, same) {
+			outermost = append(outermost, path)
 		}
 	}
-	return ends
+	return outermost
 }
 
 // errPassed is the error for reading values after the next page.
@@ -109,19 +109,19 @@ func (v *Values) Item(i int) (any, error) {
 	case v.decoded != nil:
 		return v.decoded[i], nil
 	}
-	one, known := v.single[i]
+	item, known := v.single[i]
 	if known {
-		return one, nil
+		return item, nil
 	}
-	if one, v.err = decode(v.items.item(i), v.left); v.err != nil {
+	if item, v.err = decode(v.items.item(i), v.left); v.err != nil {
 		v.err = itemError(i, v.err)
 		return nil, v.err
 	}
 	if v.single == nil {
 		v.single = map[int]any{}
 	}
-	v.single[i] = one
-	return one, nil
+	v.single[i] = item
+	return item, nil
 }
 
 func itemError(i int, err error) error { return fmt.Errorf("item %d: %w", i+1, err) }
@@ -139,11 +139,11 @@ func (v *Values) Column(path []string) ([]any, bool, error) {
 	}
 	out := make([]any, v.items.Len()) // another path, or a part of a column
 	for i := range out {
-		one, _, err := v.field(i, path)
+		field, _, err := v.field(i, path)
 		if err != nil {
 			return nil, false, err
 		}
-		out[i] = one
+		out[i] = field
 	}
 	return out, true, nil
 }
@@ -214,12 +214,12 @@ func (v *Values) field(i int, path []string) (any, bool, error) {
 		one, present := within(values[i], path[len(c.path):])
 		return one, present, nil
 	}
-	one, err := v.Item(i)
+	item, err := v.Item(i)
 	if err != nil {
 		return nil, false, err
 	}
-	one, present := within(one, path)
-	return one, present, nil
+	item, present := within(item, path)
+	return item, present, nil
 }
 
 // within returns the value at a path of a decoded value, and whether there is one.

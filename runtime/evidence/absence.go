@@ -55,41 +55,41 @@ func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 
 // absences returns the watched paths that no response had, except for paths that are normally
 // absent.
-func (w *Watcher) absences(hints *rules.Hints) (all []Absence) {
+func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 	n := w.Noticed
 	if n.Responses == 0 {
 		return nil
 	}
-	more := w.promisesMore(hints)
+	promisesMore := w.promisesMore(hints)
 	if !n.HadItems && hints.Total != 0 {
-		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !more}
+		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !promisesMore}
 		if f := w.Subject.job.Spec().DataField; f != nil {
 			a.Text = f.Text + " (dataField)" + document.SuggestField(w.page.Names, f.Keys)
-			a.Ordinary = !more && !w.misspelt(f.Keys)
+			a.Ordinary = !promisesMore && !w.misspelt(f.Keys)
 		}
 		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
 		if f := w.Subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
 			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
 		}
-		all = append(all, a)
+		absences = append(absences, a)
 	}
 	for _, list := range w.listsOf() {
 		if key := watchedList(list); n.HadItems && !slices.Contains(n.Had, key) {
 			text := list.Text + " (dataField)" + document.SuggestField(w.page.Names, list.Fixed())
-			all = append(all, Absence{Key: key, Text: text, Ordinary: !more})
+			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore})
 		}
 	}
 	for _, watch := range w.Subject.watches {
 		if !slices.Contains(n.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
 			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
-			all = append(all, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, more)})
+			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, promisesMore)})
 		}
 	}
-	return append(all, w.end.Unseen...)
+	return append(absences, w.end.Unseen...)
 }
 
-// promisesMore reports whether the last response states that there are more items than were read.
+// promisesMore reports whether the last response says that there are more items than were read.
 func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 	total, hasTotal := hints.Total.(int)
 	return hints.More == true || hints.Next != nil || hasTotal && total > w.Context.Total.Items
@@ -97,11 +97,11 @@ func (w *Watcher) promisesMore(hints *rules.Hints) bool {
 
 // isOrdinary reports whether a path that a rule reads may be absent from the list if the lists of
 // other partitions have it; see [Absence.Ordinary]. It may not if the last response has a similar path,
-// or if the list has items and ended because of the absence. more says whether the response promises
-// further items.
-func (w *Watcher) isOrdinary(watch compile.Watch, more bool) bool {
+// or if the list has items and ended because of the absence. promisesMore says whether
+// the response promises further items.
+func (w *Watcher) isOrdinary(watch compile.Watch, promisesMore bool) bool {
 	ended := slices.Contains(w.end.StoppedBy, watch.Rule.ID) && w.Context.Total.Items > 0
-	return !more && !ended && !w.misspelt(watch.Path)
+	return !promisesMore && !ended && !w.misspelt(watch.Path)
 }
 
 // A Seen collects the paths that the lists of a job's partitions had and lacked. A path that all of

@@ -79,11 +79,11 @@ func Restarted(job *compile.Job, parent []trace.Finding) *trace.Finding {
 // findingOf returns the finding of a rule of the audit about a job as a whole, given the facts that
 // the rule reads, or nil if the rule is not met or the configuration ignores it.
 func findingOf(job *compile.Job, id string, facts rules.ListFacts) *trace.Finding {
-	at := slices.IndexFunc(job.Ruleset.Rules, func(rule rules.Rule) bool { return rule.ID == id })
-	if at < 0 {
+	index := slices.IndexFunc(job.Ruleset.Rules, func(rule rules.Rule) bool { return rule.ID == id })
+	if index < 0 {
 		return nil
 	}
-	rule := job.AuditRule(&job.Ruleset.Rules[at])
+	rule := job.AuditRule(&job.Ruleset.Rules[index])
 	m, c := &language.Machine{}, &rules.Context{List: &facts, Hints: &rules.Hints{}}
 	if met, err := rule.EvalBool(m, c); err != nil || !met {
 		return nil

@@ -22,14 +22,14 @@ func (w *Watcher) noticeBareEnd() {
 		return
 	}
 	lost, null := w.lostItems(), w.listIsNull()
-	others := w.neighbours()
-	if !lost && !(null && len(others) > 0) {
+	neighbours := w.neighbours()
+	if !lost && !(null && len(neighbours) > 0) {
 		return
 	}
 	for _, path := range w.placesOfItems() {
 		at := rules.FormatPath("body", path)
 		isMessage := slices.ContainsFunc(apinames.ErrorMessages(), func(keys []string) bool { return slices.Equal(keys, path) })
-		if isMessage || slices.Contains(others, at) {
+		if isMessage || slices.Contains(neighbours, at) {
 			return
 		}
 	}

@@ -10,8 +10,8 @@ import (
 
 // noticeCursor notices a cursor that is probably the wrong item, in a list whose next request reads
 // items. There are two signs. Page 2 is empty, and its request continues after the first item of page 1
-// instead of the last. Or the same request brings the same page again, although that page was full of
-// new items. fresh says whether this page has new items.
+// instead of the last. Or a request is repeated and returns the same page, although that page had only
+// new items the first time. fresh says whether this page has new items.
 func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
 	c, n := w.Context, w.Noticed
 	if !w.Subject.readsItems || c.Polled {
@@ -31,12 +31,12 @@ func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent,
 // firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or
 // is the only item.
 func (w *Watcher) firstOfMany() string {
-	ends := w.page.Compared
-	if len(ends) < 2 {
+	items := w.page.Compared
+	if len(items) < 2 {
 		return ""
 	}
 	var id any
-	if raw := document.Identity(ends[0]); raw == nil || value.Unmarshal(raw, &id) != nil {
+	if raw := document.Identity(items[0]); raw == nil || value.Unmarshal(raw, &id) != nil {
 		return ""
 	}
 	text, _ := value.Text(id)

@@ -86,18 +86,18 @@ func (w *Watcher) noticeErrorBeside() {
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
 // lines. The only line of the first page is an error if [isErrorObject] says so.
 func (w *Watcher) noticeErrorLine() {
-	ends, f := w.page.Compared, &w.Facts
-	if !w.page.Lines || len(ends) == 0 {
+	lines, f := w.page.Compared, &w.Facts
+	if !w.page.Lines || len(lines) == 0 {
 		return
 	}
-	last, ok := membersOf(ends[len(ends)-1])
-	others := w.FirstNames
-	if len(ends) > 1 {
-		first, _ := membersOf(ends[0])
-		others = namesOf(first)
+	last, ok := membersOf(lines[len(lines)-1])
+	firstNames := w.FirstNames
+	if len(lines) > 1 {
+		first, _ := membersOf(lines[0])
+		firstNames = namesOf(first)
 	}
-	if first := w.Context.Page == 1 && len(ends) == 1; !ok || slices.ContainsFunc(last, func(m rules.Member) bool {
-		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(others, m.Name)
+	if first := w.Context.Page == 1 && len(lines) == 1; !ok || slices.ContainsFunc(last, func(m rules.Member) bool {
+		return first && !apinames.NamesError(m.Name) || !first && slices.Contains(firstNames, m.Name)
 	}) {
 		return
 	}

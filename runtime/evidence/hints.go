@@ -71,12 +71,12 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 	for _, hint := range apinames.HintHeaders() {
 		text := c.Header(hint.Name)
 		if v := hint.ValueOf(text); v != nil {
-			at := hint.Name
+			place := hint.Name
 			if hint.JSON {
 				key, _ := hint.Member(text.(string))
-				at += "." + key
+				place += "." + key
 			}
-			found = append(found, hinted{kind: hint.Kind, at: at, value: v, by: readsHeader(hint.Name)})
+			found = append(found, hinted{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
 	if next := c.Link("next"); next != nil {
@@ -111,12 +111,12 @@ func (w *Watcher) hintsInBody() []hinted {
 	if err != nil {
 		return found[:0]
 	}
-	for _, one := range records {
-		parent := one.path[:len(one.path)-1]
+	for _, record := range records {
+		parent := record.path[:len(record.path)-1]
 		for i, hint := range found {
 			if hint.kind == apinames.HintTotal && slices.Equal(hint.path[:len(hint.path)-1], parent) &&
-				apinames.CountsPages(hint.name(), hint.value, one.value, max(*w.Largest, w.Context.Count)) {
-				found[i].kind, found = apinames.HintPages, append(found, one)
+				apinames.CountsPages(hint.name(), hint.value, record.value, max(*w.Largest, w.Context.Count)) {
+				found[i].kind, found = apinames.HintPages, append(found, record)
 				break
 			}
 		}
@@ -134,17 +134,17 @@ const maxHintDepth = 2
 // holdsHints reports whether the object at a path may describe the list: it holds the items, or it
 // has the name of an object with hints, in the root or in such an object.
 func (w *Watcher) holdsHints(path []string) bool {
-	holds := 0 // number of keys that lead to the items
+	holders := 0 // number of keys that lead to the items
 	if field := w.Subject.job.Spec().DataField; field != nil {
-		for holds < len(path) && holds < len(field.Keys)-1 && path[holds] == field.Keys[holds] {
-			holds++
+		for holders < len(path) && holders < len(field.Keys)-1 && path[holders] == field.Keys[holders] {
+			holders++
 		}
 	}
-	return len(path)-holds <= maxHintDepth &&
-		!slices.ContainsFunc(path[holds:], func(key string) bool { return !apinames.HoldsHints(key) })
+	return len(path)-holders <= maxHintDepth &&
+		!slices.ContainsFunc(path[holders:], func(key string) bool { return !apinames.HoldsHints(key) })
 }
 
-// compareTotals corrects the total of the last page by the total of the first. A total that equals
+// compareTotals corrects the total of the last page by the total of the first page. A total that equals
 // the number of items on both pages counts the items of a page and not of the list. If the last
 // page has no total, the API may have failed on it: then the total of the first page is used,
 // unless the list has outgrown it.
@@ -248,8 +248,8 @@ func isNext(v any, c *rules.Context) bool {
 	return !contains(c.Sent.Params, text) && !contains(c.Sent.Body, text)
 }
 
-// isPast reports whether the page with a number that an API names as the next was already read: on
-// the last page, or on a page after it, some APIs name the last page.
+// isPast reports whether v, which an API calls the number of the next page, is the number of a page
+// that was read: on the last page, or after it, some APIs name the last page.
 func isPast(v any, c *rules.Context) bool {
 	text, _ := value.Text(v)
 	next, err := strconv.Atoi(text)

@@ -22,20 +22,20 @@ const (
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
 // except in the middle of a very large page.
 func (w *Watcher) noticeNested() {
-	n, ends := w.Noticed, w.page.Compared
+	n, items := w.Noticed, w.page.Compared
 	if !n.Nests {
-		most := laterSearched
+		limit := laterSearched
 		if w.Context.Page == 1 {
-			most = firstSearched
+			limit = firstSearched
 		}
-		for _, item := range ends[:min(most, len(ends))] {
+		for _, item := range items[:min(limit, len(items))] {
 			document.NestedLists(item, func(document.NestedList) { n.Nests = true })
 		}
 	}
 	switch {
 	case !n.Nests:
 	case w.page.Bytes > maxErrorBody:
-		for _, item := range ends {
+		for _, item := range items {
 			w.countNested(item)
 		}
 	default:
@@ -74,11 +74,11 @@ func (w *Watcher) passesOver(path []string) bool {
 	reads := func(child *compile.Job) bool {
 		spec := child.Spec()
 		text, _ := value.Marshal(spec.Params)
-		told := []string{spec.ID, spec.Endpoint, spec.DataType, string(text)}
+		texts := []string{spec.ID, spec.Endpoint, spec.DataType, string(text)}
 		if spec.DataField != nil {
-			told = append(told, spec.DataField.Text)
+			texts = append(texts, spec.DataField.Text)
 		}
-		return slices.ContainsFunc(told, func(s string) bool { return strings.Contains(strings.ToLower(s), name) }) ||
+		return slices.ContainsFunc(texts, func(s string) bool { return strings.Contains(strings.ToLower(s), name) }) ||
 			slices.ContainsFunc(child.ItemPaths, func(read []string) bool {
 				return len(read) >= len(path) && slices.Equal(read[:len(path)], path)
 			})

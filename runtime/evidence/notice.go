@@ -68,13 +68,13 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	c.RepeatedRequest, w.repeats = false, false
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
-		known, same := false, repeats && slices.ContainsFunc(w.page.Compared, func(item []byte) bool { return document.Identity(item) != nil })
+		allKnown, allSame := false, repeats && slices.ContainsFunc(w.page.Compared, func(item []byte) bool { return document.Identity(item) != nil })
 		if !repeats {
-			known, same = w.noticeItems()
+			allKnown, allSame = w.noticeItems()
 		}
-		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !known)
-		w.countRepeated(same)
-		w.noticeCycle(request, before, sent, known)
+		w.noticeCursor(request, before, sent, c.Count > 0 && !repeats && !allKnown)
+		w.countRepeated(allSame)
+		w.noticeCycle(request, before, sent, allKnown)
 	}
 	w.noticeTotal()
 	w.noticeSize(sent)
@@ -194,7 +194,7 @@ func shortText(v any) string {
 // false if no item has an identifier.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	n := w.Noticed
-	identified, known, same := 0, 0, 0
+	identified, known, unchanged := 0, 0, 0
 	overlap := w.overlaps() // until an item is not on the previous page
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)
@@ -205,15 +205,15 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		key := document.DigestOf(id, document.Digest{})
 		n.LastItem = key.Half()
 		now := newItemSighting(w.Context.Page, item)
-		number, again := n.Identities.Get(key)
+		number, seen := n.Identities.Get(key)
 		earlier := itemSighting(number)
 		n.Identities.Put(key, uint64(now))
-		if !again {
+		if !seen {
 			overlap = false
 			continue
 		}
 		if earlier.content() == now.content() {
-			same++
+			unchanged++
 		}
 		overlap = overlap && earlier.isOnPageBefore(now)
 		switch {
@@ -227,7 +227,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		}
 	}
 	n.Facts.Identified += identified
-	return identified > 0 && known == identified, identified > 0 && same == identified
+	return identified > 0 && known == identified, identified > 0 && unchanged == identified
 }
 
 // noticeTwice notices an identifier that a page has twice.
@@ -267,10 +267,10 @@ func (w *Watcher) overlaps() bool {
 			continue
 		}
 		key := document.DigestOf(id, document.Digest{})
-		had, again := n.Identities.Get(key)
+		number, seen := n.Identities.Get(key)
 		now := newItemSighting(w.Context.Page, nil)
 		switch {
-		case !w.Subject.readsItems || !again || !itemSighting(had).isOnPageBefore(now):
+		case !w.Subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
 			return false
 		case n.LastItem == 0 || n.LastItem == key.Half() || w.listsOf() != nil:
 			return true
@@ -280,11 +280,11 @@ func (w *Watcher) overlaps() bool {
 }
 
 // countRepeated counts consecutive pages whose items are all unchanged repetitions.
-func (w *Watcher) countRepeated(same bool) {
+func (w *Watcher) countRepeated(allSame bool) {
 	c := w.Context
 	switch {
 	case c.Count == 0:
-	case same:
+	case allSame:
 		c.RepeatedItems++
 	default:
 		c.RepeatedItems = 0

@@ -61,10 +61,10 @@ func (p *Presence) Save() map[string][][]string {
 	return saved
 }
 
-// Finding returns the finding about a job of which so many partitions ran, or nil. If there are any, only
-// paths count whose values they send or add to items: a condition may be about a path that items seldom
-// have. The finding is evidence if such a path made a value nil in all requests, or a field nil in the
-// items of several partitions: one parent may lack what all others have.
+// Finding returns the finding about a job, given the number of its partitions that ran, or nil. If a
+// partition ran, a path counts only if its value is sent or added to items: a condition may be about a
+// path that items seldom have. The finding is evidence if such a path made a value nil in all requests,
+// or a field nil in the items of several partitions. A single parent may lack a path that others have.
 func (p *Presence) Finding(job *compile.Job, partitions int, values Values) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -153,8 +153,8 @@ func (v Values) always(e *language.Expression) bool {
 }
 
 // Findings returns the findings about values that were nil. A value that was nil in every partition
-// is evidence, since each of them has requested another list than the configuration says; in some
-// partitions it is a hint. The paths of found are left out, because it has findings about them.
+// is evidence, since each of them has requested another list than the configuration says; a value that
+// was nil in some partitions is a hint. Paths of found are left out, because found reports them itself.
 func (v Values) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
 	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
@@ -168,12 +168,12 @@ func (v Values) Findings(job *compile.Job, found *Presence) (findings []trace.Fi
 		if v.always(e) {
 			weight, in = rules.WeightEvidence, fmt.Sprintf("in every partition (%d), so that no request had", count.All)
 		}
-		is, may := "is", "say so: "+e.Rule.Source+" ?? nil"
+		verb, hint := "is", "say so: "+e.Rule.Source+" ?? nil"
 		if e.IsComposite() {
-			is, may = "has a value that is", "add ?? nil to it"
+			verb, hint = "has a value that is", "add ?? nil to it"
 		}
 		findings = append(findings, trace.Finding{ID: findingMissing, Weight: weight, Message: fmt.Sprintf(
-			"%s (%s) %s nil %s it; check the path or, if it may be nil, %s", e.Rule.ID, e.Rule.Source, is, in, may)})
+			"%s (%s) %s nil %s it; check the path or, if it may be nil, %s", e.Rule.ID, e.Rule.Source, verb, in, hint)})
 	}
 	return findings
 }

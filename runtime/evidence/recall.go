@@ -14,7 +14,7 @@ import (
 type Recall struct {
 	pairs  []pair         // oldest first; from next on, once there are maxRecall
 	next   int            // index of the pair to replace next
-	places map[uint64]int // indexes of the keys in pairs; nil if there are so few that a search is faster
+	places map[uint64]int // indexes of the keys in pairs; nil for few pairs, in which a search is faster
 }
 
 // A pair is a key and its value.
@@ -30,11 +30,11 @@ const (
 
 // Get returns the number of a key, and whether there is one.
 func (m *Recall) Get(key document.Digest) (uint64, bool) {
-	at := m.find(key.Half())
-	if at < 0 {
+	index := m.find(key.Half())
+	if index < 0 {
 		return 0, false
 	}
-	return m.pairs[at].value, true
+	return m.pairs[index].value, true
 }
 
 // find returns the index of a key in pairs, or -1.

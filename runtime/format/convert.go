@@ -45,8 +45,8 @@ type Converter struct {
 }
 
 // Found describes the last body: whether it was NDJSON, and the names of the columns in the header
-// of a CSV body. They are nil for another body, and if response.columns names the columns. A nil
-// Converter returns false and nil.
+// of a CSV body. header is nil for a body without a header, and if response.columns names the columns. A
+// nil Converter returns false and nil.
 func (c *Converter) Found() (lines bool, header []string) {
 	if c == nil {
 		return false, nil
@@ -60,13 +60,13 @@ func NewConverter(o Options) *Converter {
 		return nil
 	}
 	o.MaxBytes, o.MaxDepth = cmp.Or(o.MaxBytes, math.MaxInt64), cmp.Or(o.MaxDepth, 10_000)
-	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes, line: scan.New(scan.Marks{MaxDepth: o.MaxDepth})}
+	return &Converter{options: o, lists: newListTree(o.Lists), held: heldBytes, line: scan.New(scan.Targets{MaxDepth: o.MaxDepth})}
 }
 
 // Convert converts a body to JSON in the buffer, which it resets. It reports false, and writes
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
-func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
+func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
 	c.lines, c.header = false, nil
 	if b.Status == http.StatusNoContent {
 		return false, nil
@@ -75,8 +75,8 @@ func (c *Converter) Convert(b Body, into *spool.Buffer) (bool, error) {
 	if read == nil || err != nil {
 		return false, err
 	}
-	into.Reset(-1)
-	w := &limitedWriter{to: into, limit: c.options.MaxBytes}
+	buffer.Reset(-1)
+	w := &limitedWriter{to: buffer, limit: c.options.MaxBytes}
 	err = read(c, newSource(b), w)
 	if b.Status >= http.StatusBadRequest && err != nil && !errors.As(err, new(*document.SizeError)) {
 		return false, nil

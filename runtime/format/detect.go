@@ -67,15 +67,15 @@ func mediaType(contentType string) string {
 // become a table.
 func (c *Converter) formatOf(b Body) (string, error) {
 	head, format := beginning(b.Data), c.options.Response.Format
-	switch said := typeOf(b.ContentType); {
+	switch stated := typeOf(b.ContentType); {
 	case scan.IsUTF16(b.Data):
 		return "", errors.New("the document is UTF-16, not UTF-8")
-	case looksLikeHTML(head), said == html && looksLikeXML(head) && format != rules.XML:
+	case looksLikeHTML(head), stated == html && looksLikeXML(head) && format != rules.XML:
 		return "", errors.New("the response is a web page")
-	case format == rules.CSV && said == rules.XML && looksLikeXML(head), format == rules.CSV && said == rules.JSON && looksLikeJSON(head):
-		return "", fmt.Errorf("want %s, got %s", names[format], names[said])
+	case format == rules.CSV && stated == rules.XML && looksLikeXML(head), format == rules.CSV && stated == rules.JSON && looksLikeJSON(head):
+		return "", fmt.Errorf("want %s, got %s", names[format], names[stated])
 	case format == rules.Auto:
-		return detect(b, said, head)
+		return detect(b, stated, head)
 	}
 	return format, nil
 }
@@ -90,10 +90,10 @@ func Of(b Body) (string, error) {
 var names = map[string]string{rules.JSON: "JSON", rules.NDJSON: "NDJSON", rules.CSV: "CSV", rules.XML: "XML"}
 
 // detect returns the format of a body, from its content type, then from its first byte.
-func detect(b Body, said string, head []byte) (string, error) {
+func detect(b Body, stated string, head []byte) (string, error) {
 	switch {
-	case said != "" && said != html:
-		return said, nil
+	case stated != "" && stated != html:
+		return stated, nil
 	case len(head) == 0:
 		return rules.JSON, nil // the JSON reader reports that it is empty
 	case looksLikeXML(head):

@@ -47,11 +47,11 @@ func (c *Converter) convertXML(from *bodySource, to *limitedWriter) error {
 	case len(top.members) == 0:
 		return errors.New("the document has no element")
 	}
-	var all rope
-	if err := x.object(top, &all); err != nil {
+	var document rope
+	if err := x.object(top, &document); err != nil {
 		return err
 	}
-	return x.heap.writeTo(to, &all)
+	return x.heap.writeTo(to, &document)
 }
 
 // An xmlReader converts one document.

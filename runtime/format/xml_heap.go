@@ -4,8 +4,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
-// A rope is a text that is assembled from others without copying data in a file: XML elements may
-// come in any order, but the members of a JSON object may not.
+// A rope is a text that is assembled from other texts without copying data in a file. XML elements of
+// one name may come apart from each other, but the values of one JSON member may not.
 type rope struct {
 	parts []filePart // parts in the file
 	tail  []byte     // text after the parts

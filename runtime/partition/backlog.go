@@ -39,8 +39,8 @@ type backlogEntry struct {
 type storedItems struct {
 	all   document.Items // empty if the items are in the file
 	lists []document.TypedItems
-	marks []document.Mark // ends of the lists within the items
-	at    [2]int64        // start and end of the items in the file; both are 0 for items in memory
+	marks []document.ListEnd // ends of the lists within the items
+	at    [2]int64           // start and end of the items in the file; both are 0 for items in memory
 }
 
 // The limits of a backlog.
@@ -105,11 +105,11 @@ func (b *backlog) store(d outgoing, s stack) error {
 	e := backlogEntry{outgoing: d, kept: s}
 	e.page, e.sent, e.stack = &page, nil, nil
 	var err error
-	if e.items, err = b.storeItems(page.Items, document.MarksOf(page.Lists)); err != nil {
+	if e.items, err = b.storeItems(page.Items, document.ListEnds(page.Lists)); err != nil {
 		return err
 	}
 	if d.sent != nil {
-		stored, err := b.storeItems(*d.sent, []document.Mark{{End: len(d.sent.Bytes()), Count: d.sent.Len()}})
+		stored, err := b.storeItems(*d.sent, []document.ListEnd{{End: len(d.sent.Bytes()), Count: d.sent.Len()}})
 		if err != nil {
 			return err
 		}
@@ -122,7 +122,7 @@ func (b *backlog) store(d outgoing, s stack) error {
 }
 
 // storeItems stores a copy of items.
-func (b *backlog) storeItems(items document.Items, marks []document.Mark) (s storedItems, err error) {
+func (b *backlog) storeItems(items document.Items, marks []document.ListEnd) (s storedItems, err error) {
 	s.marks = marks
 	if n := len(items.Bytes()); b.bytes+n <= backlogMemory {
 		s.all, s.lists = document.Lists(bytes.Clone(items.Bytes()), nil, marks)

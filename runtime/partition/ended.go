@@ -72,7 +72,7 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 			r.FailedPage = result.FailedPage
 		}
 	}
-	r.Message = r.ofPartitions()
+	r.Message = r.describePartitions()
 }
 
 // countPartition counts a partition by its result.
@@ -96,8 +96,8 @@ func countPartition(n *runtime.Partitions, result EndedResult) {
 	}
 }
 
-// ofPartitions returns a sentence about how the partitions ended.
-func (r *EndedResult) ofPartitions() string {
+// describePartitions returns a sentence about how the partitions ended.
+func (r *EndedResult) describePartitions() string {
 	n := r.Partitions
 	switch {
 	case n.Count == 0 && r.Reason != runtime.LimitPartitions && r.Outcome != rules.Failed:
@@ -106,11 +106,11 @@ func (r *EndedResult) ofPartitions() string {
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}
 		return fmt.Sprintf("complete: %s", value.Counted(n.Count, "partition"))
 	case r.Outcome == rules.Partial:
-		also := ""
+		limited := ""
 		if n.Limited > 0 {
-			also = fmt.Sprintf(", %d limited or guarded", n.Limited)
+			limited = fmt.Sprintf(", %d limited or guarded", n.Limited)
 		}
-		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), also, r.First)
+		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), limited, r.First)
 	case r.Outcome == rules.Failed:
 		return r.First
 	case r.Reason == runtime.LimitPartitions:
@@ -122,8 +122,8 @@ func (r *EndedResult) ofPartitions() string {
 // maxKeys is the largest number of keys of keepFor that a job keeps values for.
 const maxKeys = 10_000
 
-// keep keeps the greatest of the values that the partitions save for the next run. A nil, from a
-// partition without items, is less than any other value.
+// keep merges the values that a partition saves for the next run: of each value, the greatest of all
+// partitions is kept. A nil, from a partition without items, is less than any other value.
 func (r *EndedResult) keep(kept map[string]any) {
 	for name, v := range kept {
 		if had := r.Kept[name]; had != nil && (v == nil || !language.Newer(v, had)) {
@@ -142,24 +142,24 @@ func (r *EndedResult) keepByKey(kept map[string]any) bool {
 	room := true
 	for name, v := range kept {
 		byKey, _ := v.(map[string]any)
-		all, _ := r.Kept[name].(map[string]any)
+		greatest, _ := r.Kept[name].(map[string]any)
 		for _, key := range slices.Sorted(maps.Keys(byKey)) {
-			one := byKey[key]
-			had, known := all[key]
+			offered := byKey[key]
+			earlier, known := greatest[key]
 			switch {
-			case had != nil && (one == nil || !language.Newer(one, had)):
+			case earlier != nil && (offered == nil || !language.Newer(offered, earlier)):
 				continue
-			case !known && len(all) >= maxKeys:
+			case !known && len(greatest) >= maxKeys:
 				room = false
 				continue
-			case all == nil:
-				all = map[string]any{}
+			case greatest == nil:
+				greatest = map[string]any{}
 				if r.Kept == nil {
 					r.Kept = map[string]any{}
 				}
-				r.Kept[name] = all
+				r.Kept[name] = greatest
 			}
-			all[key] = one
+			greatest[key] = offered
 		}
 	}
 	return room

@@ -95,12 +95,12 @@ type savedSiblings struct {
 // checkpoint returns the checkpoint of the tree with a stack that is not empty.
 func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMessage, error) {
 	w := stackWriter{concealer: t.Concealer(ctx)}
-	one := w.write(s)
+	bottom := w.write(s)
 	state := treeState{
-		Version: runtime.CheckpointVersion, Done: done, Started: t.started, Tree: savedRoot{Search: one.Search}, tallyState: t.tally.save(),
+		Version: runtime.CheckpointVersion, Done: done, Started: t.started, Tree: savedRoot{Search: bottom.Search}, tallyState: t.tally.save(),
 	}
-	if one.Search == nil {
-		state.Tree.Partition = one
+	if bottom.Search == nil {
+		state.Tree.Partition = bottom
 	}
 	token, err := json.Marshal(state)
 	if err == nil {
@@ -125,13 +125,13 @@ type stackWriter struct {
 }
 
 // write returns the task at the bottom of a stack, with all tasks above it.
-func (w *stackWriter) write(s stack) (one *savedNode) {
+func (w *stackWriter) write(s stack) (bottom *savedNode) {
 	for i, entry := range s {
-		active := one
-		one = &savedNode{Value: saved.Value[any]{Value: entry.node.value}, Position: entry.position}
+		active := bottom
+		bottom = &savedNode{Value: saved.Value[any]{Value: entry.node.value}, Position: entry.position}
 		if entry.node.searches() {
-			one.Search = w.siblings(entry.node.job, entry.todo)
-			one.Search.Level, one.Search.Windows, one.Search.Active = entry.node.level, entry.windows, active
+			bottom.Search = w.siblings(entry.node.job, entry.todo)
+			bottom.Search.Level, bottom.Search.Windows, bottom.Search.Active = entry.node.level, entry.windows, active
 			continue
 		}
 		for active != nil || len(entry.todo) > 0 {
@@ -145,13 +145,13 @@ func (w *stackWriter) write(s stack) (one *savedNode) {
 			}
 			children := w.siblings(job, entry.todo[:n])
 			children.Active, active, entry.todo = active, nil, entry.todo[n:]
-			one.Children = append(one.Children, children)
+			bottom.Children = append(bottom.Children, children)
 		}
 	}
-	return one
+	return bottom
 }
 
-// siblings returns the remaining tasks of a job, and writes their values.
+// siblings returns the JSON form of the remaining tasks of a job, and writes their values.
 func (w *stackWriter) siblings(job *compile.Job, nodes []*node) *savedSiblings {
 	out := &savedSiblings{Job: job.ID()}
 	if len(nodes) == 0 {
@@ -184,15 +184,16 @@ func (w *stackWriter) encode(nodes []*node) *savedValues {
 	return list
 }
 
-// A savedValues is the encoding of values that wait, for checkpoints. They are encoded again only if
-// the secrets have changed, or if they no longer wait one after another, as when a window is split.
+// A savedValues is the encoding, for checkpoints, of the values of remaining tasks. They are encoded
+// again only if the secrets have changed, or if other tasks come between them, as when a window is
+// split.
 type savedValues struct {
 	text       []byte // each value is followed by a comma
 	ends       []int  // where the values end, with their commas
 	generation any    // identifies the secrets that were replaced; see [redact.Redactor.Generation]
 }
 
-// from returns n values, the first of which has an index, separated by commas.
+// from returns n encoded values, from the value with the index first on, separated by commas.
 func (s *savedValues) from(first, n int) []byte {
 	start := 0
 	if first > 0 {

@@ -21,19 +21,19 @@ import (
 // A Tally sums up how the partitions of a tree of jobs ended: the results of the jobs, and findings
 // about all partitions of a job together. Its memory does not grow with the number of partitions.
 type Tally struct {
-	root     *compile.Job
-	rootID   string         // root of the results; empty without other jobs and partitions
-	all      []*compile.Job // parents first
-	jobs     map[string]*compile.Job
-	results  map[*compile.Job]*EndedResult   // sums of the partitions that have ended
-	found    *evidence.Presence              // paths that children read in items
-	seen     map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
-	log      *slog.Logger
-	redactor *redact.Redactor
-	kept     map[string]map[string]any
-	full     map[*compile.Job]bool // jobs with more keys of keepFor than are kept
-	held     map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
-	refuses  func(runtime.Result) bool
+	root      *compile.Job
+	rootID    string         // root of the results; empty without other jobs and partitions
+	all       []*compile.Job // parents first
+	jobs      map[string]*compile.Job
+	results   map[*compile.Job]*EndedResult   // sums of the partitions that have ended
+	found     *evidence.Presence              // paths that children read in items
+	seen      map[*compile.Job]*evidence.Seen // paths in the lists of the partitions that have ended
+	log       *slog.Logger
+	redactor  *redact.Redactor
+	kept      map[string]map[string]any
+	full      map[*compile.Job]bool // jobs with more keys of keepFor than are kept
+	keptStays map[*compile.Job]bool // jobs whose kept values stay, because a job of their tree was left out
+	refuses   func(runtime.Result) bool
 }
 
 // A tallyState is the JSON form of a [Tally].
@@ -53,13 +53,13 @@ func newTally(w Walk, root *compile.Job) *Tally {
 	t := &Tally{
 		root: root, all: w.below(root), jobs: map[string]*compile.Job{}, results: map[*compile.Job]*EndedResult{},
 		seen: map[*compile.Job]*evidence.Seen{}, found: &evidence.Presence{}, log: w.Log, redactor: w.Redactor, kept: w.Kept,
-		full: map[*compile.Job]bool{}, held: map[*compile.Job]bool{}, refuses: w.refuses,
+		full: map[*compile.Job]bool{}, keptStays: map[*compile.Job]bool{}, refuses: w.refuses,
 	}
 	if len(t.all) > 1 || len(root.For) > 0 || !root.Spec().Emits {
 		t.rootID = root.ID()
 	}
 	for _, job := range t.all {
-		t.jobs[job.ID()], t.held[job] = job, w.leftOutOf(job) != nil
+		t.jobs[job.ID()], t.keptStays[job] = job, w.leftOutOf(job) != nil
 		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
 		if len(job.For) > 0 {
 			t.results[job].Partitions = &runtime.Partitions{}
@@ -70,8 +70,8 @@ func newTally(w Walk, root *compile.Job) *Tally {
 }
 
 // end adds a partition that has ended.
-func (t *Tally) end(p runtime.Partition, one EndedResult) {
-	t.addPartition(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, one)
+func (t *Tally) end(p runtime.Partition, result EndedResult) {
+	t.addPartition(p.Job, func() (label, name string) { return t.redactor.String(p.Label()), t.redactor.String(p.Name()) }, result)
 }
 
 // addPartition adds a partition of a job. names returns its label and its name, both without
@@ -130,10 +130,10 @@ func (t *Tally) ordered(err error) []EndedResult {
 		}
 		switch {
 		case r.Outcome == "" && err == nil:
-			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.ofPartitions()
+			r.Outcome, r.Reason, r.Message = rules.Complete, reasonPartitions, r.describePartitions()
 		case r.Outcome == "":
 			r.Outcome, r.Reason, r.Message = rules.Failed, runtime.ReasonError, "the run ended before this job"
-		case err != nil && r.Outcome != rules.Failed && r.Partitions != nil: // others may follow, whatever became of these
+		case err != nil && r.Outcome != rules.Failed && r.Partitions != nil: // further partitions may follow
 			r.Outcome, r.Reason = rules.Failed, runtime.ReasonError
 			r.Message = fmt.Sprintf("the run ended after %s of this job", value.Counted(r.Partitions.Count, "partition"))
 		}
@@ -141,7 +141,7 @@ func (t *Tally) ordered(err error) []EndedResult {
 		list[i], complete = *r, complete && r.Outcome == rules.Complete && !r.Refused
 	}
 	for i := range list {
-		if list[i].Repeats = !complete || t.held[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
+		if list[i].Repeats = !complete || t.keptStays[t.all[i]]; list[i].Repeats || list[i].Kept == nil {
 			list[i].Kept = t.kept[list[i].Job]
 		} else if t.all[i].KeepFor != nil {
 			list[i].keepEarlier(t.kept[list[i].Job])

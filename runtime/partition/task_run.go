@@ -108,11 +108,11 @@ func (r *taskRun) split(ctx context.Context) (*Ending, error) {
 	c := r.Concealer(ctx)
 	first, second, _ := divide(r.job, lastValue(r.partition))
 	for i, half := range []any{first, second} {
-		one, err := r.child(c, r.job, len(r.job.For)-1, fmt.Sprintf("h%d", i), half)
+		task, err := r.child(c, r.job, len(r.job.For)-1, fmt.Sprintf("h%d", i), half)
 		if err != nil {
 			return nil, r.fault(ctx, r.partition, err)
 		}
-		step.Children = append(step.Children, one)
+		step.Children = append(step.Children, task)
 	}
 	if err := r.store(ctx, step); err != nil {
 		return nil, err
@@ -131,31 +131,31 @@ type foundState struct {
 
 // search stores the tasks for the values of the next variable of the job.
 func (r *taskRun) search(ctx context.Context) (*Ending, error) {
-	at := foundState{Version: runtime.CheckpointVersion}
+	start := foundState{Version: runtime.CheckpointVersion}
 	if r.position != nil {
 		err := runtime.Checkpoint(r.position).CheckVersion()
 		if err == nil {
-			err = json.Unmarshal(r.position, &at)
+			err = json.Unmarshal(r.position, &start)
 		}
 		if err != nil {
 			return nil, runtime.UnusableError(r.task.Job, err)
 		}
 	}
-	ended, err := r.storeValues(ctx, at)
+	ending, err := r.storeValues(ctx, start)
 	switch {
 	case r.stored != nil && !isFailure(r.stored):
 		return nil, r.stored
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
 	case err != nil:
-		ended = r.failedEnding(err)
-		ended.Results[0].NoList = true
+		ending = r.failedEnding(err)
+		ending.Results[0].NoList = true
 	}
-	return ended, err
+	return ending, err
 }
 
 // storeValues stores the steps of a search from a position.
-func (r *taskRun) storeValues(ctx context.Context, at foundState) (*Ending, error) {
+func (r *taskRun) storeValues(ctx context.Context, state foundState) (*Ending, error) {
 	list, windows, err := r.valuesOf(ctx, r.partition, r.task.Level)
 	if err != nil {
 		return nil, err
@@ -163,25 +163,25 @@ func (r *taskRun) storeValues(ctx context.Context, at foundState) (*Ending, erro
 	step, c := &Step{Label: r.label()}, r.Concealer(ctx)
 	for i := 0; ; i++ {
 		v, more := nextValue(&list, windows)
-		if more && i < at.Next {
+		if more && i < state.Next {
 			continue
 		}
 		if !more {
 			step.Ending = &Ending{Label: r.label()}
 		}
 		if !more || len(step.Children) == maxFound {
-			at.Next += len(step.Children)
-			step.Position, _ = json.Marshal(at)
+			state.Next += len(step.Children)
+			step.Position, _ = json.Marshal(state)
 			if r.stored = r.store(ctx, step); !more || r.stored != nil {
 				return step.Ending, r.stored
 			}
 			step = &Step{Label: r.label()}
 		}
-		one, err := r.child(c, r.job, r.task.Level, fmt.Sprintf("v%d", i), v)
+		task, err := r.child(c, r.job, r.task.Level, fmt.Sprintf("v%d", i), v)
 		if err != nil {
 			return nil, r.fault(ctx, r.partition, err)
 		}
-		step.Children = append(step.Children, one)
+		step.Children = append(step.Children, task)
 	}
 }
 

@@ -75,12 +75,12 @@ func (w Walk) Run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]EndedResult, error) {
 	w.Loop = w.WithDefaults()
 	if len(root.For) == 0 && len(w.children(root)) == 0 && root.Spec().Emits {
-		held := w.leftOutOf(root) != nil
+		keptStays := w.leftOutOf(root) != nil
 		list := runtime.List{Partition: runtime.Partition{Job: root}, From: w.Resume[root.ID()], Omits: w.omits(root)}
 		end, err := w.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 			page := d.Page
 			page.Root, page.Final = page.Job, page.Decision == trace.Stop
-			if held {
+			if keptStays {
 				page.Kept = w.Kept[root.ID()]
 			}
 			err := sink.Pass(ctx, page, d.Checkpoint)
@@ -88,8 +88,8 @@ func (w Walk) run(ctx context.Context, root *compile.Job, sink runtime.Sink) ([]
 		})
 		result := end.Result
 		result.Refused = w.refuses(result)
-		result.Repeats = result.Outcome != rules.Complete || held || result.Refused
-		if held || result.Refused {
+		result.Repeats = result.Outcome != rules.Complete || keptStays || result.Refused
+		if keptStays || result.Refused {
 			result.Kept = w.Kept[root.ID()]
 		}
 		return []EndedResult{{Result: result}}, err

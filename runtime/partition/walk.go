@@ -219,7 +219,7 @@ type outgoing struct {
 	page  *runtime.Page
 	sent  *document.Items // its items as the API sent them, if it was not passed to the children yet and they differ
 	emits bool            // whether its items are written
-	last  bool            // whether the page is the last, as far as the tasks that forwarded it know
+	last  bool            // whether no page follows from the tasks that have forwarded the page so far
 
 	// stack returns the stack after the page, or nil if the page must be requested again.
 	stack func() (stack, error)
@@ -240,10 +240,10 @@ func (f *frame) forward(ctx context.Context, d outgoing) error {
 
 // forwardFromChild forwards a page of the task whose turn it is.
 func (f *frame) forwardFromChild(ctx context.Context, d outgoing) error {
-	below := d.stack
+	childStack := d.stack
 	d.last = d.last && f.endsAfterThis()
 	d.stack = func() (stack, error) {
-		s, err := below()
+		s, err := childStack()
 		if err != nil || s == nil {
 			return nil, err
 		}

@@ -68,7 +68,7 @@ const (
 	toSpellAgain                // replace secrets in a text that must be restored later
 )
 
-// find returns all places in a text that reveal a secret, in any order. They may overlap.
+// find returns all places in a text that reveal a secret, in any order. The places may overlap.
 func (f *finder) find(text string, why purpose) []Found {
 	if !f.any {
 		return nil

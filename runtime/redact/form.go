@@ -249,10 +249,10 @@ func hexByte(text string, at int) (byte, bool) {
 	return byte(r), ok
 }
 
-func hexRune(text string, at, digits int) (rune, bool) {
-	if len(text) < at+digits {
+func hexRune(text string, start, digits int) (rune, bool) {
+	if len(text) < start+digits {
 		return 0, false
 	}
-	n, err := strconv.ParseUint(text[at:at+digits], 16, 32)
+	n, err := strconv.ParseUint(text[start:start+digits], 16, 32)
 	return rune(n), err == nil
 }

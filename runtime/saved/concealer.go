@@ -17,16 +17,16 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
-// mark encloses the name of a secret. An empty name stands for the mark itself.
-const mark = "\ue0f5"
+// delimiter encloses the name of a secret. An empty name stands for the delimiter itself.
+const delimiter = "\ue0f5"
 
 // numberTag is the only key in the object that represents a number that is a secret.
-const numberTag = mark + "number" + mark
+const numberTag = delimiter + "number" + delimiter
 
-// escapings are the ways in which a secret may be escaped in a text. The first that fits is used; a
-// mixture is restored in the first escaping with its character. The names are in checkpoints, so they
-// must not change: ? escapes as a query, / as a path, 20 writes a space as %20, l writes digits in lower
-// case, ?? escapes twice.
+// escapings are the ways in which a secret may be escaped in a text. The first that fits is used. If a
+// text mixes several, it is restored in the first escaping that fits one of its characters. The names
+// are in checkpoints, so they must not change: ? escapes as a query, / as a path, 20 writes a space as
+// %20, l writes digits in lower case, ?? escapes twice.
 var escapings = []struct {
 	name, character string
 	of              func(text string) string
@@ -87,9 +87,9 @@ func (c *Concealer) Conceal(token []byte) ([]byte, error) {
 	return replaceMembers(token, func(v any) (any, error) { return c.Concealed(v), nil })
 }
 
-// changes reports whether a text or a number in a JSON document has a secret or a mark.
+// changes reports whether a text or a number in a JSON document has a secret or a delimiter.
 func (c *Concealer) changes(document []byte) bool {
-	if bytes.Contains(document, []byte(mark)) {
+	if bytes.Contains(document, []byte(delimiter)) {
 		return true
 	}
 	for {
@@ -115,7 +115,7 @@ func (c *Concealer) has(text []byte) bool { return len(c.find(string(text))) > 0
 
 // Reveal replaces the names of secrets in a checkpoint by their current values.
 func (c *Concealer) Reveal(token []byte) ([]byte, error) {
-	if !bytes.Contains(token, []byte(mark)) {
+	if !bytes.Contains(token, []byte(delimiter)) {
 		return token, nil
 	}
 	return replaceMembers(token, c.Revealed)
@@ -141,7 +141,7 @@ func (c *Concealer) Concealed(v any) any {
 		case string:
 			return c.concealText(v), nil
 		case json.Number:
-			if text := c.concealText(v.String()); strings.HasPrefix(text, mark) && strings.HasSuffix(text, mark) && strings.Count(text, mark) == 2 {
+			if text := c.concealText(v.String()); strings.HasPrefix(text, delimiter) && strings.HasSuffix(text, delimiter) && strings.Count(text, delimiter) == 2 {
 				return map[string]any{numberTag: text}, nil
 			}
 		}
@@ -155,7 +155,7 @@ func (c *Concealer) Concealed(v any) any {
 func (c *Concealer) concealText(text string) string {
 	found := c.find(text)
 	if len(found) == 0 {
-		return strings.ReplaceAll(text, mark, mark+mark)
+		return strings.ReplaceAll(text, delimiter, delimiter+delimiter)
 	}
 	for i := range found {
 		found[i] = withoutNeedlessEscape(text, found[i])
@@ -167,11 +167,11 @@ func (c *Concealer) concealText(text string) string {
 		if f.Start < end {
 			continue
 		}
-		out.WriteString(strings.ReplaceAll(text[end:f.Start], mark, mark+mark))
-		out.WriteString(mark + c.nameOf(f, text[f.Start:f.End]) + mark)
+		out.WriteString(strings.ReplaceAll(text[end:f.Start], delimiter, delimiter+delimiter))
+		out.WriteString(delimiter + c.nameOf(f, text[f.Start:f.End]) + delimiter)
 		end = f.End
 	}
-	out.WriteString(strings.ReplaceAll(text[end:], mark, mark+mark))
+	out.WriteString(strings.ReplaceAll(text[end:], delimiter, delimiter+delimiter))
 	return out.String()
 }
 
@@ -238,12 +238,12 @@ func (c *Concealer) revealText(text string) (string, error) {
 	}
 	var out strings.Builder
 	for {
-		before, after, found := strings.Cut(text, mark)
+		before, after, found := strings.Cut(text, delimiter)
 		out.WriteString(before)
 		if !found {
 			return out.String(), nil
 		}
-		name, after, found := strings.Cut(after, mark)
+		name, after, found := strings.Cut(after, delimiter)
 		if !found {
 			return "", fmt.Errorf("the name of a secret is not terminated")
 		}
@@ -259,7 +259,7 @@ func (c *Concealer) revealText(text string) (string, error) {
 // spell returns the current value of a secret, in the spelling that its name states.
 func (c *Concealer) spell(name string) (string, error) {
 	if name == "" {
-		return mark, nil
+		return delimiter, nil
 	}
 	parts := append(strings.Split(name, "|"), "", "")
 	secret, known := c.secrets[parts[0]]

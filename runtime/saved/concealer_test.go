@@ -20,7 +20,7 @@ func TestASecretIsNotInACheckpointAndItsPresentValueIsUsed(t *testing.T) {
 	const secret = `S3cr&t "7f3a"/`
 	values := map[string]any{
 		"plain": secret, "in a link": "https://api.test/?key=S3cr%26t+%227f3a%22%2F&page=2", "in a path": "/v1/S3cr&t%20%227f3a%22%2F/users",
-		"twice": secret + secret, "none": "S3cr", "mark": "a" + mark + "b",
+		"twice": secret + secret, "none": "S3cr", "mark": "a" + delimiter + "b",
 		"lower-case escapes": "?key=S3cr%26t%20%227f3a%22%2f", "twice escaped": "?next=" + url.QueryEscape("?key=S3cr%26t+%227f3a%22%2F"),
 		"in base64": base64.StdEncoding.EncodeToString([]byte("user:" + secret)), "in JSON": `{"key":"S3cr&t \"7f3a\"/"}`,
 		"names": map[string]any{secret: "abc", "numberTag": map[string]any{numberTag: 1.0}}, "short": "key=abc",

@@ -320,9 +320,3 @@ func withKey(key string, err error) error {
 	}
 	return err
 }
-
-// Prefixes of the parts of a fingerprint, which a checkpoint is compared by.
-const (
-	KeepPart  = "keep of " // the meaning of the kept values of a job, whose ID follows
-	InputPart = "input "   // the value of an input, whose name follows
-)

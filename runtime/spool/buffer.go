@@ -52,7 +52,7 @@ func (b *Buffer) Reset(size int64) {
 }
 
 // ReadBy lets a consumer read large bodies while they arrive, from the next Reset on. The file of such a
-// body holds what the consumer makes of it. If c is nil, the file holds the body as it is.
+// body holds the output of the consumer. If c is nil, the file holds the body itself.
 func (b *Buffer) ReadBy(c Consumer) { b.consumer = c }
 
 // Consumed returns the result of the consumer, and the first bytes of the body, after Body. Both are
@@ -79,12 +79,12 @@ func (b *Buffer) ReadPiece(r io.Reader) (int, error) {
 // Write appends p to the buffer. Its error is one of the temporary file, a
 // [*failure.Error].
 func (b *Buffer) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
+	for left := p; len(left) > 0; {
 		if err := b.makeRoom(); err != nil {
-			return len(p) - len(rest), err
+			return len(p) - len(left), err
 		}
-		n := copy(b.data[len(b.data):cap(b.data)], rest)
-		b.data, rest = b.data[:len(b.data)+n], rest[n:]
+		n := copy(b.data[len(b.data):cap(b.data)], left)
+		b.data, left = b.data[:len(b.data)+n], left[n:]
 	}
 	return len(p), nil
 }
@@ -227,7 +227,7 @@ func (f *File) Close() {
 	f.file, f.size = nil, 0
 }
 
-// fault returns the error for a file that cannot be, for example, "written to".
+// fault returns the error of an operation on the file. done completes "cannot be … a temporary file": "written to".
 func (f *File) fault(done string, err error) error {
 	return &failure.Error{
 		Class: failure.IO, Op: "read", Message: f.Holds + " cannot be " + done + " a temporary file: " + err.Error(), Err: err,

@@ -11,8 +11,8 @@ import (
 
 // A Consumer reads the bodies that are too large for memory while they arrive.
 type Consumer interface {
-	// Consume reads a body up to its end, or to the first mistake in it, and writes what the file
-	// shall hold in its place. It runs in a goroutine of its own. [Buffer.Consumed] returns its result.
+	// Consume reads a body up to its end, or to the first mistake in it, and writes the content of the
+	// file. It runs in a goroutine of its own. [Buffer.Consumed] returns its result.
 	Consume(from *Stream) any
 }
 
@@ -99,10 +99,9 @@ func (s *Stream) end(abort bool) {
 	<-s.done
 }
 
-// Next writes done to the file, and returns rest with the bytes that follow it. rest is the end of
-// what the last call has returned, which becomes invalid. At the end of the body, more is false, and
-// nothing follows. The error is a [*failure.Error] of the file, or says that the body will not be
-// complete.
+// Next writes done to the file, and returns rest with the bytes that follow it. rest is the end of the
+// data of the last call, which becomes invalid. At the end of the body, more is false, and nothing
+// follows. The error is a [*failure.Error] of the file, or says that the body will not be complete.
 func (s *Stream) Next(done, rest []byte) (data []byte, more bool, err error) {
 	if len(done) > 0 && s.err == nil {
 		_, s.err = s.file.Write(done)

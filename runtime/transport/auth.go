@@ -116,19 +116,19 @@ func (c *Client) Secret(ctx context.Context, name string) (string, bool, error) 
 func WithQuery(address string, query [][2]string) string {
 	for _, pair := range query {
 		path, query, _ := strings.Cut(address, "?")
-		own, placed := url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]), false
+		added, placed := url.QueryEscape(pair[0])+"="+url.QueryEscape(pair[1]), false
 		var parts []string
 		for p := range requests.Params(query) {
 			switch same := p.Name == pair[0]; {
 			case p.Text == "" || same && placed:
 			case same:
-				parts, placed = append(parts, own), true
+				parts, placed = append(parts, added), true
 			default:
 				parts = append(parts, p.Text)
 			}
 		}
 		if !placed {
-			parts = append(parts, own)
+			parts = append(parts, added)
 		}
 		address = path + "?" + strings.Join(parts, "&")
 	}
@@ -156,16 +156,16 @@ func fetchToken(ctx context.Context, source func(context.Context) (string, error
 		token string
 		err   error
 	}
-	done := make(chan result, 1)
+	results := make(chan result, 1)
 	go func() {
 		token, err := "", failure.Exited()
-		defer func() { done <- result{token, failure.Recovered("", recover(), err)} }()
+		defer func() { results <- result{token, failure.Recovered("", recover(), err)} }()
 		if token, err = source(ctx); err == nil && token == "" {
 			err = errors.New("the token is empty")
 		}
 	}()
 	select {
-	case r := <-done:
+	case r := <-results:
 		return r.token, r.err
 	case <-ctx.Done():
 		return "", ctx.Err()

@@ -93,7 +93,7 @@ type Response struct {
 
 	Size   int           // number of bytes of the body as it was sent, decompressed
 	Window *spool.Window // window of a body in a file; nil for a body in memory
-	Scan   any           // result of [Call.Reader], which has changed the body; nil if it was not used
+	Scan   any           // result of [Call.Reader], which has changed the body; nil if the reader was not used
 
 	// Unframed reports that only the end of the connection marked the end of the body, so that it
 	// may be truncated. [Client.Complete] checks for that.

@@ -143,11 +143,11 @@ type originHold struct {
 
 // Begin implements [Hold].
 func (h *originHold) Begin(wait time.Duration) {
-	until := h.gate.clock.Now().Add(wait)
+	end := h.gate.clock.Now().Add(wait)
 	h.gate.mu.Lock()
 	defer h.gate.mu.Unlock()
-	if until.After(h.until) {
-		h.until = until
+	if end.After(h.until) {
+		h.until = end
 	}
 }
 

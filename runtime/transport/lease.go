@@ -36,12 +36,12 @@ type Lease struct {
 func (l *Lease) address(address string) string {
 	var lists [][2]string
 	for _, pair := range l.Query {
-		without, found := cutQuery(address, pair[0])
+		stripped, found := cutQuery(address, pair[0])
 		if !l.Lists || len(found) == 0 {
 			address = WithQuery(address, [][2]string{pair})
 			continue
 		}
-		address = without
+		address = stripped
 		var values []string
 		for _, text := range append(found, pair[1]) {
 			if !slices.Contains(values, text) {
@@ -66,7 +66,7 @@ type obtaining struct {
 	done  chan struct{} // closed at its end
 	lease *Lease
 	err   error
-	left  bool // the caller's context ended, so the error does not apply to others
+	left  bool // the caller gave up because its context ended, so the error does not apply to others
 }
 
 // get returns the lease for a request. refused is a lease that the API has refused, or nil; get
@@ -80,41 +80,41 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 			return c, nil
 		}
 		if l.pending == nil {
-			mine := &obtaining{done: make(chan struct{})}
-			l.pending = mine
+			started := &obtaining{done: make(chan struct{})}
+			l.pending = started
 			l.mu.Unlock()
-			return l.obtain(ctx, auth, mine)
+			return l.obtain(ctx, auth, started)
 		}
-		other := l.pending
+		pending := l.pending
 		l.mu.Unlock()
-		if err := waitFor(ctx, other.done); err != nil {
+		if err := waitFor(ctx, pending.done); err != nil {
 			return nil, err
 		}
-		if !other.left {
-			return other.lease, other.err
+		if !pending.left {
+			return pending.lease, pending.err
 		}
 	}
 }
 
 // obtain obtains a lease for all waiting requests. They do not wait for a store or a transport that
 // panics.
-func (l *leases) obtain(ctx context.Context, auth Auth, mine *obtaining) (*Lease, error) {
+func (l *leases) obtain(ctx context.Context, auth Auth, started *obtaining) (*Lease, error) {
 	func() {
-		mine.err = failure.Exited()
+		started.err = failure.Exited()
 		defer func() {
-			mine.err = failure.Recovered("", recover(), mine.err)
-			mine.left = mine.err != nil && ctx.Err() != nil
+			started.err = failure.Recovered("", recover(), started.err)
+			started.left = started.err != nil && ctx.Err() != nil
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			if mine.err == nil {
-				l.current = mine.lease
+			if started.err == nil {
+				l.current = started.lease
 			}
 			l.pending = nil
-			close(mine.done)
+			close(started.done)
 		}()
-		mine.lease, mine.err = auth.Obtain(ctx)
+		started.lease, started.err = auth.Obtain(ctx)
 	}()
-	return mine.lease, mine.err
+	return started.lease, started.err
 }
 
 // lease returns the lease for a call to the configured origin, or nil if the credentials do not

@@ -42,27 +42,27 @@ func (c *Client) prepare(ctx context.Context, call Call, trusted bool) (*prepare
 // asked for its time, since the answer comes from another machine: waiting requests then ask
 // together.
 func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) (*preparedRequest, error) {
-	left, passed := func() {}, func() {}
+	leave, endTurn := func() {}, func() {}
 	if !c.options.Pacer.unlimited() {
 		if err := c.gate.enter(ctx, call.Turn); err != nil {
 			return nil, err
 		}
-		left, passed = c.gate.leave, sync.OnceFunc(c.gate.endTurn)
-		defer passed()
+		leave, endTurn = c.gate.leave, sync.OnceFunc(c.gate.endTurn)
+		defer endTurn()
 	}
 	first, ok, err := h.Enter(ctx)
 	if !ok || err != nil {
-		left()
+		leave()
 		return nil, err
 	}
 	p := &preparedRequest{trusted: trusted, ended: func() {
 		if first {
 			h.Leave()
 		}
-		left()
+		leave()
 	}}
 	held := func() bool { return !first && (c.gate.untilReset() > 0 || isOn(h)) }
-	ok, err = c.waitInTurn(ctx, call, p, passed, held)
+	ok, err = c.waitInTurn(ctx, call, p, endTurn, held)
 	if err != nil || !ok {
 		p.ended()
 		return nil, err
@@ -70,13 +70,13 @@ func (c *Client) takeTurn(ctx context.Context, call Call, h Hold, trusted bool) 
 	return p, nil
 }
 
-// waitInTurn completes a request and waits for its time. It reports false if held reports a hold,
-// so that the request must not be made. passed ends the turn.
+// waitInTurn completes a request and waits for its time. It reports false if isHeld reports a hold,
+// so that the request must not be made. endTurn ends the turn.
 //
 // A token that the request needs is obtained before the wait for the rate: both requests count, and
 // they are not in flight at the same time.
-func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, passed func(), held func() bool) (bool, error) {
-	if held() {
+func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, endTurn func(), isHeld func() bool) (bool, error) {
+	if isHeld() {
 		return false, nil
 	}
 	if err := c.complete(ctx, call, p); err != nil {
@@ -88,18 +88,18 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, 
 	}
 	reservation := c.pace.Reserve(pacer.pace)
 	if pacer.shared != nil {
-		passed()
+		endTurn()
 	}
-	return c.waitForTime(ctx, call, reservation, held)
+	return c.waitForTime(ctx, call, reservation, isHeld)
 }
 
 // noticeable is the shortest wait for the time of a request that is reported as an event. A shorter
 // wait is only the time for asking.
 const noticeable = 10 * time.Millisecond
 
-// waitForTime waits for the time that was reserved for a request. It reports false if held reports
+// waitForTime waits for the time that was reserved for a request. It reports false if isHeld reports
 // a hold at that time. Such a request does not count, nor does an interrupted one.
-func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservation, held func() bool) (bool, error) {
+func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservation, isHeld func() bool) (bool, error) {
 	clock := c.options.Clock
 	asked := clock.Now()
 	wait, err := reserved.Wait(ctx)
@@ -112,7 +112,7 @@ func (c *Client) waitForTime(ctx context.Context, call Call, reserved Reservatio
 	if wait > 0 {
 		err = clock.Sleep(ctx, wait)
 	}
-	if err != nil || held() {
+	if err != nil || isHeld() {
 		reserved.Cancel()
 		return false, err
 	}
@@ -188,11 +188,11 @@ func (c *Client) waitForHold(ctx context.Context, call Call, h Hold) error {
 
 // waitOut waits for as long as the API serves no request, according to a header. It fails at once
 // if the wait is longer than a call may wait.
-func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, says, why string) error {
+func (c *Client) waitOut(ctx context.Context, call Call, wait time.Duration, source, problem, why string) error {
 	now := c.options.Clock.Now()
 	if wait > MaxWait {
 		e := c.fault(failure.Transient, call, 0,
-			fmt.Sprintf("%s in %s, at %s", says, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
+			fmt.Sprintf("%s in %s, at %s", problem, wait.Round(time.Second), now.Add(wait).UTC().Format(time.RFC3339)))
 		e.Err = errTooLate
 		return e
 	}

@@ -186,7 +186,7 @@ func (c *Client) statusError(class failure.Class, call Call, r *Response) *failu
 	}
 	e := c.fault(class, call, r.Status, message, statusHint(r.Status))
 	if class == failure.Transient {
-		e.Hint = "" // it is the remedy for a status that is permanent
+		e.Hint = "" // the hint is for a permanent status
 	}
 	if lost := c.lostPath(call.URL); lost != "" && r.Status == http.StatusNotFound {
 		e.Hint = fmt.Sprintf("the request does not have %q, since api.baseUrl does not end with a slash: end it with %s/", lost, lost)

@@ -9,9 +9,9 @@ import (
 // before the value, it expects the prefix that followed the last prefix in an earlier object; member reads
 // any other text. For the value, a string or a number is read here, and field or value reads the rest.
 //
-// at is the node of the object on the paths of the scan, or nil if no path leads here. The root object
+// node is the node of the object in the tree of paths, or nil if no path leads here. The root object
 // always has a node.
-func (s *Scanner) object(i, depth int, at *Node) int {
+func (s *Scanner) object(i, depth int, node *Node) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
 	}
@@ -25,14 +25,14 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 			if !first && byteAt(data, i) == '}' {
 				return i + 1
 			}
-			if i, next = s.member(i, depth, last, first, at); next == nil {
+			if i, next = s.member(i, depth, last, first, node); next == nil {
 				return i
 			}
 			data = s.data
 		}
 		last = next
-		if at != nil {
-			if child := next.child(at); child != nil || depth == 1 { // the lists of the root object may be separated
+		if node != nil {
+			if child := next.child(node); child != nil || depth == 1 { // the lists of the root object may be separated
 				if child != nil && child.clear(s.row) && s.Duplicate == nil {
 					s.Duplicate = child
 				}
@@ -74,8 +74,8 @@ func (s *Scanner) object(i, depth int, at *Node) int {
 
 // member reads the prefix that follows the prefix last, and returns it with the offset of the value. At
 // the end of the object, next is nil, and the offset is the offset after the object. If the text is not
-// valid, next is nil, and the offset is -1. at is as in [Scanner.object].
-func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end int, next *prefix) {
+// valid, next is nil, and the offset is -1. node is as in [Scanner.object].
+func (s *Scanner) member(i, depth int, last *prefix, first bool, node *Node) (end int, next *prefix) {
 	if depth > 1 {
 		if next = s.prefixes.follow(s.data, i, depth, last); next != nil {
 			if next.blanks > 0 {
@@ -95,8 +95,8 @@ func (s *Scanner) member(i, depth int, last *prefix, first bool, at *Node) (end 
 		return end, nil
 	}
 	next = s.prefixes.unknown()
-	if at != nil {
-		next.parent, next.to = at, at.child(Unquote(s.data[key:end]))
+	if node != nil {
+		next.parent, next.to = node, node.child(Unquote(s.data[key:end]))
 	}
 	if end = s.colon(end); end < 0 {
 		return end, nil

@@ -22,8 +22,8 @@ type parts struct {
 	done int // number of bytes that the source has received
 	pin  int // offset of the first byte that is still needed, or noPin
 
-	marked   int         // number of breaks that newlines have replaced
-	replaced []Separator // see Scanner.Replaced
+	separated int         // number of breaks that newlines have replaced
+	replaced  []Separator // see Scanner.Replaced
 }
 
 // A Separator is a byte between two elements of a list, or the closing bracket.
@@ -35,20 +35,20 @@ type Separator struct {
 // noPin is the pin if no byte before the current offset is needed.
 const noPin = int(^uint(0) >> 1)
 
-// Replaced returns the separators of lists that have newlines without being the list that was
-// separated, because they came before it.
+// Replaced returns the separators that newlines have replaced in lists before the list that was
+// separated. They must be restored.
 func (s *Scanner) Replaced() []Separator { return s.source.replaced }
 
-// replace notes that another list is separated than the one with the given breaks.
+// replace notes that the list with the given breaks is not the list to separate; another list follows.
 func (p *parts) replace(breaks []int) {
-	for n, at := range breaks[:p.marked] {
-		was := byte(',')
+	for n, offset := range breaks[:p.separated] {
+		separator := byte(',')
 		if n == len(breaks)-1 {
-			was = ']'
+			separator = ']'
 		}
-		p.replaced = append(p.replaced, Separator{at, was})
+		p.replaced = append(p.replaced, Separator{offset, separator})
 	}
-	p.marked = 0
+	p.separated = 0
 }
 
 // needs reports whether the data ends before an offset, but not the document. The caller then slides
@@ -79,9 +79,9 @@ func (s *Scanner) slide(i int) int {
 // deliver passes the scanned data to the source, which replaces it by the rest with more.
 func (s *Scanner) deliver(rest []byte) {
 	p, done := &s.source, s.data[:s.writePos]
-	for p.marked < len(s.Breaks) && s.Breaks[p.marked]-p.done < len(done) {
-		done[s.Breaks[p.marked]-p.done] = '\n'
-		p.marked++
+	for p.separated < len(s.Breaks) && s.Breaks[p.separated]-p.done < len(done) {
+		done[s.Breaks[p.separated]-p.done] = '\n'
+		p.separated++
 	}
 	p.done += len(done)
 	s.writePos, s.readPos = 0, 0

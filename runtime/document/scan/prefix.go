@@ -45,7 +45,7 @@ const (
 	maxPrefixes    = 1024 // number of prefixes that are remembered
 )
 
-// prefixes are the prefixes that a scanner has met. The zero prefixes are empty.
+// prefixes holds the prefixes that a scanner has met. The zero value is empty.
 type prefixes struct {
 	levels [8]prefixLevel // by the depth of the objects
 	count  int

@@ -11,8 +11,8 @@ import (
 // MaxDepth is the highest limit on the nesting of lists and objects, because reading is recursive.
 const MaxDepth = 10_000
 
-// Marks determine the values that a scanner looks for.
-type Marks struct {
+// Targets are the values that a scanner looks for.
+type Targets struct {
 	Body     *Tree // values of the document; nil means only the root
 	Items    *Node // list in Body that is separated into items, or nil
 	Detect   bool  // whether to separate the root, or the last list in the root object
@@ -24,9 +24,9 @@ type Marks struct {
 
 // Found is the result of a scan. It is valid until the next scan.
 type Found struct {
-	Data []byte // the document, compacted if [Marks.Compact] is set
+	Data []byte // the document, compacted if [Targets.Compact] is set
 	Root Span
-	Row  []Span // locations of the values of [Marks.Body]
+	Row  []Span // locations of the values of [Targets.Body]
 	Size int    // size of the document without insignificant whitespace
 
 	Duplicate *Node // path at which an object has two values; the last counts. Nil without such a path
@@ -35,12 +35,12 @@ type Found struct {
 
 	Begins int    // offset of the list that was separated; -1 without one
 	Breaks []int  // offsets at which its elements end
-	Cells  []Span // where the values of [Marks.Columns] are, element by element; empty if they were not looked for
+	Cells  []Span // where the values of [Targets.Columns] are, element by element; empty if they were not looked for
 }
 
 // A Scanner validates documents, each in one pass. It is reused for one document after another.
 type Scanner struct {
-	Marks
+	Targets
 	Found
 
 	data []byte
@@ -64,14 +64,14 @@ type Scanner struct {
 var onlyRoot = NewColumns(nil)
 
 // New returns a scanner.
-func New(m Marks) *Scanner {
+func New(m Targets) *Scanner {
 	if m.Body == nil {
 		m.Body = onlyRoot
 	}
 	if m.MaxDepth <= 0 || m.MaxDepth > MaxDepth {
 		m.MaxDepth = MaxDepth
 	}
-	return &Scanner{Marks: m, Found: Found{Row: make([]Span, m.Body.Width)}}
+	return &Scanner{Targets: m, Found: Found{Row: make([]Span, m.Body.Width)}}
 }
 
 // Scan scans data and sets the fields of [Found]. The error is a [*SyntaxError], a [*DepthError] or an
@@ -172,20 +172,20 @@ func (s *Scanner) pass(i int) {
 // They return the offset after it, or -1 with the error set. If the document has a source, they may
 // replace s.data: offsets of before then have no meaning.
 
-// field reads a value that a node of the tree stands for: a path ends at it or leads through it. at is
-// nil for a member of the root object that no path leads to.
-func (s *Scanner) field(i, depth int, at *Node) int {
+// field reads the value of a node of the tree: a path ends there or leads through it. node is nil for a
+// member of the root object that is on no path.
+func (s *Scanner) field(i, depth int, node *Node) int {
 	start := i - s.shift
 	switch c := byteAt(s.data, i); {
-	case c == '{' && (depth == 0 || at.branches()):
-		i = s.object(i, depth+1, at)
-	case c == '[' && (depth < 2 || at.branches() || at == s.Items):
-		i = s.markedList(i, depth+1, at)
+	case c == '{' && (depth == 0 || node.branches()):
+		i = s.object(i, depth+1, node)
+	case c == '[' && (depth < 2 || node.branches() || node == s.Items):
+		i = s.targetList(i, depth+1, node)
 	default:
 		i = s.value(i, depth)
 	}
 	if i >= 0 {
-		at.note(s.row, Span{start, i - s.shift})
+		node.note(s.row, Span{start, i - s.shift})
 	}
 	return i
 }
@@ -245,13 +245,13 @@ func (s *Scanner) listEnd(i int) int {
 	return s.unexpected(i, "after a list element")
 }
 
-// markedList reads a list whose elements are separated, or into which paths lead.
-func (s *Scanner) markedList(i, depth int, at *Node) int {
+// targetList reads a list whose elements are separated, or into which paths lead.
+func (s *Scanner) targetList(i, depth int, node *Node) int {
 	if depth > s.MaxDepth {
 		return s.tooDeep(i)
 	}
-	separates := s.separates(i, depth, at)
-	columns := separates && s.Columns != nil && s.source.Source == nil && !at.branches()
+	separates := s.separates(i, depth, node)
+	columns := separates && s.Columns != nil && s.source.Source == nil && !node.branches()
 	i = s.space(i + 1)
 	if byteAt(s.data, i) == ']' {
 		return i + 1
@@ -260,7 +260,7 @@ func (s *Scanner) markedList(i, depth int, at *Node) int {
 		if columns {
 			i = s.item(i, depth)
 		} else {
-			i = s.field(i, depth, at.element(n))
+			i = s.field(i, depth, node.element(n))
 		}
 		if i < 0 {
 			if syntax, ok := s.err.(*SyntaxError); ok && separates { //nolint:errorlint // it is not wrapped
@@ -358,7 +358,7 @@ func (s *Scanner) fail(i int, message string) int {
 func (s *Scanner) end() int { return s.fail(len(s.data), "unexpected end of the document") }
 
 // unexpected fails at the byte at i, if there is one.
-func (s *Scanner) unexpected(i int, where string) int {
+func (s *Scanner) unexpected(i int, place string) int {
 	for s.needs(i + utf8.UTFMax) {
 		i = s.slide(i)
 	}
@@ -369,7 +369,7 @@ func (s *Scanner) unexpected(i int, where string) int {
 	if r, size := utf8.DecodeRune(s.data[i:]); r != utf8.RuneError || size > 1 {
 		character = strconv.QuoteRune(r)
 	}
-	return s.fail(i, "invalid character "+character+" "+where)
+	return s.fail(i, "invalid character "+character+" "+place)
 }
 
 func (s *Scanner) tooDeep(i int) int {

@@ -15,7 +15,7 @@ import (
 // no more than one byte, and copies the document instead of compacting it. It is the oracle
 // of the scanner.
 type slowScanner struct {
-	Marks
+	Targets
 	Found
 	in   []byte
 	i    int
@@ -26,13 +26,13 @@ type slowScanner struct {
 // slowFailure is the error with which a slowScanner ends.
 type slowFailure struct{ err error }
 
-func slowly(m Marks, data []byte) (found Found, err error) {
+func slowly(m Targets, data []byte) (found Found, err error) {
 	defer func() {
 		if failure, failed := recover().(slowFailure); failed {
 			err = failure.err
 		}
 	}()
-	s := &slowScanner{Marks: m, in: data, Found: Found{Begins: -1, Row: make([]Span, m.Body.Width)}}
+	s := &slowScanner{Targets: m, in: data, Found: Found{Begins: -1, Row: make([]Span, m.Body.Width)}}
 	s.space()
 	if s.i == len(data) {
 		s.fail(s.i, "the document is empty")

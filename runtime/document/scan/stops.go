@@ -14,10 +14,9 @@ const (
 	escapeBytes = 12 // longest escape, of a surrogate pair: the block of its first byte needs it
 )
 
-// A block is a part of the document whose stops the scan knows: the bytes at which a
-// string ends if they are in one. They are the quotes that are not escaped, the control
-// characters, the backslashes of escapes that are not valid, and the first byte that is not
-// UTF-8. They are found for all bytes alike, before it is known which of them are in a string.
+// A block is a part of the document whose stops the scan knows. A stop is a byte at which a string
+// ends or is invalid: an unescaped quote, a control character, the backslash of an invalid escape, or
+// the first byte that is not UTF-8. The stops are found before it is known which bytes are in a string.
 type block struct {
 	start     int                    // offset of the first byte
 	stops     [blockBytes/8 + 8]byte // a bit for each byte, the lowest first; the last eight bytes are 0
@@ -42,8 +41,8 @@ func (b *block) after(at uint) uint64 {
 // stop returns the offset of the first stop at or after i. The end of the document is one.
 func (s *Scanner) stop(i int) int {
 	for {
-		at := uint(i - s.block.start)
-		if at >= blockBytes {
+		next := uint(i - s.block.start)
+		if next >= blockBytes {
 			if s.needs(s.block.end() + blockBytes + escapeBytes) {
 				i = s.slide(i)
 			} else {
@@ -51,7 +50,7 @@ func (s *Scanner) stop(i int) int {
 			}
 			continue
 		}
-		if stops := s.block.after(at); stops != 0 {
+		if stops := s.block.after(next); stops != 0 {
 			return i + bits.TrailingZeros64(stops)
 		}
 		i = min(i+aheadBytes, s.block.start+blockBytes)
@@ -134,14 +133,14 @@ func invalidAt(data []byte) (i int) {
 	return i
 }
 
-// findStopsPortably is findStops on processors for which there is nothing faster.
+// findStopsPortably is findStops for processors without a version in assembly.
 func findStopsPortably(data, stops []byte, slashes []uint64) (high bool) {
-	var all uint64
+	var combined uint64
 	for n := range len(data) / 64 {
 		var stop, slash uint64
 		for k := range 8 {
 			word := binary.LittleEndian.Uint64(data[n*64+k*8:])
-			all |= word
+			combined |= word
 			other := differs(word, '"') & (word | word<<1 | word<<2) // the three highest bits of a control character are 0
 			stop |= gather(^other) << (k * 8)
 			slash |= gather(^differs(word, '\\')) << (k * 8)
@@ -149,7 +148,7 @@ func findStopsPortably(data, stops []byte, slashes []uint64) (high bool) {
 		binary.LittleEndian.PutUint64(stops[n*8:], stop)
 		slashes[n] = slash
 	}
-	return all&highBits != 0
+	return combined&highBits != 0
 }
 
 // The functions below examine eight bytes at a time. A mask has the high bit of

@@ -70,7 +70,7 @@ func TestStringsMayCrossTheBordersOfBlocks(t *testing.T) {
 			for _, border := range []int{64, 128, blockBytes, 2 * blockBytes, 3 * blockBytes} {
 				for before := border - len(c.text) - 3; before <= border+1; before++ {
 					body := `["` + strings.Repeat("x", before-4) + `",` + c.text + `]`
-					s := New(Marks{})
+					s := New(Targets{})
 					err := s.Scan([]byte(body))
 					switch c.problem {
 					case "":
@@ -95,7 +95,7 @@ func TestADocumentMayEndAtTheBorderOfABlock(t *testing.T) {
 			for more := -2; more <= 2; more++ {
 				body := `["` + strings.Repeat("x", size+more-2-len(end)) + end
 				require.Len(t, body, size+more)
-				err := New(Marks{}).Scan([]byte(body))
+				err := New(Targets{}).Scan([]byte(body))
 				require.Equal(t, json.Valid([]byte(body)), err == nil, "%s: %v", end, err)
 				if err != nil {
 					require.EqualError(t, err, (&SyntaxError{Offset: size + more, Message: "unexpected end of the document"}).Error())

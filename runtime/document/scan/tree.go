@@ -52,16 +52,16 @@ func NewColumns(paths [][]string) *Tree {
 
 // add returns the node of a path, and creates it if necessary.
 func (t *Tree) add(path []string) *Node {
-	at := t.Root
+	node := t.Root
 	for i, key := range path {
-		child := at.child([]byte(key))
+		child := node.child([]byte(key))
 		if child == nil {
 			child = &Node{Key: key, Path: path[: i+1 : i+1], index: Index(key)}
-			at.Children = append(at.Children, child)
+			node.Children = append(node.Children, child)
 		}
-		at = child
+		node = child
 	}
-	return at
+	return node
 }
 
 // assignCells assigns cells, from *next on, to the node and its descendants for which hasCell is true. It
@@ -160,24 +160,24 @@ func Index(key string) int {
 // zero, and returns the offset after the value.
 func (w Walk) Locate(i int, t *Tree, row []Span) int { return w.value(i, t.Root, row) }
 
-func (w Walk) value(i int, at *Node, row []Span) int {
+func (w Walk) value(i int, node *Node, row []Span) int {
 	start := i
 	switch c := w.Data[i]; {
-	case c == '{' && at.branches():
-		i = w.object(i, at, row)
-	case c == '[' && at.branches() && at.EntersLists() && !w.knows(i):
-		i = w.list(i, at, row)
+	case c == '{' && node.branches():
+		i = w.object(i, node, row)
+	case c == '[' && node.branches() && node.EntersLists() && !w.knows(i):
+		i = w.list(i, node, row)
 	default:
 		i = w.End(i)
 	}
-	at.note(row, Span{start, i})
+	node.note(row, Span{start, i})
 	return i
 }
 
-func (w Walk) object(i int, at *Node, row []Span) int {
+func (w Walk) object(i int, node *Node, row []Span) int {
 	for i = Next(w.Data, i+1); w.Data[i] != '}'; i = Next(w.Data, i) {
 		key, value := Key(w.Data, i)
-		child := at.child(Unquote(key.Of(w.Data)))
+		child := node.child(Unquote(key.Of(w.Data)))
 		if child != nil {
 			child.clear(row)
 		}
@@ -186,10 +186,10 @@ func (w Walk) object(i int, at *Node, row []Span) int {
 	return i + 1
 }
 
-func (w Walk) list(i int, at *Node, row []Span) int {
+func (w Walk) list(i int, node *Node, row []Span) int {
 	i = Next(w.Data, i+1)
 	for n := 0; w.Data[i] != ']'; n++ {
-		i = Next(w.Data, w.value(i, at.element(n), row))
+		i = Next(w.Data, w.value(i, node.element(n), row))
 	}
 	return i + 1
 }

@@ -15,18 +15,18 @@ import (
 
 // twinMarks are what the scanner looks for when it is compared: items at a path, the only
 // list of the root, with and without compaction, limits, and paths that lead into items.
-func twinMarks() []Marks {
+func twinMarks() []Targets {
 	paths := [][]string{{"a", "b"}, {"data"}, {"c", "1", "id"}, {"é"}, {""}, {"a", ""}}
 	columns := NewColumns([][]string{{"id"}, {"n", "a"}, {"n", "b"}, {"l", "0"}, {"k", "1", "a"}})
-	var all []Marks
+	var all []Targets
 	for _, compact := range []bool{true, false} {
 		body := NewTree(paths, [][]string{nil})
 		inside := NewTree(append([][]string{{"data", "1", "id"}}, paths...), nil)
 		all = append(all,
-			Marks{Body: body, Items: body.Root.At("data"), Columns: columns, Compact: compact, MaxDepth: 500},
-			Marks{Body: inside, Items: inside.Root.At("data"), Columns: columns, Compact: compact, MaxDepth: 500},
-			Marks{Body: body, Detect: true, Columns: columns, Compact: compact, MaxDepth: 500},
-			Marks{Body: NewTree(nil, nil), Detect: true, Compact: compact, MaxDepth: 4, MaxItems: 2},
+			Targets{Body: body, Items: body.Root.At("data"), Columns: columns, Compact: compact, MaxDepth: 500},
+			Targets{Body: inside, Items: inside.Root.At("data"), Columns: columns, Compact: compact, MaxDepth: 500},
+			Targets{Body: body, Detect: true, Columns: columns, Compact: compact, MaxDepth: 500},
+			Targets{Body: NewTree(nil, nil), Detect: true, Compact: compact, MaxDepth: 4, MaxItems: 2},
 		)
 	}
 	return all
@@ -81,7 +81,7 @@ func (p *pieces) Next(done, rest []byte) (data []byte, more bool, err error) {
 // requireParts requires that a scan of a document in two pieces, and then pieces of a size, has the
 // same result as a scan of the whole document. It returns the number of separators that were replaced
 // in lists that are not the last.
-func requireParts(t *testing.T, m Marks, body []byte, first, size int) (replaced int) {
+func requireParts(t *testing.T, m Targets, body []byte, first, size int) (replaced int) {
 	t.Helper()
 	m.Columns = nil
 	name := fmt.Sprintf("%d bytes, then %d at a time, of %.300q", first, size, body)
@@ -182,7 +182,7 @@ func TestADocumentInPartsHasBlocksAnywhere(t *testing.T) {
 				`["` + fill + text + fill + `"]`, `["` + fill + text + `"]`, `[` + strings.Repeat("1,", length) + `"` + text + `"]`,
 				`{"` + fill + text + `":1}`, `["a"` + strings.Repeat(" ", length) + `,"b` + text + `"  ]`, `[` + strings.Repeat("1", length) + `,"` + text + `"]`,
 			} {
-				m := Marks{Body: NewTree([][]string{{"a"}}, nil), Detect: true, Compact: true}
+				m := Targets{Body: NewTree([][]string{{"a"}}, nil), Detect: true, Compact: true}
 				for back := range 20 {
 					requireParts(t, m, []byte(body), max(0, len(body)-back), 1000)
 					requireParts(t, m, []byte(body), min(len(body), blockBytes+2-back), blockBytes)
@@ -287,7 +287,7 @@ func TestTrimGivesUpWhatALargeDocumentHasMade(t *testing.T) {
 		fmt.Fprintf(&body, `,{"key%d":1}`, i)
 	}
 	body.WriteString(`]`)
-	s := New(Marks{Detect: true})
+	s := New(Targets{Detect: true})
 	require.NoError(t, s.Scan([]byte(body.String())))
 	require.Equal(t, maxPrefixes, s.prefixes.count)
 	s.Trim()

@@ -42,7 +42,7 @@ func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 	}
 	if page := step.Page; page != nil {
 		e.Record, e.Kept, e.Root, e.Final = &page.Record, page.Kept, page.Root, page.Final
-		for _, m := range document.MarksOf(page.Lists) {
+		for _, m := range document.ListEnds(page.Lists) {
 			e.Lists = append(e.Lists, List{m.DataType, m.End, m.Count})
 		}
 	}
@@ -91,7 +91,7 @@ func (e *Envelope) Page(entry *store.Entry, final bool) *engine.Page {
 	if e.Record == nil {
 		return nil
 	}
-	marks := value.Map(e.Lists, func(l List) document.Mark { return document.Mark(l) })
+	marks := value.Map(e.Lists, func(l List) document.ListEnd { return document.ListEnd(l) })
 	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
 	return &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
 }
