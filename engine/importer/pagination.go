@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -75,17 +76,22 @@ func (p *Paging) named(s *Stream) value.Object {
 		return given("method", "response.params", "responseParams", p.together())
 	case p.Kind == Token && sent && p.Path != "":
 		return given("method", "response.param", "responseParam", p.Path, "queryParam", p.Into.Name,
-			"includeParams", len(s.Params) > 0)
+			"includeParams", s.hasQuery())
 	case p.Kind == Token && sent && p.Header != "":
 		return given("method", "header.param", "responseHeader", p.Header, "queryParam", p.Into.Name)
 	case p.Kind == NextURL && p.Path != "":
-		return given("method", "response.url", "urlKey", unless("next_page", p.Path), "includeParams", !p.NoParam && len(s.Params) > 0)
+		return given("method", "response.url", "urlKey", unless("next_page", p.Path), "includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == Link:
-		return given("method", "header.link", "rel", unless("next", p.Rel), "includeParams", !p.NoParam && len(s.Params) > 0)
+		return given("method", "header.link", "rel", unless("next", p.Rel), "includeParams", !p.NoParam && s.hasQuery())
 	case p.Kind == LastItem && sent:
 		return given("method", "keyset", "idKey", p.Path, "param", p.Into.Name)
 	}
 	return nil
+}
+
+// hasQuery reports whether the first request has parameters, which later requests need as well.
+func (s *Stream) hasQuery() bool {
+	return len(s.Params) > 0 || s.Incremental != nil && !strings.Contains(s.Incremental.Param, ":")
 }
 
 // together returns the paths of all tokens, by their parameters.
@@ -239,7 +245,7 @@ func nextRequest(parts []Next, s *Stream) value.Object {
 		switch p.In {
 		case InURL:
 			out = out.With("url", p.Source)
-			if s.Paging != nil && !s.Paging.NoParam && len(s.Params) > 0 {
+			if s.Paging != nil && !s.Paging.NoParam && s.hasQuery() {
 				out = out.With("includeParams", true)
 			}
 		case InEndpoint:

@@ -54,14 +54,33 @@ func (c *cdk) pages(s, slice object) []object {
 		if status >= 300 {
 			return out // ignored
 		}
-		records, last := c.select_(s, retriever, body, slice)
-		out = append(out, records...)
+		records, extracted := c.select_(s, retriever, body, slice)
+		var last any
+		if len(records) > 0 {
+			last = records[len(records)-1]
+		}
+		if cursor := component(s, "incremental_sync"); get(cursor, "is_data_feed") == true {
+			synced := func(r object) bool { return c.synced(partitionOf(slice), cursor, r) }
+			if last != nil && !synced(last.(object)) {
+				kind = ""
+			}
+			for _, r := range records {
+				if synced(r) {
+					out = append(out, r)
+				}
+			}
+		} else {
+			out = append(out, records...)
+		}
 		size, sized := strategy["page_size"].(float64)
 		count := len(records)
 		switch kind {
 		case "":
 			return out
 		case "PageIncrement", "OffsetIncrement":
+			if kind == "OffsetIncrement" {
+				count = extracted
+			}
 			if count == 0 || sized && count < int(size) {
 				return out
 			}
@@ -109,14 +128,8 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 			list = []any{v}
 		}
 		for _, e := range list {
-			if flag, isBool := e.(bool); isBool {
-				e = map[bool]string{true: "True", false: "False"}[flag]
-			}
-			if rendered := c.render(e, names); rendered != nil {
-				if flag, isBool := rendered.(bool); isBool {
-					rendered = map[bool]string{true: "True", false: "False"}[flag]
-				}
-				q.params.Add(k, str(rendered))
+			for _, text := range c.texts(e, names) {
+				q.params.Add(k, text)
 			}
 		}
 	}
@@ -155,6 +168,32 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 		}
 	}
 	return c.exchange(q)
+}
+
+// texts returns a rendered value as parameters have it: of literals only texts and lists are read.
+func (c *cdk) texts(v any, names object) []string {
+	if flag, isBool := v.(bool); isBool {
+		return []string{map[bool]string{true: "True", false: "False"}[flag]}
+	}
+	c.raw = true
+	rendered := c.render(v, names)
+	c.raw = false
+	text, isText := rendered.(string)
+	switch {
+	case rendered == nil:
+		return nil
+	case !isText:
+		return []string{str(rendered)}
+	case len(text) > 1 && text[0] == '\'' && text[len(text)-1] == '\'':
+		return []string{text[1 : len(text)-1]}
+	case text != "" && text[0] == '[' && text[len(text)-1] == ']':
+		var list []string
+		for e := range strings.SplitSeq(text[1:len(text)-1], ",") {
+			list = append(list, strings.Trim(e, " '"))
+		}
+		return list
+	}
+	return []string{text}
 }
 
 func (c *cdk) nested(v any, names object) any {

@@ -30,8 +30,10 @@ type cdk struct {
 	settings map[string]any
 	api      http.RoundTripper
 	requests []string
+	raw      bool                 // rendered texts are not read as literals
 	found    map[string][]object  // by partition, the records of the run
 	state    map[string]time.Time // by partition, the greatest cursor of the run before
+	starts   map[string]time.Time // by partition, the start of the run, or the state
 }
 
 type object = map[string]any
@@ -160,6 +162,9 @@ func (c *cdk) render(text any, names object) any {
 	if err != nil || out == "" {
 		return nil // undefined
 	}
+	if c.raw {
+		return out
+	}
 	return python(out)
 }
 
@@ -197,7 +202,7 @@ func strftime(at time.Time, format string) string {
 // read returns the records of a stream.
 func (c *cdk) read(s object) []object {
 	var out []object
-	c.found = map[string][]object{}
+	c.found, c.starts = map[string][]object{}, map[string]time.Time{}
 	for _, slice := range c.slices(s) {
 		records := c.pages(s, slice)
 		key := partitionOf(slice)
@@ -262,22 +267,32 @@ func (c *cdk) remember(s object) {
 	c.state = map[string]time.Time{}
 	for partition, records := range c.found {
 		for _, r := range records {
-			var at time.Time
-			switch v := r[field].(type) {
-			case int:
-				at = time.Unix(int64(v), 0)
-			case string:
-				for _, layout := range []string{time.RFC3339, time.DateOnly} {
-					if read, err := time.Parse(layout, v); err == nil {
-						at = read
-					}
-				}
-			}
-			if at.After(c.state[partition]) {
+			if at := cursorOf(r, field); at.After(c.state[partition]) {
 				c.state[partition] = at
 			}
 		}
 	}
+}
+
+// cursorOf returns the cursor of a record. It is zero if the record has none.
+func cursorOf(record object, field string) (at time.Time) {
+	switch v := record[field].(type) {
+	case int:
+		at = time.Unix(int64(v), 0)
+	case string:
+		for _, layout := range []string{time.RFC3339, time.DateOnly} {
+			if read, err := time.Parse(layout, v); err == nil {
+				at = read
+			}
+		}
+	}
+	return at
+}
+
+// synced reports whether a record belongs to the interval of the run in a partition.
+func (c *cdk) synced(partition string, cursor, record object) bool {
+	at := cursorOf(record, str(get(cursor, "cursor_field")))
+	return at.IsZero() || !at.Before(c.starts[partition]) && !at.After(time.Now())
 }
 
 // windows returns the slices of a DatetimeBasedCursor in a partition.
@@ -301,8 +316,18 @@ func (c *cdk) windows(partition string, cursor object) []object {
 		return at
 	}
 	start, end := bound(cursor["start_datetime"]), time.Now().UTC()
+	first := start
 	if state, has := c.state[partition]; has && state.After(start) {
 		start = state
+	}
+	if c.starts != nil {
+		c.starts[partition] = start
+	}
+	if m := isoDays.FindStringSubmatch(str(cursor["lookback_window"])); m != nil {
+		days, _ := strconv.Atoi(m[1])
+		if start = start.AddDate(0, 0, -days); start.Before(first) {
+			start = first
+		}
 	}
 	if text := fmt.Sprint(cursor["end_datetime"]); strings.Contains(text, "today") {
 		end = end.Truncate(24 * time.Hour)
@@ -341,8 +366,8 @@ func (c *cdk) windows(partition string, cursor object) []object {
 	return out
 }
 
-// select_ returns the records of a response, and the last one.
-func (c *cdk) select_(s, retriever object, body any, slice object) (records []object, last any) {
+// select_ returns the records of a response, and how many there are before filters.
+func (c *cdk) select_(s, retriever object, body any, slice object) (records []object, count int) {
 	selector := component(retriever, "record_selector")
 	extractor := component(selector, "extractor")
 	at := body
@@ -357,19 +382,31 @@ func (c *cdk) select_(s, retriever object, body any, slice object) (records []ob
 	}
 	filter, _ := selector["record_filter"].(object)
 	transformations, _ := s["transformations"].([]any)
+	cursor := component(s, "incremental_sync")
+	clientSide := get(cursor, "is_client_side_incremental") == true && get(cursor, "is_data_feed") != true
 	for _, e := range list {
 		record := e.(object)
 		names := object{"record": record, "stream_slice": slice, "stream_partition": slice}
+		transform := func() {
+			for _, t := range transformations {
+				c.transform(t.(object), record, names)
+			}
+		}
+		if clientSide {
+			transform()
+			if !c.synced(partitionOf(slice), cursor, record) {
+				continue
+			}
+		}
 		if filter != nil && !c.holds(filter["condition"], names) {
 			continue
 		}
-		for _, t := range transformations {
-			c.transform(t.(object), record, names)
+		if !clientSide {
+			transform()
 		}
 		records = append(records, record)
-		last = record
 	}
-	return records, last
+	return records, len(list)
 }
 
 func (c *cdk) transform(t, record, names object) {

@@ -189,6 +189,16 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"forms", "token_in_query", map[string]string{"tokens": "data"}, []string{"api_key", "tenant"}, false},
 		{"forms", "post_without_body", map[string]string{"bare": "data"}, []string{"api_key"}, false},
 		{"forms", "post_with_query", map[string]string{"query": "data"}, []string{"api_key"}, false},
+		{"feeds", "changed", map[string]string{"changed": "data"}, feedInputs, false},
+		{"feeds", "changed_bots", map[string]string{"changed_bots": "data"}, feedInputs, false},
+		{"feeds", "asked", map[string]string{"asked": "data"}, feedInputs, false},
+		{"feeds", "feed", map[string]string{"feed": "data"}, feedInputs, false},
+		{"feeds", "feeds", map[string]string{"changed": "data"}, feedInputs, false},
+		{"feeds", "created", map[string]string{"created": "data"}, nil, false},
+		{"feeds", "renamed", map[string]string{"renamed": "data"}, feedInputs, false},
+		{"feeds", "overlap", map[string]string{"overlap": "data"}, feedInputs, false},
+		{"feeds", "until_today", map[string]string{"until_today": "data"}, feedInputs, false},
+		{"feeds", "bots", map[string]string{"bots": "data"}, nil, false},
 		{"jira", "issues", map[string]string{"jql": "issues"}, []string{"domain", "email", "api_token", "start_date"}, false},
 	} {
 		t.Run(c.manifest+"/"+c.stream, func(t *testing.T) {
@@ -226,6 +236,9 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		})
 	}
 }
+
+// feedInputs are the inputs of the manifest feeds.
+var feedInputs = []string{"start_date"}
 
 // fullPage is the page size of all manifests in the comparison.
 const fullPage = 3

@@ -24,6 +24,8 @@ type cursor struct {
 	step     string
 	granule  string
 	from     jinja.Expr // as text, a constant or a time
+	until    string     // the end, as an expression for a time; empty for the present
+	first    string     // the kept value in the first run, if items from before the interval are left out
 	started  bool       // a request option sends the start
 	ended    bool
 }
@@ -74,6 +76,9 @@ func (b *builder) increment(n node) error {
 	if end := n.get("end_datetime"); end.given() {
 		if to, err = b.moment(end, format); err != nil {
 			return err
+		}
+		if to.Source != "now()" {
+			c.until = timeSource(to)
 		}
 	}
 	return b.window(c, to, format)

@@ -29,17 +29,24 @@ func (b *builder) finishIncrement() error {
 		c.filter = b.out.Filter
 	}
 	c.kept = keptName(path)
-	if uses == 0 { // no request depends on the interval
+	if c.get("is_data_feed").flag() || c.get("is_client_side_incremental").flag() {
+		c.first = c.firstKept()
+	}
+	var err error
+	switch param, sole := b.soleStart(c, uses); {
+	case uses == 0: // no request depends on the interval
 		b.out.For = slices.Delete(b.out.For, at, at+1)
-		return b.unsent(c, path)
+		b.unsent(c, path)
+	case sole:
+		b.out.For = slices.Delete(b.out.For, at, at+1)
+		err = b.incremental(c, path, param)
+	default:
+		b.windowed(c, path, &b.out.For[at])
 	}
-	if uses == 1 && c.step == "" && !b.whole {
-		if param, ok := b.soleStart(c); ok {
-			b.out.For = slices.Delete(b.out.For, at, at+1)
-			return b.incremental(c, path, param)
-		}
+	if c.first != "" {
+		b.onlyNew(c, path)
 	}
-	return b.windowed(c, path, &b.out.For[at])
+	return err
 }
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
@@ -76,11 +83,14 @@ func keptName(path string) string {
 // latest returns the expression for the kept value.
 func (c *cursor) latest(path string) string {
 	kept := rules.FormatPath("kept", []string{c.kept})
+	if c.first != "" {
+		kept += " ?? " + operand(c.first)
+	}
 	items, layout := "items", ""
 	if c.filter != "" {
 		items = "filter(items, " + renamedItem(c.filter, "#") + ")"
 	}
-	if !readable(c.items) && c.items != rules.UnixSeconds && c.items != rules.UnixMillis {
+	if !readable(c.items) && !c.isUnix() {
 		layout = ", '" + c.items + "'"
 	}
 	switch {
@@ -92,8 +102,12 @@ func (c *cursor) latest(path string) string {
 	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
 }
 
-// soleStart returns the parameter whose value is the start of the interval, and removes it.
-func (b *builder) soleStart(c *cursor) (string, bool) {
+// soleStart returns the parameter whose value is the start of the interval, and removes it, if requests have
+// nothing else of the interval.
+func (b *builder) soleStart(c *cursor, uses int) (string, bool) {
+	if uses != 1 || c.step != "" || b.whole {
+		return "", false
+	}
 	start, err := jinja.Formatted(jinja.Name("window.from", jinja.Time), formatOf(c))
 	if err != nil {
 		return "", false
@@ -128,10 +142,13 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
 	}
-	if c.computed != "" || c.filter != "" {
+	if c.computed != "" || c.filter != "" || c.first != "" {
 		return b.computedIncrement(c, path, param)
 	}
-	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag, Format: c.layout}
+	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag}
+	if !c.sentAsRead() {
+		i.Format = c.layout
+	}
 	switch {
 	case c.from.Known:
 		i.From = c.from.Const
@@ -141,6 +158,13 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	b.out.Incremental = i
 	b.keptNotes(c, "incremental")
 	return nil
+}
+
+// sentAsRead reports whether the times that are sent have the form of those in the items and of the start.
+func (c *cursor) sentAsRead() bool {
+	start := c.get("start_datetime").get("datetime_format").text()
+	return c.items == c.layout && readable(c.layout) && !strings.ContainsAny(c.layout, ".") && !strings.Contains(c.layout, "07") &&
+		c.from.Kind != jinja.Time && (start == "" || start == formatOf(c))
 }
 
 // computedIncrement writes an increment whose cursor is no member of the items: the kept value, and the
@@ -173,7 +197,7 @@ func (b *builder) keptNotes(c *cursor, target string) {
 }
 
 // windowed writes the interval as a variable.
-func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
+func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 	from := c.from.Source
 	kept := rules.FormatPath("kept", []string{c.kept})
 	if b.whole {
@@ -181,12 +205,12 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 		if c.from.Known {
 			v.From = fmt.Sprint(c.from.Const)
 		}
-		return nil
+		return
 	}
 	var since string
 	latest := c.latest(path)
 	switch {
-	case c.items == rules.UnixSeconds || c.items == rules.UnixMillis:
+	case c.isUnix():
 		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]
 		since = fmt.Sprintf("date('1970-01-01') + duration(text(%s) + '%s')", kept, unit)
 		if c.lag != "" {
@@ -206,58 +230,89 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) error {
 	}
 	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: latest})
 	b.keptNotes(c, "for.window")
-	return nil
 }
 
 func operand(source string) string {
-	if strings.ContainsAny(source, "?:") && !strings.HasPrefix(source, "'") {
+	if strings.Contains(source, "?") && !strings.HasPrefix(source, "'") {
 		return "(" + source + ")"
 	}
 	return source
 }
 
-// unsent handles an interval that no request has: the items are filtered, or the pages end with it.
-func (b *builder) unsent(c *cursor, path string) error {
-	if b.whole {
-		return nil
-	}
-	kept := rules.FormatPath("kept", []string{c.kept})
-	item := rules.FormatPath("item", rules.SplitPath(path))
-	since := kept
-	if c.lag != "" {
-		since = fmt.Sprintf("earlier(%s, %s)", kept, c.lagSource())
-	}
-	feed, client := c.get("is_data_feed").flag(), c.get("is_client_side_incremental").flag()
-	if !feed && !client && strings.Contains(b.out.Filter, kept) { // the filter reads it
+// unsent handles an interval that no request has: every run reads the whole list.
+func (b *builder) unsent(c *cursor, path string) {
+	switch reads := strings.Contains(b.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
+	case b.whole:
+	case !reads && c.first == "":
+		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
+	default:
 		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
 		b.keptNotes(c, "filter")
-		return nil
 	}
-	if !feed && !client {
-		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
-		return nil
-	}
-	b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
-	if feed {
-		last := rules.FormatPath("items[-1]", rules.SplitPath(path))
-		if b.out.Paging != nil {
-			b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: last + " < " + since})
-		}
-		if !client {
-			b.keptNotes(c, "pagination")
-			return nil
-		}
-	}
-	condition := fmt.Sprintf("(%s == nil or %s >= %s)", kept, item, since)
-	if b.out.Filter != "" {
-		condition = "(" + b.out.Filter + ") and " + condition
-	} else {
-		condition = strings.TrimSuffix(strings.TrimPrefix(condition, "("), ")")
-	}
-	b.out.Filter = condition
-	b.keptNotes(c, "filter")
-	return nil
 }
+
+// onlyNew leaves out the items from before the interval. A list that is sorted by the cursor ends with the first
+// page that has such an item at its end.
+func (b *builder) onlyNew(c *cursor, path string) {
+	feed := c.get("is_data_feed").flag()
+	if feed && b.out.Paging != nil {
+		b.out.Paging.Stops = append(b.out.Paging.Stops, importer.Stop{Name: "known", When: c.isOld("items[-1]", path, b.whole)})
+	}
+	fresh := "not (" + c.isOld("item", path, b.whole) + ")"
+	switch {
+	case strings.Contains(b.out.Filter, " or ") || strings.Contains(b.out.Filter, "?"):
+		fresh = "(" + b.out.Filter + ") and " + fresh
+	case b.out.Filter != "":
+		fresh = b.out.Filter + " and " + fresh
+	}
+	b.out.Filter = fresh
+	if to := c.until; to != "" && !c.isUnix() {
+		b.out.Filter += fmt.Sprintf(" and not (%s > %s)", c.timeOf("item", path), to)
+	}
+}
+
+// isOld returns the condition that an item is from before the interval.
+func (c *cursor) isOld(item, path string, whole bool) string {
+	since := c.first
+	if !whole {
+		since = rules.FormatPath("kept", []string{c.kept}) + " ?? " + operand(since)
+	}
+	if c.isUnix() {
+		return c.timeOf(item, path) + " < " + operand(since)
+	}
+	return c.timeOf(item, path) + " < date(" + since + ")"
+}
+
+// timeOf returns the expression for the cursor of an item: a number, or a time.
+func (c *cursor) timeOf(item, path string) string {
+	source := rules.FormatPath(item, rules.SplitPath(path))
+	if c.computed != "" {
+		source = renamedItem(c.computed, item)
+	}
+	switch {
+	case c.isUnix():
+		return source
+	case readable(c.items):
+		return "date(" + source + ")"
+	}
+	return fmt.Sprintf("date(%s, '%s')", source, c.items)
+}
+
+// firstKept returns the expression for the start of the interval in the form of kept values.
+func (c *cursor) firstKept() string {
+	switch {
+	case c.items == rules.UnixSeconds:
+		return timeSource(c.from) + ".Unix()"
+	case c.items == rules.UnixMillis:
+		return timeSource(c.from) + ".UnixMilli()"
+	case c.from.Kind == jinja.Time:
+		return c.from.Operand() + ".Format('2006-01-02T15:04:05Z07:00')"
+	}
+	return c.from.Source
+}
+
+// isUnix reports whether the times in the items are numbers.
+func (c *cursor) isUnix() bool { return c.items == rules.UnixSeconds || c.items == rules.UnixMillis }
 
 // countCursor reads an IncrementingCountCursor.
 func (b *builder) countCursor(n node) error {

@@ -129,7 +129,8 @@ func (b *builder) recordScope(n node) jinja.Scope {
 func (b *builder) transformations(s, retriever node) error {
 	selector := retriever.get("record_selector")
 	filter := selector.get("record_filter")
-	first := selector.get("transform_before_filtering").flag()
+	order, interval := selector.get("transform_before_filtering"), b.cursorNode()
+	first := order.flag() || !order.given() && interval.get("is_client_side_incremental").flag() && !interval.get("is_data_feed").flag()
 	if !first {
 		if err := b.filter(filter); err != nil {
 			return err

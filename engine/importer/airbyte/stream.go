@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -131,12 +132,35 @@ func (b *builder) finish(n node) error {
 	if len(b.bodyStops) > 0 && b.out.Paging != nil {
 		b.out.Paging.Stops = append(b.out.Paging.Stops, b.bodyStops...)
 	}
-	if p := b.out.Paging; p != nil && p.Short && b.out.Filter != "" {
-		b.note(importer.Approximate, b.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
-			"a page is short by the number of its items before the filter; there, after it")
+	recordFilter := b.out.Filter != ""
+	if err := b.finishIncrement(); err != nil {
+		return err
 	}
-	return b.finishIncrement()
+	if c := b.cursor; recordFilter || c != nil && c.first != "" && !c.get("is_data_feed").flag() {
+		b.filteredPages()
+	}
+	return nil
 }
+
+// filteredPages notes that the end of a page, or its length, is that of the items before the filter. An
+// OffsetIncrement counts them before it, too.
+func (b *builder) filteredPages() {
+	p := b.out.Paging
+	if p == nil || p.Kind == importer.Offset {
+		return
+	}
+	reads := p.Kind == importer.Pages || p.Kind == importer.LastItem || readsItems.MatchString(p.Source)
+	for _, s := range p.Stops {
+		reads = reads || readsItems.MatchString(s.When)
+	}
+	if reads {
+		b.note(importer.Approximate, b.stream.node.get("retriever").get("record_selector").get("record_filter"), "pagination",
+			"the items of a page are counted before the filter; there, after it, so that the list may end sooner")
+	}
+}
+
+// readsItems matches expressions that read the items of a page.
+var readsItems = regexp.MustCompile(`\b(count|items)\b`)
 
 func custom(what string, n node) error {
 	return fmt.Errorf("%s: a custom %s (%s), which is Python and is not translated; write what it does by hand", n.path, what, n.class())

@@ -194,15 +194,24 @@ func (b *builder) both(first, later jinja.Expr, place importer.Place, path strin
 	return v, leave
 }
 
-// sent returns a value as it is sent. A constant text is read as a literal of Python.
+// sent returns a value as it is sent. A constant text is read as a literal of Python. Of a parameter only texts
+// and lists are read, so that 1.10 stays as it is; a whole number is sent alike.
 func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 	body := place == importer.InBody && !b.form
 	if e.Known {
 		v := e.Const
 		if text, isText := v.(string); isText {
-			v = literalOf(text)
-			if text == "" {
+			switch {
+			case text == "":
 				v = nil
+			case pythonTexts.MatchString(text):
+				list := importer.Value{List: []importer.Value{}}
+				for _, one := range pythonList(text) {
+					list.List = append(list.List, b.sent(jinja.Literal(one), place))
+				}
+				return list
+			case body || place == importer.InHeader || pythonText.MatchString(text) || pythonInt.MatchString(text):
+				v = literalOf(text)
 			}
 		}
 		if flag, isBool := v.(bool); isBool && !body {
@@ -243,6 +252,7 @@ var inputOnly = regexp.MustCompile(`^input\.[A-Za-z0-9_]+$`)
 var (
 	pythonInt   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
 	pythonFloat = regexp.MustCompile(`^-?([0-9]+\.[0-9]*|\.[0-9]+)$`)
+	pythonTexts = regexp.MustCompile(`^\[\s*(?:(?:'[^',\\]*'|"[^",\\]*"|-?[0-9]+)\s*(?:,\s*|\]$))+$`)
 	pythonText  = regexp.MustCompile(`^('[^'\\]*'|"[^"\\]*")$`)
 )
 
