@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/csv"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -95,6 +96,12 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() 
 		text, found := document.AppendKey(nil, bytes.TrimLeft(row, " \t"), m.keys)
 		return text, found, nil
 	}
+	keyOfOld := func(row []byte) ([]byte, bool, error) {
+		if !json.Valid(row) { // another program has written or cut off the row, which stays
+			return nil, false, nil
+		}
+		return key(row)
+	}
 	first, err := reopen()
 	if err != nil {
 		return err
@@ -113,7 +120,7 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() 
 		})
 	}
 	if before != nil {
-		if err := copyLines(before, m.older(key)); err != nil {
+		if err := copyLines(before, m.older(keyOfOld)); err != nil {
 			return err
 		}
 	}

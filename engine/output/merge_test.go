@@ -61,6 +61,10 @@ func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 	for _, c := range []struct{ name, before, rows, want string }{
 		{"a file without a last line end", `{"id":1}`, `{"id":2}` + "\n", `{"id":1}` + "\n" + `{"id":2}` + "\n"},
 		{"rows without a key stay", "{}\n[1]\n5\nnull\n", `{"id":2}` + "\n", "{}\n[1]\n5\nnull\n" + `{"id":2}` + "\n"},
+		{
+			"rows that are cut off or malformed stay", `{"id":2,"v"` + "\n" + `{"id":` + "\n{\n" + `{"a":{"id":2}` + "\n" + `{"id":2`, `{"id":2}` + "\n",
+			`{"id":2,"v"` + "\n" + `{"id":` + "\n{\n" + `{"a":{"id":2}` + "\n" + `{"id":2` + "\n" + `{"id":2}` + "\n",
+		},
 		{"blanks and empty lines", "\r\n" + ` {"id" : 2}` + "\r\n\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
 		{"a number that becomes a text is one key", `{"id":2}` + "\n", `{"id":"2"}` + "\n", `{"id":"2"}` + "\n"},
 		{"a text that begins like a number is another", `{"id":2}` + "\n", `{"id":"2,"}` + "\n", `{"id":2}` + "\n" + `{"id":"2,"}` + "\n"},
