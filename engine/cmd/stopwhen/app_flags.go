@@ -119,6 +119,14 @@ func atLeast(least, n int, noun string) error {
 	return fmt.Errorf("want %s, got %d", noun, n)
 }
 
+// inRange checks a number, which the noun describes: "a number of servers".
+func inRange(least, most, n int, noun string) error {
+	if least <= n && n <= most {
+		return nil
+	}
+	return fmt.Errorf("want %s from %d to %d, got %d", noun, least, most, n)
+}
+
 // maxPagesFlag adds the flag --max-pages.
 func maxPagesFlag(cmd *cobra.Command, pages *int) {
 	cmd.Flags().IntVar(pages, "max-pages", 0, "number of `PAGES` after which a job ends with outcome limited")

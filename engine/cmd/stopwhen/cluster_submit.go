@@ -73,8 +73,10 @@ failed stay so: see stopwhen retry.`,
 		"such as status 503 or a timeout, before they have failed (default 1h or, of a run that exists, what it has)")
 	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one "+
 		"(default 1 or, of a run that exists, what it has)")
+	checked(cmd, "priority", func() error { return inRange(1, maxPriority, c.priority, "a number") })
 	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page "+
 		"(default 3 in a cluster of servers and otherwise 1 or, of a run that exists, what it has)")
+	checked(cmd, "replicas", func() error { return inRange(1, maxReplicas, c.replicas, "a number of servers") })
 	c.natsFlags(cmd)
 	c.logFlags.register(cmd, "log details")
 	return cmd
@@ -159,9 +161,6 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	if err := onlyOnce("standard input", argument(args), streamUse{"--set-file", c.setFile}); err != nil {
 		return nil, 0, err
 	}
-	if c.replicas < 0 || c.replicas > maxReplicas {
-		return nil, 0, &usageError{fmt.Sprintf("--replicas: want a number of servers from 1 to %d, got %d", maxReplicas, c.replicas)}
-	}
 	if lease, err = parseDuration("--lease", c.lease); err != nil {
 		return nil, 0, err
 	}
@@ -171,9 +170,6 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	patience, err := parseDuration("--patience", c.patience)
 	if err != nil {
 		return nil, 0, err
-	}
-	if c.priority < 0 || c.priority > maxPriority {
-		return nil, 0, &usageError{fmt.Sprintf("--priority: want a number from 1 to %d, got %d", maxPriority, c.priority)}
 	}
 	l := &loaded{}
 	if err := c.readConfig(l, args[0]); err != nil {
