@@ -24,23 +24,23 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
 )
 
-// A broken machine never reaches the API.
-type broken func(*http.Request) (*http.Response, error)
+// A transportFunc is a transport that is a function.
+type transportFunc func(*http.Request) (*http.Response, error)
 
-func (f broken) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (f transportFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-func fails(err error) broken {
+func fails(err error) transportFunc {
 	return func(*http.Request) (*http.Response, error) { return nil, err }
 }
 
-func answers(status int) broken {
+func answers(status int) transportFunc {
 	return func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader("no")), Request: r}, nil
 	}
 }
 
 // brokenMachines are the ways in which one worker fails where others succeed.
-var brokenMachines = map[string]broken{
+var brokenMachines = map[string]transportFunc{
 	"name resolution":    fails(&net.DNSError{Err: "no such host", Name: "api.test", IsNotFound: true}),
 	"resolver":           fails(&net.DNSError{Err: "server misbehaving", Name: "api.test", IsTemporary: true}),
 	"connection":         fails(&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}),
@@ -61,7 +61,7 @@ func TestABrokenWorkerFailsNobodysPartitions(t *testing.T) {
 			a := serveAPI(t, 20)
 			nc := startServer(t)
 			var tries atomic.Int64
-			count := broken(func(r *http.Request) (*http.Response, error) {
+			count := transportFunc(func(r *http.Request) (*http.Response, error) {
 				tries.Add(1)
 				return machine(r)
 			})
