@@ -3,11 +3,14 @@ package hub_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -203,4 +206,50 @@ func TestAFileHasTheDirectoryAndThePort(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "127.0.0.1", host) // without a host, only this machine is served
 	require.DirExists(t, dir)
+}
+
+// Three hubs with the configuration of the guide form a cluster. The password is in the environment, and not in the
+// addresses.
+func TestHubsOfAClusterJoinWithItsPassword(t *testing.T) {
+	t.Setenv("ROUTES", "password-1")
+	var routes []string
+	for range 3 {
+		l, err := net.Listen("tcp", anyPort)
+		require.NoError(t, err)
+		routes = append(routes, l.Addr().String())
+		require.NoError(t, l.Close())
+	}
+	var url string
+	for i, route := range routes {
+		s := start(t, hub.Options{Dir: t.TempDir(), Listen: anyPort,
+			ConfigFile: file(t, "nats.conf", fmt.Sprintf(`server_name: hub-%d
+				cluster { name: hubs, listen: "%s", authorization { user: hub, password: $ROUTES }
+				routes: ["nats://%s"] }`, i, route, strings.Join(routes, `", "nats://`)))})
+		url = s.URL()
+	}
+	js, err := jetstream.New(connect(t, url))
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		_, err := js.CreateStream(t.Context(), jetstream.StreamConfig{Name: "S", Subjects: []string{"s"}, Replicas: len(routes)})
+		return err == nil
+	}, time.Minute, 50*time.Millisecond)
+}
+
+func TestAClusterThatEverybodyMayJoinIsUnsafe(t *testing.T) {
+	for _, test := range []struct {
+		listen, authorization string
+		warn                  bool
+	}{
+		{"0.0.0.0:-1", "", true},
+		{"0.0.0.0:-1", "authorization { user: hub, password: password-1 }", false},
+		{"127.0.0.1:-1", "", false},
+	} {
+		var log bytes.Buffer
+		start(t, hub.Options{
+			Dir: t.TempDir(), Listen: anyPort, Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			ConfigFile: file(t, "nats.conf", fmt.Sprintf(`server_name: a
+				cluster { name: hubs, listen: %q, routes: ["nats://127.0.0.1:1"], %s }`, test.listen, test.authorization)),
+		})
+		require.Equal(t, test.warn, bytes.Contains(log.Bytes(), []byte("every server that reaches 0.0.0.0 can join the cluster")), log.String())
+	}
 }

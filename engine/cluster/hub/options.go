@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -30,7 +31,7 @@ func (o *Options) serverOptions() (*server.Options, error) {
 			return nil, err
 		}
 	}
-	for _, set := range []func(*server.Options) error{o.setStore, o.setAuthentication, o.setTLS, o.setAddress} {
+	for _, set := range []func(*server.Options) error{o.setStore, o.setAuthentication, o.setTLS, o.setAddress, o.setCluster} {
 		if err := set(so); err != nil {
 			return nil, err
 		}
@@ -146,6 +147,22 @@ func (o *Options) setAddress(so *server.Options) error {
 	if so.TLSConfig == nil {
 		logger(o.Logger).Warn("clients that connect to "+so.Host+" send their credentials and items unencrypted; set a certificate for TLS",
 			"event", "hub_unsafe")
+	}
+	return nil
+}
+
+// setCluster lets the hub join a cluster with the credentials that it demands of the others, so that the addresses in
+// a file hold no password. It warns if everybody may join.
+func (o *Options) setCluster(so *server.Options) error {
+	secret := so.Cluster.Username != "" || so.Cluster.TLSConfig != nil
+	for _, route := range so.Routes {
+		if route.User == nil && so.Cluster.Username != "" {
+			route.User = url.UserPassword(so.Cluster.Username, so.Cluster.Password)
+		}
+	}
+	if so.Cluster.Port != 0 && !isLoopback(so.Cluster.Host) && !secret {
+		logger(o.Logger).Warn("every server that reaches "+so.Cluster.Host+" can join the cluster, and read and delete all runs; "+
+			`set "authorization" or "tls" in "cluster" of `+o.ConfigFile, "event", "hub_unsafe")
 	}
 	return nil
 }
