@@ -72,7 +72,7 @@ func (c *cdk) pages(s, slice object) []object {
 		} else {
 			out = append(out, records...)
 		}
-		size, sized := strategy["page_size"].(float64)
+		size, sized := c.size(strategy)
 		count := len(records)
 		switch kind {
 		case "":
@@ -81,7 +81,7 @@ func (c *cdk) pages(s, slice object) []object {
 			if kind == "OffsetIncrement" {
 				count = extracted
 			}
-			if count == 0 || sized && count < int(size) {
+			if count == 0 || sized && count < size {
 				return out
 			}
 			step, from := 1, int(start)
@@ -105,6 +105,17 @@ func (c *cdk) pages(s, slice object) []object {
 		lastToken = token
 		require.Less(c.t, len(c.requests), 2000, text)
 	}
+}
+
+// size returns the size of a page, if the strategy has one.
+func (c *cdk) size(strategy object) (int, bool) {
+	switch v := c.render(strategy["page_size"], nil).(type) {
+	case int:
+		return v, true
+	case float64:
+		return int(v), true
+	}
+	return 0, false
 }
 
 // send makes a request and returns its response.
@@ -151,7 +162,8 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 		q.inject(pair[0].(object), pair[1])
 	}
 	if o, has := paginator["page_size_option"].(object); has && strategy["page_size"] != nil {
-		q.inject(o, strategy["page_size"])
+		size, _ := c.size(strategy)
+		q.inject(o, size)
 	}
 	if o, has := paginator["page_token_option"].(object); has && token != nil {
 		if o["type"] == "RequestPath" {

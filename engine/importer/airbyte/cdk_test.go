@@ -175,7 +175,7 @@ func python(text string) any {
 		return true
 	case text == "False":
 		return false
-	case text == "None":
+	case text == "None", text == "{}": // both end a list
 		return nil
 	case regexp.MustCompile(`^-?(0|[1-9]\d*)$`).MatchString(text):
 		n, _ := strconv.Atoi(text)
@@ -215,7 +215,7 @@ func (c *cdk) read(s object) []object {
 // partitionOf returns the members of a slice that are not its interval.
 func partitionOf(slice object) string {
 	partition := maps.Clone(slice)
-	for _, name := range []string{"start_time", "end_time", "#options"} {
+	for _, name := range []string{"start_time", "end_time", "extra_fields", "#options"} {
 		delete(partition, name)
 	}
 	return fmt.Sprint(partition)
@@ -233,14 +233,20 @@ func (c *cdk) slices(s object) []object {
 			parent := p.(object)["stream"].(object)
 			for _, one := range c.slices(parent) {
 				for _, record := range c.pages(parent, one) {
-					slices = append(slices, object{str(get(p, "partition_field")): record[str(get(p, "parent_key"))], "parent_slice": one})
+					if child := childSlice(p.(object), record, one); child != nil {
+						slices = append(slices, child)
+					}
 				}
 			}
 		}
 	case "ListPartitionRouter":
 		slices = nil
 		for _, v := range router["values"].([]any) {
-			slices = append(slices, object{str(router["cursor_field"]): v})
+			slice := object{str(router["cursor_field"]): v}
+			if option, ok := router["request_option"].(object); ok {
+				slice["#options"] = []any{[]any{option, v}}
+			}
+			slices = append(slices, slice)
 		}
 	}
 	cursor := component(s, "incremental_sync")
@@ -253,8 +259,42 @@ func (c *cdk) slices(s object) []object {
 			both := object{}
 			maps.Copy(both, one)
 			maps.Copy(both, w)
+			before, _ := one["#options"].([]any)
+			both["#options"] = append(slicesOf(before), w["#options"].([]any)...)
 			out = append(out, both)
 		}
+	}
+	return out
+}
+
+func slicesOf(list []any) []any { return append([]any{}, list...) }
+
+// childSlice returns the slice for a record of a parent. It is nil if the record has no value at the key.
+func childSlice(parent, record, slice object) object {
+	at := func(keys ...string) (v any) {
+		v = record
+		for _, key := range keys {
+			o, _ := v.(object)
+			v = o[key]
+		}
+		return v
+	}
+	v := at(strings.Split(str(get(parent, "parent_key")), "/")...)
+	if v == nil {
+		return nil
+	}
+	above := maps.Clone(slice)
+	delete(above, "#options")
+	out := object{str(get(parent, "partition_field")): v, "parent_slice": above}
+	extra := object{}
+	fields, _ := parent["extra_fields"].([]any)
+	for _, path := range fields {
+		keys := value.Map(path.([]any), str)
+		extra[strings.Join(keys, ".")] = at(keys...)
+	}
+	out["extra_fields"] = extra
+	if option, ok := parent["request_option"].(object); ok {
+		out["#options"] = []any{[]any{option, v}}
 	}
 	return out
 }
@@ -280,7 +320,7 @@ func cursorOf(record object, field string) (at time.Time) {
 	case int:
 		at = time.Unix(int64(v), 0)
 	case string:
-		for _, layout := range []string{time.RFC3339, time.DateOnly} {
+		for _, layout := range []string{time.RFC3339, time.DateOnly, "02/01/2006"} {
 			if read, err := time.Parse(layout, v); err == nil {
 				at = read
 			}
@@ -331,6 +371,8 @@ func (c *cdk) windows(partition string, cursor object) []object {
 	}
 	if text := fmt.Sprint(cursor["end_datetime"]); strings.Contains(text, "today") {
 		end = end.Truncate(24 * time.Hour)
+	} else if o, isObject := cursor["end_datetime"].(object); isObject && !strings.Contains(text, "now") {
+		end = bound(o)
 	}
 	step := func(at time.Time) time.Time {
 		m := isoDays.FindStringSubmatch(str(c.render(cursor["step"], nil)))
@@ -338,8 +380,9 @@ func (c *cdk) windows(partition string, cursor object) []object {
 			return end
 		}
 		n, _ := strconv.Atoi(m[1])
-		if m[2] == "M" {
-			return at.AddDate(0, n, 0)
+		if m[2] == "M" { // the day is cut to the length of the month
+			first := time.Date(at.Year(), at.Month()+time.Month(n), 1, at.Hour(), at.Minute(), at.Second(), 0, time.UTC)
+			return first.AddDate(0, 0, min(at.Day(), first.AddDate(0, 1, -1).Day())-1)
 		}
 		return at.AddDate(0, 0, n)
 	}

@@ -139,7 +139,8 @@ func (a *drawnAPI) RoundTrip(r *http.Request) (*http.Response, error) {
 func (a *drawnAPI) item(draw, page, i int) map[string]any {
 	day := fmt.Sprintf("1999-12-%02dT10:00:00Z", (draw+i)%28+1)
 	out := map[string]any{"id": fmt.Sprintf("%di%dx%d", draw, page, i), "key": fmt.Sprintf("K-%d", i), "full_name": fmt.Sprintf("org/r%d", i),
-		"name": fmt.Sprintf("Name %d", i), "stage": "build", "updated_at": day, "created": 946684000 + draw + i, "type": []string{"BOT",
+		"name": fmt.Sprintf("Name %d", i), "stage": "build", "updated_at": day,
+		"day": fmt.Sprintf("%02d/12/1999", (draw+i)%28+1), "created": 946684000 + draw + i, "type": []string{"BOT",
 			"OPEN"}[(draw+i)%2],
 		"attributes": map[string]any{"updated": day, "last_visit_date": day[:10]}, "fields": map[string]any{"summary": "s", "updated": day}}
 	if (draw+i)%3 > 0 {
@@ -157,7 +158,7 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 	settings := map[string]any{"org": "acme", "access_token": "t", "start_date": "1999-11-20T00:00:00Z", "api_token": "t",
 		"client_secret": "s",
 		"account_id":    "a", "api_key": "k", "subdomain": "acme", "email": "a@example.com", "domain": "acme.example.com",
-		"credentials": map[string]any{"access_token": "t"}, "tenant": "acme", "membership": true, "lookback_window_days": 0, "slice_range": 10}
+		"credentials": map[string]any{"access_token": "t"}, "tenant": "acme", "membership": true, "lookback_window_days": 0, "slice_range": 10, "limit": fullPage}
 	for _, c := range []struct {
 		manifest, stream string
 		items            map[string]string
@@ -199,6 +200,20 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"feeds", "overlap", map[string]string{"overlap": "data"}, feedInputs, false},
 		{"feeds", "until_today", map[string]string{"until_today": "data"}, feedInputs, false},
 		{"feeds", "bots", map[string]string{"bots": "data"}, nil, false},
+		{"slices", "users", map[string]string{"users": "data"}, feedInputs, false},
+		{"slices", "posts", map[string]string{"users": "data", "posts": "data"}, feedInputs, false},
+		{"slices", "owners", map[string]string{"users": "data", "owned": "data"}, feedInputs, false},
+		{"slices", "comments", map[string]string{"users": "data", "posts": "data", "comments": "data"}, feedInputs, false},
+		{"slices", "after_last", map[string]string{"after_last": "data"}, nil, false},
+		{"slices", "zero_based", map[string]string{"zero_based": "data"}, nil, false},
+		{"slices", "until_empty", map[string]string{"until_empty": "data"}, nil, false},
+		{"slices", "sized", map[string]string{"sized": "data"}, []string{"limit"}, false},
+		{"slices", "monthly", map[string]string{"monthly": "data"}, nil, false},
+		{"slices", "search", map[string]string{"search": "data"}, feedInputs, false},
+		{"slices", "seconds", map[string]string{"seconds": "data"}, nil, false},
+		{"slices", "days", map[string]string{"days": "data"}, nil, false},
+		{"slices", "since_day", map[string]string{"since_day": "data"}, nil, false},
+		{"slices", "days_here", map[string]string{"days_here": "data"}, nil, false},
 		{"jira", "issues", map[string]string{"jql": "issues"}, []string{"domain", "email", "api_token", "start_date"}, false},
 	} {
 		t.Run(c.manifest+"/"+c.stream, func(t *testing.T) {

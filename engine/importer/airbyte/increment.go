@@ -253,6 +253,9 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 		if readable(layout) {
 			return jinja.Literal(text), nil
 		}
+		if at, err := time.Parse(layout, text); err == nil {
+			return jinja.Literal(strings.TrimSuffix(at.Format(time.RFC3339), "T00:00:00Z")), nil
+		}
 		return jinja.Name(fmt.Sprintf("date(%s, '%s')", jinja.Literal(text).Source, layout), jinja.Time), nil
 	case e.Kind == jinja.Time || readable(layout) || layout == rules.UnixSeconds || layout == rules.UnixMillis:
 		return e, nil

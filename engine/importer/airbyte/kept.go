@@ -207,22 +207,14 @@ func (b *builder) windowed(c *cursor, path string, v *importer.Variable) {
 		}
 		return
 	}
-	var since string
 	latest := c.latest(path)
 	switch {
 	case c.isUnix():
-		unit := map[string]string{rules.UnixSeconds: "s", rules.UnixMillis: "ms"}[c.items]
-		since = fmt.Sprintf("date('1970-01-01') + duration(text(%s) + '%s')", kept, unit)
+		lag := "nil"
 		if c.lag != "" {
-			since = fmt.Sprintf("earlier(%s, %s)", since, c.lagSource())
+			lag = c.lagSource()
 		}
-		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
-	case !readable(c.items):
-		since = fmt.Sprintf("date(%s, '%s')", kept, c.items)
-		if c.lag != "" {
-			since = fmt.Sprintf("earlier(%s, %s)", since, c.lagSource())
-		}
-		v.From = fmt.Sprintf("%s == nil ? %s : %s", kept, timeSource(c.from), since)
+		v.From = fmt.Sprintf("earlier(%s, %s, '2006-01-02T15:04:05.999Z') ?? %s", kept, lag, operand(from))
 	case c.lag != "":
 		v.From = fmt.Sprintf("earlier(%s, %s) ?? %s", kept, c.lagSource(), operand(from))
 	default:

@@ -156,6 +156,12 @@ func (r *reader) input(keys []string, schema value.Object, required bool) import
 	hidden, marked := schema.Get("airbyte_secret")
 	in.Secret = hidden == true || !marked && schema == nil && secret.Name(name)
 	in.Default, _ = schema.Get("default")
+	switch kind, _ := schema.Get("type"); kind {
+	case "integer", "number":
+		in.Sample = 10
+	case "boolean":
+		in.Sample = true
+	}
 	switch v := in.Default.(type) {
 	case []any:
 		var texts []string

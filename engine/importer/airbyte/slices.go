@@ -143,23 +143,32 @@ func (b *builder) substream(n node) error {
 	if parent.Filter != "" {
 		when = renamedItem(parent.Filter, name)
 	}
-	b.out.For = append(b.out.For, importer.Variable{Name: name, Parent: parent, When: when})
 	member := jinja.Members(name, func(keys []string) (jinja.Expr, error) { return above.itemMember(name, keys) })
-	return b.sliceOf(n, above, member)
+	key, err := b.parentKey(n, member)
+	if err != nil {
+		return err
+	}
+	if strings.Contains(n.get("parent_key").text(), "/") { // an item may lack what is around the key
+		when = jinjaAnd(when, key.Source+" != nil")
+	}
+	b.out.For = append(b.out.For, importer.Variable{Name: name, Parent: parent, When: when})
+	return b.sliceOf(n, above, member, key)
+}
+
+// parentKey returns the value of a parent's item that its children read.
+func (b *builder) parentKey(n node, member jinja.Expr) (jinja.Expr, error) {
+	key, err := b.one(n.get("parent_key"))
+	if err != nil {
+		return key, err
+	}
+	value, err := tokenMember(member, strings.Split(fmt.Sprint(key.Const), "/"))
+	value.Absent = false
+	return value, err
 }
 
 // sliceOf sets the members of the slice that a parent gives, and injects its key into the request. member is
-// the item of the parent.
-func (b *builder) sliceOf(n node, above *builder, member jinja.Expr) error {
-	key, err := b.one(n.get("parent_key"))
-	if err != nil {
-		return err
-	}
-	value, err := tokenMember(member, strings.Split(fmt.Sprint(key.Const), "/"))
-	if err != nil {
-		return err
-	}
-	value.Absent = false
+// the item of the parent, and value that of its key.
+func (b *builder) sliceOf(n node, above *builder, member, value jinja.Expr) (err error) {
 	b.partition = append(append(slices.Clip(above.partition), value.Source), b.partition...)
 	field := b.plain(n.get("partition_field"))
 	if field == "" {
