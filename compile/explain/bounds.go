@@ -18,6 +18,8 @@ type BoundsExplanation struct {
 	Says      string           `json:"says" doc:"the bounds in words"`
 	Unbounded bool             `json:"unbounded,omitempty" doc:"the job may never end"`
 	Limits    []LimitedByRules `json:"limits,omitempty" doc:"the least bound of each kind, pages first"`
+
+	onePage bool // whether the list ends after one page, whatever the response
 }
 
 // LimitedByRules is a bound with the rule that sets it.
@@ -46,8 +48,11 @@ func (j explainer) bounds() BoundsExplanation {
 	}
 	b := BoundsExplanation{Limits: j.limits()}
 	if only, ok := j.OnlyPage(); ok {
-		b.Says = fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
+		b.onePage, b.Says = true, fmt.Sprintf("one page: %s stops after it", only.Rule.ID)
 		return b
+	}
+	if part := j.nilAddress(); part != nil {
+		return BoundsExplanation{onePage: true, Says: fmt.Sprintf("one page: %s is nil", part.ID)}
 	}
 	enough := func(l LimitedByRules) bool { return l.Unit != "items" || j.endsOnEmptyPages() }
 	restarts := ""

@@ -49,6 +49,10 @@ func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 			"params": {"full": "page == 0 ? true : nil"}}}`, "then requests body.next, without the job's own params. Ends"},
 		{"a limit of one page", `{"method": "pagenum", "forceStop": {"pages": 1}}`,
 			"&page=1 once. Ends normally when a page is empty"},
+		{"no address", `{"method": "expression", "nextRequest": {"url": "nil"}}`,
+			"Sends GET https://x.example/users?sort=id once. Ends normally when there is no next request: nextRequest.url is nil. Bounds: one page: nextRequest.url is nil."},
+		{"a poll", `{"method": "expression", "nextRequest": {"after": "5"}, "stopRules": ["body.done"]}`,
+			"or a response is identical to the previous one, unless its request repeats the one before after a wait."},
 		{"only a guard", `{"method": "pagenum", "guards": {"maxPages": 50}}`, "at most 50 pages, where the run fails (maxPages)."},
 		{"a user's rule that fails", `{"method": "pagenum", "stopRules": [{"when": "body.error != nil", "outcome": "failed"}]}`,
 			"Fails when body.error is present."},
@@ -108,6 +112,9 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"where are the items?", `{"method": "pagenum"}`, "otherwise the only list in its root"},
 		{"what is sent second?", `{"method": "pagenum", "firstPage": 0}`, "second request    GET https://x.example/users?sort=id&page=1\n"},
 		{"what ends it?", `{"method": "expression", "nextRequest": {"url": "body.next"}}`, "nextRequest                 empty(body.next)"},
+		{"from which page is it kept?", `{"method": "pagenum", "keep": {"next": "body.next", "from": "first.body.at", "last": "items[-1].id"}}`,
+			"The value of next is that of the last page."},
+		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing: a comparison with it is false"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

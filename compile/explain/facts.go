@@ -92,8 +92,14 @@ type TermExplanation struct {
 // explainedNames are the fields of the page context that are explained if a rule reads them.
 var explainedNames = []string{"page", "samePage", "emptyWindow", "polled"}
 
+// lacking are the names whose members a response, an item or the previous run may lack.
+var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
+
 // usedNames are the functions and names that expressions use.
-type usedNames struct{ calls, reads map[string]bool }
+type usedNames struct {
+	calls, reads map[string]bool
+	lacks        bool // whether an expression of the configuration reads a value that a response or an item may lack
+}
 
 // add adds the names that the expressions of rules use.
 func (u *usedNames) add(list []RuleExplanation) {
@@ -106,6 +112,8 @@ func (u *usedNames) add(list []RuleExplanation) {
 		}
 		for _, name := range r.Reads {
 			u.reads[name] = true
+			root := name[:max(0, strings.IndexAny(name, ".[("))]
+			u.lacks = u.lacks || r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root)
 		}
 	}
 }
@@ -113,6 +121,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 // join adds the names of other.
 func (u *usedNames) join(other usedNames) {
 	u.add(nil)
+	u.lacks = u.lacks || other.lacks
 	maps.Copy(u.calls, other.calls)
 	maps.Copy(u.reads, other.reads)
 }
@@ -128,6 +137,10 @@ func (u usedNames) terms() (terms []TermExplanation) {
 		if u.reads[f.Name] && slices.Contains(explainedNames, f.Name) {
 			terms = append(terms, TermExplanation{Name: f.Name, Says: f.Doc})
 		}
+	}
+	if u.lacks {
+		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing: a comparison with it is false, unless it is == or !=; " +
+			"arithmetic with it gives nil; a part of a request that is nil is left out"})
 	}
 	return terms
 }
@@ -325,15 +338,26 @@ func (j explainer) keepInWords() string {
 	case len(j.For) > 0:
 		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
 	}
-	var ofAll []string
+	var ofAll, ofLast []string
 	for _, e := range j.Keeps {
-		if compile.KeepsOverAllPages(e) {
+		switch {
+		case compile.KeepsOverAllPages(e):
 			ofAll = append(ofAll, e.Rule.Target)
+		case slices.ContainsFunc(e.Reads, ofPage):
+			ofLast = append(ofLast, e.Rule.Target)
 		}
 	}
 	if ofAll != nil {
 		sentences = append(sentences, fmt.Sprintf("In %s, items are the items of all pages, and kept.%s is the value so far.",
 			strings.Join(ofAll, ", "), ofAll[0]))
 	}
+	if ofLast != nil {
+		sentences = append(sentences, fmt.Sprintf("The value of %s is that of the last page.", strings.Join(ofLast, ", ")))
+	}
 	return strings.Join(append(sentences, "If a value is missing, that of the run before stays."), " ")
+}
+
+// ofPage reports whether an expression reads a value that differs from page to page.
+func ofPage(r language.Read) bool {
+	return r.Past == "" && slices.Contains([]string{"body", "header", "link", "items", "count", "page", "total", "sent", "state"}, r.Root)
 }

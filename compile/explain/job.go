@@ -161,6 +161,9 @@ func (j explainer) items() ItemsExplanation {
 		x.From = rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}
 	case field.Lists != nil:
 		x.Path, x.Where = field.Text, listsInWords(field.Lists)
+		if slices.ContainsFunc(field.Lists, func(l rules.ItemList) bool { return len(l.Fixed()) < len(l.Steps) }) {
+			x.Where += " (* is every element of a list, or every member of an object)"
+		}
 	case len(field.Keys) == 0:
 		x.Path, x.Where = field.Text, "the whole response"
 	default:
@@ -215,6 +218,12 @@ func (j explainer) noNext() *RuleExplanation {
 			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
+	if part := j.nilAddress(); part != nil {
+		return &RuleExplanation{
+			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete, Says: "there is no next request: " + part.ID + " is nil",
+			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
+		}
+	}
 	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && len(e.Reads) > 0 })
 	if i < 0 {
 		return nil
@@ -227,4 +236,13 @@ func (j explainer) noNext() *RuleExplanation {
 		Origin: part.Origin, Settings: part.Settings,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}
+}
+
+// nilAddress returns the rule of a part of the next request that has no address, whatever the response, or nil.
+func (j explainer) nilAddress() *rules.Rule {
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Rule.Source == "nil" })
+	if i < 0 {
+		return nil
+	}
+	return &j.NextParts[i].Rule
 }

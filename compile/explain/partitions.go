@@ -91,8 +91,12 @@ func windowFacts(name string, w *rules.Window) []string {
 	case w.Stepped():
 		sentences[0] = fmt.Sprintf("%s.to is not part of the window: it is where the next one begins. The last window may be shorter.", name)
 	}
-	if w.Stepped() && w.Step.Number == nil {
-		sentences[0] += " Both are sent as 2026-01-31T00:00:00Z unless an expression formats them."
+	switch {
+	case w.Step.Number != nil:
+	case w.Stepped():
+		sentences[0] += " Both are sent" + sentTimes
+	default: // from and to may be numbers
+		sentences[0] += " Times are sent" + sentTimes
 	}
 	if w.Splits {
 		sentences = append(sentences, "The pages of a window that is read in halves are not written: its halves have the same items. "+
@@ -100,6 +104,9 @@ func windowFacts(name string, w *rules.Window) []string {
 	}
 	return sentences
 }
+
+// sentTimes says in which form the bounds of a window are sent.
+const sentTimes = " in the form of RFC 3339, such as 2026-01-31T00:00:00Z, unless an expression formats them."
 
 func (j explainer) variable(s *compile.ForVariable) VariableExplanation {
 	v := VariableExplanation{Name: s.Name}

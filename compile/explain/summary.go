@@ -18,7 +18,7 @@ func (j explainer) summary(x *JobExplanation) string {
 		return first + " once: the job is not paged."
 	}
 	sentences := []string{first + ", then " + j.laterRequests(x)}
-	if _, only := j.OnlyPage(); only {
+	if x.Bounds.onePage {
 		sentences[0] = first + " once"
 	}
 	ends := x.ends()
@@ -66,18 +66,22 @@ func (x *JobExplanation) ends() map[string][]string {
 		}
 	}
 	for _, r := range x.Stops {
-		if r.group() == groupSafety && r.Outcome == rules.Complete {
+		if r.group() == groupSafety && r.Outcome == rules.Complete && !x.Bounds.onePage {
 			add(groupNormal, repeats(r))
 		}
 	}
 	return out
 }
 
-// repeats returns the clause of a guard that ends lists. Its exceptions are left out; they follow under
-// "safety".
+// repeats returns the clause of a guard that ends lists. Of its exceptions, which follow under "safety", it has
+// that of polls if the job waits before requests.
 func repeats(r RuleExplanation) string {
 	clause, _, _ := strings.Cut(r.Says, ", unless ")
-	return strings.TrimSuffix(clause, " (the duplicate is not written)")
+	clause = strings.TrimSuffix(clause, " (the duplicate is not written)")
+	if strings.Contains(r.Says, rules.UnlessPolled) {
+		clause += ", unless its request repeats the one before after a wait"
+	}
+	return clause
 }
 
 // endsWithoutAddress reports whether a stopping rule says the same as the end by a missing
