@@ -258,7 +258,7 @@ func (c *changer) remove(root any, keys []string) (string, bool) {
 		switch left, _ := value.At(root, keys[:len(keys)-1]); left := left.(type) {
 		case []any:
 			if len(left) == 1 {
-				return c.replace(diag.Parent(path), []any{})
+				return c.empty(diag.Parent(path), start, end)
 			}
 		case value.Object:
 			if len(left) == 1 {
@@ -277,6 +277,28 @@ func (c *changer) remove(root any, keys []string) (string, bool) {
 	}
 	before := strings.TrimRight(c.text[:start], " \t\r\n")
 	return strings.TrimSuffix(before, ",") + c.text[end:], true
+}
+
+// empty removes the only element of a list that is written in lines. start is where the element begins, and end
+// where it ends. The brackets of the empty list stand next to its key, and comments stay.
+func (c *changer) empty(list string, start, end int) (string, bool) {
+	first := strings.LastIndexByte(c.text[:start], '\n') + 1
+	key := c.source.KeyAt(list)
+	if key < 0 || key >= first {
+		return c.replace(list, []any{})
+	}
+	n := len(doubleQuoted.FindString(c.text[key:first])) + len(singleQuoted.FindString(c.text[key:first]))
+	colon := strings.IndexByte(c.text[key+n:first], ':')
+	if colon < 0 {
+		return c.replace(list, []any{})
+	}
+	after := key + n + colon + 1
+	if rest := strings.IndexByte(c.text[end:], '\n'); rest >= 0 {
+		end += rest + 1
+	} else {
+		end = len(c.text)
+	}
+	return c.text[:after] + " []" + c.text[after:first] + c.text[end:], true
 }
 
 // add adds v after the last entry of the object or list at a path: as a member if key is not nil,

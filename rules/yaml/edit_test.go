@@ -28,6 +28,15 @@ config:
   jobs: [{endpoint: items}] # one job
 `
 
+const oneElement = `api:
+  pagination:
+    stopRules: # the end
+    # a short page
+    - count < limit # of 10
+    # there is more
+    limit: 10
+`
+
 const flowText = `{
   "api": {
     "pagination": {"method": "offset", "limit": 10, "stopRules": ["count < limit"]}
@@ -67,6 +76,8 @@ func TestChangeLeavesTheRestAsItIs(t *testing.T) {
 		{"an element less", blockText, yaml.Edit{Path: at("api.pagination.stopRules.0"), Remove: true}, "    - count < limit\n", ""},
 		{"the last element less", blockText, yaml.Edit{Path: at("api.pagination.stopRules.1"), Remove: true},
 			"    - when: truthy(body.denied)   # no access\n      outcome: failed\n", ""},
+		{"the only element less", oneElement, yaml.Edit{Path: at("api.pagination.stopRules.0"), Remove: true},
+			"stopRules: # the end\n    # a short page\n    - count < limit # of 10\n", "stopRules: [] # the end\n    # a short page\n"},
 		{"another element", blockText, yaml.Edit{Path: at("api.pagination.stopRules"), Value: rule, Append: true},
 			"outcome: failed\n", "outcome: failed\n    - name: empty\n      when: 'count == 0 and page > 1: x'\n"},
 		{"a member in brackets", blockText, yaml.Edit{Path: at("config.jobs.0.dataField"), Value: "data"},
