@@ -55,8 +55,9 @@ var remedies = []remedy{
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList", "emptyAnswer", "nullList"},
 		says:    "Stop at the second empty page in a row.",
 		changes: func(l *loss) []Change { return l.expression(asBefore, atTwoEmptyPages) }},
-	{against: []string{"totalTooLow", "totalZero"}, says: "Stop at an empty page, not by what the response says of its length.",
-		changes: func(l *loss) []Change { return l.expression(asBefore, atEmptyPage) }},
+	{against: []string{"totalTooLow", "totalZero"},
+		says:    "Stop at an empty page, not by {amount}, and fail if {amount} says then that there is more.",
+		changes: func(l *loss) []Change { return l.expression(asBefore, atEmptyPage, l.unreached()) }},
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
 		says: "Fail unless {flag} is true or false.",
 		changes: func(l *loss) []Change {
@@ -123,10 +124,33 @@ func (l *loss) guard(id, policy string) Change {
 
 // stopRule adds a stopping rule that fails the run.
 func (l *loss) stopRule(name, when string) Change {
-	rule := value.Object{{Name: "name", Value: name}, {Name: "when", Value: when}, {Name: "outcome", Value: string(rules.Failed)}}
-	change := l.pagination("stopRules", rule)
+	change := l.pagination("stopRules", failingRule(name, when))
 	change.Append = true
 	return change
+}
+
+// failingRule returns a stopping rule that fails the run.
+func failingRule(name, when string) value.Object {
+	return value.ObjectOf("name", name, "when", when, "outcome", string(rules.Failed))
+}
+
+// unreached returns the condition that the list is longer than what was read of it, as the response says, or "".
+// A rule with it keeps what the removed rules knew: the audit reads a length only under names that many APIs use.
+func (l *loss) unreached() string {
+	m := l.signal(amount)
+	if m == nil {
+		return ""
+	}
+	return strings.ReplaceAll(unreached[m.meaning.name], "{}", m.ResponseValue.String())
+}
+
+// unreached has this condition for meanings of an amount. {} is the place of the value. As in the audit, the
+// last one of a number of pages may be empty.
+var unreached = map[string]string{
+	"total": "total.items < number({})",
+	"pages": "page < number({})",
+	"left":  "number({}) > 0",
+	"list":  "page < len({})",
 }
 
 // field returns the first place whose value is of a kind, as an expression, or "".
@@ -197,5 +221,5 @@ func (l *loss) says(text string) string {
 		}
 	}
 	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(l.size), "{list}", list,
-		"{flag}", l.field(flag), "{pointer}", l.field(pointer)).Replace(text)
+		"{amount}", l.field(amount), "{flag}", l.field(flag), "{pointer}", l.field(pointer)).Replace(text)
 }

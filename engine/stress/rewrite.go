@@ -19,24 +19,57 @@ const (
 	byItems          // by the number of items instead of the limit
 )
 
-// expression returns the changes that replace the rules that ended the run by another stopping rule,
-// or nil if that is impossible. If one of them belongs to the method, the method is replaced by
-// method expression, with the rules that the job was compiled to. All other settings stay.
-func (l *loss) expression(advance advance, stop string) []Change {
+// expression returns the changes that replace the rules that ended the run by another stopping rule, or nil if
+// that is impossible. If one of them belongs to the method, the method is replaced by method expression, with the
+// rules that the job was compiled to. All other settings stay. If there is a condition that the list goes on, a
+// list that ends although it is true fails the run.
+func (l *loss) expression(advance advance, stop string, goesOn ...string) []Change {
 	if len(l.job.Parts) == 0 || l.job.Ruleset.Scroller != "" {
 		return nil
 	}
 	p, ofMethod := l.withoutStops()
-	if ofMethod || advance == byItems {
+	replaced := ofMethod || advance == byItems
+	if replaced {
 		if p = l.asExpression(p, advance); p == nil {
 			return nil
 		}
 	}
 	had, _ := p.Get("stopRules")
-	rules, _ := had.([]any)
-	rule := value.ObjectOf("name", "empty", "when", stop)
-	p = p.With("stopRules", append(slices.Clone(rules), rule))
-	return differences(keysOf(l.job.Ruleset.Path), l.stands, p)
+	list, _ := had.([]any)
+	list = append(slices.Clone(list), value.ObjectOf("name", "empty", "when", stop))
+	for _, condition := range goesOn {
+		if condition != "" {
+			ends := append([]string{stop}, l.otherEnds(replaced)...)
+			list = append(list, failingRule("tooEarly", anyOf(ends)+" and "+condition))
+		}
+	}
+	return differences(keysOf(l.job.Ruleset.Path), l.stands, p.With("stopRules", list))
+}
+
+// otherEnds returns the conditions of the rules that end the list as complete, besides those that ended the run
+// and, if the method is replaced, those of the method.
+func (l *loss) otherEnds(replaced bool) (conditions []string) {
+	for _, e := range l.job.Stops {
+		r := e.Rule
+		ofMethod := r.Origin.By.Kind == rules.AuthorMethod
+		if r.Outcome == rules.Complete && !r.Guard && !slices.Contains(l.stopped, r.ID) && !(replaced && ofMethod) && r.Source != atEmptyPage {
+			conditions = append(conditions, r.Source)
+		}
+	}
+	return conditions
+}
+
+// anyOf joins conditions by or, in parentheses if there are several.
+func anyOf(conditions []string) string {
+	if len(conditions) == 1 {
+		return conditions[0]
+	}
+	return "(" + strings.Join(value.Map(conditions, func(c string) string {
+		if strings.Contains(c, "?") {
+			return "(" + c + ")"
+		}
+		return c
+	}), " or ") + ")"
 }
 
 // withoutStops returns the pagination without the rules that ended the run, and whether the

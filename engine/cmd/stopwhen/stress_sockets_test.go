@@ -85,25 +85,9 @@ func TestVerdictsAreTrueOverSockets(t *testing.T) {
 // coveringSubjects returns configurations with every method, for which every behaviour has a row.
 func coveringSubjects(t *testing.T) []subject {
 	t.Helper()
-	var all []subject
-	add := func(name, verb string, pagination value.Object) {
-		all = append(all, subject{name: name, root: value.ObjectOf(
-			"api", value.ObjectOf("baseUrl", "{base}/", "pagination", pagination),
-			"config", value.ObjectOf("jobs", []any{value.ObjectOf("endpoint", "items", "method", verb, "dataField", "items")}),
-		)})
-	}
-	for _, m := range rules.Builtin().Methods(rules.Spec) {
-		if m.Example == nil {
-			continue
-		}
-		verb := "GET"
-		if len(m.Next.Body) > 0 {
-			verb = "POST"
-		}
-		add("method "+m.Name, verb, append(value.ObjectOf("method", m.Name), m.Example...))
-	}
-	add("links to pages of a limited size", "GET", value.ObjectOf("method", "response.url", "urlKey", "next", "limit", 10))
-	add("a key that is not unique", "GET", value.ObjectOf("method", "keyset", "idKey", "updated_at", "param", "since"))
+	all := append(methodSubjects(),
+		listSubject("links to pages of a limited size", "GET", value.ObjectOf("method", "response.url", "urlKey", "next", "limit", 10)),
+		listSubject("a key that is not unique", "GET", value.ObjectOf("method", "keyset", "idKey", "updated_at", "param", "since")))
 	for name, config := range map[string]string{"trees": configOfTrees, "lines": configOfLines} {
 		parsed, err := rules.ParseJSON(diag.NewSource("config.json", config))
 		require.NoError(t, err)
@@ -112,6 +96,29 @@ func coveringSubjects(t *testing.T) []subject {
 	}
 	all = append(all, matchingSubjects(t, regexp.MustCompile(`^zoo/(66|79)-|^keboola/param-float-is-sent$`), false)...)
 	return append(all, matchingSubjects(t, regexp.MustCompile(`^zoo/(11|19)-`), true)...)
+}
+
+// methodSubjects returns a configuration for each method, with the settings of its example in the reference.
+func methodSubjects() (all []subject) {
+	for _, m := range rules.Builtin().Methods(rules.Spec) {
+		if m.Example == nil {
+			continue
+		}
+		verb := "GET"
+		if len(m.Next.Body) > 0 {
+			verb = "POST"
+		}
+		all = append(all, listSubject("method "+m.Name, verb, append(value.ObjectOf("method", m.Name), m.Example...)))
+	}
+	return all
+}
+
+// listSubject returns a configuration with one job.
+func listSubject(name, verb string, pagination value.Object) subject {
+	return subject{name: name, root: value.ObjectOf(
+		"api", value.ObjectOf("baseUrl", "{base}/", "pagination", pagination),
+		"config", value.ObjectOf("jobs", []any{value.ObjectOf("endpoint", "items", "method", verb, "dataField", "items")}),
+	)}
 }
 
 // configOfTrees has a parent with pages, children of which some may be skipped, and windows of numbers and of times.
@@ -218,18 +225,25 @@ func (s *stage) play(t *testing.T, one subject) {
 func (s *stage) load(t *testing.T, one subject) (*engine.Engine, []string) {
 	t.Helper()
 	text := s.written(t, withoutCredentials(one.root))
-	options := []engine.Option{engine.WithEnv(func(name string) (string, bool) { return "value-of-" + name, true })}
 	args := slices.Clone(one.dialect)
 	for _, m := range variable.FindAllStringSubmatch(string(text), -1) {
 		t.Setenv(m[1], "value-of-"+m[1])
 		args = append(args, "--env", m[1])
 	}
+	e, err := engine.Load("config.json", text, s.options(one)...)
+	require.NoError(t, err)
+	return e, args
+}
+
+// options returns the options with which a configuration of a subject is loaded.
+func (s *stage) options(one subject) []engine.Option {
+	options := []engine.Option{
+		engine.WithEnv(func(name string) (string, bool) { return "value-of-" + name, true }), engine.WithFormat(".yaml", yaml.Parse),
+	}
 	if one.dialect != nil {
 		options = append(options, engine.WithDialect(one.dialect[1]))
 	}
-	e, err := engine.Load("config.json", text, options...)
-	require.NoError(t, err)
-	return e, args
+	return options
 }
 
 // recorded returns the pages of a case, as if they came from the stage.
