@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
@@ -160,4 +161,32 @@ func TestATrialThatEndsWithoutALossDoesNotCount(t *testing.T) {
 	work(t, c, cluster.Worker{})
 	s := await(t, run, func(s *status.Run) bool { return s.Phase != status.Running })
 	require.Equal(t, status.Complete, s.Phase)
+}
+
+// A task that workers have lost, and that the API refuses, has failed when two workers have had this failure: what
+// each of them stores when it begins to run the task alone is no page, after which failures would count anew.
+func TestATaskThatRunsAloneHasFailedWhenTwoWorkersHaveFailedIt(t *testing.T) {
+	var requests atomic.Int64
+	api := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		requests.Add(1)
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	t.Cleanup(api.Close)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Hour(cluster.Options{})) // nobody is alone for long enough
+	run := submit(t, c, fmt.Appendf(nil, `{"api": {"baseUrl": "%s/"}, "config": {"jobs": [{"endpoint": "teams"}]}}`, api.URL))
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	queue, err := js.Stream(t.Context(), "STOPWHEN_WORK")
+	require.NoError(t, err)
+	task, err := queue.GetMsg(t.Context(), 1)
+	require.NoError(t, err)
+	_, err = js.PublishMsg(t.Context(), &nats.Msg{Subject: task.Subject, Data: task.Data,
+		Header: nats.Header{"Stopwhen-Task": {`{"again": true, "lost": 5}`}}})
+	require.NoError(t, err)
+	require.NoError(t, queue.DeleteMsg(t.Context(), 1))
+	work(t, c, cluster.Worker{Name: "one"}, cluster.Worker{Name: "two"})
+	s := await(t, run, func(s *status.Run) bool { return s.Phase == status.Failed })
+	require.Equal(t, 1, s.Total.Failed)
+	require.Less(t, requests.Load(), int64(20))
 }

@@ -42,10 +42,14 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 	if err != nil {
 		return err
 	}
-	if a.after, err = a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{}); err != nil {
+	sequence, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{})
+	if err != nil {
 		return err
 	}
-	a.head = head
+	if t := &a.work.Trouble; t.Times > 0 && t.Page == a.after {
+		t.Page = sequence // the marker is no page, after which failures would count anew
+	}
+	a.head, a.after = head, sequence
 	return a.runTask(ctx)
 }
 
