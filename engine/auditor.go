@@ -22,12 +22,12 @@ func (a Auditor) Accepts(job JobResult) bool {
 
 // AuditFile returns the finding of the audit about a file that a job replaces, or nil. rows is the
 // number of rows that the file will have, and had the number that it has.
-func (a Auditor) AuditFile(job, file string, rows, had int64) *Finding {
+func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	compiled := a.engine.byID[job]
 	if compiled == nil {
 		return nil
 	}
-	return evidence.AuditFile(compiled, file, rows, had)
+	return evidence.AuditFile(compiled, file, rows, before)
 }
 
 // AuditContract returns the finding of the audit about data of a job that differ from the contract in

@@ -153,16 +153,16 @@ func (e *Engine) Pages(ctx context.Context) iter.Seq2[*Page, error] {
 // returns the page with items of its own. If the list ends before that page, the page is nil and
 // pages is the number of pages that the job has.
 func (e *Engine) PageAt(ctx context.Context, job string, number int) (page *Page, pages int, err error) {
-	for each, err := range e.Pages(ctx) {
+	for page, err := range e.Pages(ctx) {
 		if err != nil {
 			return nil, pages, err
 		}
-		if each.Job != job {
+		if page.Job != job {
 			continue
 		}
 		if pages++; pages == number {
-			each.Items = each.Items.Clone()
-			return each, pages, nil
+			page.Items = page.Items.Clone()
+			return page, pages, nil
 		}
 	}
 	return nil, pages, nil

@@ -118,11 +118,11 @@ func (d Distribution) Tallies() map[string]*partition.Tally {
 		log = slog.New(slog.DiscardHandler)
 	}
 	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Kept: e.options.run.Kept})
-	all := map[string]*partition.Tally{}
+	tallies := map[string]*partition.Tally{}
 	for _, root := range e.roots() {
-		all[root.ID()] = walk.NewTally(root)
+		tallies[root.ID()] = walk.NewTally(root)
 	}
-	return all
+	return tallies
 }
 
 // Outlines returns the outlines of the jobs that run, parents before their children.

@@ -157,11 +157,11 @@ func clause(doc string) string {
 // inline returns a value as it is written on one line.
 func inline(v any) string {
 	if list, ok := v.([]any); ok {
-		var all []string
+		var texts []string
 		for _, e := range list {
-			all = append(all, inline(e))
+			texts = append(texts, inline(e))
 		}
-		return "[" + strings.Join(all, ", ") + "]"
+		return "[" + strings.Join(texts, ", ") + "]"
 	}
 	return fmt.Sprint(v)
 }

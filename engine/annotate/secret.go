@@ -95,19 +95,19 @@ func variableFor(path string) string {
 
 // withoutSecrets replaces the secrets in a YAML text, and leaves all else as it is.
 func (a *annotation) withoutSecrets(text string) (string, error) {
-	by := map[string]string{}
+	replacements := map[string]string{}
 	for _, s := range a.secrets {
-		by[s.path] = "{env: " + s.name + "}"
+		replacements[s.path] = "{env: " + s.name + "}"
 		if s.name == "" {
 			shown, _ := value.Text(s.by)
 			quoted, err := value.Marshal(shown)
 			if err != nil {
 				return "", err
 			}
-			by[s.path] = string(quoted)
+			replacements[s.path] = string(quoted)
 		}
 	}
-	text, err := yaml.Replace(text, by)
+	text, err := yaml.Replace(text, replacements)
 	if err != nil {
 		return "", err
 	}

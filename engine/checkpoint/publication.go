@@ -315,11 +315,11 @@ func readKept(files fileSystem, path string) (map[string]map[string]json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	all, err := ParseKept(text)
+	keptByJob, err := ParseKept(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return all, nil
+	return keptByJob, nil
 }
 
 // ParseKept parses a file of kept values: an object that has, by job, objects with the values by

@@ -85,12 +85,12 @@ func (s *Store) plan(c Commitment) (*publication, error) {
 		return p, err
 	}
 	for i, part := range c.Parts {
-		one := p
+		copied := p
 		if i > 0 {
-			one = &publication{}
-			p.Also = append(p.Also, one)
+			copied = &publication{}
+			p.Also = append(p.Also, copied)
 		}
-		if err := s.planPart(one, part); err != nil {
+		if err := s.planPart(copied, part); err != nil {
 			return p, err
 		}
 	}

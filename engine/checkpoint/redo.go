@@ -106,27 +106,27 @@ func writeRecord(files fileSystem, path string, p publication) error {
 
 // absolute returns a publication with absolute paths, whose record can stand in any directory.
 func (p *publication) absolute(files fileSystem) (publication, error) {
-	all, also := *p, p.Also
-	all.Also = nil
-	for _, part := range also {
+	combined, others := *p, p.Also
+	combined.Also = nil
+	for _, part := range others {
 		one := *part
-		all.Also = append(all.Also, &one)
+		combined.Also = append(combined.Also, &one)
 	}
-	all.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
-	paths := []*string{&all.Name, &all.Record}
+	combined.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
+	paths := []*string{&combined.Name, &combined.Record}
 	if p.KeptFile != "" {
-		paths = append(paths, &all.KeptFile)
+		paths = append(paths, &combined.KeptFile)
 	}
-	for _, part := range all.Also {
+	for _, part := range combined.Also {
 		paths = append(paths, &part.Name)
 	}
 	for _, path := range paths {
 		var err error
 		if *path, err = files.Abs(*path); err != nil {
-			return all, err
+			return combined, err
 		}
 	}
-	return all, nil
+	return combined, nil
 }
 
 // forget removes the record of a publication, and then its names.

@@ -31,7 +31,7 @@ type stateFile struct {
 const version = 2
 
 // parse parses a state file. It accepts only text written by encode, and by commits after it.
-func parse(text []byte, into *stateFile) error {
+func parse(text []byte, file *stateFile) error {
 	if len(text) == 0 {
 		return errors.New("it has 0 bytes")
 	}
@@ -41,20 +41,20 @@ func parse(text []byte, into *stateFile) error {
 	}
 	dec := json.NewDecoder(bytes.NewReader(first))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(into); err != nil {
+	if err := dec.Decode(file); err != nil {
 		return fmt.Errorf("it is damaged or not a state file: %w", err)
 	}
-	if into.Version != version {
-		return fmt.Errorf("it has version %d; this program writes version %d", into.Version, version)
+	if file.Version != version {
+		return fmt.Errorf("it has version %d; this program writes version %d", file.Version, version)
 	}
-	want, err := into.encode()
+	want, err := file.encode()
 	if err != nil {
 		return err
 	}
 	if !bytes.Equal(want, first) {
 		return errDamaged
 	}
-	return into.addCommits(first, lines)
+	return file.addCommits(first, lines)
 }
 
 // encode returns the first line of a state file, including its checksum.
@@ -115,13 +115,13 @@ func (s *Store) refuse(format string, args ...any) *failure.Error {
 }
 
 // refuseOther refuses the state of another run.
-func (s *Store) refuseOther(run, this string) error {
+func (s *Store) refuseOther(run, current string) error {
 	name, _, _ := strings.Cut(run, " ")
 	owner := "run " + name
-	switch this, _, _ := strings.Cut(this, " "); {
+	switch command, _, _ := strings.Cut(current, " "); {
 	case run == "":
 		owner = "a run on one machine"
-	case name == this:
+	case name == command:
 		owner = "an earlier run of the same name, " + name
 	}
 	err := s.refuse("it belongs to %s", owner)

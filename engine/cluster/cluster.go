@@ -241,15 +241,15 @@ func (r *Run) update(ctx context.Context, change func(*record.Run)) error {
 		if !errors.Is(err, store.ErrConflict) {
 			return err
 		}
-		again, err := r.cluster.withoutText(ctx, r.ID())
+		reloaded, err := r.cluster.withoutText(ctx, r.ID())
 		if err != nil {
 			return err
 		}
-		if again.record.Submission != r.record.Submission {
+		if reloaded.record.Submission != r.record.Submission {
 			return &engine.Error{Class: failure.State, Op: "run", Err: store.ErrDeleted, Hint: "Cluster.Overview lists the runs",
 				Message: fmt.Sprintf("run %s has been deleted, and another run has its name", r.ID())}
 		}
-		r.record, r.revision = again.record, again.revision
+		r.record, r.revision = reloaded.record, reloaded.revision
 	}
 }
 

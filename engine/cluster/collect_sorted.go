@@ -103,12 +103,12 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 	for i, s := range path {
 		if i > 0 {
 			found := w.top().todo
-			at := slices.IndexFunc(found, func(t partition.Task) bool { return t.ID == s.Task })
-			if at < 0 {
+			index := slices.IndexFunc(found, func(t partition.Task) bool { return t.ID == s.Task })
+			if index < 0 {
 				return unusable(fmt.Errorf("there is no task %s", s.Task))
 			}
-			w.top().todo = found[at+1:]
-			w.push(found[at])
+			w.top().todo = found[index+1:]
+			w.push(found[index])
 		}
 		if err := w.again(ctx, w.top(), s.Sequence); err != nil {
 			return err
@@ -118,8 +118,8 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 }
 
 // again returns to the last page of an earlier collection.
-func (w *sortedWalk) again(ctx context.Context, at *frame, sequence uint64) error {
-	entry, err := w.store.Next(ctx, at.key, sequence-1)
+func (w *sortedWalk) again(ctx context.Context, parent *frame, sequence uint64) error {
+	entry, err := w.store.Next(ctx, parent.key, sequence-1)
 	if err != nil {
 		return err
 	}
@@ -127,17 +127,17 @@ func (w *sortedWalk) again(ctx context.Context, at *frame, sequence uint64) erro
 		entry.Release()
 		return store.ErrReplaced
 	}
-	return w.enter(at, entry, func(*record.Envelope) error { return nil })
+	return w.enter(parent, entry, func(*record.Envelope) error { return nil })
 }
 
 // enter moves a task to a page, passes the page on, and adds the tasks that it announced.
-func (w *sortedWalk) enter(at *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
+func (w *sortedWalk) enter(parent *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return err
 	}
-	at.sequence, at.page, at.todo, at.state = entry.Sequence, entry.Page, e.Children, entry.State
+	parent.sequence, parent.page, parent.todo, parent.state = entry.Sequence, entry.Page, e.Children, entry.State
 	return pass(e)
 }
 
@@ -156,18 +156,18 @@ func (w *sortedWalk) pass(ctx context.Context, entry *store.Entry, e *record.Env
 
 // next waits for the next page of a task and returns it. The error is errFailed if the task has
 // failed and is not retried, and errEnd if the collection does not wait.
-func (w *sortedWalk) next(ctx context.Context, of *frame) (*store.Entry, error) {
+func (w *sortedWalk) next(ctx context.Context, f *frame) (*store.Entry, error) {
 	for pause := (store.Backoff{First: shortestWait, Longest: longestWait}); ; {
 		waits, failed := !w.options.NoWait && !w.cancelled(), false
-		last := store.Heading{Key: of.key, Sequence: of.sequence}
-		if of.state == store.Failed {
+		last := store.Heading{Key: f.key, Sequence: f.sequence}
+		if f.state == store.Failed {
 			retried, err := w.isRetried(ctx, last)
 			if err != nil {
 				return nil, err
 			}
 			failed = !retried
 		}
-		entry, err := w.store.Next(ctx, of.key, of.sequence)
+		entry, err := w.store.Next(ctx, f.key, f.sequence)
 		switch {
 		case entry != nil || err != nil:
 			return entry, err

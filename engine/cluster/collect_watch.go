@@ -18,12 +18,12 @@ import (
 // and waits for its goroutines.
 func (c *collection) watched(ctx context.Context) (watched context.Context, stop func()) {
 	watched, cancel := context.WithCancelCause(ctx)
-	var all sync.WaitGroup
-	all.Go(func() { cancel(c.watch(watched, cancel, &all)) })
-	all.Go(func() { c.tellWhyIdle(watched, cancel) })
+	var watchers sync.WaitGroup
+	watchers.Go(func() { cancel(c.watch(watched, cancel, &watchers)) })
+	watchers.Go(func() { c.tellWhyIdle(watched, cancel) })
 	return watched, func() {
 		cancel(nil)
-		all.Wait()
+		watchers.Wait()
 	}
 }
 
@@ -49,7 +49,7 @@ func (c *collection) errorOf(ctx, watched context.Context, err error) error {
 
 // watch follows the record of the run, and stops the collection if necessary. Its goroutines belong
 // to all. It returns an error when the context ends or when it cannot follow the record.
-func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, all *sync.WaitGroup) error {
+func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, watchers *sync.WaitGroup) error {
 	return c.store.WatchRuns(ctx, func(stored store.Record) {
 		var r record.Run
 		switch {
@@ -61,7 +61,7 @@ func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, al
 			// Another run has its name.
 			stop(store.ErrDeleted)
 		case r.Phase == Cancelled:
-			all.Go(func() { c.run.cluster.timing.afterGrace(ctx, func() { c.closeAfterCancel(ctx, stop) }) })
+			watchers.Go(func() { c.run.cluster.timing.afterGrace(ctx, func() { c.closeAfterCancel(ctx, stop) }) })
 		default:
 			c.reopen()
 			if err := c.checkReleased(&r); err != nil {
@@ -114,7 +114,7 @@ func (c *collection) isFinal(sequence uint64) bool {
 // tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
 // pages arrive again. If the server has lost pages that were collected, it stops the collection.
 func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
-	seen, said := c.arrivals.count.Load(), ""
+	seen, logged := c.arrivals.count.Load(), ""
 	tick := time.NewTicker(c.run.cluster.timing.idle)
 	defer tick.Stop()
 	for {
@@ -124,7 +124,7 @@ func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFu
 		case <-tick.C:
 		}
 		if now := c.arrivals.count.Load(); now != seen {
-			seen, said = now, ""
+			seen, logged = now, ""
 			continue
 		}
 		latest := store.Mark{Created: c.created}
@@ -136,10 +136,10 @@ func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFu
 			return
 		}
 		why := c.run.idle(ctx, c.releaser != nil)
-		if why != "" && why != said && ctx.Err() == nil {
+		if why != "" && why != logged && ctx.Err() == nil {
 			c.run.cluster.log.Warn(fmt.Sprintf("run %s: no page arrives: %s", c.run.ID(), why), "event", "collect_idle", "run", c.run.ID())
 		}
-		said = why
+		logged = why
 	}
 }
 
@@ -161,10 +161,10 @@ func (r *Run) idle(ctx context.Context, releases bool) string {
 	if err == nil && load.Waiting+load.Running == 0 {
 		return "no task is queued, so the queue was lost; submit the run again, with its id"
 	}
-	for _, one := range workers {
+	for _, worker := range workers {
 		var w record.Worker
-		if record.Decode(one.Value, &w) == nil && w.Problems[r.ID()] != "" {
-			return fmt.Sprintf("worker %s says: %s", one.Name, w.Problems[r.ID()])
+		if record.Decode(worker.Value, &w) == nil && w.Problems[r.ID()] != "" {
+			return fmt.Sprintf("worker %s says: %s", worker.Name, w.Problems[r.ID()])
 		}
 	}
 	return ""

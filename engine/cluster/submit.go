@@ -184,21 +184,21 @@ func (r *Run) check() (*engine.Engine, error) {
 // Compiling the configuration checks whether the address is valid.
 func checkBaseURL(text string) error {
 	u, _ := url.Parse(text) // nil if text is no valid URL
-	var what string
+	var difference string
 	switch {
 	case u == nil:
 		return nil
 	case u.User != nil:
-		what = "a user name or a password"
+		difference = "a user name or a password"
 	case u.RawQuery != "":
-		what = "a query"
+		difference = "a query"
 	case u.Fragment != "":
-		what = "a fragment"
+		difference = "a fragment"
 	default:
 		return nil
 	}
 	found := diag.NewCollector(nil)
-	found.Errorf(diag.Outside("WithBaseURL"), "the address has %s, which the server would store, and it may be secret", what).
+	found.Errorf(diag.Outside("WithBaseURL"), "the address has %s, which the server would store, and it may be secret", difference).
 		WithHint("leave it out, and let the configuration read it from the environment of the workers, with {\"env\": \"NAME\"}")
 	return found.Diagnostics().Err()
 }
@@ -245,17 +245,17 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	wanted.Phase, wanted.MaxBytes = Running, cmp.Or(r.record.MaxBytes, wanted.MaxBytes)
 	wanted.Priority, wanted.Patience = cmp.Or(r.record.Priority, wanted.Priority), cmp.Or(r.record.Patience, wanted.Patience)
 	r.record, r.revision = before.record, before.revision
-	again := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted.MaxBytes, Before: r.record.MaxBytes}
+	resubmission := &Resubmission{Cancelled: r.record.Phase == Cancelled, MaxBytes: wanted.MaxBytes, Before: r.record.MaxBytes}
 	if wanted.Priority != r.record.Priority {
-		again.Priority = wanted.Priority
+		resubmission.Priority = wanted.Priority
 	}
 	if wanted.Patience != r.record.Patience {
-		again.Patience = wanted.Patience
+		resubmission.Patience = wanted.Patience
 	}
-	if !again.Cancelled && again.MaxBytes == again.Before && again.Priority == 0 && again.Patience == 0 {
-		return again, nil
+	if !resubmission.Cancelled && resubmission.MaxBytes == resubmission.Before && resubmission.Priority == 0 && resubmission.Patience == 0 {
+		return resubmission, nil
 	}
-	return again, r.update(ctx, func(rec *record.Run) {
+	return resubmission, r.update(ctx, func(rec *record.Run) {
 		rec.Phase, rec.MaxBytes, rec.Priority, rec.Patience = Running, wanted.MaxBytes, wanted.Priority, wanted.Patience
 	})
 }

@@ -24,10 +24,10 @@ func (c *Cluster) readable(ctx context.Context) (runs []*Run, unreadable []statu
 	if err != nil {
 		return nil, nil, err
 	}
-	for _, one := range stored {
-		r, err := c.readRecord(one)
+	for _, run := range stored {
+		r, err := c.readRecord(run)
 		if err != nil {
-			unreadable = append(unreadable, status.Unreadable{Run: one.Name, Problem: err.Error()})
+			unreadable = append(unreadable, status.Unreadable{Run: run.Name, Problem: err.Error()})
 			continue
 		}
 		runs = append(runs, r)

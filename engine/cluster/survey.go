@@ -53,14 +53,14 @@ func (c *Cluster) Overview(ctx context.Context) (*status.Overview, error) {
 	known, _ := c.counted.Load().(map[finishedRun]status.Summary)
 	counted := map[finishedRun]status.Summary{}
 	for _, r := range runs {
-		one, err := r.summary(ctx, fleet, known, counted)
+		summary, err := r.summary(ctx, fleet, known, counted)
 		if errors.Is(err, store.ErrDeleted) {
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
-		out.Runs = append(out.Runs, one)
+		out.Runs = append(out.Runs, summary)
 	}
 	c.counted.Store(counted)
 	return out, nil

@@ -130,8 +130,8 @@ const labelShown = 200
 // keepAlive tells the server that the worker still runs the task, until it is stopped.
 func (a *attempt) keepAlive() (stop func()) {
 	done := make(chan struct{})
-	var all sync.WaitGroup
-	all.Go(func() {
+	var helpers sync.WaitGroup
+	helpers.Go(func() {
 		tick := time.NewTicker(a.work.AckWait / 3)
 		defer tick.Stop()
 		for {
@@ -151,7 +151,7 @@ func (a *attempt) keepAlive() (stop func()) {
 	})
 	return func() {
 		close(done)
-		all.Wait()
+		helpers.Wait()
 		a.locked(func() { delete(a.worker.running, a) })
 	}
 }

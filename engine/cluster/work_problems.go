@@ -56,12 +56,12 @@ func (p *problems) current() (texts map[string]string, waiting []string) {
 	now, latest := time.Now(), map[string]time.Time{}
 	maps.DeleteFunc(p.all, func(_ problemKey, one problem) bool { return now.After(one.until) })
 	texts = map[string]string{}
-	for key, one := range p.all {
+	for key, problem := range p.all {
 		switch {
 		case key.kind == full:
 			waiting = append(waiting, key.run)
-		case one.until.After(latest[key.run]):
-			texts[key.run], latest[key.run] = one.text, one.until
+		case problem.until.After(latest[key.run]):
+			texts[key.run], latest[key.run] = problem.text, problem.until
 		}
 	}
 	slices.Sort(waiting)

@@ -37,8 +37,8 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	if !ok || timing.firstFinal {
 		return nil
 	}
-	mine, passes := mayBeWorker(failed), failed.Class == failure.Transient
-	if !mine && !passes {
+	ownFault, passes := mayBeWorker(failed), failed.Class == failure.Transient
+	if !ownFault && !passes {
 		return nil
 	}
 	now := a.worker.pace.Now()
@@ -49,9 +49,9 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	t.Times++
 	age := now.Sub(t.Since)
 	t.Wait = timing.retry(t.Times, timing.longestRetry)
-	p := &postponement{err: failed, worker: mine}
-	final := !mine
-	if mine {
+	p := &postponement{err: failed, worker: ownFault}
+	final := !ownFault
+	if ownFault {
 		others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
 		p.reached = reached
 		final = t.Worker != "" && t.Worker != a.worker.Name || !others && age >= timing.alone
@@ -157,26 +157,26 @@ type avoidance struct {
 func (w *workerRun) avoid(a *attempt, because *postponement) {
 	origin := a.session.origin
 	w.mu.Lock()
-	one := w.origins.avoided[origin]
-	if w.origins.served[origin].After(a.began) || one != nil && a.began.Before(one.last) {
+	avoided := w.origins.avoided[origin]
+	if w.origins.served[origin].After(a.began) || avoided != nil && a.began.Before(avoided.last) {
 		w.mu.Unlock()
 		return
 	}
-	if one == nil {
-		one = &avoidance{}
-		w.origins.avoided[origin] = one
+	if avoided == nil {
+		avoided = &avoidance{}
+		w.origins.avoided[origin] = avoided
 	}
 	longest := w.cluster.timing.longestProbe
 	if because.reached {
 		longest = w.cluster.timing.longestAvoid
 	}
-	one.times++
-	wait := w.cluster.timing.retry(one.times, longest)
-	if one.times == 1 {
+	avoided.times++
+	wait := w.cluster.timing.retry(avoided.times, longest)
+	if avoided.times == 1 {
 		wait = 0 // the partition may be to blame
 	}
-	one.last = time.Now()
-	one.until = one.last.Add(wait)
+	avoided.last = time.Now()
+	avoided.until = avoided.last.Add(wait)
 	w.mu.Unlock()
 	if wait == 0 {
 		return
@@ -191,12 +191,12 @@ func (w *workerRun) avoid(a *attempt, because *postponement) {
 
 // avoids reports whether no task of an origin may be taken now. The lock must be held.
 func (w *workerRun) avoids(origin string, now time.Time) bool {
-	one := w.origins.avoided[origin]
-	if one == nil || now.Before(one.until) {
-		return one != nil
+	avoided := w.origins.avoided[origin]
+	if avoided == nil || now.Before(avoided.until) {
+		return avoided != nil
 	}
 	for a := range w.running {
-		if a.session.origin == origin && a.began.After(one.last) {
+		if a.session.origin == origin && a.began.After(avoided.last) {
 			return true
 		}
 	}

@@ -188,22 +188,22 @@ func (w *workerRun) openSession(ctx context.Context, s *session) error {
 // inputs returns the inputs of a run: the submitted ones, and the secret ones, which this worker
 // holds.
 func (w *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
-	all := maps.Clone(r.record.Inputs)
+	inputs := maps.Clone(r.record.Inputs)
 	secret := e.Info().SecretInputs
 	for _, name := range slices.Sorted(maps.Keys(w.Inputs)) {
 		if !slices.Contains(secret, name) {
 			w.sayUnused(r.ID(), name)
 			continue
 		}
-		if all == nil {
-			all = map[string]any{}
+		if inputs == nil {
+			inputs = map[string]any{}
 		}
-		all[name] = w.Inputs[name]
+		inputs[name] = w.Inputs[name]
 		if text, ok := value.Text(w.Inputs[name]); ok && w.Hide != nil {
 			w.Hide(text)
 		}
 	}
-	return all
+	return inputs
 }
 
 // sayUnused logs once that a run does not use an input of this worker.
@@ -225,7 +225,7 @@ func lacks(err error) error {
 	if !ok {
 		return err
 	}
-	var all []string
+	var texts []string
 	for _, d := range found {
 		text := d.Message
 		if strings.HasPrefix(d.Path, rules.InputPath("")) {
@@ -234,9 +234,9 @@ func lacks(err error) error {
 		if d.Hint != "" {
 			text += " (" + d.Hint + ")"
 		}
-		all = value.AppendNew(all, text)
+		texts = value.AppendNew(texts, text)
 	}
-	return fmt.Errorf("%s", strings.Join(all, "; "))
+	return fmt.Errorf("%s", strings.Join(texts, "; "))
 }
 
 // context returns a context that also ends when the run is cancelled.

@@ -209,13 +209,13 @@ func (w *workerRun) isDue(id string, r *activeRun) bool {
 }
 
 // noteFetched records whether a queue had a task.
-func (w *workerRun) noteFetched(run string, got bool) {
+func (w *workerRun) noteFetched(run string, hadTask bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	r, now := w.runs[run], time.Now()
 	switch {
 	case r == nil:
-	case got:
+	case hadTask:
 		w.turns = max(w.turns, r.turns) // a run that had no tasks has saved no turns
 		r.turns = w.turns + 1/float64(r.priority)
 		r.taken = now

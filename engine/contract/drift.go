@@ -18,11 +18,11 @@ type drift struct {
 func (d *drift) add(format string, args ...any) { d.all = append(d.all, fmt.Sprintf(format, args...)) }
 
 // path returns the path of a member.
-func (d *drift) path(of, name string) string {
+func (d *drift) path(parent, name string) string {
 	if d.places {
 		return name
 	}
-	return rules.FormatPath(of, []string{name})
+	return rules.FormatPath(parent, []string{name})
 }
 
 // compare compares the values at a path with the values before. count is the number of values before, as
@@ -65,18 +65,18 @@ func (d *drift) members(path string, before, now *shape.Shape) {
 
 // types compares types, and reports whether they differ. Where only nulls were seen, nothing is known.
 func (d *drift) types(path string, before, now *shape.Shape, count int) bool {
-	was, nowPlain := plain(before.Types), plain(now.Types)
-	known := was &^ shape.Null
+	beforePlain, nowPlain := plain(before.Types), plain(now.Types)
+	known := beforePlain &^ shape.Null
 	switch {
 	case known == 0:
 		return false
 	case nowPlain == shape.Null:
-		if was&shape.Null == 0 && count >= d.settled {
+		if beforePlain&shape.Null == 0 && count >= d.settled {
 			d.add("%s is always null, and never was (%s)", path, names(before.Types))
 			return true
 		}
 		return false
-	case nowPlain&^(was|shape.Null) == 0:
+	case nowPlain&^(beforePlain|shape.Null) == 0:
 		return false
 	}
 	d.add("%s is %s, and was %s", path, names(now.Types), names(before.Types))
@@ -86,11 +86,11 @@ func (d *drift) types(path string, before, now *shape.Shape, count int) bool {
 // plain reduces types to the types that are compared: an integer is a number, and an empty object is an
 // object.
 func plain(t shape.Types) shape.Types {
-	for _, same := range []struct{ from, to shape.Types }{
+	for _, change := range []struct{ from, to shape.Types }{
 		{shape.BigInt, shape.Integer}, {shape.Decimal, shape.Number}, {shape.Empty, shape.Object},
 	} {
-		if t&same.from != 0 {
-			t = t&^same.from | same.to
+		if t&change.from != 0 {
+			t = t&^change.from | change.to
 		}
 	}
 	if t&shape.Number != 0 {

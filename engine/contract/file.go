@@ -137,22 +137,22 @@ func (p *parser) known(o value.Object, path string, keys ...string) {
 const sizeVaries = "varies"
 
 func (p *parser) pages(v any, path string) *pages {
-	all := &pages{}
+	merged := &pages{}
 	object, ok := value.Members(v)
 	if !ok {
 		p.found.Errorf(diag.Value(path), "want an object with size and signs, got %s", value.KindOf(v))
-		return all
+		return merged
 	}
 	p.known(object, path, "size", "full", "latest", "signs")
 	size, written := object.Get("size")
 	switch n, isNumber := size.(int); {
 	case !written:
 	case size == sizeVaries:
-		all.varies, all.full = true, 2
+		merged.varies, merged.full = true, 2
 	case !isNumber || n < 1:
 		p.found.Errorf(diag.Value(diag.Join(path, "size")), "want a number of items or %q, got %s", sizeVaries, value.Preview(size))
 	default:
-		all.size, all.full = n, 2
+		merged.size, merged.full = n, 2
 	}
 	number := func(key string, n *int) {
 		if v, written := object.Get(key); written {
@@ -163,12 +163,12 @@ func (p *parser) pages(v any, path string) *pages {
 			p.found.Errorf(diag.Value(diag.Join(path, key)), "want a number above 0, got %s", value.Preview(v))
 		}
 	}
-	number("full", &all.full)
-	number("latest", &all.latest)
+	number("full", &merged.full)
+	number("latest", &merged.latest)
 	if signs, written := object.Get("signs"); written {
-		all.signs = *shape.Decode(signs, diag.Join(path, "signs"), p.found)
+		merged.signs = *shape.Decode(signs, diag.Join(path, "signs"), p.found)
 	}
-	return all
+	return merged
 }
 
 // Write replaces the file of the contract. After a crash it holds the old content or the new one.

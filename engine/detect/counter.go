@@ -100,11 +100,11 @@ func when[T any](condition bool, yes, no T) T {
 }
 
 // nameOf returns a parameter as a pagination writes it: as the path in a JSON body, or otherwise as a name.
-func (c *call) nameOf(at path) string {
+func (c *call) nameOf(place path) string {
 	if c.isJSON() {
-		return at.String()
+		return place.String()
 	}
-	return at.name()
+	return place.name()
 }
 
 // counted returns a candidate that counts from the value of the first request.

@@ -224,11 +224,11 @@ func (d *detection) findItems() error {
 		return fault(failure.Response, "the response has no list of items: "+d.hide(names), "give the address of a list")
 	}
 	d.items = lists[0]
-	where := "at " + d.items.String()
+	place := "at " + d.items.String()
 	if len(d.items.path) == 0 {
-		where = "the response itself"
+		place = "the response itself"
 	}
-	d.saw("The list of items is %s. The page has %s.", where, value.Counted(len(d.items.items), "item"))
+	d.saw("The list of items is %s. The page has %s.", place, value.Counted(len(d.items.items), "item"))
 	var others []string
 	for _, l := range lists[1:] {
 		if isRival(d.items, l) {

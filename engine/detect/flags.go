@@ -29,20 +29,20 @@ func (p *page) flags() []flag {
 		if !ok || kind == "" {
 			continue
 		}
-		if one := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); one.more {
-			one.setting, one.value = settingOf(f, kind)
-			out = append(out, one)
+		if candidate := (flag{fact: f, more: flagged == (kind == apinames.HintMore)}); candidate.more {
+			candidate.setting, candidate.value = settingOf(f, kind)
+			out = append(out, candidate)
 		} else if !ambiguous { // "complete" may describe the request
-			out = append(out, one)
+			out = append(out, candidate)
 		}
 	}
 	for _, f := range p.named(apinames.Pending()...) {
 		if n, ok := number(f.value); ok && n > 0 {
-			one := flag{fact: f, more: true, setting: "nextPageFlag", value: object("field", f.name(), "stopOn", false)}
+			candidate := flag{fact: f, more: true, setting: "nextPageFlag", value: object("field", f.name(), "stopOn", false)}
 			if len(f.path) > 1 {
-				one.setting, one.value = "stopRules", f.expression()+" == 0"
+				candidate.setting, candidate.value = "stopRules", f.expression()+" == 0"
 			}
-			out = append(out, one)
+			out = append(out, candidate)
 		}
 	}
 	slices.SortStableFunc(out, func(a, b flag) int { return len(a.path) - len(b.path) })

@@ -116,14 +116,14 @@ func readPage(x *exchange) (*page, error) {
 		return nil, err
 	}
 	if p.format != rules.JSON {
-		into := &spool.Buffer{}
-		defer into.Release()
+		buffer := &spool.Buffer{}
+		defer buffer.Release()
 		response := rules.Response{Format: p.format, Header: true}
 		converter := format.NewConverter(format.Options{Response: response, MaxBytes: maxBytes, MaxDepth: maxDepth})
-		if _, err := converter.Convert(body, into); err != nil {
+		if _, err := converter.Convert(body, buffer); err != nil {
 			return nil, err
 		}
-		if data, _, err = into.Body(); err != nil {
+		if data, _, err = buffer.Body(); err != nil {
 			return nil, err
 		}
 	}
@@ -191,28 +191,28 @@ func nextValue(dec *json.Decoder, levels int) (any, error) {
 const maxFacts = 2000
 
 // collect finds the facts and the lists of a value.
-func (p *page) collect(v any, at path) {
-	if len(p.facts) >= maxFacts || len(at) > 8 {
+func (p *page) collect(v any, place path) {
+	if len(p.facts) >= maxFacts || len(place) > 8 {
 		return
 	}
 	items, isList := v.([]any)
-	if len(at) > 0 && !isList {
-		p.facts = append(p.facts, fact{path: at, value: v})
+	if len(place) > 0 && !isList {
+		p.facts = append(p.facts, fact{path: place, value: v})
 	}
 	if object, ok := v.(value.Object); ok {
 		for _, m := range object {
-			p.collect(m.Value, at.child(m.Name))
+			p.collect(m.Value, place.child(m.Name))
 		}
 	}
 	if !isList {
 		return
 	}
 	if !isEnvelope(items) {
-		p.lists = append(p.lists, list{at, items, listScore(at, items)})
+		p.lists = append(p.lists, list{place, items, listScore(place, items)})
 		return
 	}
 	for i, member := range items {
-		p.collect(member, at.child(strconv.Itoa(i)))
+		p.collect(member, place.child(strconv.Itoa(i)))
 	}
 }
 
@@ -307,14 +307,14 @@ func (p *page) hints(kind apinames.HintKind) []fact {
 		if text == "" || h.Kind != kind || h.Range {
 			continue
 		}
-		one := fact{header: h.Name, value: numberOr(text)}
+		header := fact{header: h.Name, value: numberOr(text)}
 		if h.JSON {
 			key, v := h.Member(text)
-			if one.path, one.value = (path{key}), v; key == "" {
+			if header.path, header.value = (path{key}), v; key == "" {
 				continue
 			}
 		}
-		out = append(out, one)
+		out = append(out, header)
 	}
 	if total, ok := p.rangeOfItems(); ok && kind == apinames.HintTotal {
 		out = append(out, fact{header: contentRange, value: numberOr(total)})

@@ -79,7 +79,7 @@ func (s *series) request() Request {
 // seriesOf groups the exchanges by their addresses without parameters. The series with the most pages comes
 // first.
 func seriesOf(r *recording.Recording, address string) []*series {
-	var all []*series
+	var list []*series
 	exchanges := slices.Clone(r.Exchanges)
 	slices.SortStableFunc(exchanges, func(a, b recording.Exchange) int { return a.Started.Compare(b.Started) })
 	for _, recorded := range exchanges {
@@ -93,38 +93,38 @@ func seriesOf(r *recording.Recording, address string) []*series {
 		}
 		place := x.address.Scheme + "://" + x.address.Host + pathOf(x.address)
 		query := queryOf(x.Body)
-		i := slices.IndexFunc(all, func(s *series) bool {
+		i := slices.IndexFunc(list, func(s *series) bool {
 			return s.exchanges[0].Method == x.Method && s.place == place && queryOf(s.exchanges[0].Body) == query
 		})
 		if i < 0 {
-			i = len(all)
-			all = append(all, &series{place: place, pages: map[string]bool{}})
+			i = len(list)
+			list = append(list, &series{place: place, pages: map[string]bool{}})
 		}
-		s := all[i]
+		s := list[i]
 		items := jsonOf(page.lists[0].items)
 		if !s.pages[items] {
 			s.pages[items] = true
 			s.exchanges, s.items = append(s.exchanges, x), s.items+len(page.lists[0].items)
 		}
 	}
-	all = joined(all)
-	slices.SortStableFunc(all, func(a, b *series) int { return cmp.Or(len(b.exchanges)-len(a.exchanges), b.items-a.items) })
-	return all
+	list = joined(list)
+	slices.SortStableFunc(list, func(a, b *series) int { return cmp.Or(len(b.exchanges)-len(a.exchanges), b.items-a.items) })
+	return list
 }
 
 // joined joins two series if the pages of one link to the first page of the other: the links of some APIs
 // lead to another address.
-func joined(all []*series) []*series {
+func joined(list []*series) []*series {
 	var out []*series
-	for i, s := range slices.Backward(all) { // the later series is joined to the earlier series
-		before := slices.IndexFunc(all[:i], func(b *series) bool {
+	for i, s := range slices.Backward(list) { // the later series is joined to the earlier series
+		before := slices.IndexFunc(list[:i], func(b *series) bool {
 			return slices.ContainsFunc(b.exchanges, func(x *exchange) bool { return linksTo(x, s.exchanges[0]) })
 		})
 		if before < 0 {
 			out = append(out, s)
 			continue
 		}
-		b := all[before]
+		b := list[before]
 		b.exchanges, b.items = append(b.exchanges, s.exchanges...), b.items+s.items
 	}
 	slices.Reverse(out)

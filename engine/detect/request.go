@@ -55,13 +55,13 @@ func (c *call) param(name string) (at path, n int, ok bool) {
 func (c *call) numbers() []fact {
 	var found []fact
 	var search func(o value.Object, above path)
-	search = func(o value.Object, above path) {
+	search = func(o value.Object, parent path) {
 		for _, m := range o {
 			inner, isObject := m.Value.(value.Object)
 			if _, isNumber := number(m.Value); isNumber {
-				found = append(found, fact{path: above.child(m.Name), value: m.Value})
+				found = append(found, fact{path: parent.child(m.Name), value: m.Value})
 			} else if isObject && c.isJSON() {
-				search(inner, above.child(m.Name))
+				search(inner, parent.child(m.Name))
 			}
 		}
 	}

@@ -249,13 +249,13 @@ func (d *detection) pointer() string {
 
 // pointsOn reports whether the name of the value at a path says that it leads to another page. text is the
 // value; some names do not say so of a number.
-func pointsOn(at path, text string) bool {
-	if _, names := apinames.NextParam(at.name()); names || apinames.IsNext(at.name()) {
+func pointsOn(place path, text string) bool {
+	if _, names := apinames.NextParam(place.name()); names || apinames.IsNext(place.name()) {
 		return true
 	}
 	kinds := []*kind{urlSign, tokenSign, tokensSign, objectSign}
 	return slices.ContainsFunc(hypotheses, func(h hypothesis) bool {
-		return slices.Contains(kinds, h.kind) && slices.ContainsFunc(h.names, at.isNamed) && !(h.textOnly && isNumber(text))
+		return slices.Contains(kinds, h.kind) && slices.ContainsFunc(h.names, place.isNamed) && !(h.textOnly && isNumber(text))
 	})
 }
 

@@ -35,12 +35,12 @@ func (d *detection) connection(h hypothesis) []candidate {
 	}
 	for _, f := range d.page.named("pageInfo") {
 		info, ok := f.value.(value.Object)
-		above := f.parent()
-		if !ok || len(above) == 0 || len(d.items.path) <= len(above) || !slices.Equal(d.items.path[:len(above)], above) {
+		parent := f.parent()
+		if !ok || len(parent) == 0 || len(d.items.path) <= len(parent) || !slices.Equal(d.items.path[:len(parent)], parent) {
 			continue
 		}
 		if _, hasCursor := info.Get("endCursor"); hasCursor == (h.names == nil) {
-			values := at(above)
+			values := at(parent)
 			values["param"] = variable[1]
 			return one(stated, values)
 		}

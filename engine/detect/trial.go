@@ -64,11 +64,11 @@ func (d *detection) run(ctx context.Context, c candidate, pages int) *trial {
 	}
 	d.session.replay = replay{extra: c.moved, served: map[*exchange]bool{}}
 	result, err := e.Run(ctx, func(_ context.Context, p *engine.Page) error {
-		one := trialPage{exchange: d.session.last, again: p.Dropped}
+		page := trialPage{exchange: d.session.last, again: p.Dropped}
 		for item := range p.Items.All() {
-			one.items = append(one.items, string(item))
+			page.items = append(page.items, string(item))
 		}
-		t.pages = append(t.pages, one)
+		t.pages = append(t.pages, page)
 		return nil
 	})
 	t.err, t.replay = err, d.session.replay

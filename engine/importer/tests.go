@@ -144,17 +144,17 @@ func partition(s *Stream) value.Object {
 		case v.From != "":
 			out = out.With(v.Name, value.ObjectOf("from", "2026-01-01", "to", "2026-01-31"))
 		case v.Parent == nil:
-			one := any("a")
+			element := any("a")
 			if list := v.Values.List; len(list) > 0 {
-				one = configured(list[0])
+				element = configured(list[0])
 			}
-			out = out.With(v.Name, one)
+			out = out.With(v.Name, element)
 		default:
-			one := value.Object{}
+			element := value.Object{}
 			for _, path := range membersRead(s, v.Name) {
-				one = one.WithPath(path, 7)
+				element = element.WithPath(path, 7)
 			}
-			out = out.With(v.Name, one)
+			out = out.With(v.Name, element)
 		}
 	}
 	return out

@@ -316,13 +316,13 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 // stateOf returns the kept values that follow the rows of a file. The values of a job follow its rows in
 // its last file.
 func (p *Publisher) stateOf(t *target, kept map[string]json.RawMessage) map[string]json.RawMessage {
-	own := map[string]json.RawMessage{}
+	checkpoints := map[string]json.RawMessage{}
 	for _, job := range t.jobs {
 		if all := p.byJob[job]; kept[job] != nil && all[len(all)-1] == t {
-			own[job] = kept[job]
+			checkpoints[job] = kept[job]
 		}
 	}
-	return own
+	return checkpoints
 }
 
 // repeats reports whether the next run will request the rows of a target again, because a list

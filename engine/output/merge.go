@@ -167,10 +167,10 @@ func (m *merger) mergeRecords(
 		if err != nil {
 			return nil, false, err
 		}
-		for _, at := range places {
+		for _, place := range places {
 			text := ""
-			if at >= 0 && at < len(fields) {
-				text = fields[at]
+			if place >= 0 && place < len(fields) {
+				text = fields[place]
 			}
 			found = found || text != ""
 			key = fmt.Appendf(key, "%q,", text)

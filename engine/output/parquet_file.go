@@ -61,19 +61,19 @@ func encodeParquet(to io.Writer, known head, nested string, before, items io.Rea
 
 // merge adds the columns and types of another head.
 func (h head) merge(other head) head {
-	all := head{slices.Clone(h.columns), slices.Clone(h.types)}
-	at := map[string]int{}
-	for i, name := range all.columns {
-		at[name] = i
+	merged := head{slices.Clone(h.columns), slices.Clone(h.types)}
+	index := map[string]int{}
+	for i, name := range merged.columns {
+		index[name] = i
 	}
 	for i, name := range other.columns {
-		if had, known := at[name]; known {
-			all.types[had] |= other.types[i]
+		if had, known := index[name]; known {
+			merged.types[had] |= other.types[i]
 			continue
 		}
-		all.columns, all.types = append(all.columns, name), append(all.types, other.types[i])
+		merged.columns, merged.types = append(merged.columns, name), append(merged.types, other.types[i])
 	}
-	return all
+	return merged
 }
 
 // rowGroups writes the row groups of a Parquet file.

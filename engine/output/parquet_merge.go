@@ -73,10 +73,10 @@ func (w *rowGroups) ownValue(column int) parquet.Value {
 // keyOf returns the key of a row, or nil if the row has no key.
 func (m *parquetMerge) keyOf(value func(column int) parquet.Value) (key []byte) {
 	found := false
-	for _, at := range m.columns {
+	for _, column := range m.columns {
 		text := ""
-		if at >= 0 {
-			if v := value(at); !v.IsNull() {
+		if column >= 0 {
+			if v := value(column); !v.IsNull() {
 				text = string(v.ByteArray())
 			}
 		}

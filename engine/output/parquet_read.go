@@ -115,12 +115,12 @@ func (f *parquetFile) applyNote() {
 		f.head, f.kinds = known, nil
 		return
 	}
-	at := map[string]shape.Types{}
+	types := map[string]shape.Types{}
 	for i, name := range known.columns {
-		at[name] = known.types[i]
+		types[name] = known.types[i]
 	}
 	for i, name := range f.columns {
-		if t, ok := at[name]; ok && kindOf(t) == f.kinds[i] {
+		if t, ok := types[name]; ok && kindOf(t) == f.kinds[i] {
 			f.types[i] = t
 		}
 	}

@@ -47,13 +47,13 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 		running[job] = true
 	}
 	for i, w := range writers {
-		at, had := indexOf[w.dataType]
+		index, had := indexOf[w.dataType]
 		if !had {
-			at = len(places)
+			index = len(places)
 			places = append(places, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
-			indexOf[w.dataType] = at
+			indexOf[w.dataType] = index
 		}
-		places[at].add(w.job, running[w.job.ID])
+		places[index].add(w.job, running[w.job.ID])
 	}
 	return slices.DeleteFunc(places, func(p Place) bool { return p.Jobs == nil })
 }

@@ -108,11 +108,11 @@ type record struct {
 
 // records returns the trace and the recording.
 func (p *Publisher) records() []record {
-	all := []record{{kind: "trace", file: p.trace.file}}
+	records := []record{{kind: "trace", file: p.trace.file}}
 	if p.recording != nil {
-		all = append(all, record{"recording", p.recording.rows, true})
+		records = append(records, record{"recording", p.recording.rows, true})
 	}
-	return all
+	return records
 }
 
 // rejects reports whether the items of a job must not be published.

@@ -326,11 +326,11 @@ func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]s
 
 // following returns the pages of a list without partitions that the recording has after the given pages.
 // Each request differs from the request before in one parameter.
-func (r *Recording) following(of *sampled) (pages []stress.Sample) {
-	last := of.last
+func (r *Recording) following(page *sampled) (pages []stress.Sample) {
+	last := page.last
 	for _, x := range r.Exchanges {
 		switch {
-		case of.ended || of.partition != "" || len(of.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
+		case page.ended || page.partition != "" || len(page.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
 		case x.Started.After(last.Started) && x.Error == "" && transport.IsPage(x.Status) && x.follows(last):
 			pages, last = append(pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x

@@ -234,25 +234,25 @@ func Union(a, b *Shape) *Shape {
 			u.Format = b.Format
 		}
 	}
-	none := &Shape{}
+	empty := &Shape{}
 	for _, m := range a.Members {
 		other := b.Member(m.Name)
 		if other == nil {
-			other = none
+			other = empty
 		}
 		u.Members[u.add(m.Name)].Shape = *Union(&m.Shape, other)
 	}
 	for _, m := range b.Members {
 		if a.Member(m.Name) == nil {
-			u.Members[u.add(m.Name)].Shape = *Union(none, &m.Shape)
+			u.Members[u.add(m.Name)].Shape = *Union(empty, &m.Shape)
 		}
 	}
 	switch {
 	case a.Element == nil && b.Element == nil:
 	case a.Element == nil:
-		u.Element = Union(none, b.Element)
+		u.Element = Union(empty, b.Element)
 	case b.Element == nil:
-		u.Element = Union(a.Element, none)
+		u.Element = Union(a.Element, empty)
 	default:
 		u.Element = Union(a.Element, b.Element)
 	}

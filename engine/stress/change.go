@@ -41,12 +41,12 @@ func (c Change) apply(config value.Object) value.Object {
 	case c.Remove:
 		last := path[len(path)-1]
 		path = path[:len(path)-1]
-		around := at(config, path)
-		list, isList := around.([]any)
+		object := at(config, path)
+		list, isList := object.([]any)
 		if i, err := strconv.Atoi(last); isList && err == nil && i < len(list) {
 			v = slices.Delete(slices.Clone(list), i, i+1)
 		} else {
-			members, _ := value.Members(around)
+			members, _ := value.Members(object)
 			v = members.Without(last)
 		}
 	}

@@ -15,21 +15,21 @@ type combination []*Behaviour
 
 // combined returns all combinations of at most depth behaviours.
 func combined(depth int) []combination {
-	var all []combination
+	var combinations []combination
 	for _, b := range behaviours {
-		all = append(all, combination{b})
+		combinations = append(combinations, combination{b})
 	}
 	if depth < 2 {
-		return all
+		return combinations
 	}
 	for i, a := range behaviours {
 		for _, b := range behaviours[i+1:] {
 			if both := (combination{a, b}); a != ordinary && !both.contradicts() {
-				all = append(all, both)
+				combinations = append(combinations, both)
 			}
 		}
 	}
-	return all
+	return combinations
 }
 
 // contradicts reports whether two behaviours decide the same thing.

@@ -18,13 +18,13 @@ import (
 // a number of doubts: there is a doubt if a run reports that its list is incomplete, and if a rule that reads
 // a value ends no list.
 func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, lost string) {
-	ended, m := first.end.StoppedBy, &modelledJob{subject: *s, plan: p}
+	stoppedBy, m := first.end.StoppedBy, &modelledJob{subject: *s, plan: p}
 	for _, b := range behaviours {
-		one := combination{b}
-		if b == ordinary || b.Group != lengthGroup || one.missing(p) != "" {
+		alone := combination{b}
+		if b == ordinary || b.Group != lengthGroup || alone.missing(p) != "" {
 			continue
 		}
-		r := m.runWith(ctx, one)
+		r := m.runWith(ctx, alone)
 		served, missing, duplicated := r.tally()
 		switch {
 		case r.failedByRule(): // as the user wants it
@@ -36,10 +36,10 @@ func (s *subject) lengths(ctx context.Context, p *plan, first *run) (doubt int, 
 			doubt = 16
 		}
 		if r.requests > 1 {
-			ended = append(ended, r.end.StoppedBy...)
+			stoppedBy = append(stoppedBy, r.end.StoppedBy...)
 		}
 	}
-	if p.idle(s.job, ended) {
+	if p.idle(s.job, stoppedBy) {
 		doubt++
 	}
 	return doubt, ""

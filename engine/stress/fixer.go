@@ -27,7 +27,7 @@ type changedJob struct {
 }
 
 // fix returns the first remedy that helps against the behaviours of a run, or advice, or nil.
-func (f *fixer) fix(all combination, r *run) *Fix {
+func (f *fixer) fix(behaviours combination, r *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.original.Ruleset.Path)))
 	l := &loss{
 		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands,
@@ -35,7 +35,7 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 	}
 	var advice *Fix
 	for _, r := range remedies {
-		if !slices.ContainsFunc(all, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
+		if !slices.ContainsFunc(behaviours, func(b *Behaviour) bool { return slices.Contains(r.against, b.Name) }) {
 			continue
 		}
 		if r.changes == nil {
@@ -49,11 +49,11 @@ func (f *fixer) fix(all combination, r *run) *Fix {
 		if changed == nil {
 			continue
 		}
-		v := f.verdict(changed, all)
+		v := f.verdict(changed, behaviours)
 		if v != Complete && v != Reported {
 			continue
 		}
-		if improves, costs, silenced := f.compare(changed, all); silenced == nil {
+		if improves, costs, silenced := f.compare(changed, behaviours); silenced == nil {
 			return &Fix{Says: l.says(r.says), Changes: changes, Verdict: v, Improves: improves, Costs: costs}
 		}
 	}
@@ -110,13 +110,13 @@ func (f *fixer) try(changes []Change) *changedJob {
 	}
 	changed := &changedJob{modelledJob: job}
 	changed.verdicts = sync.OnceValue(func() map[string]Verdict {
-		all := map[string]Verdict{}
+		verdicts := map[string]Verdict{}
 		for name := range f.before {
 			if b, err := find(name); err == nil {
-				all[name] = f.verdict(changed, combination{b})
+				verdicts[name] = f.verdict(changed, combination{b})
 			}
 		}
-		return all
+		return verdicts
 	})
 	if f.verdict(changed, combination{ordinary}) == Complete {
 		f.known[key] = changed

@@ -150,17 +150,17 @@ func (a *api) locate(q request) int {
 // place in the list is always the same. It stands for the last row before the page or, if tokens
 // are positions, for the number of rows before it.
 func (a *api) issue(start int) int {
-	at := -1e9
+	position := -1e9
 	switch {
 	case a.positional:
-		at = float64(start)
+		position = float64(start)
 	case start > 0:
-		at = a.rows[min(start, len(a.rows))-1].at
+		position = a.rows[min(start, len(a.rows))-1].at
 	}
-	if i := slices.Index(a.issued, at); i >= 0 && !a.renews {
+	if i := slices.Index(a.issued, position); i >= 0 && !a.renews {
 		return i
 	}
-	a.issued = append(a.issued, at)
+	a.issued = append(a.issued, position)
 	return len(a.issued) - 1
 }
 

@@ -169,19 +169,19 @@ func (l *loss) withSettings(p, state, request value.Object) value.Object {
 // have stay as they are.
 func differences(path []string, from, to any) (changes []Change) {
 	memberPath := func(key string) []string { return append(slices.Clone(path), key) }
-	had, isObject := value.Members(from)
+	members, isObject := value.Members(from)
 	want, alsoObject := value.Members(to)
 	old, isList := from.([]any)
 	list, alsoList := to.([]any)
 	switch {
 	case isObject && alsoObject:
-		for _, m := range had {
+		for _, m := range members {
 			if _, stays := want.Get(m.Name); !stays {
 				changes = append(changes, Change{Path: memberPath(m.Name), Remove: true})
 			}
 		}
 		for _, m := range want {
-			if before, stays := had.Get(m.Name); stays {
+			if before, stays := members.Get(m.Name); stays {
 				changes = append(changes, differences(memberPath(m.Name), before, m.Value)...)
 			} else {
 				changes = append(changes, Change{Path: memberPath(m.Name), Value: m.Value})

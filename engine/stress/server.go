@@ -50,10 +50,10 @@ func (j *JobReport) Server(behaviour string) *Server {
 func (t *tree) server(behaviour string) *Server {
 	b := treeBehaviours[slices.IndexFunc(treeBehaviours, func(b *Behaviour) bool { return b.Name == behaviour })]
 	asked := map[string][]runtime.Partition{}
-	made := t.runWith(context.Background(), b)
-	for i, a := range made.apis {
+	first := t.runWith(context.Background(), b)
+	for i, a := range first.apis {
 		for _, e := range a.exchanges {
-			asked[e.request.key()] = append(asked[e.request.key()], made.partitions[i])
+			asked[e.request.key()] = append(asked[e.request.key()], first.partitions[i])
 		}
 	}
 	r := t.newRun(b)
@@ -62,15 +62,15 @@ func (t *tree) server(behaviour string) *Server {
 		if err != nil {
 			return nil, err
 		}
-		of := asked[q.key()]
-		switch len(of) {
+		partitions := asked[q.key()]
+		switch len(partitions) {
 		case 0:
 			return nil, errors.New("the run of the row did not make this request")
 		case 1: // it may be repeated
 		default:
-			asked[q.key()] = of[1:]
+			asked[q.key()] = partitions[1:]
 		}
-		return r.partition(of[0]), nil
+		return r.partition(partitions[0]), nil
 	}}
 }
 

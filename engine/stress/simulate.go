@@ -153,12 +153,12 @@ func ofSizes(name string, sizes []int) *Behaviour {
 		a.hide(func(i int) bool { return i/largest < last && i%largest >= sizes[i/largest] })
 	}
 	words := value.Map(sizes, strconv.Itoa)
-	says := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
+	text := "The API answers with one page of " + value.Counted(sizes[0], "item") + "."
 	if last > 0 {
-		says = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])
+		text = fmt.Sprintf("The API answers with pages of %s and %s items.", strings.Join(words[:last], ", "), words[last])
 	}
 	return &Behaviour{
-		Name: name, Says: says, items: exactly(n), begin: begin,
+		Name: name, Says: text, items: exactly(n), begin: begin,
 		reply: func(a *api, r *reply) {
 			r.page(a, min((r.nth-1)*largest, len(a.rows)))
 			if r.nth <= last {

@@ -147,8 +147,8 @@ func (m *modelledJob) row(ctx context.Context, all combination) (Row, *run) {
 }
 
 // runWith runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
-func (m *modelledJob) runWith(ctx context.Context, all combination) *run {
-	r := m.run(ctx, m.behaving(all), maxJudgedRequests)
+func (m *modelledJob) runWith(ctx context.Context, behaviours combination) *run {
+	r := m.run(ctx, m.behaving(behaviours), maxJudgedRequests)
 	if !r.stopped {
 		return r
 	}
@@ -157,7 +157,7 @@ func (m *modelledJob) runWith(ctx context.Context, all combination) *run {
 		return r
 	}
 	other := m.in(suite)
-	if guarded := other.run(ctx, other.behaving(all), maxJudgedRequests); !guarded.stopped {
+	if guarded := other.run(ctx, other.behaving(behaviours), maxJudgedRequests); !guarded.stopped {
 		guarded.stopped = true
 		return guarded
 	}
@@ -165,9 +165,9 @@ func (m *modelledJob) runWith(ctx context.Context, all combination) *run {
 }
 
 // behaving returns a model with behaviours.
-func (m *modelledJob) behaving(all combination) *api {
+func (m *modelledJob) behaving(behaviours combination) *api {
 	n := m.usual()
-	for _, b := range all {
+	for _, b := range behaviours {
 		if b.items != nil {
 			n = b.items(m.pageSize)
 		}
@@ -178,7 +178,7 @@ func (m *modelledJob) behaving(all combination) *api {
 	}
 	a := sized.api(n)
 	a.job, a.seed, a.usualSize = m.job, m.seed, m.pageSize
-	for _, b := range all {
+	for _, b := range behaviours {
 		if b.begin != nil {
 			b.begin(a)
 		}

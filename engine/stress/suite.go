@@ -102,10 +102,10 @@ func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (Job
 }
 
 // judge returns the row of a run with behaviours.
-func (s *Suite) judge(r *run, all combination) Row {
+func (s *Suite) judge(r *run, behaviours combination) Row {
 	served, missing, duplicated := r.tally()
 	row := Row{
-		Behaviour: all.name(), Group: all[0].Group, Says: all.says(), Requests: r.requests,
+		Behaviour: behaviours.name(), Group: behaviours[0].Group, Says: behaviours.says(), Requests: r.requests,
 		Served: served, Obtained: served - missing, Missing: missing, Duplicated: duplicated, Findings: r.findings(),
 		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(cmp.Or(r.err, r.refused())), Why: r.why(),
 	}

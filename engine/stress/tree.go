@@ -87,14 +87,14 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 			"and sort the list of the parent by a key that is unique."}
 	}
 	var changes []Change
-	says := ""
+	text := ""
 	for _, job := range t.root.WithDescendants() {
 		if n := len(job.For); n > 0 && job.For[n-1].Window != nil && job.SplitVariable() == nil {
 			p := t.plans[job.ID()]
 			path := append(keysOf(job.Spec().Path()), "for", job.For[n-1].Name, "splitWhen")
 			most := (&api{plan: p, apiPartition: apiPartition{job: job}}).capacity()
 			changes = append(changes, Change{Path: path, Value: fmt.Sprintf("total.items >= %d", most)})
-			says = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
+			text = fmt.Sprintf("Split a window that has as many items as the API returns for one, here %d.", most)
 		}
 	}
 	advice := &Fix{Says: "Set splitWhen to a rule that is met when a window has as many items as the API returns for one, " +
@@ -112,7 +112,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 		return advice
 	}
 	if v := changed.row(ctx, b).Verdict; v == Complete || v == Reported {
-		return &Fix{Says: says, Changes: changes, Verdict: v}
+		return &Fix{Says: text, Changes: changes, Verdict: v}
 	}
 	return advice
 }
@@ -346,13 +346,13 @@ func windowOf(p runtime.Partition) *span {
 		from, _ := members.Get("from")
 		to, _ := members.Get("to")
 		a, ok := numberOf(from)
-		b, also := numberOf(to)
+		b, toIsNumber := numberOf(to)
 		if end, isTime := to.(time.Time); isTime && s.Window.Granularity != (rules.Span{}) { // the windows of the model are half open
 			b, _ = numberOf(s.Window.Granularity.After(end, 1))
 		} else if unit, isNumber := numberOf(s.Window.Granularity.Number); isNumber {
 			b += unit
 		}
-		if ok && also {
+		if ok && toIsNumber {
 			return &span{a, b}
 		}
 	}
@@ -361,13 +361,13 @@ func windowOf(p runtime.Partition) *span {
 
 // scopeOf returns the values of the variables that are not windows.
 func scopeOf(p runtime.Partition) string {
-	others := maps.Clone(p.Binding)
+	binding := maps.Clone(p.Binding)
 	for _, s := range p.Job.For {
 		if s.Window != nil {
-			delete(others, s.Name)
+			delete(binding, s.Name)
 		}
 	}
-	return p.Job.ID() + "\n" + runtime.Partition{Job: p.Job, Binding: others}.Label()
+	return p.Job.ID() + "\n" + runtime.Partition{Job: p.Job, Binding: binding}.Label()
 }
 
 func numberOf(v any) (float64, bool) {

@@ -47,11 +47,11 @@ var treeBehaviours = []*Behaviour{
 	{Group: partitions, Name: "parentTwice", trees: (*tree).repeats, Says: "The last item in the list of the parent is the first one again.",
 		build: func(_ *treeRun, a *api, _ int) {
 			if a.canRepeat() {
-				again := a.rows[0]
+				repeated := a.rows[0]
 				a.rows = a.newRows(a.pageSize + 1)
 				a.truth = a.rows[:a.pageSize]
-				again.at, again.key = a.rows[a.pageSize].at, a.rows[a.pageSize].key
-				a.rows[a.pageSize] = again
+				repeated.at, repeated.key = a.rows[a.pageSize].at, a.rows[a.pageSize].key
+				a.rows[a.pageSize] = repeated
 			}
 		}},
 	{Group: partitions, Name: "parentWithoutPath", trees: (*tree).branches, Says: "An item of the parent lacks what the requests for it read.",
@@ -101,15 +101,15 @@ var (
 
 // meet reports whether the values that differ between two requests have a bound in common.
 func meet(before, after request, bound *regexp.Regexp) bool {
-	var had []string
+	var earlier []string
 	for name, text := range before.values {
 		if after.values[name] != text && !strings.Contains(name, wordOf) {
-			had = append(had, bound.FindAllString(text, -1)...)
+			earlier = append(earlier, bound.FindAllString(text, -1)...)
 		}
 	}
 	return slices.ContainsFunc(after.names, func(name string) bool {
 		return after.values[name] != before.values[name] && !strings.Contains(name, wordOf) &&
-			slices.ContainsFunc(bound.FindAllString(after.values[name], -1), func(b string) bool { return slices.Contains(had, b) })
+			slices.ContainsFunc(bound.FindAllString(after.values[name], -1), func(b string) bool { return slices.Contains(earlier, b) })
 	})
 }
 
@@ -157,9 +157,9 @@ func overflow(t *treeRun, a *api, nth int) {
 
 // capacity returns the number of items that the API returns for a window.
 func (a *api) capacity() int {
-	most := a.pageSize
+	size := a.pageSize
 	if a.paged {
-		most *= 2
+		size *= 2
 	}
 	for _, c := range a.job.Stops {
 		if c.Rule.Outcome != rules.Split {
@@ -167,9 +167,9 @@ func (a *api) capacity() int {
 		}
 		for _, v := range c.Literals() {
 			if n, ok := v.(int); ok && n > 1 && n <= maxPageSize {
-				most = n
+				size = n
 			}
 		}
 	}
-	return most
+	return size
 }

@@ -257,11 +257,11 @@ func detailOf(path string, s *shape.Shape) string {
 
 // jobHere returns the id of the job that the place is in, or of the only job.
 func (c *completer) jobHere() string {
-	at := c.node
+	node := c.node
 	if c.spot.isKey() {
-		at = c.object
+		node = c.object
 	}
-	return c.Document.jobHere(at)
+	return c.Document.jobHere(node)
 }
 
 func (d *Document) jobHere(n *syntax.Node) string {
@@ -346,11 +346,11 @@ func (c *completer) namesIn(e *expressionSpot) {
 
 // functions returns the functions that expressions may call.
 func functions(dialect string) []language.Function {
-	all := language.Builtin().Functions()
+	functions := language.Builtin().Functions()
 	if dialect != rules.Keboola {
-		all = slices.DeleteFunc(all, func(f language.Function) bool { return strings.HasPrefix(f.Name, "php") })
+		functions = slices.DeleteFunc(functions, func(f language.Function) bool { return strings.HasPrefix(f.Name, "php") })
 	}
-	return append(all, language.Library()...)
+	return append(functions, language.Library()...)
 }
 
 func functionDoc(f language.Function) string {
@@ -436,9 +436,9 @@ func (d *Document) members(at *spot, job, root string, path []string) (fields []
 	if root == "partition" {
 		root, path = path[0], path[1:]
 	}
-	all := rules.ContextFields()
-	for i := slices.IndexFunc(all, func(f rules.ContextField) bool { return f.Name == root }); i >= 0; {
-		f := all[i]
+	contextFields := rules.ContextFields()
+	for i := slices.IndexFunc(contextFields, func(f rules.ContextField) bool { return f.Name == root }); i >= 0; {
+		f := contextFields[i]
 		switch f.Name {
 		case "body":
 			return nil, d.bodyAt(job, path), nil
@@ -453,8 +453,8 @@ func (d *Document) members(at *spot, job, root string, path []string) (fields []
 		if len(path) == 0 {
 			return f.Fields, nil, nil
 		}
-		all = f.Fields
-		i = slices.IndexFunc(all, func(f rules.ContextField) bool { return f.Name == path[0] })
+		contextFields = f.Fields
+		i = slices.IndexFunc(contextFields, func(f rules.ContextField) bool { return f.Name == path[0] })
 		path = path[1:]
 	}
 	return nil, d.variableAt(at, root, path), nil
@@ -481,10 +481,10 @@ func (d *Document) itemAt(job string, path []string) *shape.Shape {
 }
 
 // variableAt returns the shape of the values of a variable of for at a path, or nil.
-func (d *Document) variableAt(at *spot, name string, path []string) *shape.Shape {
-	n := at.node
+func (d *Document) variableAt(s *spot, name string, path []string) *shape.Shape {
+	n := s.node
 	if n == nil {
-		n = at.object
+		n = s.object
 	}
 	job := d.outline().jobOf(n)
 	for _, other := range d.directory().jobs {

@@ -39,11 +39,11 @@ func (d *Document) Diagnostics() []Diagnostic {
 	default:
 		found = append(found, &diag.Diagnostic{Message: err.Error()})
 	}
-	all := make([]Diagnostic, len(found))
+	diagnostics := make([]Diagnostic, len(found))
 	for i, one := range found {
-		all[i] = d.diagnostic(one)
+		diagnostics[i] = d.diagnostic(one)
 	}
-	return all
+	return diagnostics
 }
 
 func (d *Document) diagnostic(dg *diag.Diagnostic) Diagnostic {

@@ -28,14 +28,14 @@ type exchange struct {
 
 // exchangeOf returns a recorded exchange.
 func exchangeOf(x recording.Exchange) *exchange {
-	made := &exchange{
+	out := &exchange{
 		method: x.Method, address: x.URL, header: x.Header, body: x.Body,
 		status: x.Status, answered: x.ResponseHeader, answer: x.ResponseBody,
 	}
 	if x.Error != "" {
-		made.err = errors.New(x.Error)
+		out.err = errors.New(x.Error)
 	}
-	return made
+	return out
 }
 
 // A tap is a transport that keeps the exchanges of another one. Requests for credentials are not kept.

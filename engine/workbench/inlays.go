@@ -40,11 +40,11 @@ func (d *Document) Inlays(within Range) []Inlay {
 		byNode[n] = append(byNode[n], key)
 	}
 	for _, n := range nodes {
-		at := d.lines().position(d.endOfFirstLine(n))
-		if at.Line < within.Start.Line || at.Line > within.End.Line {
+		position := d.lines().position(d.endOfFirstLine(n))
+		if position.Line < within.Start.Line || position.Line > within.End.Line {
 			continue
 		}
-		inlay := Inlay{At: at}
+		inlay := Inlay{At: position}
 		var labels []string
 		for _, key := range byNode[n] {
 			name := strings.TrimPrefix(strings.TrimPrefix(key.Path, n.Path()), ".")

@@ -59,7 +59,7 @@ func (d *Document) stops(ctx context.Context) map[string]string {
 	if err != nil {
 		return nil
 	}
-	says := map[string]string{}
+	texts := map[string]string{}
 	pages, lists := map[string]int{}, map[string]int{}
 	for _, p := range run.Pages {
 		if p.Decision == trace.Stop {
@@ -68,17 +68,17 @@ func (d *Document) stops(ctx context.Context) map[string]string {
 		pages[p.Job]++
 		switch {
 		case p.Error != nil && strings.Contains(p.Error.Message, "the recording"):
-			says[p.Job] = fmt.Sprintf("would go on after page %d, where the recording ends", p.Page-1)
+			texts[p.Job] = fmt.Sprintf("would go on after page %d, where the recording ends", p.Page-1)
 		case p.Error != nil:
-			says[p.Job] = fmt.Sprintf("would fail on page %d of the recording", p.Page)
+			texts[p.Job] = fmt.Sprintf("would fail on page %d of the recording", p.Page)
 		case p.Decision == trace.Stop:
-			says[p.Job] = fmt.Sprintf("would stop on page %d of the recording (%s)", p.Page, strings.Join(p.StoppedBy, ", "))
+			texts[p.Job] = fmt.Sprintf("would stop on page %d of the recording (%s)", p.Page, strings.Join(p.StoppedBy, ", "))
 		}
 	}
 	for job, n := range lists {
 		if n > 1 {
-			says[job] = fmt.Sprintf("%d lists in the recording, %d pages", n, pages[job])
+			texts[job] = fmt.Sprintf("%d lists in the recording, %d pages", n, pages[job])
 		}
 	}
-	return says
+	return texts
 }

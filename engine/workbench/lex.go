@@ -99,7 +99,7 @@ func lex(source string) (tokens []lexeme) {
 
 // holes returns the expressions in braces in a text: the offsets between the braces. One that is not closed
 // goes to the end of the text.
-func holes(text string) (all [][2]int) {
+func holes(text string) (found [][2]int) {
 	for i := 0; i < len(text); i++ {
 		if strings.HasPrefix(text[i:], "{{") || strings.HasPrefix(text[i:], "}}") {
 			i++
@@ -113,10 +113,10 @@ func holes(text string) (all [][2]int) {
 			start++
 		}
 		end := closingBrace(text, start)
-		all = append(all, [2]int{start, end})
+		found = append(found, [2]int{start, end})
 		i = end
 	}
-	return all
+	return found
 }
 
 // closingBrace returns the offset of the brace that closes an expression, or of the end of the text.

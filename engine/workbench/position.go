@@ -152,19 +152,19 @@ func Apply(text string, edits []Edit) string {
 	edits = slices.Clone(edits)
 	slices.SortStableFunc(edits, func(a, b Edit) int { return t.offset(a.Range.Start) - t.offset(b.Range.Start) })
 	var b strings.Builder
-	at := 0
+	offset := 0
 	for _, e := range edits {
 		start, end := t.offset(e.Range.Start), t.offset(e.Range.End)
-		b.WriteString(text[at:max(at, start)])
+		b.WriteString(text[offset:max(offset, start)])
 		b.WriteString(e.Text)
-		at = max(at, end)
+		offset = max(offset, end)
 	}
-	return b.String() + text[at:]
+	return b.String() + text[offset:]
 }
 
 // Slice returns a part of a text.
-func Slice(text string, of Range) string {
+func Slice(text string, r Range) string {
 	t := newLineTable(text)
-	start := t.offset(of.Start)
-	return text[start:max(start, t.offset(of.End))]
+	start := t.offset(r.Start)
+	return text[start:max(start, t.offset(r.End))]
 }

@@ -58,15 +58,15 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 		return nil, err
 	}
 	var edits []Edit
-	for _, one := range mentions {
-		if one.isKey {
-			edits = append(edits, Edit{Range: d.lines().span(one.start, one.end), Text: d.spelledKey(one.start, name)})
+	for _, m := range mentions {
+		if m.isKey {
+			edits = append(edits, Edit{Range: d.lines().span(m.start, m.end), Text: d.spelledKey(m.start, name)})
 			continue
 		}
-		if !one.node.Verbatim(one.from, one.to) {
-			return nil, fmt.Errorf("%s has an escape here: rename it by hand", one.name)
+		if !m.node.Verbatim(m.from, m.to) {
+			return nil, fmt.Errorf("%s has an escape here: rename it by hand", m.name)
 		}
-		edits = append(edits, d.sourceEdit(one.node, one.from, one.to, name))
+		edits = append(edits, d.sourceEdit(m.node, m.from, m.to, name))
 	}
 	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(mentions) {
 		return nil, fmt.Errorf("%q cannot be written here without quotes", name)
@@ -87,11 +87,11 @@ func (dir *directory) count(kind nameKind, name string) (n int) {
 // checkName says why a name cannot take the place of another.
 func (d *Document) checkName(m *mention, name string, all []mention) error {
 	scopes := []string{}
-	for _, one := range all {
-		if one.defines && !slices.Contains(scopes, one.scope) {
-			scopes = append(scopes, one.scope)
+	for _, m := range all {
+		if m.defines && !slices.Contains(scopes, m.scope) {
+			scopes = append(scopes, m.scope)
 		}
-		if one.kind == jobName && one.defines && one.node.Name == "endpoint" {
+		if m.kind == jobName && m.defines && m.node.Name == "endpoint" {
 			return errors.New("the job has no id, and its endpoint stands in for it: write an id")
 		}
 	}

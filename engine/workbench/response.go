@@ -122,10 +122,10 @@ func (r *Response) shown(body []byte) (text string, isJSON bool) {
 	return hiddenIn(b.String()), true
 }
 
-func (r *Response) headers(of http.Header) []Header {
+func (r *Response) headers(header http.Header) []Header {
 	list := []Header{}
-	for _, name := range slices.Sorted(maps.Keys(of)) {
-		for _, v := range of[name] {
+	for _, name := range slices.Sorted(maps.Keys(header)) {
+		for _, v := range header[name] {
 			v = r.redactor.Header(name, v)
 			if secret.Header(name, v) {
 				v = hiddenSample

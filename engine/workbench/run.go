@@ -81,11 +81,11 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	if err != nil {
 		return nil, err
 	}
-	most := limits.Pages
-	if most <= 0 && o.record && o.clock == nil { // a transport
-		most = maxLivePages
-	} else if most <= 0 {
-		most = maxPages
+	limit := limits.Pages
+	if limit <= 0 && o.record && o.clock == nil { // a transport
+		limit = maxLivePages
+	} else if limit <= 0 {
+		limit = maxPages
 	}
 	e := o.engine.With(engine.WithVerdicts(), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0), engine.WithParallelJobs(1),
 		engine.WithKeepGoing(), engine.WithJobs(limits.Jobs...), engine.WithKept(limits.Kept), engine.WithTokenStore(nil))
@@ -105,7 +105,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 		o.transport = recorder
 	}
 	r := &running{
-		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: most, withoutItems: limits.WithoutItems,
+		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: limit, withoutItems: limits.WithoutItems,
 	}
 	result, err := e.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
 	if recorder != nil {
@@ -159,10 +159,10 @@ func (r *running) add(record trace.Record, items engine.Items) {
 		p.Items = append(p.Items, json.RawMessage(hiddenIn(r.redactor.JSON(string(bytes.TrimSpace(item))))))
 	}
 	r.Pages = append(r.Pages, p)
-	made := r.tap.taken()
+	exchanges := r.tap.taken()
 	var last *exchange
-	if len(made) > 0 {
-		last = made[len(made)-1]
+	if len(exchanges) > 0 {
+		last = exchanges[len(exchanges)-1]
 	}
 	r.responses = append(r.responses, &Response{of: last, redactor: r.redactor})
 }
@@ -194,10 +194,10 @@ func (r *running) describe(e *engine.Engine) {
 		}
 		p.Why, r.responses[i].readers = r.why(i), readers[p.Job]
 	}
-	for _, left := range r.unplayed {
+	for _, response := range r.unplayed {
 		for i, p := range r.Pages {
-			if made := r.responses[i].of; made != nil && sameAddress(made.address, left.of.address) {
-				left.readers = readers[p.Job]
+			if made := r.responses[i].of; made != nil && sameAddress(made.address, response.of.address) {
+				response.readers = readers[p.Job]
 			}
 		}
 	}

@@ -63,14 +63,14 @@ func (s *samples) read(d *Document) {
 	}
 	size = 0
 	for job, pages := range recording.Samples(context.Background(), e, d.Recording) {
-		own := &sampled{headers: http.Header{}}
+		sample := &sampled{headers: http.Header{}}
 		for _, page := range pages {
 			if size += len(page.Body); size <= maxSampled && json.Valid(page.Body) {
-				_ = own.body.Add(page.Body)
-				maps.Copy(own.headers, page.Header)
+				_ = sample.body.Add(page.Body)
+				maps.Copy(sample.headers, page.Header)
 			}
 		}
-		s.jobs[job] = own
+		s.jobs[job] = sample
 	}
 }
 

@@ -38,17 +38,17 @@ const mergeKey = "<<"
 func (o *outline) steps(n *syntax.Node) []string { return o.stepsOf(n, 0) }
 
 func (o *outline) stepsOf(n *syntax.Node, depth int) []string {
-	var below []string
-	for at := n; at != nil && at.Parent != nil; at = at.Parent {
-		if alias := o.uses[at.Anchor]; at.Anchor != "" && alias != nil && depth < 8 && o.shared(at) {
+	var keys []string
+	for node := n; node != nil && node.Parent != nil; node = node.Parent {
+		if alias := o.uses[node.Anchor]; node.Anchor != "" && alias != nil && depth < 8 && o.shared(node) {
 			for alias.Parent != nil && (alias.Name == mergeKey || alias.Index >= 0 && alias.Parent.Name == mergeKey) {
 				alias = alias.Parent
 			}
-			return append(o.stepsOf(alias, depth+1), below...)
+			return append(o.stepsOf(alias, depth+1), keys...)
 		}
-		below = append(at.Steps()[len(at.Parent.Steps()):], below...)
+		keys = append(node.Steps()[len(node.Parent.Steps()):], keys...)
 	}
-	return below
+	return keys
 }
 
 // shared reports whether a node is below a key of the root that begins with x-, which no table describes.
@@ -111,11 +111,11 @@ func (d *Document) spotAt(offset int) *spot {
 		return nil
 	}
 	s.offset = offset
-	at := s.node
+	node := s.node
 	if s.isKey() {
-		at = s.object
+		node = s.object
 	}
-	s.steps = o.steps(at)
+	s.steps = o.steps(node)
 	s.slot = o.slotAt(s.steps)
 	return s
 }
@@ -214,10 +214,10 @@ func (s *spot) expression() *expressionSpot {
 	if s.isKey() || s.node.Kind != syntax.Scalar {
 		return nil
 	}
-	at := s.node.Within(s.offset)
+	offset := s.node.Within(s.offset)
 	for _, part := range expressionsIn(s.node, s.slot) {
-		if part[0] <= at && at <= part[1] {
-			e := &expressionSpot{spot: s, source: s.node.Text[part[0]:part[1]], base: part[0], at: at - part[0]}
+		if part[0] <= offset && offset <= part[1] {
+			e := &expressionSpot{spot: s, source: s.node.Text[part[0]:part[1]], base: part[0], at: offset - part[0]}
 			e.chain = chainAt(e.source, e.at)
 			return e
 		}

@@ -26,10 +26,10 @@ func (d *Document) Symbols() []Symbol {
 	return d.symbols(d.outline().root, &left)
 }
 
-func (d *Document) symbols(n *syntax.Node, left *int) []Symbol {
+func (d *Document) symbols(n *syntax.Node, room *int) []Symbol {
 	symbols := []Symbol{}
 	for _, inner := range n.Inner {
-		if *left--; *left < 0 {
+		if *room--; *room < 0 {
 			break
 		}
 		start, end := inner.Start, max(inner.Start, inner.End)
@@ -49,7 +49,7 @@ func (d *Document) symbols(n *syntax.Node, left *int) []Symbol {
 		if inner.Kind == syntax.Scalar {
 			s.Detail = clipped(inner.Text)
 		} else {
-			s.Inner = d.symbols(inner, left)
+			s.Inner = d.symbols(inner, room)
 		}
 		symbols = append(symbols, s)
 	}

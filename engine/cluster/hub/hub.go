@@ -76,16 +76,16 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	if ctx.Err() != nil {
 		return nil, interrupted(ctx)
 	}
-	so, err := o.serverOptions()
+	serverOptions, err := o.serverOptions()
 	if err != nil {
 		return nil, err
 	}
-	dir := so.StoreDir // a copy, because the server changes so.StoreDir
+	dir := serverOptions.StoreDir // a copy, because the server changes so.StoreDir
 	lock, err := prepareStore(dir)
 	if err != nil {
 		return nil, err
 	}
-	s, err := start(ctx, so, logger(o.Logger))
+	s, err := start(ctx, serverOptions, logger(o.Logger))
 	if err != nil {
 		return nil, errors.Join(err, lock.Unlock())
 	}

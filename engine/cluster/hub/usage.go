@@ -46,11 +46,11 @@ func (s *Server) Usage() (Usage, error) {
 	}
 	u := Usage{Connections: s.nats.NumClients(), Stored: int64(info.Store), Limit: info.Config.MaxStore}
 	for _, account := range info.AccountDetails {
-		one := AccountUsage{Name: account.Name}
+		usage := AccountUsage{Name: account.Name}
 		for _, stream := range account.Streams {
-			one.add(&stream)
+			usage.add(&stream)
 		}
-		u.Accounts = append(u.Accounts, one)
+		u.Accounts = append(u.Accounts, usage)
 	}
 	return u, nil
 }

@@ -113,11 +113,11 @@ func (a *app) report(err error) {
 		fmt.Fprintln(w, a.printed(mistakes))
 		err = configError(mistakes)
 	}
-	var told []string
+	var hints []string
 	for _, one := range joined(err) {
-		told = value.AppendNew(told, a.textOf(one)) // a file that cannot be written may fail twice
+		hints = value.AppendNew(hints, a.textOf(one)) // a file that cannot be written may fail twice
 	}
-	for _, text := range told {
+	for _, text := range hints {
 		fmt.Fprintf(w, "stopwhen: %s\n", text)
 	}
 }
@@ -128,11 +128,11 @@ func joined(err error) []error {
 	if !ok {
 		return []error{err}
 	}
-	var all []error
+	var errs []error
 	for _, one := range several.Unwrap() {
-		all = append(all, joined(one)...)
+		errs = append(errs, joined(one)...)
 	}
-	return all
+	return errs
 }
 
 func reportEvents(log *slog.Logger, err error) {

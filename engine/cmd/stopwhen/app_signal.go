@@ -61,10 +61,10 @@ func eachSignal(signals <-chan os.Signal, f func(s os.Signal, first bool)) {
 	if !open {
 		return
 	}
-	first, at := s, time.Now()
+	first, received := s, time.Now()
 	f(first, true)
 	for s := range signals {
-		if s != first || time.Since(at) >= repeatTime {
+		if s != first || time.Since(received) >= repeatTime {
 			f(s, false)
 		}
 	}
@@ -139,13 +139,13 @@ func (a *app) endSoon(status int, remains string) {
 	if remains == pagesRemain {
 		missing = "its last page is incomplete"
 	}
-	told := make(chan bool)
+	stopped := make(chan bool)
 	go func() {
 		fmt.Fprintln(a.stderr, "stopwhen: interrupted; nobody reads the output, so "+missing)
-		close(told)
+		close(stopped)
 	}()
 	select {
-	case <-told:
+	case <-stopped:
 	case <-time.After(blockedTime / 4): // standard error is blocked, too
 	}
 	os.Exit(status)

@@ -58,20 +58,20 @@ func (x *extraction) itemPaths(l *loaded) []string {
 	if !x.writesFiles() {
 		return nil
 	}
-	var all []string
+	var paths []string
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
-		all = append(all, f.Path)
+		paths = append(paths, f.Path)
 	}
-	return slices.DeleteFunc(all, output.IsStream)
+	return slices.DeleteFunc(paths, output.IsStream)
 }
 
 // outputPaths returns the files that the pages are written to.
 func (x *extraction) outputPaths(l *loaded) []string {
-	all := x.itemPaths(l)
+	paths := x.itemPaths(l)
 	if path := x.trace; path != "" && path != "-" && !output.IsStream(path) {
-		all = append(all, filepath.Clean(path))
+		paths = append(paths, filepath.Clean(path))
 	}
-	return all
+	return paths
 }
 
 // collected reports whether the state says that the run has been collected into the same

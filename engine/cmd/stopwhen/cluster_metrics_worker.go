@@ -53,7 +53,7 @@ func newWorkerMetrics() *workerMetrics {
 // collectors returns all metrics.
 func (m *workerMetrics) collectors() []prometheus.Collector {
 	type state = cluster.WorkerState
-	all := []prometheus.Collector{m.requests, m.duration, m.pages, m.items, m.retries, m.waits, m.waited}
+	collectors := []prometheus.Collector{m.requests, m.duration, m.pages, m.items, m.retries, m.waits, m.waited}
 	for _, c := range []struct {
 		name, help, label, value string
 		of                       func(state) int
@@ -65,7 +65,7 @@ func (m *workerMetrics) collectors() []prometheus.Collector {
 		{"stopwhen_lease_renewals_total", "Renewals of the leases of tasks.", "result", "ok", func(s state) int { return s.Renewals }},
 		{"stopwhen_lease_renewals_total", "Renewals of the leases of tasks.", "result", "error", func(s state) int { return s.FailedRenewals }},
 	} {
-		all = append(all, prometheus.NewCounterFunc(
+		collectors = append(collectors, prometheus.NewCounterFunc(
 			prometheus.CounterOpts{Name: c.name, Help: c.help, ConstLabels: prometheus.Labels{c.label: c.value}},
 			func() float64 { return float64(c.of(m.monitor.State())) },
 		))
@@ -77,11 +77,11 @@ func (m *workerMetrics) collectors() []prometheus.Collector {
 		{"stopwhen_slots", "Tasks that can run at the same time.", func(s state) int { return s.Slots }},
 		{"stopwhen_tasks_running", "Tasks that run.", func(s state) int { return s.Running }},
 	} {
-		all = append(all, prometheus.NewGaugeFunc(
+		collectors = append(collectors, prometheus.NewGaugeFunc(
 			prometheus.GaugeOpts{Name: g.name, Help: g.help}, func() float64 { return float64(g.of(m.monitor.State())) },
 		))
 	}
-	return all
+	return collectors
 }
 
 // option returns the option that lets an engine count its requests and pages.

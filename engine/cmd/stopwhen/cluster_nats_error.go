@@ -21,25 +21,25 @@ import (
 // reached is a transient failure; the rest is a mistake in how this command or the server
 // is set up, of class config.
 func (t *natsTarget) explain(err error) error {
-	where := strings.Join(t.servers, ", ")
+	servers := strings.Join(t.servers, ", ")
 	switch {
 	case strings.Contains(err.Error(), "root certificate"):
 		return &usageError{"--nats-tls-ca: want a PEM file with certificates"}
-	case where == "":
+	case servers == "":
 		return &usageError{t.setting() + ": " + plain(err)} // no address was tried
 	}
 	failed := &failure.Error{Class: failure.Config, Op: connecting, Err: err}
 	for _, explanation := range []func(error) (message, hint string){explainTLS, t.explainLogin, explainProtocol} {
 		if message, hint := explanation(err); message != "" {
-			failed.Message, failed.Hint = fmt.Sprintf("NATS at %s: %s", where, message), hint
+			failed.Message, failed.Hint = fmt.Sprintf("NATS at %s: %s", servers, message), hint
 			return failed
 		}
 	}
 	failed.Class = failure.Transient
-	failed.Message = fmt.Sprintf("cannot reach NATS at %s: %s", where, plain(err))
+	failed.Message = fmt.Sprintf("cannot reach NATS at %s: %s", servers, plain(err))
 	failed.Hint = "start a server with stopwhen hub, or name yours with --nats URL"
 	if isSilent(err) {
-		failed.Message = fmt.Sprintf("what listens at %s does not answer like a NATS server", where)
+		failed.Message = fmt.Sprintf("what listens at %s does not answer like a NATS server", servers)
 		failed.Hint = "name a NATS server with --nats URL; its port is usually 4222"
 	}
 	return failed

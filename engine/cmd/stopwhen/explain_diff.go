@@ -72,14 +72,14 @@ func (c *explainCommand) loadSides(args []string) (sides [2]*loaded, err error) 
 			return sides, err
 		}
 		names, jobs = append(names, sides[i].Info().Inputs...), append(jobs, sides[i].Jobs()...)
-		own := map[string]any{}
+		object := map[string]any{}
 		for _, name := range sides[i].Info().Inputs {
 			if v, given := inputs[name]; given {
-				own[name] = v
+				object[name] = v
 			}
 		}
-		sides[i].Engine = sides[i].With(engine.WithInputs(own), engine.WithKept(sides[i].kept))
-		if err := c.checkGiven(sides[i].Engine, own); err != nil {
+		sides[i].Engine = sides[i].With(engine.WithInputs(object), engine.WithKept(sides[i].kept))
+		if err := c.checkGiven(sides[i].Engine, object); err != nil {
 			return sides, err
 		}
 	}
@@ -188,12 +188,12 @@ func verdictsOf(job *stress.JobReport) map[string]stress.Verdict {
 }
 
 // change describes how a verdict changes. The verdict "" means that the behaviour cannot happen.
-func change(was, now stress.Verdict) string {
+func change(before, now stress.Verdict) string {
 	switch {
-	case was == "":
+	case before == "":
 		return fmt.Sprintf("%s, and could not happen before", now)
 	case now == "":
-		return fmt.Sprintf("cannot happen any more, and was %s", was)
+		return fmt.Sprintf("cannot happen any more, and was %s", before)
 	}
-	return fmt.Sprintf("%s instead of %s", now, was)
+	return fmt.Sprintf("%s instead of %s", now, before)
 }

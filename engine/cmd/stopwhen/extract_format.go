@@ -91,10 +91,10 @@ func (x *extraction) checkFormatOfItems(l *loaded, _ []string) error {
 // checkCatalog refuses streams that the configuration does not have: a misspelt one would
 // be written without its keys.
 func (x *extraction) checkCatalog(l *loaded) error {
-	all := l.With(engine.WithJobs())
+	unrestricted := l.With(engine.WithJobs())
 	var dataTypes []string
-	for _, job := range all.Jobs() {
-		dataTypes = append(dataTypes, all.Job(job).DataTypes...)
+	for _, job := range unrestricted.Jobs() {
+		dataTypes = append(dataTypes, unrestricted.Job(job).DataTypes...)
 	}
 	for _, stream := range x.items.Catalog.Streams() {
 		if !slices.Contains(dataTypes, stream) {

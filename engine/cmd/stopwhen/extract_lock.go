@@ -133,11 +133,11 @@ func tryLock(path string) (*flock.Flock, error) {
 		if err != nil || !locked {
 			return nil, errors.Join(err, lock.Close())
 		}
-		own, err := lock.Stat()
+		info, err := lock.Stat()
 		if err != nil {
 			return nil, errors.Join(err, lock.Close())
 		}
-		if named, err := os.Stat(path); err == nil && os.SameFile(own, named) {
+		if named, err := os.Stat(path); err == nil && os.SameFile(info, named) {
 			return lock, nil
 		}
 		if err := lock.Close(); err != nil { // the previous holder has just removed the file

@@ -177,12 +177,12 @@ type purpose struct {
 // checkPurposes checks that no file has two purposes, even under different names, and that no
 // configuration is overwritten.
 func (x *extraction) checkPurposes(l *loaded, args []string) error {
-	all, err := x.allPurposes(l, args)
+	list, err := x.collectPurposes(l, args)
 	if err != nil {
 		return err
 	}
 	byFile := map[string]purpose{}
-	for i, p := range all {
+	for i, p := range list {
 		file, err := resolve(p.path)
 		if err != nil {
 			continue // a directory is missing, which is found when the file is opened
@@ -191,13 +191,13 @@ func (x *extraction) checkPurposes(l *loaded, args []string) error {
 			return sameFile(other, p)
 		}
 		byFile[file] = p
-		for _, other := range all[:i] {
+		for _, other := range list[:i] {
 			if os.SameFile(other.info, p.info) {
 				return sameFile(other, p)
 			}
 		}
 	}
-	for _, p := range all {
+	for _, p := range list {
 		if p.written {
 			if err := output.RefuseDirectory(p.path); err != nil {
 				return err
@@ -220,24 +220,24 @@ type purposes []purpose
 func (all *purposes) read(flag, path string)             { all.add(false, flag, path) }
 func (all *purposes) write(flag string, paths ...string) { all.add(true, flag, paths...) }
 
-func (all *purposes) add(written bool, flag string, paths ...string) {
+func (list *purposes) add(written bool, flag string, paths ...string) {
 	for _, path := range paths {
 		if path == "" || path == "-" || output.IsStream(path) {
 			continue
 		}
 		info, _ := os.Stat(path)
-		*all = append(*all, purpose{flag, path, info, written})
+		*list = append(*list, purpose{flag, path, info, written})
 	}
 }
 
-// allPurposes returns the purposes of all files.
-func (x *extraction) allPurposes(l *loaded, args []string) (all purposes, err error) {
+// collectPurposes returns the purposes of all files.
+func (x *extraction) collectPurposes(l *loaded, args []string) (list purposes, err error) {
 	for _, config := range args {
-		all.read("the configuration", config)
+		list.read("the configuration", config)
 	}
-	all.read("--set-file", x.setFile)
+	list.read("--set-file", x.setFile)
 	if strings.HasSuffix(x.fixture, ".txtar") {
-		all.read("--fixture", x.fixture)
+		list.read("--fixture", x.fixture)
 	}
 	for _, u := range []streamUse{{"--tokens", x.tokens}, {"--kept", x.kept}, {"--state", x.state}, {"--contract", x.contract}} {
 		if err := u.requireFile(); err != nil {
@@ -245,30 +245,30 @@ func (x *extraction) allPurposes(l *loaded, args []string) (all purposes, err er
 		}
 	}
 	if x.contract != "" {
-		all.write("--contract", x.contract, x.contract+lockSuffix)
+		list.write("--contract", x.contract, x.contract+lockSuffix)
 	}
 	if x.kept != "" {
-		all.write("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
+		list.write("--kept", x.kept, x.kept+lockSuffix, x.kept+checkpoint.RedoSuffix)
 	}
 	if x.state != "" {
-		all.write("--state", x.state, x.state+lockSuffix)
+		list.write("--state", x.state, x.state+lockSuffix)
 	}
 	if x.tokens != "" || l.Info().RotatesTokens {
-		all.write("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
+		list.write("--tokens", x.tokensPath(), x.tokensPath()+lockSuffix)
 	}
-	all.read("--singer-catalog", x.catalog)
+	list.read("--singer-catalog", x.catalog)
 	for _, u := range x.outputs() {
-		all.write(u.name, u.path)
+		list.write(u.name, u.path)
 	}
 	for _, u := range x.records() {
-		all.write(u.name, u.path+checkpoint.PartialSuffix)
+		list.write(u.name, u.path+checkpoint.PartialSuffix)
 	}
-	err = x.addItems(l, &all)
-	return all, err
+	err = x.addItems(l, &list)
+	return list, err
 }
 
 // addItems adds the files of the items, and the files next to them.
-func (x *extraction) addItems(l *loaded, all *purposes) error {
+func (x *extraction) addItems(l *loaded, list *purposes) error {
 	if !x.writesFiles() {
 		return nil
 	}
@@ -280,7 +280,7 @@ func (x *extraction) addItems(l *loaded, all *purposes) error {
 					"remove it, or use the directory of the file", path, target)}
 			}
 		}
-		all.write("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix,
+		list.write("--out", f.Path, f.Path+checkpoint.PartialSuffix, f.Path+checkpoint.RedoSuffix,
 			f.Path+checkpoint.CompleteSuffix, f.Path+lockSuffix)
 	}
 	return nil

@@ -105,10 +105,10 @@ func (s *runState) logChanges(l *loaded) {
 		s.log.Info(fmt.Sprintf("%s: the next increment begins with another configuration: %s changed", s.path, changed),
 			"event", "increment", "changed", changed)
 	}
-	all := l.With(engine.WithJobs()).Jobs()
+	jobs := l.With(engine.WithJobs()).Jobs()
 	kept, _ := s.Kept()
 	for _, job := range slices.Sorted(maps.Keys(kept)) {
-		if !slices.Contains(all, job) {
+		if !slices.Contains(jobs, job) {
 			s.log.Warn(fmt.Sprintf("%s has values that job %s kept, which the configuration does not have; they remain until it is there again",
 				s.path, job), "event", "increment", "job", job)
 		}

@@ -120,17 +120,17 @@ func (f tokenFile) replace(key string, change func(string) (string, error)) erro
 // adopt gives the newest complete file that a killed process has left its name, if it is newer than
 // the file of that name, and removes the others. The file is locked.
 func (f tokenFile) adopt() error {
-	for _, left := range checkpoint.Leftovers(f.path) {
-		found, err := os.Lstat(left)
+	for _, path := range checkpoint.Leftovers(f.path) {
+		found, err := os.Lstat(path)
 		if err != nil {
 			return err
 		}
 		current, err := os.Stat(f.path)
 		newer := errors.Is(err, fs.ErrNotExist) || err == nil && !found.ModTime().Before(current.ModTime())
-		if _, err = readTokens(left); err == nil && newer && found.Mode().IsRegular() {
-			err = os.Rename(left, f.path)
+		if _, err = readTokens(path); err == nil && newer && found.Mode().IsRegular() {
+			err = os.Rename(path, f.path)
 		} else {
-			err = os.Remove(left)
+			err = os.Remove(path)
 		}
 		if err != nil {
 			return err

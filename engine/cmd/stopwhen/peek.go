@@ -125,11 +125,11 @@ func (c *peekCommand) peek(ctx context.Context, l *loaded) (*peekReport, error) 
 
 // itemList returns items as a JSON list.
 func itemList(items engine.Items) []byte {
-	var all [][]byte
+	var pieces [][]byte
 	for item := range items.All() {
-		all = append(all, bytes.TrimSpace(item))
+		pieces = append(pieces, bytes.TrimSpace(item))
 	}
-	return slices.Concat([]byte("["), bytes.Join(all, []byte(",")), []byte("]"))
+	return slices.Concat([]byte("["), bytes.Join(pieces, []byte(",")), []byte("]"))
 }
 
 // observe runs the engine until a page of a job, and returns the page and its exchange. If the run fails
@@ -156,12 +156,12 @@ func (c *peekCommand) observe(ctx context.Context, l *loaded, job string) (page 
 	if recorder.Len() == 0 {
 		return nil, nil, cmp.Or(err, error(&usageError{fmt.Sprintf("job %s makes no request", job)}))
 	}
-	made, readErr := recording.Read(&archive)
+	recorded, readErr := recording.Read(&archive)
 	if readErr != nil {
 		return nil, nil, readErr
 	}
 	if page == nil && err == nil {
 		err = &usageError{fmt.Sprintf("--page: job %s ends after %s", job, value.Counted(pages, "page"))}
 	}
-	return page, &made.Exchanges[len(made.Exchanges)-1], err
+	return page, &recorded.Exchanges[len(recorded.Exchanges)-1], err
 }

@@ -43,12 +43,12 @@ func (c *stressCommand) fix(l *loaded, r *stress.Report) error {
 		b.WriteString(printable.Text(strings.TrimRight(line, "\r\n")) + "\n")
 	}
 	for _, e := range combined.Effects {
-		for _, of := range []struct {
+		for _, group := range []struct {
 			word  string
 			names []string
 		}{{"better", e.Improves}, {"worse", e.Costs}} {
-			if of.names != nil {
-				fmt.Fprintf(&b, "job %s: %s: %s\n", e.Job, of.word, strings.Join(of.names, ", "))
+			if group.names != nil {
+				fmt.Fprintf(&b, "job %s: %s: %s\n", e.Job, group.word, strings.Join(group.names, ", "))
 			}
 		}
 	}

@@ -134,7 +134,7 @@ func (b *builder) responseFilter(n node) error {
 }
 
 // errorRule adds the rule for responses of other statuses than 200.
-func (b *builder) errorRule(do, body string, codes []int, message string) {
+func (b *builder) errorRule(action, body string, codes []int, message string) {
 	errors := slices.DeleteFunc(slices.Clone(codes), func(c int) bool { return c < 300 })
 	if len(codes) > 0 && len(errors) == 0 {
 		return
@@ -143,25 +143,25 @@ func (b *builder) errorRule(do, body string, codes []int, message string) {
 		return !slices.ContainsFunc(list, func(c int) bool { return !slices.Contains(usual, c) })
 	}
 	switch {
-	case body != "" && len(codes) == 0 && do == "fail" && message == "":
+	case body != "" && len(codes) == 0 && action == "fail" && message == "":
 		return // errors end the run in any case
 	case body != "" || len(errors) == 0:
-	case do == "retry" && covered(errors):
+	case action == "retry" && covered(errors):
 		return // they are retried in any case
-	case do == "fail" && message == "" && !slices.ContainsFunc(errors, func(c int) bool { return slices.Contains(usual, c) }):
+	case action == "fail" && message == "" && !slices.ContainsFunc(errors, func(c int) bool { return slices.Contains(usual, c) }):
 		return // they end the run in any case
 	}
-	when := statusIs(errors)
+	condition := statusIs(errors)
 	if body != "" {
-		when = jinjaAnd(when, body)
+		condition = jinjaAnd(condition, body)
 	}
-	if when == "" {
+	if condition == "" {
 		return
 	}
-	if do != "fail" || jinja.IsTemplate(message) {
+	if action != "fail" || jinja.IsTemplate(message) {
 		message = ""
 	}
-	b.addErrorRule(importer.ErrorRule{When: when, Do: do, Message: escapeBraces(message)})
+	b.addErrorRule(importer.ErrorRule{When: condition, Do: action, Message: escapeBraces(message)})
 }
 
 // addErrorRule adds a rule, unless an earlier rule decides about the same responses.
@@ -220,15 +220,15 @@ func (b *builder) bodyCondition(n node) (string, error) {
 }
 
 // okBody handles a condition on the body of responses with status 200, which are pages.
-func (b *builder) okBody(n node, do, body string, codes []int, message string) {
+func (b *builder) okBody(n node, action, body string, codes []int, message string) {
 	if body == "" || len(codes) > 0 && !slices.Contains(codes, 200) || n.get("error_message_contains").given() && !n.get("predicate").given() {
 		return
 	}
-	switch do {
+	switch action {
 	case "fail":
 		b.bodyStops = append(b.bodyStops, importer.Stop{When: body, Failed: true, Message: escapeBraces(plainMessage(message))})
 	case "retry", "restart":
-		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: do})
+		b.addErrorRule(importer.ErrorRule{On: "success", When: body, Do: action})
 	}
 }
 

@@ -25,17 +25,17 @@ func (n node) get(key string) node {
 		return out
 	}
 	n.mark(key)
-	own, has := object.Get(key)
+	v, has := object.Get(key)
 	parameters := n.params
-	if (!has || untrue(own)) && key != "type" {
+	if (!has || untrue(v)) && key != "type" {
 		if p, ok := parameters.Get(key); ok {
-			own = p
+			v = p
 		}
 	}
-	out.v = own
+	out.v = v
 	out.params = parameters
-	if _, isObject := value.Members(own); isObject {
-		out.params = withParameters(parameters.Without(key), own)
+	if _, isObject := value.Members(v); isObject {
+		out.params = withParameters(parameters.Without(key), v)
 	}
 	return out
 }

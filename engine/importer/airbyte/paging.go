@@ -35,11 +35,11 @@ func (b *builder) pagingOf(n node) error {
 		return fmt.Errorf("%s: the paginator %s is not known", n.path, kind)
 	}
 	n.mark("url_base", "decoder", "$parameters")
-	into, _, err := b.option(n.get("page_token_option"))
+	target, _, err := b.option(n.get("page_token_option"))
 	if err != nil {
 		return err
 	}
-	p := &importer.Paging{Into: into}
+	p := &importer.Paging{Into: target}
 	strategy := n.get("pagination_strategy")
 	if err := b.strategy(p, strategy); err != nil {
 		return err
@@ -259,7 +259,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 			parts = append(parts, above+" == nil", "empty("+above+")", "not truthy("+above+")")
 		}
 	}
-	same := func(source string) bool {
+	isSame := func(source string) bool {
 		for part := range strings.SplitSeq(source, " or ") {
 			found := false
 			for _, known := range parts {
@@ -274,7 +274,7 @@ func (b *builder) stop(p *importer.Paging, token, stop jinja.Expr) {
 	truth := stop.True()
 	source := truth.Source
 	switch {
-	case same(source):
+	case isSame(source):
 		return
 	case p.More == "" && strings.HasPrefix(source, "not truthy(body.") && strings.Count(source, "(") == 1 && !strings.Contains(source,
 		" or ") && !strings.Contains(source, "["):

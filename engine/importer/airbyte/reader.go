@@ -263,17 +263,17 @@ func (r *reader) parent(n node, incremental bool) (*importer.Stream, error) {
 	if s.reading {
 		return nil, fmt.Errorf("its parents depend on each other: %s", s.name)
 	}
-	var made []*importer.Stream
+	var streams []*importer.Stream
 	if !s.temporal || incremental {
-		made = r.variants(s)
+		streams = r.variants(s)
 	} else {
 		if s.whole == nil {
 			s.whole = r.read(s, asWhole)
 		}
-		made = s.whole
+		streams = s.whole
 	}
-	if len(made) > 1 {
+	if len(streams) > 1 {
 		return nil, fmt.Errorf("its parent %s has several parents itself, and a child has one parent here", s.name)
 	}
-	return made[0], nil
+	return streams[0], nil
 }

@@ -26,8 +26,8 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 	if n.kind() == "Custom" {
 		return importer.Target{}, false, custom("request option", n)
 	}
-	into := n.get("inject_into").text()
-	if n.kind() == "RequestPath" || into == "path" {
+	place := n.get("inject_into").text()
+	if n.kind() == "RequestPath" || place == "path" {
 		return importer.Target{In: importer.InURL}, true, nil
 	}
 	name := b.plain(n.get("field_name"))
@@ -38,7 +38,7 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 	if len(keys) == 0 {
 		keys = []string{name}
 	}
-	switch into {
+	switch place {
 	case "request_parameter":
 		return importer.Target{In: importer.InParam, Name: keys[0]}, true, nil
 	case "header":
@@ -49,7 +49,7 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 	case "body_json":
 		return importer.Target{In: importer.InBody, Name: rules.PathOf(keys...)}, true, nil
 	}
-	return importer.Target{}, false, fmt.Errorf("%s: inject_into %q is not known", n.path, into)
+	return importer.Target{}, false, fmt.Errorf("%s: inject_into %q is not known", n.path, place)
 }
 
 // inject puts a value where a request option says.

@@ -290,16 +290,16 @@ func (b *builder) one(n node) (jinja.Expr, error) {
 
 // unread notes the keys of components that nothing has read.
 func (b *builder) unread() {
-	for _, at := range slices.Sorted(maps.Keys(b.manifest.read)) {
-		if at != b.stream.node.path && !strings.HasPrefix(at, b.stream.node.path+".") {
+	for _, place := range slices.Sorted(maps.Keys(b.manifest.read)) {
+		if place != b.stream.node.path && !strings.HasPrefix(place, b.stream.node.path+".") {
 			continue
 		}
-		if strings.Contains(strings.TrimPrefix(at, b.stream.node.path), "].stream") {
+		if strings.Contains(strings.TrimPrefix(place, b.stream.node.path), "].stream") {
 			continue // a parent, which has its own notes
 		}
-		n := b.manifest.at(at)
+		n := b.manifest.at(place)
 		for _, m := range n.members() {
-			if !b.manifest.read[at][m.name] && !silent[m.name] {
+			if !b.manifest.read[place][m.name] && !silent[m.name] {
 				b.note(importer.Approximate, m.node, "", "the key %s is not known here: what it does is missing", m.name)
 			}
 		}

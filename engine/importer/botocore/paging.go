@@ -65,16 +65,16 @@ func (t *translation) target(name string) (importer.Target, error) {
 // token sets the token, or the first of several tokens.
 func (t *translation) token(name, expression string) error {
 	p := t.out.Paging
-	into, err := t.target(name)
+	target, err := t.target(name)
 	if err != nil {
 		return err
 	}
-	p.Into = into
+	p.Into = target
 	q, err := parseQuery(expression)
 	if err != nil {
 		return fmt.Errorf("output_token: %w", err)
 	}
-	if last, ok := t.lastItem(q[0]); ok && len(q) == 1 && into.In == importer.InParam {
+	if last, ok := t.lastItem(q[0]); ok && len(q) == 1 && target.In == importer.InParam {
 		p.Kind, p.Path = importer.LastItem, rules.PathOf(last...)
 		return nil
 	}
@@ -83,8 +83,8 @@ func (t *translation) token(name, expression string) error {
 		return fmt.Errorf("output_token: %w", err)
 	}
 	switch {
-	case into.In == importer.InEndpoint:
-		p.Source = t.nextEndpoint(into.Name, source)
+	case target.In == importer.InEndpoint:
+		p.Source = t.nextEndpoint(target.Name, source)
 		p.Into.Name = ""
 		p.Stops = append(p.Stops, importer.Stop{When: "empty(" + source + ")"})
 	case simple == nil || !isScalar(simple.shape.Type):
@@ -101,23 +101,23 @@ func (t *translation) token(name, expression string) error {
 func (t *translation) tokenSource(q query) (string, *found, error) {
 	source := ""
 	for _, alternative := range slices.Backward(q) {
-		var one string
+		var key string
 		if last, ok := t.lastItem(alternative); ok {
-			one = t.lastSource(last)
+			key = t.lastSource(last)
 		} else {
 			f, err := t.find(alternative)
 			if err != nil {
 				return "", nil, err
 			}
-			if one = f.source(); len(q) == 1 {
-				return one, &f, nil
+			if key = f.source(); len(q) == 1 {
+				return key, &f, nil
 			}
 		}
 		if source == "" {
-			source = one
+			source = key
 			continue
 		}
-		source = fmt.Sprintf("empty(%s) ? %s : %s", one, source, one)
+		source = fmt.Sprintf("empty(%s) ? %s : %s", key, source, key)
 	}
 	return source, nil, nil
 }
@@ -178,7 +178,7 @@ func (t *translation) nextEndpoint(name, source string) string {
 
 // further adds a token that is sent together with the first token.
 func (t *translation) further(name, expression string) error {
-	into, err := t.target(name)
+	target, err := t.target(name)
 	if err != nil {
 		return err
 	}
@@ -192,10 +192,10 @@ func (t *translation) further(name, expression string) error {
 		return fmt.Errorf("output_token: %w", err)
 	}
 	isPath := simple != nil && simple.header == "" && isScalar(simple.shape.Type)
-	if !isPath || p.Path == "" || p.Kind != importer.Token || into.In != importer.InParam {
+	if !isPath || p.Path == "" || p.Kind != importer.Token || target.In != importer.InParam {
 		return fmt.Errorf("output_token: several tokens must be paths of scalars that are sent as parameters")
 	}
-	p.Together = append(p.Together, importer.Together{Name: into.Name, Path: simple.path()})
+	p.Together = append(p.Together, importer.Together{Name: target.Name, Path: simple.path()})
 	return nil
 }
 

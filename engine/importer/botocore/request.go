@@ -132,17 +132,17 @@ func (t *translation) endpoint() {
 	rest := strings.TrimPrefix(address, "/")
 	in := t.service.shape(t.operation.Input)
 	last := 0
-	for _, at := range label.FindAllStringSubmatchIndex(rest, -1) {
-		t.uri = append(t.uri, part{text: rest[last:at[0]]})
-		last = at[1]
-		name, greedy := strings.CutSuffix(rest[at[2]:at[3]], "+")
+	for _, match := range label.FindAllStringSubmatchIndex(rest, -1) {
+		t.uri = append(t.uri, part{text: rest[last:match[0]]})
+		last = match[1]
+		name, greedy := strings.CutSuffix(rest[match[2]:match[3]], "+")
 		if member := memberAt(in, name); member != "" {
 			v := t.memberValue(member, in.Members[member])
-			one := part{source: v.Source, greedy: greedy}
+			segment := part{source: v.Source, greedy: greedy}
 			if v.Source == "" {
-				one.text = escapeSegment(fmt.Sprint(v.Const), greedy)
+				segment.text = escapeSegment(fmt.Sprint(v.Const), greedy)
 			}
-			t.uri = append(t.uri, one)
+			t.uri = append(t.uri, segment)
 		}
 	}
 	t.uri = append(t.uri, part{text: rest[last:]})

@@ -266,15 +266,15 @@ func endpointDefaults(defaults node) node {
 // merged returns the members of a key of the endpoint, after the members of the defaults that they do not
 // replace.
 func (r *reader) merged(res *resource, key string) []node {
-	own := res.endpoint.get(key)
-	if own.has && !own.given() {
+	v := res.endpoint.get(key)
+	if v.has && !v.given() {
 		return nil
 	}
 	var out []node
 	for _, m := range endpointDefaults(r.defaults).get(key).members() {
-		if !own.get(m.name).has {
+		if !v.get(m.name).has {
 			out = append(out, m)
 		}
 	}
-	return append(out, own.members()...)
+	return append(out, v.members()...)
 }

@@ -190,11 +190,11 @@ func (b *builder) filter(condition string) {
 
 // fills reports whether a text is the start of the cursor and nothing else. The place of the first such text
 // becomes the parameter of the cursor.
-func (c *cursor) fills(text string, at importer.Target) bool {
-	if c == nil || c.placed || c.to != nil || at.In == importer.Nowhere || !slices.Contains(startNames, text) {
+func (c *cursor) fills(text string, target importer.Target) bool {
+	if c == nil || c.placed || c.to != nil || target.In == importer.Nowhere || !slices.Contains(startNames, text) {
 		return false
 	}
-	c.target, c.placed = at, true
+	c.target, c.placed = target, true
 	return true
 }
 
@@ -306,14 +306,14 @@ func (b *builder) rangeOf(c *cursor, item string) {
 
 // place puts a value where the cursor goes.
 func (b *builder) place(c *cursor, v importer.Value) {
-	one := importer.Member{Name: c.target.Name, Value: v}
+	member := importer.Member{Name: c.target.Name, Value: v}
 	switch c.target.In {
 	case importer.InHeader:
-		b.out.Headers = append(b.out.Headers, one)
+		b.out.Headers = append(b.out.Headers, member)
 	case importer.InBody:
 		b.out.Body = withMember(b.out.Body, rules.SplitPath(c.target.Name), v)
 	default:
-		b.out.Params = append(b.out.Params, one)
+		b.out.Params = append(b.out.Params, member)
 	}
 }
 

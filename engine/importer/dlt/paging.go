@@ -75,11 +75,11 @@ func (b *builder) pages() error {
 func (b *builder) auto(n node) {
 	b.out.Paging = &importer.Paging{Kind: importer.NextURL, Into: importer.Target{In: importer.InURL}, NoParam: true,
 		Source: `link("next") ?? body.next ?? body.links.next`}
-	at := n
-	if !at.given() {
-		at = b.res.endpoint
+	place := n
+	if !place.given() {
+		place = b.res.endpoint
 	}
-	b.note(importer.Approximate, at, "pagination",
+	b.note(importer.Approximate, place, "pagination",
 		"dlt finds the paging in the first response (auto): here, the address of the next page is followed, in "+
 			"the header Link, next or links.next; run stopwhen detect with the address of the list, and copy the pagination that it finds")
 }

@@ -44,10 +44,10 @@ func (b *builder) note(grade importer.Grade, n node, target, format string, args
 }
 
 func (b *builder) stream() error {
-	for _, one := range []func() error{
+	for _, step := range []func() error{
 		b.hints, b.known, b.parents, b.increment, b.address, b.method, b.auth, b.headers, b.items, b.pages, b.actions, b.included, b.kept,
 	} {
-		if err := one(); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 	}
@@ -185,14 +185,14 @@ func (b *builder) parents() error {
 			return false
 		}, nil)
 	}
-	for _, one := range reads {
+	for _, read := range reads {
 		switch {
-		case b.parent != "" && one.resource != b.parent:
-			return fmt.Errorf("%s: the resource has several parents (%s and %s), which dlt refuses, too", one.at, b.parent, one.resource)
-		case b.resources[one.resource] == nil:
-			return fmt.Errorf("%s: its parent %q is not in the document; a resource that is Python cannot be read", one.at, one.resource)
+		case b.parent != "" && read.resource != b.parent:
+			return fmt.Errorf("%s: the resource has several parents (%s and %s), which dlt refuses, too", read.at, b.parent, read.resource)
+		case b.resources[read.resource] == nil:
+			return fmt.Errorf("%s: its parent %q is not in the document; a resource that is Python cannot be read", read.at, read.resource)
 		}
-		b.parent = one.resource
+		b.parent = read.resource
 	}
 	if b.parent == "" {
 		return nil
@@ -480,12 +480,12 @@ func (b *builder) ignore(status, content node) error {
 	if conditions == nil {
 		return fmt.Errorf("%s: want status_code or content", content.path)
 	}
-	when := strings.Join(conditions, " and ")
+	condition := strings.Join(conditions, " and ")
 	if !hasStatus || code[0] != '2' {
-		b.out.Errors = append(b.out.Errors, importer.ErrorRule{When: when, Do: "stop"})
+		b.out.Errors = append(b.out.Errors, importer.ErrorRule{When: condition, Do: "stop"})
 	}
 	if !hasStatus || code[0] == '2' {
-		b.out.Errors = append(b.out.Errors, importer.ErrorRule{On: "success", When: when, Do: "stop"})
+		b.out.Errors = append(b.out.Errors, importer.ErrorRule{On: "success", When: condition, Do: "stop"})
 	}
 	return nil
 }

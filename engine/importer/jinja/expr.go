@@ -218,11 +218,11 @@ func binary(op string, prec int, kind Kind, a, b Expr) Expr {
 	if op == "and" || op == "or" || op == "+" {
 		right = prec
 	}
-	left := prec
+	leftPrec := prec
 	if prec == precCompare {
-		left++
+		leftPrec++
 	}
-	return Expr{Source: a.at(left) + " " + op + " " + b.at(right), Kind: kind, Page: a.Page || b.Page, prec: prec,
+	return Expr{Source: a.at(leftPrec) + " " + op + " " + b.at(right), Kind: kind, Page: a.Page || b.Page, prec: prec,
 		Absent: (a.Absent || b.Absent) && kind != Bool, op: op, sides: []Expr{a, b}}.bounded()
 }
 

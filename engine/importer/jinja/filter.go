@@ -172,11 +172,11 @@ func join(e Expr, args []Expr) (Expr, error) {
 	}
 	if e.list != nil {
 		out := Literal("")
-		for i, one := range e.list {
+		for i, element := range e.list {
 			if i > 0 {
 				out = concat(out, glue)
 			}
-			out = concat(out, one)
+			out = concat(out, element)
 		}
 		return out, nil
 	}

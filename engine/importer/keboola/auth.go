@@ -188,15 +188,15 @@ func (r *reader) loginRequest(o value.Object) (request []importer.Member, err er
 		v := importer.Constant(m.Value)
 		switch {
 		case isObject && (m.Name == "params" || m.Name == "headers"):
-			all := []importer.Member{}
-			for _, one := range object {
-				inner, err := r.value(one.Value, nil)
+			members := []importer.Member{}
+			for _, member := range object {
+				inner, err := r.value(member.Value, nil)
 				if err != nil {
 					return nil, err
 				}
-				all = append(all, importer.Member{Name: marked(one.Name, inner), Value: inner})
+				members = append(members, importer.Member{Name: marked(member.Name, inner), Value: inner})
 			}
-			v = importer.Value{Object: all}
+			v = importer.Value{Object: members}
 		case !isGiven(m.Value):
 			continue
 		}
@@ -259,11 +259,11 @@ func (r *reader) expires(v any, response func(string) string) (string, error) {
 		return strconv.Itoa(n), nil
 	}
 	name, _ := value.Text(of(object, "response"))
-	at := response(name)
+	place := response(name)
 	if of(object, "relative") == true {
-		return "number(" + at + ")", nil
+		return "number(" + place + ")", nil
 	}
-	return fmt.Sprintf("(phpNumeric(%[1]s) ? phpInt(%[1]s) : phpStrtotime(%[1]s, %[2]s)) - %[2]s", at, now), nil
+	return fmt.Sprintf("(phpNumeric(%[1]s) ? phpInt(%[1]s) : phpStrtotime(%[1]s, %[2]s)) - %[2]s", place, now), nil
 }
 
 // aws reads aws.signature.credentials, next to api.

@@ -25,15 +25,15 @@ type expression struct {
 }
 
 // value returns a constant, or the expression for a function or a reference.
-func (r *reader) value(v any, more references) (importer.Value, error) {
+func (r *reader) value(v any, refs references) (importer.Value, error) {
 	object, isObject := value.Members(v)
 	switch {
 	case !isObject || environment(object) != "":
 		return importer.Constant(v), nil
-	case !r.computes(object, more):
+	case !r.computes(object, refs):
 		out := importer.Value{Object: []importer.Member{}}
 		for _, m := range object {
-			inner, err := r.value(m.Value, more)
+			inner, err := r.value(m.Value, refs)
 			if err != nil {
 				return out, err
 			}
@@ -46,7 +46,7 @@ func (r *reader) value(v any, more references) (importer.Value, error) {
 			return importer.Constant(constant), nil
 		}
 	}
-	e, err := r.expression(object, more)
+	e, err := r.expression(object, refs)
 	return importer.Computed(e.source), err
 }
 
@@ -60,25 +60,25 @@ func environment(o value.Object) string {
 }
 
 // computes reports whether an object is a function or a reference.
-func (r *reader) computes(o value.Object, more references) bool {
+func (r *reader) computes(o value.Object, refs references) bool {
 	if _, isFunction := o.Get("function"); isFunction {
 		return true
 	}
-	return len(o) == 1 && (o[0].Name == "attr" || more[o[0].Name] != nil)
+	return len(o) == 1 && (o[0].Name == "attr" || refs[o[0].Name] != nil)
 }
 
 // expression returns the expression for a value.
-func (r *reader) expression(v any, more references) (expression, error) {
+func (r *reader) expression(v any, refs references) (expression, error) {
 	if list, isList := v.([]any); isList {
-		parts, err := r.expressions(list, more)
+		parts, err := r.expressions(list, refs)
 		return expression{source: "[" + strings.Join(sources(parts), ", ") + "]"}, err
 	}
 	object, isObject := value.Members(v)
 	switch {
 	case !isObject:
 		return literal(v), nil
-	case !r.computes(object, more):
-		parts, err := r.expressions(object.Values(), more)
+	case !r.computes(object, refs):
+		parts, err := r.expressions(object.Values(), refs)
 		for i, m := range object {
 			if err == nil {
 				parts[i].source = strconv.Quote(m.Name) + ": " + parts[i].source
@@ -87,20 +87,20 @@ func (r *reader) expression(v any, more references) (expression, error) {
 		return expression{source: "{" + strings.Join(sources(parts), ", ") + "}"}, err
 	}
 	if name, isFunction := object.Get("function"); isFunction {
-		return r.call(name, of(object, "args"), more)
+		return r.call(name, of(object, "args"), refs)
 	}
 	name, _ := value.Text(object[0].Value)
 	if object[0].Name == "attr" {
 		return r.attribute(name)
 	}
-	source, err := more[object[0].Name](name)
+	source, err := refs[object[0].Name](name)
 	return expression{source: source}, err
 }
 
-func (r *reader) expressions(list []any, more references) ([]expression, error) {
+func (r *reader) expressions(list []any, refs references) ([]expression, error) {
 	var out []expression
 	for _, v := range list {
-		e, err := r.expression(v, more)
+		e, err := r.expression(v, refs)
 		if err != nil {
 			return nil, err
 		}
@@ -126,7 +126,7 @@ func literal(v any) expression {
 }
 
 // call returns the expression for a function.
-func (r *reader) call(name, args any, more references) (expression, error) {
+func (r *reader) call(name, args any, refs references) (expression, error) {
 	if name == "time" {
 		return expression{source: now}, nil
 	}
@@ -134,7 +134,7 @@ func (r *reader) call(name, args any, more references) (expression, error) {
 		args = members.Values()
 	}
 	list, _ := args.([]any)
-	parts, err := r.expressions(list, more)
+	parts, err := r.expressions(list, refs)
 	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
 	if i < 0 || err != nil {
 		return expression{}, cmpError(err, "the function %v is not known", name)
@@ -305,7 +305,7 @@ func times(current, previous string) references {
 
 // query returns parameters of a query, as PHP writes them: objects and lists become parameters with
 // brackets, a boolean is 1 or 0, and null is left out.
-func (r *reader) query(object value.Object, more references) ([]importer.Member, error) {
+func (r *reader) query(object value.Object, refs references) ([]importer.Member, error) {
 	var out []importer.Member
 	var add func(name string, v any, computes bool) error
 	add = func(name string, v any, computes bool) error {
@@ -314,7 +314,7 @@ func (r *reader) query(object value.Object, more references) ([]importer.Member,
 		switch {
 		case v == nil:
 			return nil
-		case isObject && environment(inner) == "" && !(computes && r.computes(inner, more)):
+		case isObject && environment(inner) == "" && !(computes && r.computes(inner, refs)):
 			for _, m := range inner {
 				if err := add(name+"["+m.Name+"]", m.Value, computes); err != nil {
 					return err
@@ -329,17 +329,17 @@ func (r *reader) query(object value.Object, more references) ([]importer.Member,
 			}
 			return nil
 		}
-		one, err := r.value(v, more)
+		element, err := r.value(v, refs)
 		if err != nil {
 			return err
 		}
-		switch one.Const {
+		switch element.Const {
 		case true:
-			one.Const = 1
+			element.Const = 1
 		case false:
-			one.Const = 0
+			element.Const = 0
 		}
-		out = append(out, importer.Member{Name: marked(name, one), Value: one})
+		out = append(out, importer.Member{Name: marked(name, element), Value: element})
 		return nil
 	}
 	for _, m := range object {

@@ -235,14 +235,14 @@ func (j *job) endpoint() {
 	endpoint, _ := value.Text(of(j.Object, "endpoint"))
 	braces := strings.NewReplacer("{", "{{", "}", "}}")
 	last := 0
-	for _, at := range placeholder.FindAllStringSubmatchIndex(endpoint, -1) {
-		if source, known := j.placeholders.Get(endpoint[at[2]:at[3]]); known {
+	for _, match := range placeholder.FindAllStringSubmatchIndex(endpoint, -1) {
+		if source, known := j.placeholders.Get(endpoint[match[2]:match[3]]); known {
 			mark := "{"
-			if at[0] == 0 { // a path, or an address
+			if match[0] == 0 { // a path, or an address
 				mark = "{+"
 			}
-			j.out.Endpoint += braces.Replace(endpoint[last:at[0]]) + mark + source.(string) + "}"
-			last = at[1]
+			j.out.Endpoint += braces.Replace(endpoint[last:match[0]]) + mark + source.(string) + "}"
+			last = match[1]
 		}
 	}
 	j.out.Endpoint += braces.Replace(endpoint[last:])
@@ -254,25 +254,25 @@ func (j *job) parameters() error {
 	if method = strings.ToUpper(method); method != "GET" {
 		j.out.Method = method
 	}
-	more := times(now, "")
+	refs := times(now, "")
 	needsRun := isPreviousStart
 	if len(j.parents) > 0 {
 		needsRun = isAnyTime
 	}
 	if readsTime(of(j.Object, "params"), needsRun) {
-		more = j.run()
+		refs = j.run()
 	}
 	params := at(j.Object, "params")
 	var err error
 	if method == "POST" {
 		var all importer.Value
-		all, err = j.value(params, more)
+		all, err = j.value(params, refs)
 		j.out.Params = all.Object
 		if len(params) == 0 {
 			j.note(importer.Approximate, "params", "params", "The body is {}; the extractor sends []")
 		}
 	} else {
-		j.out.Params, err = j.query(params, more)
+		j.out.Params, err = j.query(params, refs)
 	}
 	if err != nil {
 		return fmt.Errorf("params: %w", err)
@@ -356,20 +356,20 @@ func (j *job) userData() error {
 	if len(j.parents) == 0 {
 		data = append([]value.Member{{Name: "userData", Value: of(j.config, "userData")}}, data...)
 	}
-	var more references
-	for _, one := range data {
-		if !isGiven(one.Value) {
+	var refs references
+	for _, member := range data {
+		if !isGiven(member.Value) {
 			continue
 		}
-		members, isObject := value.Members(one.Value)
+		members, isObject := value.Members(member.Value)
 		if !isObject {
-			members = value.Object{one}
+			members = value.Object{member}
 		}
-		if more == nil && readsTime(members, isAnyTime) {
-			more = j.run()
+		if refs == nil && readsTime(members, isAnyTime) {
+			refs = j.run()
 		}
 		for _, m := range members {
-			e, err := j.expression(m.Value, more)
+			e, err := j.expression(m.Value, refs)
 			if err != nil {
 				return fmt.Errorf("userData: %w", err)
 			}
@@ -397,11 +397,11 @@ func (j *job) filter(text string) string {
 	}
 	var either []string
 	for group := range strings.SplitSeq(text, "|") {
-		var all []string
+		var parts []string
 		for one := range strings.SplitSeq(group, "&") {
-			all = append(all, j.comparison(one))
+			parts = append(parts, j.comparison(one))
 		}
-		either = append(either, strings.Join(all, " and "))
+		either = append(either, strings.Join(parts, " and "))
 	}
 	return strings.Join(either, " or ")
 }

@@ -208,10 +208,10 @@ func (r *reader) http(api value.Object) []importer.Member {
 	for _, one := range []value.Object{at(http, "headers"), at(http, "defaultOptions", "headers"), at(r.config, "http", "headers")} {
 		headers = headers.Merge(one)
 	}
-	if all, err := r.headers(headers); err != nil {
+	if members, err := r.headers(headers); err != nil {
 		r.everywhere(importer.Approximate, "api.http.headers", "Headers are left out: %v", err)
-	} else if len(all) > 0 {
-		out = append(out, importer.Member{Name: "headers", Value: importer.Value{Object: all}})
+	} else if len(members) > 0 {
+		out = append(out, importer.Member{Name: "headers", Value: importer.Value{Object: members}})
 	}
 	if params := at(http, "defaultOptions", "params"); len(params) > 0 {
 		all, _ := r.query(params, nil) // without functions

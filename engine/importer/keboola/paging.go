@@ -184,17 +184,17 @@ func (p *pager) finished() *importer.Paging {
 // limit.
 func (p *pager) size() (given bool, err error) {
 	name := p.copyText("limitParam", "limit")
-	own, inJob := at(p.job.Object, "params").Get(name)
+	param, inJob := at(p.job.Object, "params").Get(name)
 	if !inJob {
-		own = of(p.Object, "limit")
+		param = of(p.Object, "limit")
 	}
 	p.out.SizeIn = name
-	if !isGiven(own) {
+	if !isGiven(param) {
 		return false, nil
 	}
-	n, isNumber := whole(own)
+	n, isNumber := whole(param)
 	if !isNumber {
-		return false, fmt.Errorf("the page size must be a whole number, so that a short page is found; it is %s", value.Preview(own))
+		return false, fmt.Errorf("the page size must be a whole number, so that a short page is found; it is %s", value.Preview(param))
 	}
 	if !inJob || of(p.Object, "method") == "offset" { // which must have it
 		p.set("limit", n)
@@ -277,12 +277,12 @@ func (p *pager) cursor() error {
 
 // link reads method response.url.
 func (p *pager) link() error {
-	at := pathOf(p.text("urlKey", "next_page"), p.text("delimiter", "."))
-	if at != "next_page" {
-		p.set("urlKey", at)
+	path := pathOf(p.text("urlKey", "next_page"), p.text("delimiter", "."))
+	if path != "next_page" {
+		p.set("urlKey", path)
 	}
 	includes := p.copyFlag("includeParams", false)
-	p.out.Kind, p.out.Path, p.out.Into = importer.NextURL, at, importer.Target{In: importer.InURL}
+	p.out.Kind, p.out.Path, p.out.Into = importer.NextURL, path, importer.Target{In: importer.InURL}
 	if p.copyFlag("paramIsQuery", false) {
 		p.out.Kind = importer.Other
 		return nil
@@ -308,8 +308,8 @@ func (p *pager) zendesk() error {
 
 // token reads method response.param.
 func (p *pager) token() error {
-	at, param := pathOf(p.text("responseParam", ""), "."), p.text("queryParam", "")
-	p.set("responseParam", at)
+	path, param := pathOf(p.text("responseParam", ""), "."), p.text("queryParam", "")
+	p.set("responseParam", path)
 	p.set("queryParam", param)
 	includes := p.copyFlag("includeParams", false)
 	if !includes {
@@ -320,10 +320,10 @@ func (p *pager) token() error {
 		return err
 	}
 	if method == "POST" {
-		p.note("responseParam", "A number at %s is sent as a text in the body; the extractor sends a number", at)
+		p.note("responseParam", "A number at %s is sent as a text in the body; the extractor sends a number", path)
 	}
-	p.rule(fmt.Sprintf("phpEmpty(%s)", rules.FormatPath("body", rules.SplitPath(at))))
-	p.out.Kind, p.out.Path, p.out.Into = importer.Token, at, importer.Target{Name: param}
+	p.rule(fmt.Sprintf("phpEmpty(%s)", rules.FormatPath("body", rules.SplitPath(path))))
+	p.out.Kind, p.out.Path, p.out.Into = importer.Token, path, importer.Target{Name: param}
 	return nil
 }
 
@@ -369,16 +369,16 @@ func (p *pager) scroll(includes bool, method *string) error {
 		}
 	}
 	if len(params) > 0 {
-		all, err := p.query(params, nil)
+		members, err := p.query(params, nil)
 		if *method == "POST" {
 			var body importer.Value
 			body, err = p.value(params, nil)
-			all = body.Object
+			members = body.Object
 		}
 		if err != nil {
 			return fmt.Errorf("scrollRequest.params: %w", err)
 		}
-		out = append(out, importer.Member{Name: "params", Value: importer.Value{Object: all}})
+		out = append(out, importer.Member{Name: "params", Value: importer.Value{Object: members}})
 	}
 	p.keys = append(p.keys, importer.Member{Name: "scrollRequest", Value: importer.Value{Object: out}})
 	return nil

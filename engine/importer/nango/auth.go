@@ -117,13 +117,13 @@ func (t *translation) oauth2(headers []namedNode) error {
 	if err != nil {
 		return err
 	}
-	more, err := t.tokenParams(t.node.get("refresh_params"), "grant_type", "client_id", "client_secret", "refresh_token")
+	params, err := t.tokenParams(t.node.get("refresh_params"), "grant_type", "client_id", "client_secret", "refresh_token")
 	if err != nil {
 		return err
 	}
 	t.note(importer.Check, t.node.get("authorization_url"), "api.authentication",
 		"authorize the client once, and set the refresh token that you get")
-	return t.grant(url, headers, []importer.Member{member("#refreshToken", t.credential("refresh_token"))}, more)
+	return t.grant(url, headers, []importer.Member{member("#refreshToken", t.credential("refresh_token"))}, params)
 }
 
 // clientCredentials reads OAuth 2.0 for a client.

@@ -65,14 +65,14 @@ var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
 func (r *reader) source(file string, o importer.Options) (*importer.Source, error) {
 	var names []string
 	for _, m := range r.providers {
-		one, isObject := value.Members(m.Value)
+		object, isObject := value.Members(m.Value)
 		switch {
 		case !providerName.MatchString(m.Name):
 			return nil, fmt.Errorf("%s: want the name of a provider: small letters, digits and hyphens", value.Preview(m.Name))
 		case !isObject:
 			return nil, fmt.Errorf("%s: want an object, got %s", m.Name, value.KindOf(m.Value))
 		}
-		r.at[m.Name] = one
+		r.at[m.Name] = object
 		names = append(names, m.Name)
 	}
 	for _, wanted := range o.Streams {
@@ -110,10 +110,10 @@ func (r *reader) stream(name string) *importer.Stream {
 // resolve returns a provider with the members of its alias that it does not have itself. The members of
 // proxy are merged one by one.
 func (r *reader) resolve(name string, before []string) (value.Object, error) {
-	own := r.at[name]
-	alias, _ := own.Get("alias")
+	object := r.at[name]
+	alias, _ := object.Get("alias")
 	if alias == nil {
-		return own, nil
+		return object, nil
 	}
 	target, isText := alias.(string)
 	switch {
@@ -127,7 +127,7 @@ func (r *reader) resolve(name string, before []string) (value.Object, error) {
 		return nil, err
 	}
 	out := slices.Clone(base)
-	for _, m := range own {
+	for _, m := range object {
 		if m.Name == "proxy" {
 			inherited, _ := value.Members(get(base, "proxy"))
 			replaced, _ := value.Members(m.Value)

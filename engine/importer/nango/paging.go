@@ -135,7 +135,7 @@ func nested(path string, v importer.Value) importer.Member {
 }
 
 func (t *translation) cursor(n node) error {
-	into, err := t.target(n, "cursor_name_in_request")
+	target, err := t.target(n, "cursor_name_in_request")
 	if err != nil {
 		return err
 	}
@@ -143,7 +143,7 @@ func (t *translation) cursor(n node) error {
 	if err != nil {
 		return err
 	}
-	t.out.Paging = &importer.Paging{Kind: importer.Token, Into: into, Path: p}
+	t.out.Paging = &importer.Paging{Kind: importer.Token, Into: target, Path: p}
 	t.note(importer.Approximate, n.get("cursor_path_in_response"), "pagination",
 		"Nango ends the list at an empty page, even if it has a cursor; here the cursor decides")
 	_, _, err = t.limit(n)
@@ -171,7 +171,7 @@ func (t *translation) link(n node) error {
 }
 
 func (t *translation) offset(n node) error {
-	into, err := t.target(n, "offset_name_in_request")
+	target, err := t.target(n, "offset_name_in_request")
 	if err != nil {
 		return err
 	}
@@ -181,7 +181,7 @@ func (t *translation) offset(n node) error {
 			return fmt.Errorf("%s: want a number, got %s", s.path, value.Preview(s.v))
 		}
 	}
-	p := &importer.Paging{Kind: importer.Offset, Into: into, Start: start, First: true}
+	p := &importer.Paging{Kind: importer.Offset, Into: target, Start: start, First: true}
 	switch how := cmp.Or(n.get("offset_calculation_method").text(), "by-response-size"); how {
 	case "by-response-size":
 	case "per-page":

@@ -131,10 +131,10 @@ func (t *translation) apiKey(name string, s node, doc, place string) ([]importer
 // client, with a refresh token, or with a password.
 func (t *translation) oauth2(flows node, scopes []string, place string) ([]importer.Member, string) {
 	client := func(flow, tokenURL string) []importer.Member {
-		at := place + ".flows." + flow
+		flowPlace := place + ".flows." + flow
 		return []importer.Member{
 			{Name: "tokenUrl", Value: importer.Constant(tokenURL)},
-			t.open("clientId", "client_id", "", at), t.secret("#clientSecret", "client_secret", "", at),
+			t.open("clientId", "client_id", "", flowPlace), t.secret("#clientSecret", "client_secret", "", flowPlace),
 		}
 	}
 	var scope []importer.Member

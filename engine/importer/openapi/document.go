@@ -155,16 +155,16 @@ func (r *reader) schemas(n node, depth int) []node {
 	if err != nil || depth > maxDepth || !n.given() {
 		return nil
 	}
-	at := reflect.ValueOf(n.v)
-	if at.Kind() != reflect.Map {
+	v := reflect.ValueOf(n.v)
+	if v.Kind() != reflect.Map {
 		return nil
 	}
-	if known, has := r.known[at.Pointer()]; has {
+	if known, has := r.known[v.Pointer()]; has {
 		return known
 	}
-	r.known[at.Pointer()] = []node{n} // where it contains itself
+	r.known[v.Pointer()] = []node{n} // where it contains itself
 	out := r.parts(n, depth)
-	r.known[at.Pointer()] = out
+	r.known[v.Pointer()] = out
 	return out
 }
 

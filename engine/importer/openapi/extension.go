@@ -112,12 +112,12 @@ func (t *translation) speakeasy(n node) error {
 	case "offsetLimit":
 		return t.counted(inputs, out)
 	case "cursor":
-		into, has := inputs["cursor"]
+		target, has := inputs["cursor"]
 		if !has {
 			return fmt.Errorf("no input has the type cursor")
 		}
 		t.size(inputs["limit"].Name)
-		return t.cursor(into, out.get("nextCursor").text())
+		return t.cursor(target, out.get("nextCursor").text())
 	case "url":
 		keys, err := importer.JSONPath(out.get("nextUrl").text())
 		if err != nil {
@@ -146,11 +146,11 @@ func (t *translation) counted(inputs map[string]importer.Target, out node) error
 		t.out.Paging = p
 		return nil
 	}
-	into, has := inputs["offset"]
+	target, has := inputs["offset"]
 	if !has {
 		return fmt.Errorf("no input has the type page or offset")
 	}
-	p := &importer.Paging{Kind: importer.Offset, Into: into, First: true}
+	p := &importer.Paging{Kind: importer.Offset, Into: target, First: true}
 	t.sizeOf(p, inputs["limit"].Name)
 	p.Short = p.Size != ""
 	t.out.Paging = p
@@ -158,12 +158,12 @@ func (t *translation) counted(inputs map[string]importer.Target, out node) error
 }
 
 // cursor is paging by a value of the response, or of its last item.
-func (t *translation) cursor(into importer.Target, path string) error {
+func (t *translation) cursor(target importer.Target, path string) error {
 	keys, err := importer.JSONPath(path)
 	if err != nil {
 		return fmt.Errorf("the cursor: %w", err)
 	}
-	p := &importer.Paging{Kind: importer.Token, Into: into, Path: rules.PathOf(keys...)}
+	p := &importer.Paging{Kind: importer.Token, Into: target, Path: rules.PathOf(keys...)}
 	if n := len(t.list.keys); len(keys) > n+1 && slices.Equal(keys[:n], t.list.keys) && keys[n] == "-1" {
 		p.Kind, p.Path = importer.LastItem, rules.PathOf(keys[n+1:]...)
 	} else if slices.Contains(keys, "-1") {
@@ -189,7 +189,7 @@ func (t *translation) fern(n node) error {
 	}
 	switch {
 	case n.get("cursor").given():
-		into, err := t.fernTarget(n.get("cursor").text())
+		target, err := t.fernTarget(n.get("cursor").text())
 		if err != nil {
 			return fmt.Errorf("cursor: %w", err)
 		}
@@ -197,7 +197,7 @@ func (t *translation) fern(n node) error {
 		if err != nil {
 			return fmt.Errorf("next_cursor: %w", err)
 		}
-		t.out.Paging = &importer.Paging{Kind: importer.Token, Into: into, Path: rules.PathOf(next...)}
+		t.out.Paging = &importer.Paging{Kind: importer.Token, Into: target, Path: rules.PathOf(next...)}
 	case n.get("offset").given():
 		if err := t.fernOffset(n); err != nil {
 			return err
@@ -227,20 +227,20 @@ func (t *translation) fern(n node) error {
 
 // fernOffset is paging by a page number or, with a step, by an index.
 func (t *translation) fernOffset(n node) error {
-	into, err := t.fernTarget(n.get("offset").text())
+	target, err := t.fernTarget(n.get("offset").text())
 	if err != nil {
 		return fmt.Errorf("offset: %w", err)
 	}
 	step := n.get("step")
 	if !step.given() {
-		t.out.Paging = t.pages(into)
+		t.out.Paging = t.pages(target)
 		return nil
 	}
 	size, err := t.fernTarget(step.text())
 	if err != nil {
 		return fmt.Errorf("step: %w", err)
 	}
-	p := &importer.Paging{Kind: importer.Offset, Into: into, First: true}
+	p := &importer.Paging{Kind: importer.Offset, Into: target, First: true}
 	t.sizeOf(p, size.Name)
 	t.out.Paging = p
 	return nil

@@ -60,10 +60,10 @@ func (t *translation) signs() signs {
 	out := signs{}
 	t.signsIn(out, nil, t.response, 0)
 	if n := len(t.list.keys); n > 1 {
-		at := t.response
+		response := t.response
 		for i, k := range t.list.keys[:n-1] {
-			at = t.property(at, k)
-			t.signsIn(out, t.list.keys[:i+1], at, 1)
+			response = t.property(response, k)
+			t.signsIn(out, t.list.keys[:i+1], response, 1)
 		}
 	}
 	return out

@@ -178,18 +178,18 @@ func (t *translation) oauth2() error {
 		}
 		members = append(members, member("scopes", v))
 	}
-	var more []importer.Member
+	var params []importer.Member
 	for _, key := range []string{"audience", "resource"} {
 		if set[key] != "" {
 			v, err := t.value(set[key])
 			if err != nil {
 				return err
 			}
-			more = append(more, member(key, v))
+			params = append(params, member(key, v))
 		}
 	}
-	if more != nil {
-		members = append(members, member("params", importer.Value{Object: more}))
+	if params != nil {
+		members = append(members, member("params", importer.Value{Object: params}))
 	}
 	t.authenticate("oauth2", members...)
 	return nil

@@ -159,19 +159,19 @@ func (r *reader) source(file string) (*importer.Source, error) {
 
 // walk collects the requests of items. The parent has what they inherit.
 func (r *reader) walk(items []item, parent *entry) {
-	for i, it := range items {
-		e := &entry{item: it, place: fmt.Sprintf("%s[%d]", parent.place, i), auth: parent.auth, folders: parent.folders,
-			scripts: append(slices.Clip(parent.scripts), it.Events...)}
-		if own := cmp.Or(it.Auth, it.Request.auth()); own != nil {
+	for i, item := range items {
+		e := &entry{item: item, place: fmt.Sprintf("%s[%d]", parent.place, i), auth: parent.auth, folders: parent.folders,
+			scripts: append(slices.Clip(parent.scripts), item.Events...)}
+		if own := cmp.Or(item.Auth, item.Request.auth()); own != nil {
 			e.auth = own
 		}
-		if it.Request != nil {
+		if item.Request != nil {
 			r.requests = append(r.requests, e)
 			continue
 		}
-		e.folders = append(slices.Clip(parent.folders), it.Name)
+		e.folders = append(slices.Clip(parent.folders), item.Name)
 		e.place += ".item"
-		r.walk(it.Items, e)
+		r.walk(item.Items, e)
 	}
 }
 

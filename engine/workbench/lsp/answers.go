@@ -73,11 +73,11 @@ type location struct {
 }
 
 func locations(uri string, ranges []workbench.Range) []location {
-	all := []location{}
+	locations := []location{}
 	for _, r := range ranges {
-		all = append(all, location{uri, r})
+		locations = append(locations, location{uri, r})
 	}
-	return all
+	return locations
 }
 
 func (s *server) definition(_ context.Context, f *openFile, q question) (any, error) {
@@ -93,21 +93,21 @@ func (s *server) references(_ context.Context, f *openFile, q question) (any, er
 	for _, r := range f.document.Definition(q.At) {
 		given[r] = true
 	}
-	others := []workbench.Range{}
+	ranges := []workbench.Range{}
 	for _, r := range references {
 		if !given[r] {
-			others = append(others, r)
+			ranges = append(ranges, r)
 		}
 	}
-	return locations(f.uri, others), nil
+	return locations(f.uri, ranges), nil
 }
 
 func (s *server) highlights(_ context.Context, f *openFile, q question) (any, error) {
-	all := []map[string]any{}
+	list := []map[string]any{}
 	for _, r := range f.document.References(q.At) {
-		all = append(all, map[string]any{"range": r})
+		list = append(list, map[string]any{"range": r})
 	}
-	return all, nil
+	return list, nil
 }
 
 func (s *server) prepareRename(_ context.Context, f *openFile, q question) (any, error) {
@@ -156,11 +156,11 @@ func symbolsOf(symbols []workbench.Symbol) []map[string]any {
 }
 
 func (s *server) inlays(_ context.Context, f *openFile, q question) (any, error) {
-	all := []map[string]any{}
+	list := []map[string]any{}
 	for _, one := range f.document.Inlays(q.Range) {
-		all = append(all, map[string]any{"position": one.At, "label": one.Label, "tooltip": markdown(one.Doc), "paddingLeft": true})
+		list = append(list, map[string]any{"position": one.At, "label": one.Label, "tooltip": markdown(one.Doc), "paddingLeft": true})
 	}
-	return all, nil
+	return list, nil
 }
 
 func (s *server) format(_ context.Context, f *openFile, _ question) (any, error) {

@@ -160,11 +160,11 @@ func (f *openFile) diagnostics() []workbench.Diagnostic {
 }
 
 func (s *server) publish(uri string, version *int, found []workbench.Diagnostic) {
-	all := []map[string]any{}
+	list := []map[string]any{}
 	for _, d := range found {
-		all = append(all, diagnosticOf(d))
+		list = append(list, diagnosticOf(d))
 	}
-	params := map[string]any{"uri": uri, "diagnostics": all}
+	params := map[string]any{"uri": uri, "diagnostics": list}
 	if version != nil {
 		params["version"] = *version
 	}

@@ -115,14 +115,14 @@ func (s *Session) run(ctx context.Context, r request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	made := &liveRun{Run: s.keep(d, run)}
+	started := &liveRun{Run: s.keep(d, run)}
 	if run.Recording != nil {
 		name := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(r.Name, ".json"), ".yaml"), ".yml") + ".har"
-		if made.Recording, err = s.Record(name, run.Recording); err != nil {
+		if started.Recording, err = s.Record(name, run.Recording); err != nil {
 			return nil, err
 		}
 	}
-	return made, nil
+	return started, nil
 }
 
 // A pageDetail is all that is known of a page.

@@ -81,17 +81,17 @@ func (h *hold) tell() {
 	h.telling = true
 	h.pace.goroutines.Go(func() {
 		for more := true; more; {
-			var told time.Time
+			var announced time.Time
 			err := h.update(func(r *storedHold) bool {
 				h.mu.Lock()
-				told = h.until
+				announced = h.until
 				h.mu.Unlock()
-				longer := told.After(r.Until)
-				*r = storedHold{Until: told}
+				longer := announced.After(r.Until)
+				*r = storedHold{Until: announced}
 				return longer
 			})
 			h.mu.Lock()
-			more = err == nil && h.until.After(told)
+			more = err == nil && h.until.After(announced)
 			h.telling = more
 			h.mu.Unlock()
 		}

@@ -152,7 +152,7 @@ const (
 // persist calls act, which reads or writes the bucket, until it succeeds or the context ends. It
 // logs once that the bucket is out of reach.
 func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jetstream.KeyValue) error) error {
-	most := firstPause
+	longest := firstPause
 	for {
 		err := p.bucket.Try(ctx, act)
 		if err == nil {
@@ -165,7 +165,7 @@ func (p *Pace) persist(ctx context.Context, act func(ctx context.Context, kv jet
 		pause := awayPause/2 + rand.N(awayPause)
 		if errors.Is(err, jetstream.ErrKeyRevisionMismatch) {
 			p.conflicts.Add(1)
-			pause, most = rand.N(most), min(2*most, longestPause)
+			pause, longest = rand.N(longest), min(2*longest, longestPause)
 		} else {
 			p.missed(err)
 		}

@@ -65,13 +65,13 @@ func ReadEnvelope(entry *store.Entry) (*Envelope, error) {
 // keepOrder decodes the values of the partition again, so that their keys keep the order of the
 // API.
 func (e *Envelope) keepOrder(text []byte) error {
-	var again struct {
+	var decoded struct {
 		Record struct{ Partition map[string]json.RawMessage }
 	}
-	if err := json.Unmarshal(text, &again); err != nil {
+	if err := json.Unmarshal(text, &decoded); err != nil {
 		return err
 	}
-	for name, raw := range again.Record.Partition {
+	for name, raw := range decoded.Record.Partition {
 		v, err := rules.ParseJSON(diag.NewSource("", string(raw)))
 		if err != nil {
 			return err

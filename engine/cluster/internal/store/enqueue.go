@@ -37,12 +37,12 @@ func (i Item) message(after uint64) *nats.Msg {
 func (s *Store) Enqueue(ctx context.Context, items ...Item) error {
 	waiting, end := s.await(ctx, workStream)
 	defer end()
-	for some := range slices.Chunk(items, maxUnconfirmed) {
-		futures := make([]jetstream.PubAckFuture, len(some))
-		for i, item := range some {
+	for chunk := range slices.Chunk(items, maxUnconfirmed) {
+		futures := make([]jetstream.PubAckFuture, len(chunk))
+		for i, item := range chunk {
 			futures[i], _ = s.js.PublishMsgAsync(item.message(0)) // nil after an error, which enqueue meets again
 		}
-		for i, item := range some {
+		for i, item := range chunk {
 			if s.confirmed(waiting, item, futures[i]) {
 				continue
 			}

@@ -152,14 +152,14 @@ var causes = map[jetstream.ErrorCode]cause{
 
 // explain returns an error of the server as an error with a hint.
 func explain(what string, err error) error {
-	var already *failure.Error
+	var known *failure.Error
 	var denied *denial
 	switch {
 	case errors.As(err, &denied):
 		return denied.explain(what)
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, ErrDeleted):
 		return ErrDeleted
-	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, &already):
+	case errors.Is(err, ErrLost), errors.Is(err, ErrConflict), errors.As(err, &known):
 		return err
 	}
 	if c, ok := causes[codeOf(err)]; ok {

@@ -33,8 +33,8 @@ func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 // caller must release the page.
 func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error) {
 	var a assembly
-	for at := after; ; {
-		m, err := s.nextMessage(ctx, key, at)
+	for sequence := after; ; {
+		m, err := s.nextMessage(ctx, key, sequence)
 		if err != nil || m == nil {
 			a.reset()
 			return nil, err
@@ -44,7 +44,7 @@ func (s *Store) Next(ctx context.Context, key Key, after uint64) (*Entry, error)
 			a.reset()
 			return e, err
 		}
-		at = m.Sequence
+		sequence = m.Sequence
 	}
 }
 

@@ -65,7 +65,7 @@ type feed struct {
 func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 	defer d.drop(ctx)
 	var stop stopError
-	once := func() (again bool, err error) {
+	attempt := func() (again bool, err error) {
 		before := d.read
 		err = d.round(ctx, f)
 		if err == nil || errors.As(err, &stop) {
@@ -78,7 +78,7 @@ func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 		return isTemporary(err), err
 	}
 	for stop.error == nil {
-		if err := d.s.repeat(ctx, "read pages", once); err != nil {
+		if err := d.s.repeat(ctx, "read pages", attempt); err != nil {
 			return err
 		}
 	}

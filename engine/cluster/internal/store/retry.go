@@ -20,10 +20,10 @@ func (s *Store) retry(ctx context.Context, what, stream string, f func(ctx conte
 }
 
 // repeat is like [Store.retry] for a function that itself reports whether to try again.
-func (s *Store) repeat(ctx context.Context, what string, once func() (again bool, err error)) error {
+func (s *Store) repeat(ctx context.Context, what string, attempt func() (again bool, err error)) error {
 	start, pause := time.Now(), Backoff{First: firstPause, Longest: lastPause}
 	for {
-		again, err := once()
+		again, err := attempt()
 		if err == nil {
 			return nil
 		}

@@ -71,13 +71,13 @@ func (s *survey) addFailed(ctx context.Context, out *status.Run) error {
 // latest returns the running partitions, latest pages first. Partitions without a page come last.
 func (s *survey) latest() []status.Partition {
 	slices.SortStableFunc(s.running, func(a, b store.Heading) int { return b.Time.Compare(a.Time) })
-	list, without := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
+	list, unplaced := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
 	for key, t := range s.starting {
-		without = append(without, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
+		unplaced = append(unplaced, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
 			State: status.Working, Worker: t.worker})
 	}
-	slices.SortFunc(without, func(a, b status.Partition) int { return strings.Compare(a.Task, b.Task) })
-	list = append(list, without...)
+	slices.SortFunc(unplaced, func(a, b status.Partition) int { return strings.Compare(a.Task, b.Task) })
+	list = append(list, unplaced...)
 	return list[:min(len(list), maxRunning)]
 }
 
@@ -138,18 +138,18 @@ func (s *survey) lookUpRetried(ctx context.Context) (retried map[store.Key]bool,
 		return nil, err
 	}
 	retried = map[store.Key]bool{}
-	for some := range slices.Chunk(s.failed, retriedAtOnce) {
+	for chunk := range slices.Chunk(s.failed, retriedAtOnce) {
 		var found [retriedAtOnce]bool
 		var errs [retriedAtOnce]error
-		var all sync.WaitGroup
-		for i, h := range some {
-			all.Go(func() { found[i], errs[i] = s.isRetried(ctx, h) })
+		var lookups sync.WaitGroup
+		for i, h := range chunk {
+			lookups.Go(func() { found[i], errs[i] = s.isRetried(ctx, h) })
 		}
-		all.Wait()
+		lookups.Wait()
 		if err := cmp.Or(errs[:]...); err != nil {
 			return nil, err
 		}
-		for i, h := range some {
+		for i, h := range chunk {
 			retried[h.Key] = found[i]
 		}
 	}

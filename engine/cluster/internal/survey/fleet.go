@@ -62,11 +62,11 @@ func (f *Fleet) add(w status.Worker, rec record.Worker) {
 			f.silent[[2]string{w.Name, t.Run}] = true
 			continue
 		}
-		of := submission{t.Run, t.Submission}
-		if f.tasks[of] == nil {
-			f.tasks[of] = map[store.Key]workerTask{}
+		key := submission{t.Run, t.Submission}
+		if f.tasks[key] == nil {
+			f.tasks[key] = map[store.Key]workerTask{}
 		}
-		f.tasks[of][store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name, w.Heard}
+		f.tasks[key][store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name, w.Heard}
 		if slices.Contains(rec.Full, t.Run) {
 			f.full[t.Run] = true
 		}

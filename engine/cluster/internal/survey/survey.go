@@ -257,13 +257,13 @@ const (
 
 // addRates adds the amounts stored per second and the estimated remaining time.
 func (s *survey) addRates(ctx context.Context, out *status.Run, info store.Info) error {
-	over := out.Phase == status.Complete || out.Phase == status.Failed
+	terminal := out.Phase == status.Complete || out.Phase == status.Failed
 	end := info.Now
-	if over {
+	if terminal {
 		end = info.Last
 	}
 	out.Rates.Overall = rateOf(end.Sub(s.run.Started), out.Total.Pages, out.Total.Items, out.Total.Done+out.Total.Failed)
-	if over || out.Phase == status.Cancelled {
+	if terminal || out.Phase == status.Cancelled {
 		return nil
 	}
 	recent, ended, err := s.recent(ctx, info)
