@@ -63,7 +63,7 @@ func propertiesOf(key []string) []string {
 	return names
 }
 
-// begin sets the shape of the earlier items, before items are written.
+// begin sets the shape of the stream: the union of s and the shape of earlier output.
 func (w *singerWriter) begin(s *shape.Shape) {
 	if w.earlier != nil {
 		s = shape.Union(w.earlier, s)

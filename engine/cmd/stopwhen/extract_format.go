@@ -108,5 +108,6 @@ func (x *extraction) checkCatalog(l *loaded) error {
 // writesFiles reports whether items are written to files below --out.
 func (x *extraction) writesFiles() bool { return !x.writesNowhere() && !toStdout(x.out) }
 
-// writesNowhere reports whether items are written nowhere.
+// writesNowhere reports whether the items of the run are discarded: by --discard-items, or because the
+// output is /dev/null.
 func (x *extraction) writesNowhere() bool { return x.discardItems || x.out == os.DevNull }

@@ -217,8 +217,8 @@ func sameFile(a, b purpose) error {
 // purposes are the files that a run uses, except pipes and devices.
 type purposes []purpose
 
-func (all *purposes) read(flag, path string)             { all.add(false, flag, path) }
-func (all *purposes) write(flag string, paths ...string) { all.add(true, flag, paths...) }
+func (list *purposes) read(flag, path string)             { list.add(false, flag, path) }
+func (list *purposes) write(flag string, paths ...string) { list.add(true, flag, paths...) }
 
 func (list *purposes) add(written bool, flag string, paths ...string) {
 	for _, path := range paths {

@@ -15,13 +15,13 @@ import (
 func (r *reader) authentication(o value.Object) []importer.Member {
 	var out []importer.Member
 	var err error
-	switch kind, _ := of(o, "type").(string); kind {
+	switch kind, _ := memberOf(o, "type").(string); kind {
 	case "":
-		out = r.aws(at(r.root, "aws", "signature", "credentials"))
+		out = r.aws(objectAt(r.root, "aws", "signature", "credentials"))
 	case rules.AuthBasic:
 		out = r.basic(o)
 	case "query", "url.query":
-		if out, err = r.inQuery(at(o, "query")); len(at(o, "query")) == 0 {
+		if out, err = r.inQuery(objectAt(o, "query")); len(objectAt(o, "query")) == 0 {
 			out = r.written(o)
 		}
 	case "login":
@@ -77,7 +77,7 @@ func (r *reader) basic(o value.Object) []importer.Member {
 		var v any
 		for _, section := range []value.Object{o, r.config} {
 			for _, name := range []string{"#" + plain, plain} {
-				if one := of(section, name); v == nil && isGiven(one) {
+				if one := memberOf(section, name); v == nil && isGiven(one) {
 					v = one
 				}
 			}
@@ -147,8 +147,8 @@ func (r *reader) request() references {
 
 // login reads a request that logs in, and the parts of other requests that its response gives.
 func (r *reader) login(o value.Object) ([]importer.Member, error) {
-	isText := of(o, "format") == rules.LoginText
-	request, err := r.loginRequest(at(o, "loginRequest"))
+	isText := memberOf(o, "format") == rules.LoginText
+	request, err := r.loginRequest(objectAt(o, "loginRequest"))
 	if err != nil {
 		return nil, err
 	}
@@ -158,23 +158,23 @@ func (r *reader) login(o value.Object) ([]importer.Member, error) {
 		}
 		return rules.FormatPath("login.body", strings.Split(name, "."))
 	}
-	given, err := r.loginParts(at(o, "apiRequest"), response)
+	given, err := r.loginParts(objectAt(o, "apiRequest"), response)
 	if err != nil {
 		return nil, err
 	}
 	out := append(kindOf(rules.AuthLogin), importer.Member{Name: "loginRequest", Value: importer.Value{Object: request}},
 		importer.Member{Name: "apiRequest", Value: importer.Value{Object: given}})
-	if len(at(r.root, "api", "http", "defaultOptions", "params")) > 0 {
+	if len(objectAt(r.root, "api", "http", "defaultOptions", "params")) > 0 {
 		r.everywhere(importer.Approximate, "api.authentication", "The login has the parameters of all requests, too (defaultOptions)")
 	}
 	if isText {
 		r.everywhere(importer.Approximate, "api.authentication", "A response of the login that is JSON is not read as a text")
 	}
-	if o, isObject := value.Members(of(o, "expires")); isObject {
+	if o, isObject := value.Members(memberOf(o, "expires")); isObject {
 		r.everywhere(importer.Approximate, "api.authentication.expires", "A login that lasts no time by %s of its response is not repeated "+
-			"before each request", value.Preview(of(o, "response")))
+			"before each request", value.Preview(memberOf(o, "response")))
 	}
-	expires, err := r.expires(of(o, "expires"), response)
+	expires, err := r.expires(memberOf(o, "expires"), response)
 	if expires != "" {
 		out = append(out, importer.Member{Name: "expires", Value: importer.Constant(expires)})
 	}
@@ -210,7 +210,7 @@ func (r *reader) loginRequest(o value.Object) (request []importer.Member, err er
 func (r *reader) loginParts(o value.Object, response func(name string) string) (given []importer.Member, err error) {
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
 		var parts []importer.Member
-		for _, m := range at(o, names[0]) {
+		for _, m := range objectAt(o, names[0]) {
 			var source string
 			if text, isPath := m.Value.(string); isPath {
 				source = response(text) + " ?? " + strconv.Quote(text)
@@ -235,12 +235,12 @@ func (r *reader) loginParts(o value.Object, response func(name string) string) (
 
 // sends reports whether any request may have a parameter of its own.
 func (r *reader) sends(name string) bool {
-	if _, has := at(r.root, "api", "http", "defaultOptions", "params").Get(name); has {
+	if _, has := objectAt(r.root, "api", "http", "defaultOptions", "params").Get(name); has {
 		return true
 	}
-	return slices.ContainsFunc(listOf(of(r.config, "jobs")), func(one any) bool {
+	return slices.ContainsFunc(listOf(memberOf(r.config, "jobs")), func(one any) bool {
 		job, _ := value.Members(one)
-		_, has := at(job, "params").Get(name)
+		_, has := objectAt(job, "params").Get(name)
 		return has
 	})
 }
@@ -258,9 +258,9 @@ func (r *reader) expires(v any, response func(string) string) (string, error) {
 		}
 		return strconv.Itoa(n), nil
 	}
-	name, _ := value.Text(of(object, "response"))
+	name, _ := value.Text(memberOf(object, "response"))
 	place := response(name)
-	if of(object, "relative") == true {
+	if memberOf(object, "relative") == true {
 		return "number(" + place + ")", nil
 	}
 	return fmt.Sprintf("(phpNumeric(%[1]s) ? phpInt(%[1]s) : phpStrtotime(%[1]s, %[2]s)) - %[2]s", place, now), nil
@@ -272,8 +272,8 @@ func (r *reader) aws(o value.Object) []importer.Member {
 		return nil
 	}
 	return append(kindOf(rules.AuthAWS4),
-		importer.Member{Name: "region", Value: importer.Constant(of(o, "regionName"))},
-		importer.Member{Name: "service", Value: importer.Constant(of(o, "serviceName"))},
-		importer.Member{Name: "accessKeyId", Value: r.secret("aws.signature.credentials.accessKeyId", of(o, "accessKeyId"))},
-		importer.Member{Name: "#secretAccessKey", Value: r.secret("aws.signature.credentials.#secretKey", of(o, "#secretKey"))})
+		importer.Member{Name: "region", Value: importer.Constant(memberOf(o, "regionName"))},
+		importer.Member{Name: "service", Value: importer.Constant(memberOf(o, "serviceName"))},
+		importer.Member{Name: "accessKeyId", Value: r.secret("aws.signature.credentials.accessKeyId", memberOf(o, "accessKeyId"))},
+		importer.Member{Name: "#secretAccessKey", Value: r.secret("aws.signature.credentials.#secretKey", memberOf(o, "#secretKey"))})
 }

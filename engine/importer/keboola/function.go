@@ -41,7 +41,7 @@ func (r *reader) value(v any, refs references) (importer.Value, error) {
 		}
 		return out, nil
 	}
-	if name, isText := value.Text(of(object, "attr")); len(object) == 1 && isText {
+	if name, isText := value.Text(memberOf(object, "attr")); len(object) == 1 && isText {
 		if constant, is := r.constant(name); is {
 			return importer.Constant(constant), nil
 		}
@@ -87,7 +87,7 @@ func (r *reader) expression(v any, refs references) (expression, error) {
 		return expression{source: "{" + strings.Join(sources(parts), ", ") + "}"}, err
 	}
 	if name, isFunction := object.Get("function"); isFunction {
-		return r.call(name, of(object, "args"), refs)
+		return r.call(name, memberOf(object, "args"), refs)
 	}
 	name, _ := value.Text(object[0].Value)
 	if object[0].Name == "attr" {
@@ -250,8 +250,8 @@ func (r *reader) address(v any) (string, error) {
 		text, _ := v.(string)
 		return strings.NewReplacer("{", "{{", "}", "}}").Replace(text), nil
 	}
-	if of(object, "function") == "concat" {
-		args, _ := of(object, "args").([]any)
+	if memberOf(object, "function") == "concat" {
+		args, _ := memberOf(object, "args").([]any)
 		var b strings.Builder
 		for _, one := range args {
 			part, err := r.address(one)
@@ -279,8 +279,8 @@ func (r *reader) endsInSlash(v any) bool {
 		text, _ := v.(string)
 		return strings.HasSuffix(text, "/")
 	}
-	args, _ := of(object, "args").([]any)
-	switch function := of(object, "function"); {
+	args, _ := memberOf(object, "args").([]any)
+	switch function := memberOf(object, "function"); {
 	case function == "concat" && len(args) > 0:
 		return r.endsInSlash(args[len(args)-1])
 	case function == "sprintf" && len(args) > 0:

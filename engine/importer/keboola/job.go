@@ -34,7 +34,7 @@ const runVariable = "run"
 
 // jobs reads the jobs of an iteration. Of equal jobs, the first counts.
 func (r *reader) jobs() {
-	list, _ := of(r.config, "jobs").([]any)
+	list, _ := memberOf(r.config, "jobs").([]any)
 	for i, one := range list {
 		if o, isObject := value.Members(one); isObject && !had(list[:i], one) {
 			j := &job{reader: r, Object: o, path: diag.Index(r.at("config.jobs"), i)}
@@ -59,7 +59,7 @@ func (j *job) read() {
 	if err := j.translate(); err != nil {
 		j.out.Refused = err.Error()
 	}
-	children, _ := of(j.Object, "children").([]any)
+	children, _ := memberOf(j.Object, "children").([]any)
 	for i, one := range children {
 		o, isObject := value.Members(one)
 		if !isObject || had(children[:i], one) {
@@ -77,10 +77,10 @@ var inBraces = regexp.MustCompile(`/*\{[^{}]*\}/*`)
 
 // name returns the name of a stream: its dataType, or its endpoint without placeholders.
 func (j *job) name() string {
-	if name, _ := of(j.Object, "dataType").(string); name != "" && !strings.ContainsAny(name, "{}") {
+	if name, _ := memberOf(j.Object, "dataType").(string); name != "" && !strings.ContainsAny(name, "{}") {
 		return name
 	}
-	endpoint, _ := value.Text(of(j.Object, "endpoint"))
+	endpoint, _ := value.Text(memberOf(j.Object, "endpoint"))
 	endpoint, _, _ = strings.Cut(endpoint, "?")
 	if _, rest, absolute := strings.Cut(endpoint, "://"); absolute {
 		_, endpoint, _ = strings.Cut(rest, "/")
@@ -91,7 +91,7 @@ func (j *job) name() string {
 
 // id returns an id that no other stream has.
 func (j *job) id() string {
-	id, _ := value.Text(of(j.Object, "id"))
+	id, _ := value.Text(memberOf(j.Object, "id"))
 	id = cmp.Or(strings.NewReplacer("{", "", "}", "").Replace(id), j.out.Name)
 	if j.iteration > 0 {
 		id += "-" + strconv.Itoa(j.iteration)
@@ -136,7 +136,7 @@ var beyond = []string{"for", "incremental", "keepFor", "onPartitionError", "body
 // translate fills in the stream.
 func (j *job) translate() error {
 	for _, key := range beyond {
-		if isGiven(of(j.Object, key)) {
+		if isGiven(memberOf(j.Object, key)) {
 			return fmt.Errorf("the key %s is one of this engine: write the job by hand", key)
 		}
 	}
@@ -147,7 +147,7 @@ func (j *job) translate() error {
 	}
 	if len(j.parents) > 0 {
 		parent := j.parents[len(j.parents)-1]
-		filter, _ := of(j.Object, "recursionFilter").(string)
+		filter, _ := memberOf(j.Object, "recursionFilter").(string)
 		j.out.For = []importer.Variable{{Name: j.item(1), Parent: parent, When: j.filter(filter)}}
 		if err := j.findPlaceholders(); err != nil {
 			return err
@@ -167,7 +167,7 @@ func (j *job) item(level int) string { return j.variables[len(j.variables)-level
 
 // findPlaceholders reads the placeholders of a child.
 func (j *job) findPlaceholders() error {
-	for _, m := range at(j.Object, "placeholders") {
+	for _, m := range objectAt(j.Object, "placeholders") {
 		level := 1
 		if number, _, leveled := strings.Cut(m.Name, ":"); leveled {
 			level, _ = strconv.Atoi(number)
@@ -175,7 +175,7 @@ func (j *job) findPlaceholders() error {
 		written := m.Value
 		function, isFunction := value.Members(m.Value)
 		if isFunction {
-			written = of(function, "path")
+			written = memberOf(function, "path")
 		}
 		field, _ := value.Text(written)
 		source := rules.FormatPath(j.item(level), strings.Split(field, "."))
@@ -210,8 +210,8 @@ func asText(e expression) string {
 
 // isURLEncode reports whether a placeholder is only encoded, as all are in addresses.
 func isURLEncode(function value.Object) bool {
-	args, _ := of(function, "args").([]any)
-	return of(function, "function") == "urlencode" && len(args) == 1 && len(at(value.ObjectOf("a", args[0]), "a")) == 1
+	args, _ := memberOf(function, "args").([]any)
+	return memberOf(function, "function") == "urlencode" && len(args) == 1 && len(objectAt(value.ObjectOf("a", args[0]), "a")) == 1
 }
 
 // withField returns fields with another field, in place of a field of the same name.
@@ -232,7 +232,7 @@ var placeholder = regexp.MustCompile(`\{([^{}]*)\}`)
 
 // endpoint fills in the placeholders.
 func (j *job) endpoint() {
-	endpoint, _ := value.Text(of(j.Object, "endpoint"))
+	endpoint, _ := value.Text(memberOf(j.Object, "endpoint"))
 	braces := strings.NewReplacer("{", "{{", "}", "}}")
 	last := 0
 	for _, match := range placeholder.FindAllStringSubmatchIndex(endpoint, -1) {
@@ -250,7 +250,7 @@ func (j *job) endpoint() {
 
 // parameters reads method, params and headers.
 func (j *job) parameters() error {
-	method, _ := of(j.Object, "method").(string)
+	method, _ := memberOf(j.Object, "method").(string)
 	if method = strings.ToUpper(method); method != "GET" {
 		j.out.Method = method
 	}
@@ -259,10 +259,10 @@ func (j *job) parameters() error {
 	if len(j.parents) > 0 {
 		needsRun = isAnyTime
 	}
-	if readsTime(of(j.Object, "params"), needsRun) {
+	if readsTime(memberOf(j.Object, "params"), needsRun) {
 		refs = j.run()
 	}
-	params := at(j.Object, "params")
+	params := objectAt(j.Object, "params")
 	var err error
 	if method == "POST" {
 		var all importer.Value
@@ -277,10 +277,10 @@ func (j *job) parameters() error {
 	if err != nil {
 		return fmt.Errorf("params: %w", err)
 	}
-	for _, m := range at(j.Object, "headers") {
+	for _, m := range objectAt(j.Object, "headers") {
 		j.out.Headers = append(j.out.Headers, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
 	}
-	for _, origin := range append(slices.Clone(listOf(of(at(j.root, "api"), "allowedOrigins"))), listOf(of(j.Object, "allowedOrigins"))...) {
+	for _, origin := range append(slices.Clone(listOf(memberOf(objectAt(j.root, "api"), "allowedOrigins"))), listOf(memberOf(j.Object, "allowedOrigins"))...) {
 		text, _ := origin.(string)
 		j.out.Origins = append(j.out.Origins, text)
 	}
@@ -319,11 +319,11 @@ func (j *job) run() references {
 
 // items reads how a response becomes items.
 func (j *job) items() error {
-	field := of(j.Object, "dataField")
+	field := memberOf(j.Object, "dataField")
 	delimiter := "."
 	if o, isObject := value.Members(field); isObject {
-		field = of(o, "path")
-		if d, isText := of(o, "delimiter").(string); isText && d != "" {
+		field = memberOf(o, "path")
+		if d, isText := memberOf(o, "delimiter").(string); isText && d != "" {
 			delimiter = d
 		}
 	}
@@ -335,15 +335,15 @@ func (j *job) items() error {
 	default:
 		j.out.Items = strings.ReplaceAll(pathOf(text, delimiter), "*", `\*`)
 	}
-	j.out.Filter, _ = of(j.Object, "filter").(string)
-	if key := of(j.Object, "key"); key != nil {
+	j.out.Filter, _ = memberOf(j.Object, "filter").(string)
+	if key := memberOf(j.Object, "key"); key != nil {
 		for _, one := range append(listOf(key), key) {
 			if text, isText := one.(string); isText {
 				j.out.Key = append(j.out.Key, text)
 			}
 		}
 	}
-	if of(j.Object, "emit") == false {
+	if memberOf(j.Object, "emit") == false {
 		j.out.Hidden = true
 	}
 	return nil
@@ -351,10 +351,10 @@ func (j *job) items() error {
 
 // userData reads the members that are added to items.
 func (j *job) userData() error {
-	own := of(j.Object, "userData")
+	own := memberOf(j.Object, "userData")
 	data := []value.Member{{Name: "job_parent_id", Value: own}}
 	if len(j.parents) == 0 {
-		data = append([]value.Member{{Name: "userData", Value: of(j.config, "userData")}}, data...)
+		data = append([]value.Member{{Name: "userData", Value: memberOf(j.config, "userData")}}, data...)
 	}
 	var refs references
 	for _, member := range data {
@@ -377,7 +377,7 @@ func (j *job) userData() error {
 		}
 	}
 	j.out.Fields = append(j.out.Fields, j.fields...)
-	for _, m := range at(j.Object, "fields") {
+	for _, m := range objectAt(j.Object, "fields") {
 		source, _ := m.Value.(string)
 		j.out.Fields = append(j.out.Fields, importer.Field{Name: m.Name, Source: source})
 	}

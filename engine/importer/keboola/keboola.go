@@ -60,7 +60,7 @@ func Read(files []importer.File, o importer.Options) (*importer.Source, error) {
 		r.without[w.Path] = w.Message
 	}
 	root, _ := value.Members(parsed)
-	r.root, r.authorization = root, at(root, "authorization")
+	r.root, r.authorization = root, objectAt(root, "authorization")
 	if inner, wrapped := root.Get("parameters"); wrapped {
 		r.root, _ = value.Members(inner)
 		r.path = "parameters"
@@ -96,13 +96,13 @@ type reader struct {
 
 // source reads the jobs of all iterations.
 func (r *reader) source(o importer.Options) (*importer.Source, error) {
-	iterations, _ := of(r.root, "iterations").([]any)
+	iterations, _ := memberOf(r.root, "iterations").([]any)
 	if len(iterations) == 0 {
 		iterations = []any{nil}
 	}
 	for i, one := range iterations {
 		r.over, _ = value.Members(one)
-		r.config = at(r.root, "config").Merge(r.over)
+		r.config = objectAt(r.root, "config").Merge(r.over)
 		if r.iteration = i + 1; len(iterations) == 1 && r.over == nil {
 			r.iteration = 0
 		}
@@ -142,25 +142,25 @@ func (r *reader) left() {
 
 // api reads the settings that all jobs have in common.
 func (r *reader) api() error {
-	api := at(r.root, "api")
-	base, err := r.address(of(api, "baseUrl"))
+	api := objectAt(r.root, "api")
+	base, err := r.address(memberOf(api, "baseUrl"))
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.at("api.baseUrl"), err)
 	}
 	if i := strings.IndexAny(base, "?#"); i >= 0 && !strings.Contains(base, "{") {
 		base = base[:i]
 	}
-	if r.base = base; !r.endsInSlash(of(api, "baseUrl")) {
+	if r.base = base; !r.endsInSlash(memberOf(api, "baseUrl")) {
 		r.base = directory(base)
 	}
 	r.common = r.http(api)
 	for _, key := range copied {
 		section, name, _ := strings.Cut(key, ".")
-		if v := of(at(r.root, section), name); isGiven(v) {
+		if v := memberOf(objectAt(r.root, section), name); isGiven(v) {
 			r.everywhere(importer.Approximate, key, "%s is a key of this engine: copy it", name)
 		}
 	}
-	r.auth = r.authentication(at(api, "authentication"))
+	r.auth = r.authentication(objectAt(api, "authentication"))
 	return nil
 }
 
@@ -182,7 +182,7 @@ func (r *reader) at(key string) string { return diag.Join(r.path, key) }
 // http returns api.http: the settings that all requests have in common.
 func (r *reader) http(api value.Object) []importer.Member {
 	var out []importer.Member
-	http := at(api, "http")
+	http := objectAt(api, "http")
 	for _, m := range http {
 		switch m.Name {
 		case "headers", "defaultOptions", "requiredHeaders":
@@ -194,18 +194,18 @@ func (r *reader) http(api value.Object) []importer.Member {
 			}
 		}
 	}
-	retry := at(api, "retryConfig")
-	if v := of(retry, "maxRetries"); v != nil {
+	retry := objectAt(api, "retryConfig")
+	if v := memberOf(retry, "maxRetries"); v != nil {
 		out = r.retries(out, v)
 	}
-	for _, m := range append(append(value.Object{}, retry...), at(retry, "http")...) {
+	for _, m := range append(append(value.Object{}, retry...), objectAt(retry, "http")...) {
 		switch m.Name {
 		case "codes", "retryHeader":
 			out = with(out, m.Name, importer.Constant(m.Value))
 		}
 	}
 	var headers value.Object
-	for _, one := range []value.Object{at(http, "headers"), at(http, "defaultOptions", "headers"), at(r.config, "http", "headers")} {
+	for _, one := range []value.Object{objectAt(http, "headers"), objectAt(http, "defaultOptions", "headers"), objectAt(r.config, "http", "headers")} {
 		headers = headers.Merge(one)
 	}
 	if members, err := r.headers(headers); err != nil {
@@ -213,7 +213,7 @@ func (r *reader) http(api value.Object) []importer.Member {
 	} else if len(members) > 0 {
 		out = append(out, importer.Member{Name: "headers", Value: importer.Value{Object: members}})
 	}
-	if params := at(http, "defaultOptions", "params"); len(params) > 0 {
+	if params := objectAt(http, "defaultOptions", "params"); len(params) > 0 {
 		all, _ := r.query(params, nil) // without functions
 		out = append(out, importer.Member{Name: "defaultOptions", Value: importer.Value{Object: []importer.Member{
 			{Name: "params", Value: importer.Value{Object: all}}}}})
@@ -254,13 +254,13 @@ func (r *reader) everywhere(grade importer.Grade, key, format string, args ...an
 	r.notes = append(r.notes, importer.Note{Grade: grade, Text: fmt.Sprintf(format, args...), Source: r.at(key), Target: key})
 }
 
-// of returns a member of an object.
-func of(o value.Object, name string) any { v, _ := o.Get(name); return v }
+// memberOf returns a member of an object.
+func memberOf(o value.Object, name string) any { v, _ := o.Get(name); return v }
 
-// at returns the object at a path of keys, or nil.
-func at(o value.Object, keys ...string) value.Object {
+// objectAt returns the object at a path of keys, or nil.
+func objectAt(o value.Object, keys ...string) value.Object {
 	for _, key := range keys {
-		o, _ = value.Members(of(o, key))
+		o, _ = value.Members(memberOf(o, key))
 	}
 	return o
 }

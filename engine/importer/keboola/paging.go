@@ -24,13 +24,13 @@ type pager struct {
 
 // paging reads the pagination of a job: its own, or the pagination of its scroller.
 func (j *job) paging() error {
-	written, from := at(at(j.root, "api"), "pagination"), j.reader.at("api.pagination")
-	if own := at(j.Object, "pagination"); len(own) > 0 {
+	written, from := objectAt(objectAt(j.root, "api"), "pagination"), j.reader.at("api.pagination")
+	if own := objectAt(j.Object, "pagination"); len(own) > 0 {
 		written, from = own, diag.Join(j.path, "pagination")
 	}
-	scroller, _ := value.Text(of(j.Object, "scroller"))
+	scroller, _ := value.Text(memberOf(j.Object, "scroller"))
 	effective, from, err := scrolled(j.effective(from, written), from, scroller, j)
-	if err != nil || !isGiven(of(effective, "method")) {
+	if err != nil || !isGiven(memberOf(effective, "method")) {
 		return err
 	}
 	p := &pager{job: j, Object: effective, from: from, out: &importer.Paging{Kind: importer.Other}}
@@ -48,14 +48,14 @@ func (j *job) effective(path string, o value.Object) value.Object {
 // scrolled returns the pagination that a job has with method multiple: its scroller, with the rules
 // next to the method. A job without a scroller has no pagination.
 func scrolled(o value.Object, path, scroller string, j *job) (value.Object, string, error) {
-	if of(o, "method") != rules.Multiple {
+	if memberOf(o, "method") != rules.Multiple {
 		return o, path, nil
 	}
 	name := scroller
 	if !isGiven(scroller) {
-		name, _ = value.Text(of(o, "default"))
+		name, _ = value.Text(memberOf(o, "default"))
 	}
-	inner, has := value.Members(of(at(o, "scrollers"), name))
+	inner, has := value.Members(memberOf(objectAt(o, "scrollers"), name))
 	if !has {
 		return nil, path, nil
 	}
@@ -79,11 +79,11 @@ func stricter(o value.Object, outer value.Member) (value.Object, error) {
 	if outer.Name != "forceStop" {
 		return o, fmt.Errorf("%s stands in the scroller and next to method multiple: write both as stopRules", outer.Name)
 	}
-	limits := at(o, "forceStop")
+	limits := objectAt(o, "forceStop")
 	above, _ := value.Members(outer.Value)
 	for _, m := range above {
 		n, _ := whole(m.Value)
-		if own, has := whole(of(limits, m.Name)); !has || n > 0 && n < own {
+		if own, has := whole(memberOf(limits, m.Name)); !has || n > 0 && n < own {
 			limits = limits.With(m.Name, m.Value)
 		}
 	}
@@ -97,8 +97,8 @@ func (p *pager) set(name string, v any) {
 
 // text returns a setting that is a text, or its default if it is empty.
 func (p *pager) text(name, usual string) string {
-	text, _ := value.Text(of(p.Object, name))
-	if !isGiven(of(p.Object, name)) {
+	text, _ := value.Text(memberOf(p.Object, name))
+	if !isGiven(memberOf(p.Object, name)) {
 		return usual
 	}
 	return text
@@ -149,7 +149,7 @@ var methods = map[string]func(*pager) error{
 }
 
 func (p *pager) read() error {
-	method, _ := of(p.Object, "method").(string)
+	method, _ := memberOf(p.Object, "method").(string)
 	read, known := methods[method]
 	if !known {
 		for _, m := range p.Object {
@@ -184,9 +184,9 @@ func (p *pager) finished() *importer.Paging {
 // limit.
 func (p *pager) size() (given bool, err error) {
 	name := p.copyText("limitParam", "limit")
-	param, inJob := at(p.job.Object, "params").Get(name)
+	param, inJob := objectAt(p.job.Object, "params").Get(name)
 	if !inJob {
-		param = of(p.Object, "limit")
+		param = memberOf(p.Object, "limit")
 	}
 	p.out.SizeIn = name
 	if !isGiven(param) {
@@ -196,7 +196,7 @@ func (p *pager) size() (given bool, err error) {
 	if !isNumber {
 		return false, fmt.Errorf("the page size must be a whole number, so that a short page is found; it is %s", value.Preview(param))
 	}
-	if !inJob || of(p.Object, "method") == "offset" { // which must have it
+	if !inJob || memberOf(p.Object, "method") == "offset" { // which must have it
 		p.set("limit", n)
 	}
 	p.out.Size = strconv.Itoa(n)
@@ -219,7 +219,7 @@ func (p *pager) offset() error {
 	name := p.copyText("offsetParam", "offset")
 	p.out.First = p.copyFlag("firstPageParams", true)
 	fromJob := p.copyFlag("offsetFromJob", false)
-	if start, has := at(p.job.Object, "params").Get(name); has {
+	if start, has := objectAt(p.job.Object, "params").Get(name); has {
 		switch _, isNumber := value.Text(start); {
 		case fromJob && !isNumber:
 			return fmt.Errorf("the parameter %s must be a number", name)
@@ -242,7 +242,7 @@ func (p *pager) pageNumber() error {
 		p.withoutParam(name)
 	}
 	p.out.Kind, p.out.Into, p.out.Start = importer.Pages, importer.Target{Name: name}, 1
-	if first := of(p.Object, "firstPage"); first != nil {
+	if first := memberOf(p.Object, "firstPage"); first != nil {
 		text, _ := value.Text(first)
 		n, err := strconv.Atoi(text)
 		if err != nil {
@@ -345,22 +345,22 @@ func (p *pager) firstOnly(but string) {
 // scroll reads scrollRequest, which the extractor merges into the request of the job. includes says whether
 // the next request has the parameters of the job, and method is the method of the requests after the first.
 func (p *pager) scroll(includes bool, method *string) error {
-	request := at(p.Object, "scrollRequest")
+	request := objectAt(p.Object, "scrollRequest")
 	if len(request) == 0 {
 		return nil
 	}
 	var out []importer.Member
-	if endpoint, _ := of(request, "endpoint").(string); endpoint != "" {
+	if endpoint, _ := memberOf(request, "endpoint").(string); endpoint != "" {
 		out = append(out, importer.Member{Name: "endpoint", Value: importer.Constant(endpoint)})
 	}
-	if own, _ := of(request, "method").(string); own != "" {
+	if own, _ := memberOf(request, "method").(string); own != "" {
 		*method = own
 	}
 	if *method != "" && *method != "GET" {
 		out = append(out, importer.Member{Name: "method", Value: importer.Constant(*method)})
 	}
-	params := at(request, "params")
-	if own := at(p.job.Object, "params"); includes {
+	params := objectAt(request, "params")
+	if own := objectAt(p.job.Object, "params"); includes {
 		for i, m := range params {
 			if had, both := own.Get(m.Name); both {
 				params = slices.Clone(params)
@@ -395,13 +395,13 @@ func (p *pager) shared() error {
 		switch {
 		case slices.Contains(ofMethods, m.Name) || !isGiven(m.Value):
 		case m.Name == "nextPageFlag":
-			p.flag(at(p.Object, m.Name))
+			p.flag(objectAt(p.Object, m.Name))
 		case m.Name == "forceStop":
-			if err := p.forceStop(at(p.Object, m.Name)); err != nil {
+			if err := p.forceStop(objectAt(p.Object, m.Name)); err != nil {
 				return err
 			}
 		case m.Name == "limitStop":
-			if err := p.limitStop(at(p.Object, m.Name)); err != nil {
+			if err := p.limitStop(objectAt(p.Object, m.Name)); err != nil {
 				return err
 			}
 		case m.Name == "stopRules":
@@ -421,8 +421,8 @@ func (p *pager) shared() error {
 
 // flag writes nextPageFlag, or hasMore if the flag is true while there is more.
 func (p *pager) flag(o value.Object) {
-	field, _ := value.Text(of(o, "field"))
-	stop := of(o, "stopOn") == true
+	field, _ := value.Text(memberOf(o, "field"))
+	stop := memberOf(o, "stopOn") == true
 	missing, set := o.Get("ifNotSet")
 	ifNotSet := isGiven(missing)
 	if !set || missing == nil {
@@ -485,15 +485,15 @@ func seconds(text string) (int, bool) {
 const maxSeconds = 366 * 24 * 60 * 60
 
 func (p *pager) limitStop(o value.Object) error {
-	if field := of(o, "field"); isGiven(field) {
+	if field := memberOf(o, "field"); isGiven(field) {
 		text, _ := value.Text(field)
 		p.set("limitStop", value.ObjectOf("field", pathOf(text, ".")))
 		p.note("limitStop.field", "A text at %s that is no number ends the run with an error; the extractor converts it as PHP does", text)
 		return nil
 	}
-	n, isNumber := whole(of(o, "count"))
+	n, isNumber := whole(memberOf(o, "count"))
 	if !isNumber {
-		return fmt.Errorf("limitStop.count must be a whole number above 0; it is %s", value.Preview(of(o, "count")))
+		return fmt.Errorf("limitStop.count must be a whole number above 0; it is %s", value.Preview(memberOf(o, "count")))
 	}
 	p.set("limitStop", value.ObjectOf("count", n))
 	return nil

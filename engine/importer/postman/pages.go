@@ -112,18 +112,18 @@ func (t *translation) exchange(method string, s response) (recording.Exchange, e
 // recognized takes over what detect has found: the path of the list and the pagination. The parameters
 // of the pagination are no parameters of the job.
 func (t *translation) recognized(config value.Object, found *detect.Result) {
-	job := at(config, "config", "jobs", "0")
-	pagination := at(config, "api", "pagination")
+	job := objectAt(config, "config", "jobs", "0")
+	pagination := objectAt(config, "api", "pagination")
 	switch path, _ := get(job, "dataField").(string); path {
 	case "", ".":
 	default:
 		t.out.Items = path
 	}
-	if response := at(job, "response"); response != nil {
+	if response := objectAt(job, "response"); response != nil {
 		t.out.Response = constants(response)
 	}
 	t.ids = identifiers(config)
-	params := at(job, "params")
+	params := objectAt(job, "params")
 	t.out.Params = slices.DeleteFunc(t.out.Params, func(m importer.Member) bool {
 		name := strings.TrimPrefix(m.Name, "#")
 		_, kept := params.Get(name)
@@ -309,7 +309,7 @@ func (e *entry) childOf(lists map[string]*entry) {
 // that may identify it.
 func identifiers(config value.Object) []string {
 	page, _ := value.At(config, []string{"tests", "0", "pages", "0"})
-	path, _ := get(at(config, "config", "jobs", "0"), "dataField").(string)
+	path, _ := get(objectAt(config, "config", "jobs", "0"), "dataField").(string)
 	if path != "" && path != "." {
 		page, _ = value.At(page, rules.SplitPath(path))
 	}
@@ -332,8 +332,8 @@ func get(o value.Object, key string) any {
 	return v
 }
 
-// at returns the object at a path, or nil.
-func at(o value.Object, keys ...string) value.Object {
+// objectAt returns the object at a path, or nil.
+func objectAt(o value.Object, keys ...string) value.Object {
 	v, _ := value.At(o, keys)
 	out, _ := value.Members(v)
 	return out

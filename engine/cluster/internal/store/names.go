@@ -79,6 +79,7 @@ func OriginToken(host, identity string) string {
 	return safe[:min(len(safe), 100)] + "-" + hex.EncodeToString(hash[:4])
 }
 
+// taskPages returns the subject of the pages of a task.
 func taskPages(key Key) string {
 	return runPages(key.Run, key.Submission) + escape(key.Job) + "." + key.Task
 }
@@ -88,6 +89,7 @@ func runPages(run, submission string) string {
 	return pageSubject + run + "." + submission + "."
 }
 
+// taskSubject returns the subject of a task in the queue of an origin.
 func taskSubject(origin string, key Key) string {
 	return workSubject + origin + "." + key.Run + "." + key.Submission + "." + key.Task
 }
