@@ -115,7 +115,7 @@ func floatOf(n any) float64 {
 var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)
 
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})W)?(?:(\d{1,6})D)?` +
-	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6})S)?)?$`)
+	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6}(?:\.\d{1,6})?)S)?)?$`)
 
 // ISOLength reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
 // a sum of months and days or hours.
@@ -124,11 +124,12 @@ func ISOLength(text string) (Span, bool) {
 	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
 		return Span{}, false
 	}
-	var n [8]int
-	for i := 1; i < len(m); i++ {
+	var n [7]int
+	for i := 1; i < len(n); i++ {
 		n[i], _ = strconv.Atoi(m[i])
 	}
-	s := Span{Months: n[1]*12 + n[2], Days: n[3]*7 + n[4], Duration: time.Duration(n[5]*3600+n[6]*60+n[7]) * time.Second}
+	seconds, _ := time.ParseDuration(m[7] + "s")
+	s := Span{Months: n[1]*12 + n[2], Days: n[3]*7 + n[4], Duration: time.Duration(n[5]*3600+n[6]*60)*time.Second + seconds}
 	if s.Days > 0 && s.Duration > 0 {
 		s.Days, s.Duration = 0, s.Duration+time.Duration(s.Days)*24*time.Hour
 	}

@@ -190,7 +190,7 @@ func (c *cdk) holds(condition any, names object) bool {
 	return v != nil && v != false && v != "" && v != 0 && v != "false" && v != "{}" && v != "[]"
 }
 
-var directives = strings.NewReplacer("%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%z", "-0700")
+var directives = strings.NewReplacer("%Y", "2006", "%m", "01", "%d", "02", "%H", "15", "%M", "04", "%S", "05", "%z", "-0700", "%f", "000000")
 
 func strftime(at time.Time, format string) string {
 	if format == "%s" {
@@ -386,7 +386,7 @@ func (c *cdk) windows(partition string, cursor object) []object {
 		}
 		return at.AddDate(0, 0, n)
 	}
-	granularity := map[string]time.Duration{"P1D": 24 * time.Hour, "PT1S": time.Second}[str(cursor["cursor_granularity"])]
+	granularity := map[string]time.Duration{"P1D": 24 * time.Hour, "PT1S": time.Second, "PT0.000001S": time.Microsecond}[str(cursor["cursor_granularity"])]
 	format := str(get(cursor, "datetime_format"))
 	var out []object
 	for start.Before(end) {

@@ -221,7 +221,10 @@ func fromText(v any) bool {
 
 // chooseToken says where the token comes from, as closely as possible.
 func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
+	last := append(rules.SplitPath(b.out.Items), "-1")
 	switch {
+	case token.Root == "body" && p.Kind == importer.Token && len(token.Keys) > len(last) && slices.Equal(token.Keys[:len(last)], last):
+		p.Kind, p.Path = importer.LastItem, rules.PathOf(token.Keys[len(last):]...)
 	case token.Known && (token.Const == nil || token.Const == ""):
 		p.Source = "nil"
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):

@@ -45,7 +45,11 @@ func (b *builder) response(retriever node) error {
 		if !e.Known {
 			return fmt.Errorf("%s: the path of the records is computed, which is not translated: %s", n.path, n.text())
 		}
-		if key := fmt.Sprint(e.Const); e.Const != nil && key != "" {
+		key := fmt.Sprint(e.Const)
+		if strings.Contains(key, "*") && key != "*" {
+			return fmt.Errorf("%s: the path of the records is a pattern, which is not translated: %s", n.path, key)
+		}
+		if e.Const != nil && key != "" {
 			keys = append(keys, key)
 		}
 	}
@@ -236,7 +240,7 @@ func (b *builder) addFields(n node) error {
 		n.mark("condition")
 		f.mark("value_type")
 		if e.Kind == jinja.Time {
-			e, _ = jinja.Formatted(e, "%Y-%m-%d %H:%M:%S.%f%z")
+			e = jinja.Joined([]jinja.Expr{e})
 		}
 		source := e.Source
 		for _, c := range []node{n.get("condition"), f.get("condition")} {

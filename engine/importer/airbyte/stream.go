@@ -129,8 +129,12 @@ func (b *builder) finish(n node) error {
 		}
 		b.out.Paging.Next = append(b.out.Paging.Next, b.next...)
 	}
-	if len(b.bodyStops) > 0 && b.out.Paging != nil {
-		b.out.Paging.Stops = append(b.out.Paging.Stops, b.bodyStops...)
+	for _, stop := range b.bodyStops {
+		if b.out.Paging == nil {
+			b.addErrorRule(importer.ErrorRule{On: "success", When: stop.When, Do: "fail", Message: stop.Message})
+		} else {
+			b.out.Paging.Stops = append(b.out.Paging.Stops, stop)
+		}
 	}
 	recordFilter := b.out.Filter != ""
 	if err := b.finishIncrement(); err != nil {

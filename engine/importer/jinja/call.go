@@ -132,8 +132,12 @@ func Length(text string) (string, bool) {
 		return fmt.Sprintf("%dh", d/time.Hour), true
 	case d%time.Minute == 0:
 		return fmt.Sprintf("%dm", d/time.Minute), true
-	default:
+	case d%time.Second == 0:
 		return fmt.Sprintf("%ds", d/time.Second), true
+	case d%time.Millisecond == 0:
+		return fmt.Sprintf("%dms", d/time.Millisecond), true
+	default:
+		return fmt.Sprintf("%dus", d/time.Microsecond), true
 	}
 }
 
@@ -189,12 +193,25 @@ func formatDatetime(args []Expr, named map[string]Expr) (Expr, error) {
 	if input, has := arg(args, named, 2, "input_format"); has {
 		text, _ := input.Const.(string)
 		layout, ok := Layout(text)
-		if !ok || layout == "unix" || layout == "unixms" {
+		if !ok {
 			return Expr{}, fmt.Errorf("the format %s has no counterpart", text)
+		}
+		if layout == "unix" || layout == "unixms" {
+			return fromUnix(args[0], format)
 		}
 		return strftime(call("date", Time, args[0], Literal(layout)), format)
 	}
 	return strftime(asTime(args[0]), format)
+}
+
+// fromUnix writes a number that stands for a time in a form of Python.
+func fromUnix(e, format Expr) (Expr, error) {
+	text, _ := format.Const.(string)
+	layout, ok := Layout(text)
+	if !ok {
+		return Expr{}, fmt.Errorf("the format %s has no counterpart", text)
+	}
+	return call("earlier", Text, e, Literal(nil), Literal(layout)), nil
 }
 
 // strftime writes a time in a form of Python.
@@ -242,6 +259,9 @@ func Layout(format string) (string, bool) {
 		return "unix", true
 	case "%ms":
 		return "unixms", true
+	}
+	if strings.Contains(format, "%epoch") { // a form of Airbyte
+		return "", false
 	}
 	var b strings.Builder
 	for i := 0; i < len(format); i++ {

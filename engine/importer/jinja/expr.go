@@ -298,7 +298,7 @@ func (e Expr) untrue() Expr {
 	switch {
 	case t.Known:
 		return Literal(t.Const == false)
-	case t.prec == precAnd && e.Kind != Bool:
+	case t.prec == precAnd && e.Kind != Bool && e.truth == nil:
 		return binary("or", precOr, Bool, call("empty", Bool, e), not(call("truthy", Bool, e)))
 	}
 	return not(t)

@@ -3,6 +3,7 @@ package jinja
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
@@ -78,6 +79,7 @@ func or(a, b Expr) Expr {
 	return choose(truth, a, b)
 }
 
+// and returns the first value if it is false, and otherwise the second value.
 func and(a, b Expr) Expr {
 	truth := a.True()
 	switch {
@@ -85,10 +87,24 @@ func and(a, b Expr) Expr {
 		return b
 	case truth.Known:
 		return a
+	case b.Kind == Any && a.Kind != Bool && a.prec == precMember && b.prec == precMember:
+		both := binary("and", precAnd, Bool, truth, b.True())
+		out := b
+		if !a.above(b) {
+			out = choose(truth, b, a)
+		}
+		out.truth = &both
+		return out
 	case b.Kind == Bool || b.Kind == Any:
 		return binary("and", precAnd, Bool, truth, b.True())
 	}
 	return choose(truth, b, a)
+}
+
+// above reports whether a path is another one, or leads to it, so that without the value at the first there is none
+// at the other.
+func (e Expr) above(other Expr) bool {
+	return e.Root != "" && e.Root == other.Root && len(e.Keys) <= len(other.Keys) && slices.Equal(e.Keys, other.Keys[:len(e.Keys)])
 }
 
 // equal compares values. A boolean member that is compared with a constant keeps its meaning: null is
@@ -250,6 +266,8 @@ func in(e, list Expr) Expr {
 		return binary("contains", precCompare, Bool, list, e)
 	case list.Kind == List:
 		return binary("in", precCompare, Bool, e, list)
+	case strings.HasPrefix(list.Root, "item") && len(list.Keys) > 0: // a member of an item may be a text, a list or an object
+		return choose(kindIs(list, "string"), binary("contains", precCompare, Bool, list, e), binary("in", precCompare, Bool, e, list))
 	case e.Known && e.Kind == Text && list.path != nil:
 		if m, err := memberOf(list, e); err == nil {
 			if m.Known {
