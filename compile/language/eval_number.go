@@ -236,6 +236,9 @@ func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats f
 		if !isNumber(a) || !isNumber(b) {
 			return nil, mismatch(operator, a, b)
 		}
+		if x, y, small := smallIntegers(a, b); small && ints != nil && y != 0 {
+			return int(floats(x, y)), nil
+		}
 		if isHuge(a) || isHuge(b) {
 			return nil, errTooManyDigits
 		}
@@ -251,6 +254,15 @@ func arithmetic(operator string, ints func(a, b *big.Int) (any, error), floats f
 		}
 		return f, nil
 	}
+}
+
+// smallIntegers returns two integers as floats if their sum, difference, product and remainder are exact as
+// floats.
+func smallIntegers(a, b any) (x, y float64, ok bool) {
+	i, isInt := a.(int)
+	j, both := b.(int)
+	const limit = 1 << 26
+	return float64(i), float64(j), isInt && both && -limit < i && i < limit && -limit < j && j < limit
 }
 
 func integers(f func(z, a, b *big.Int) *big.Int) func(a, b *big.Int) (any, error) {

@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -13,6 +15,9 @@ func (o Object) MarshalJSON() ([]byte, error) { return appendJSON(nil, o) }
 
 // Marshal is [json.Marshal] without the escaping of <, > and &.
 func Marshal(v any) ([]byte, error) { return appendJSON(nil, v) }
+
+// AppendMarshal appends the text of [Marshal].
+func AppendMarshal(b []byte, v any) ([]byte, error) { return appendJSON(b, v) }
 
 // appendJSON appends a value as JSON. It writes the usual types itself, since the encoder of the
 // standard library reads the result of every MarshalJSON again.
@@ -29,9 +34,13 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 		}
 	case int:
 		return strconv.AppendInt(b, int64(v), 10), nil
+	case float64:
+		if size := math.Abs(v); size == 0 || 1e-6 <= size && size < 1e21 { // the encoder has exponents for the others
+			return strconv.AppendFloat(b, v, 'f', -1, 64), nil
+		}
 	case string:
-		if isPlain(v) {
-			return append(append(append(b, '"'), v...), '"'), nil
+		if out, ok := appendText(b, v); ok {
+			return out, nil
 		}
 	}
 	var out bytes.Buffer
@@ -57,14 +66,35 @@ func appendList[T any](b []byte, brackets string, list []T, appendElement func([
 	return append(b, brackets[1]), nil
 }
 
-// isPlain reports whether a text is the same in JSON, in quotes.
-func isPlain(text string) bool {
-	for _, c := range []byte(text) {
-		if c < ' ' || c >= utf8.RuneSelf || c == '"' || c == '\\' {
-			return false
+// appendText appends a text as JSON. It reports false if the text has a character that is written as \u and a
+// number, or is not UTF-8.
+func appendText(b []byte, text string) ([]byte, bool) {
+	b = append(b, '"')
+	plain, ascii := 0, true // where the plain characters begin that are not appended yet
+	for i := range len(text) {
+		c := text[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			ascii = ascii && c < utf8.RuneSelf
+			continue
 		}
+		switch c {
+		case '\n':
+			c = 'n'
+		case '\r':
+			c = 'r'
+		case '\t':
+			c = 't'
+		case '"', '\\':
+		default:
+			return nil, false
+		}
+		b = append(append(b, text[plain:i]...), '\\', c)
+		plain = i + 1
 	}
-	return true
+	if !ascii && (!utf8.ValidString(text) || strings.Contains(text, "\u2028") || strings.Contains(text, "\u2029")) {
+		return nil, false
+	}
+	return append(append(b, text[plain:]...), '"'), true
 }
 
 // Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of

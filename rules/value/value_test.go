@@ -188,6 +188,7 @@ func TestNumbersOfTooManyDigitsAreRefused(t *testing.T) {
 func TestMarshalWritesWhatTheStandardLibraryWrites(t *testing.T) {
 	for _, v := range []any{
 		nil, true, 7, -7, int64(8), 1e300, json.Number("12345678901234567890"), "", "plain", `"\`, "a\nb\x00\x7f", "é\u2028<&>", "\xff",
+		"é \"x\" \r\n\t\\", "\b\f", "\xc3(", "\u2029", "日本", 0.0, math.Copysign(0, -1), 1.5, -1234.25, 1e-6, 9.9e-7, 1e20, 1e21, 1.0000000000000002,
 		[]any(nil), []any{}, []any{1, []any{"x"}, nil}, map[string]any{"b": 1, "a": "<"},
 	} {
 		var want strings.Builder
