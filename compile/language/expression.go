@@ -52,12 +52,10 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 	}
 	m.meter.reset(m.Context)
 	m.meter.page = page
-	m.env = environment{page, &m.meter}
-	v, err := m.vm.Run(e.code.program, &m.env)
+	v, err := e.code.run(m)
 	if err != nil {
-		return nil, causeOf(err)
+		return nil, err
 	}
-	v = fieldsOf(v)
 	if m.Note != nil {
 		for _, text := range m.meter.notes {
 			m.Note(e, text)
@@ -67,6 +65,21 @@ func (e *Expression) Eval(m *Machine, page *rules.Context) (any, error) {
 		m.Observe(e, v)
 	}
 	return v, nil
+}
+
+// run returns the value of the program on the page of the meter.
+func (c *code) run(m *Machine) (any, error) {
+	if c.test != nil {
+		if met, ok, err := c.test.eval(&m.meter); ok {
+			return met, err
+		}
+	}
+	m.env = environment{m.meter.page, &m.meter}
+	v, err := m.vm.Run(c.program, &m.env)
+	if err != nil {
+		return nil, causeOf(err)
+	}
+	return fieldsOf(v), nil
 }
 
 // memoryMessage is the message of the expression language's own limit on lists. Its error

@@ -2,6 +2,7 @@ package language
 
 import (
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/expr-lang/expr/ast"
@@ -34,7 +35,7 @@ func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	if f.tested == nil {
 		return false
 	}
-	test, operand := fieldTestOf(predicate)
+	test, operand := fieldTestOf(predicate, fieldOfElement)
 	if test == nil {
 		return false
 	}
@@ -45,25 +46,27 @@ func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 }
 
 // fieldTestOf returns a predicate as a field test, and the value that the field is compared with. It
-// returns nil if the predicate has another form.
-func fieldTestOf(predicate ast.Node) (*fieldTest, ast.Node) {
+// returns nil if the predicate has another form. pathOf returns the path of a node that is a field.
+func fieldTestOf(predicate ast.Node, pathOf func(ast.Node) ([]string, bool)) (*fieldTest, ast.Node) {
 	call, ok := predicate.(*ast.CallNode)
 	if !ok {
 		return nil, nil
 	}
 	name := calleeName(call)
-	if path, isField := fieldOfElement(call.Arguments[0]); name == safeBool && isField {
-		return &fieldTest{path: path}, &ast.NilNode{}
+	if name == safeBool {
+		if path, isField := pathOf(call.Arguments[0]); isField {
+			return &fieldTest{path: path}, &ast.NilNode{}
+		}
 	}
 	operator, ok := strings.CutPrefix(name, safeOp)
 	if !ok || !isPredicate(operator) {
 		return nil, nil
 	}
 	left, right := call.Arguments[1], call.Arguments[2] // after the meter
-	if path, isField := fieldOfElement(left); isField && isFixed(right) {
+	if path, isField := pathOf(left); isField && isFixed(right) {
 		return &fieldTest{path: path, operator: operators[operator]}, right
 	}
-	if path, isField := fieldOfElement(right); isField && isFixed(left) {
+	if path, isField := pathOf(right); isField && isFixed(left) {
 		return &fieldTest{path: path, operator: operators[operator], swapped: true}, left
 	}
 	return nil, nil
@@ -78,6 +81,63 @@ func fieldOfElement(node ast.Node) ([]string, bool) {
 	path, ok := constant(arguments[1])
 	keys, _ := path.([]string)
 	return keys, ok && isPointer(arguments[0])
+}
+
+// fieldOfItem returns the path of a node that is a field of the item that filter or fields is about.
+func fieldOfItem(node ast.Node) (path []string, ok bool) {
+	for isCallOf(node, safeGet) {
+		arguments := node.(*ast.CallNode).Arguments
+		key, isText := arguments[1].(*ast.StringNode)
+		if !isText {
+			return nil, false
+		}
+		node, path = arguments[0], append(path, key.Value)
+	}
+	slices.Reverse(path)
+	return path, path != nil && isIdentifier(node, "item")
+}
+
+// An itemTest is an expression that is a field test on the item, with a constant: item.price > 10. It is
+// evaluated without the interpreter.
+type itemTest struct {
+	*fieldTest
+	operand any
+}
+
+// itemTestOf returns a rewritten expression as an itemTest, or nil if it has another form.
+func itemTestOf(node ast.Node) *itemTest {
+	test, operand := fieldTestOf(node, fieldOfItem)
+	if test == nil {
+		return nil
+	}
+	switch v, _ := constant(operand); v.(type) {
+	case bool, int, float64, string:
+		return &itemTest{test, v}
+	}
+	return nil
+}
+
+// maxTested is the length, in bytes, of the longest text that an itemTest compares, which takes no time worth
+// metering.
+const maxTested = 1 << 10
+
+// eval reports whether the item of the page meets the test. It reports false for ok if only the interpreter
+// can tell.
+func (t *itemTest) eval(m *meter) (met, ok bool, err error) {
+	field, _, err := fieldAt(m.page.Item, t.path)
+	switch text := field.(type) {
+	case nil, bool, int, float64:
+	case string:
+		if len(text) > maxTested {
+			return false, false, nil
+		}
+	default:
+		return false, false, nil
+	}
+	if err == nil {
+		met, err = t.met(m, field, t.operand)
+	}
+	return met, true, err
 }
 
 // isFixed reports whether a node has the same value for all elements of a list. Its evaluation never

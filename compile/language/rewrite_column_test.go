@@ -86,3 +86,33 @@ func TestTheColumnOfAPageWithoutContentIsEmpty(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, []any{}, v)
 }
+
+// TestATestOfTheItemHasTheResultOfTheInterpreter compares filters with the programs that they need not run.
+func TestATestOfTheItemHasTheResultOfTheInterpreter(t *testing.T) {
+	items := []string{
+		`{}`, `{"id": 3, "at": "2026", "active": true, "owner": {"id": 7}, "tags": ["a"]}`, `{"id": "3", "at": "10", "active": null, "owner": null}`,
+		`{"id": 9007199254740993, "at": 5, "active": "yes", "owner": []}`, `{"id": {"a": 1}, "at": ["b"], "owner": "x"}`, `[1]`, `null`, `"text"`,
+		`{"id": 2.5, "at": "` + strings.Repeat("2", 2*maxTested) + `"}`,
+	}
+	for source, simple := range map[string]bool{
+		`item.id == 3`: true, `item.id != 3`: true, `3 < item.id`: true, `item.id <= 2.5`: true, `item.at > "2"`: true, `item.at contains "5"`: true,
+		`item.owner.id == 7`: true, `item.active == true`: true, `"2025" startsWith item.at`: true, `item?.owner?.id > 1`: true, `item["id"] > 1`: true,
+		`item.id == nil`: false, `item.id in [1, 3]`: false, `item.id == page`: false, `not (item.id == 3)`: false, `item.tags[0] == "a"`: false,
+		`item.id == 3 and item.active == true`: false, `item == 3`: false, `item.active`: false, `now() == nil`: false,
+	} {
+		filter, faults := one(t, rules.Filter, source)
+		require.Empty(t, faults, source)
+		require.Equal(t, simple, filter.code.test != nil, source)
+		interpreted := *filter.code
+		interpreted.test = nil
+		for _, text := range items {
+			page := &rules.Context{Page: 1, Item: decoded(t, text)}
+			var a, b Machine
+			got, err := filter.Eval(&a, page)
+			want, wantErr := (&Expression{Rule: filter.Rule, code: &interpreted}).Eval(&b, page)
+			require.Equal(t, want, got, "%s of %s", source, text)
+			require.Equal(t, wantErr, err, "%s of %s", source, text)
+			require.Equal(t, b.meter.notes, a.meter.notes, "%s of %s", source, text)
+		}
+	}
+}

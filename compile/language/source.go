@@ -37,6 +37,7 @@ var (
 // same source share it.
 type code struct {
 	program *vm.Program
+	test    *itemTest    // what the program computes, in a simpler form; nil if it has none
 	syntax  ast.Node     // as written, with its types, for proofs
 	result  reflect.Type // static type of the value
 	reads   []Read
@@ -142,6 +143,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	if err := c.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}
+	code.test = itemTestOf(tree.Node)
 	if _, err := checker.Check(tree, c.config); err != nil { // for the types of the nodes that makeSafe changed
 		return nil, err
 	}
