@@ -15,7 +15,8 @@ import (
 type Shape struct {
 	Filter *language.Expression // nil if every item passes
 	Fields []ItemField          // fields in the order of the configuration
-	Reads  [][]string           // the paths of an item that are read; an empty path is the whole item
+	Reads  [][]string           // the paths of an item that are decoded; an empty path is the whole item
+	Places [][]string           // the paths of an item that are decoded, copied or changed, each once, without the empty one
 
 	rules []*language.Expression
 }
@@ -62,7 +63,10 @@ func (s *Shape) add(e *language.Expression) {
 	f := ItemField{Expression: e, Path: rules.SplitPath(e.Rule.Target)}
 	if f.Copy = copied(e); f.Copy == nil {
 		s.addReads(e)
+	} else {
+		s.Places = withPath(s.Places, f.Copy)
 	}
+	s.Places = withPath(s.Places, f.Path)
 	s.Fields = append(s.Fields, f)
 }
 
@@ -76,20 +80,29 @@ func (s *Shape) Watches() []Watch {
 	return found
 }
 
-// addReads notes the paths of the item that an expression reads.
+// addReads notes the paths of the item that an expression reads. A list on a path is decoded as a whole.
 func (s *Shape) addReads(e *language.Expression) {
 	for _, r := range e.Reads {
-		if r.OfItem() {
-			s.Reads = withPath(s.Reads, r.Path)
+		if !r.OfItem() {
+			continue
+		}
+		path := r.Path
+		if i := slices.IndexFunc(path, isIndex); i >= 0 {
+			path = path[:i]
+		}
+		if s.Reads = withPath(s.Reads, path); len(path) > 0 {
+			s.Places = withPath(s.Places, path)
 		}
 	}
 }
+
+// isIndex reports whether a key of a path may be an index of a list.
+func isIndex(key string) bool { _, err := strconv.Atoi(key); return err == nil }
 
 // copied returns the path of the item whose value an expression has, if it only
 // selects members: item.owner.id. Such a value need not be decoded. An index is
 // not copied, since a path does not tell it from a name.
 func copied(e *language.Expression) []string {
-	isIndex := func(key string) bool { _, err := strconv.Atoi(key); return err == nil }
 	for _, r := range e.Reads { // the expression may be this read alone
 		if r.OfItem() && len(r.Path) > 0 && !r.Has && e.Formatted() == r.String() && !slices.ContainsFunc(r.Path, isIndex) {
 			return r.Path

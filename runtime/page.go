@@ -35,7 +35,8 @@ type Page struct {
 	// compares them with a contract asks for them.
 	Signs []evidence.Sign
 
-	members    []any // keys of the items in the object that holds them; see [document.Reading.Members]
+	members    []any            // keys of the items in the object that holds them; see [document.Reading.Members]
+	values     *document.Values // values of the items as the API sent them; nil without items
 	checkpoint func() (json.RawMessage, error)
 	probed     *trace.Evaluation
 }

@@ -37,8 +37,8 @@ func newReadingParts(r *listRun, reading document.Options) readingParts {
 // readingOf returns the options for reading the responses of a job.
 func (l *Loop) readingOf(job *compile.Job) document.Options {
 	return document.Options{
-		Paths: job.Needs.Body, Items: job.Needs.Items, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore, DataField: job.Spec().DataField,
-		Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
+		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.Shape.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
+		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
 		MaxDepth: l.MaxDepth, MaxItems: l.MaxItems, MaxValueBytes: l.MaxValueBytes, Arriving: l.Arriving,
 	}
 }

@@ -42,7 +42,9 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	r.remember(sent)
 	r.watcher.WarnOfRules(&r.pooled.machine)
 	record.Page, record.Count, record.Bytes = c.Page, c.Count, c.Bytes
-	return &Page{Items: reading.Items, Lists: r.setTypes(reading.Lists), Record: record, members: reading.Members}, nil
+	return &Page{
+		Items: reading.Items, Lists: r.setTypes(reading.Lists), Record: record, members: reading.Members, values: reading.Values,
+	}, nil
 }
 
 // describePage sets the part of the context that describes a page and the list up to it.

@@ -20,14 +20,15 @@ import (
 // A shaper filters and changes the items of a job's pages, according to filter and fields of the
 // configuration. The rules see the page before that, unchanged.
 type shaper struct {
-	run    *listRun
-	shape  *compile.Shape
-	paths  *document.Paths // paths of an item that the rules read, and of values that fields copy
-	copied [][]byte        // values that fields copy, for one item, in the order of the fields
-	editor *document.Editor
-	values [][]byte // values of the fields, for one item
-	line   []byte   // the item being written
-	out    spool.Buffer
+	run     *listRun
+	shape   *compile.Shape
+	decoder *document.PlacedDecoder // decodes the parts of an item that the rules read
+	copied  []int                   // for each field that copies a value, the index of its path in the places of the shape; else -1
+	editor  *document.Editor
+	values  [][]byte // values of the fields, for one item
+	texts   [][]byte // for each field, the buffer of the value that is computed
+	line    []byte   // the item being written
+	out     spool.Buffer
 
 	unseen []compile.Watch // paths that the rules read and no item had so far
 	sample []byte          // the first item, for suggestions
@@ -40,17 +41,14 @@ func newShaper(r *listRun) *shaper {
 		return nil
 	}
 	s := &shaper{
-		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
+		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), texts: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
-	var copies [][]string
-	for _, f := range shape.Fields {
-		if f.Copy != nil {
-			copies = append(copies, f.Copy)
-		}
-	}
-	s.paths, s.copied = document.NewPaths(shape.Reads, copies...), make([][]byte, len(copies))
+	s.decoder = document.NewPlacedDecoder(shape.Reads, shape.Places)
+	s.copied = value.Map(shape.Fields, func(f compile.ItemField) int {
+		return slices.IndexFunc(shape.Places, func(path []string) bool { return f.Copy != nil && slices.Equal(path, f.Copy) })
+	})
 	if len(shape.Fields) > 0 {
-		s.editor = document.NewEditor(value.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }))
+		s.editor = document.NewEditor(value.Map(shape.Fields, func(f compile.ItemField) []string { return f.Path }), shape.Places)
 	}
 	return s
 }
@@ -96,7 +94,7 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 	var marks []document.ListEnd
 	read, written := 0, 0
 	for _, list := range page.Lists {
-		passed, err := s.list(ctx, list.Items, page.members, read)
+		passed, err := s.list(ctx, page, list.Items, read)
 		if err != nil {
 			return items, nil, err
 		}
@@ -114,16 +112,16 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 
 // list writes the items of a list that pass the filter, with their changes, and returns their
 // number. read is the number of items in the lists of the page before this one.
-func (s *shaper) list(ctx context.Context, items document.Items, members []any, read int) (written int, err error) {
-	for raw := range items.All() {
-		if members != nil {
-			s.run.context().Key = members[read]
+func (s *shaper) list(ctx context.Context, page *Page, items document.Items, read int) (written int, err error) {
+	for item := range page.values.Placed(items) {
+		if page.members != nil {
+			s.run.context().Key = page.members[read]
 		}
 		read++
 		if read%1024 == 0 && ctx.Err() != nil {
 			return 0, s.fault(read, &language.RuleError{Rule: s.shape.Rules()[0].Rule, Err: context.Cause(ctx)})
 		}
-		passes, err := s.item(raw)
+		passes, err := s.item(item)
 		if err != nil {
 			return 0, s.fault(read, err)
 		}
@@ -140,14 +138,14 @@ func (s *shaper) list(ctx context.Context, items document.Items, members []any, 
 }
 
 // item sets s.line to an item with its changes. It reports whether the item passes the filter.
-func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
+func (s *shaper) item(item *document.Placed) (passes bool, err error) {
 	r := s.run
 	c := r.context()
-	if c.Item, err = s.paths.Find(raw, s.copied); err != nil {
+	if c.Item, err = s.decoder.Decode(item); err != nil {
 		return false, err
 	}
 	if len(s.unseen) > 0 {
-		s.look(raw)
+		s.look(item.Raw)
 	}
 	if f := s.shape.Filter; f != nil {
 		passes, err := f.EvalBool(&r.pooled.machine, c)
@@ -163,28 +161,27 @@ func (s *shaper) item(raw json.RawMessage) (passes bool, err error) {
 		}
 	}
 	if s.editor == nil {
-		s.line = append(s.line[:0], raw...)
+		s.line = append(s.line[:0], item.Raw...)
 		return true, nil
 	}
-	copied := s.copied
 	for i, f := range s.shape.Fields {
-		if f.Copy != nil {
-			if s.values[i] = copied[0]; s.values[i] == nil {
+		if place := s.copied[i]; place >= 0 {
+			if s.values[i] = item.Value(place); s.values[i] == nil {
 				s.values[i] = null
 			}
-			copied = copied[1:]
 			continue
 		}
-		if s.values[i], err = s.value(f); err != nil {
+		if s.values[i], err = s.value(i); err != nil {
 			return false, &language.RuleError{Rule: f.Rule, Err: err}
 		}
 	}
-	s.line, err = s.editor.Append(s.line[:0], raw, s.values)
+	s.line, err = s.editor.Append(s.line[:0], item, s.values)
 	return true, err
 }
 
 // value returns the value of a field as JSON, or nil to remove the member.
-func (s *shaper) value(f compile.ItemField) ([]byte, error) {
+func (s *shaper) value(field int) ([]byte, error) {
+	f := s.shape.Fields[field]
 	if f.Rule.Role == rules.Remove {
 		return nil, nil
 	}
@@ -192,10 +189,11 @@ func (s *shaper) value(f compile.ItemField) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := value.Marshal(v)
+	text, err := value.AppendMarshal(s.texts[field][:0], v)
 	if err != nil {
 		return nil, fmt.Errorf("its value cannot be written as JSON: %w", err)
 	}
+	s.texts[field] = text
 	return text, nil
 }
 

@@ -66,7 +66,7 @@ func BenchmarkShape(b *testing.B) {
 			begun := time.Now()
 			reading, err := v.run.pooled.reader.Read(document.Response{Status: http.StatusOK, Body: copied})
 			require.NoError(b, err)
-			page := &Page{Items: reading.Items, Lists: reading.Lists}
+			page := &Page{Items: reading.Items, Lists: reading.Lists, values: reading.Values}
 			require.NoError(b, v.run.shape(b.Context(), page, nil))
 			require.Equal(b, v.written, page.Items.Len())
 			_, err = page.Items.WriteTo(io.Discard)

@@ -1,7 +1,9 @@
 package document
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -15,7 +17,15 @@ const ValueKey = "value"
 // An Editor changes members of items. The bytes and the order of all other members stay the same.
 // An Editor is for use by one goroutine.
 type Editor struct {
-	root *memberEdit
+	root    *memberEdit
+	members []placedMember // the members to change, if they are members of the item itself; else nil
+}
+
+// A placedMember is a member of an item that is changed.
+type placedMember struct {
+	prefix string // how the member usually begins: "key":
+	change int    // index of the change
+	place  int    // index of its path in [Options.Places]
 }
 
 // A memberEdit is a member on the path of a change.
@@ -28,16 +38,22 @@ type memberEdit struct {
 	children []*memberEdit // in the order of the changes
 }
 
-// NewEditor returns an editor of the members at paths (see rules.SplitPath). No path may be empty,
-// or a prefix of another.
-func NewEditor(paths [][]string) *Editor {
+// NewEditor returns an editor of the members at paths (see rules.SplitPath), which are among the places.
+// No path may be empty, or a prefix of another.
+func NewEditor(paths, places [][]string) *Editor {
 	e := &Editor{root: &memberEdit{change: -1}}
+	nested := false
 	for i, path := range paths {
 		node := e.root
 		for _, key := range path {
 			node = node.child(key)
 		}
 		node.change = i
+		nested = nested || len(path) > 1
+		e.members = append(e.members, placedMember{string(node.quoted) + ":", i, indexOfPath(places, path)})
+	}
+	if nested {
+		e.members = nil
 	}
 	return e
 }
@@ -59,9 +75,12 @@ func (e *memberEdit) child(key string) *memberEdit {
 // duplicate keys, one remains. An item that is not an object becomes {"value": ITEM} before it is
 // changed.
 //
-// raw is valid JSON without insignificant whitespace. The error names the value on a path that is
-// neither an object nor null.
-func (e *Editor) Append(b, raw []byte, values [][]byte) ([]byte, error) {
+// The error names the value on a path that is neither an object nor null.
+func (e *Editor) Append(b []byte, item *Placed, values [][]byte) ([]byte, error) {
+	if out, done := e.splice(b, item, values); done {
+		return out, nil
+	}
+	raw := []byte(item.Raw)
 	e.root.prepare(values)
 	if scan.KindOf(raw) != scan.Object {
 		raw = append(append([]byte(`{"`+ValueKey+`":`), raw...), '}')
@@ -69,6 +88,61 @@ func (e *Editor) Append(b, raw []byte, values [][]byte) ([]byte, error) {
 	w := itemWriter{raw: raw, values: values, out: b}
 	w.object(0, e.root)
 	return w.out, w.err
+}
+
+// splice appends an item by copying it up to each member that changes. It reports false, and appends
+// nothing, if the places of the item do not say where a member begins: the item is walked through then.
+func (e *Editor) splice(b []byte, item *Placed, values [][]byte) (out []byte, done bool) {
+	raw := item.Raw
+	if e.members == nil || !item.unique || scan.KindOf(raw) != scan.Object {
+		return b, false
+	}
+	e.order(item)
+	out = b
+	copied := 0
+	for _, m := range e.members {
+		at := item.span(m.place)
+		if !at.Present() {
+			continue
+		}
+		begin := at.Start - len(m.prefix)
+		if begin <= 0 || string(raw[begin:at.Start]) != m.prefix {
+			return b, false // the key has another spelling
+		}
+		if v := values[m.change]; v != nil {
+			out = append(append(out, raw[copied:at.Start]...), v...)
+			copied = at.End
+			continue
+		}
+		out = append(out, raw[copied:begin]...)
+		copied = at.End
+		if raw[copied] == ',' {
+			copied++
+		} else if last := len(out) - 1; out[last] == ',' {
+			out = out[:last]
+		}
+	}
+	out = append(out, raw[copied:len(raw)-1]...)
+	for _, m := range e.members {
+		if v := values[m.change]; v != nil && !item.span(m.place).Present() {
+			if out[len(out)-1] != '{' {
+				out = append(out, ',')
+			}
+			out = append(append(out, m.prefix...), v...)
+		}
+	}
+	return append(out, '}'), true
+}
+
+// order sorts the members by their places in an item. Those that it lacks are first, in the order of the
+// changes. The order is usually that of the item before, so it is kept.
+func (e *Editor) order(item *Placed) {
+	compare := func(a, b placedMember) int {
+		return cmp.Or(cmp.Compare(item.span(a.place).End, item.span(b.place).End), cmp.Compare(a.change, b.change))
+	}
+	if !slices.IsSortedFunc(e.members, compare) {
+		slices.SortFunc(e.members, compare)
+	}
 }
 
 // prepare marks the edits that set a value.

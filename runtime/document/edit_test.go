@@ -3,6 +3,7 @@ package document
 import (
 	"bytes"
 	"encoding/json"
+	"iter"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -53,16 +54,34 @@ func TestEditor(t *testing.T) {
 					values[len(values)-1] = []byte(value)
 				}
 			}
-			editor := NewEditor(paths)
+			editor := NewEditor(paths, paths)
 			for range 2 { // nothing may remain of an earlier item
-				got, err := editor.Append([]byte("before"), []byte(c.raw), values)
-				if err != nil {
-					require.EqualError(t, err, c.want)
-					continue
+				for item := range placed(t, c.raw, paths) {
+					got, err := editor.Append([]byte("before"), item, values)
+					if err != nil {
+						require.EqualError(t, err, c.want)
+						continue
+					}
+					require.Equal(t, "before"+c.want, string(got))
 				}
-				require.Equal(t, "before"+c.want, string(got))
 			}
 		})
+	}
+}
+
+// placed yields an item twice: with the places that a scan has noted, and with those of a search.
+func placed(t testing.TB, raw string, paths [][]string) iter.Seq[*Placed] {
+	t.Helper()
+	return func(yield func(*Placed) bool) {
+		reading, err := NewReader(Options{Places: paths}).Read(Response{Status: 200, Body: []byte("[" + raw + "]")})
+		require.NoError(t, err)
+		for _, items := range []Items{reading.Items, {block: []byte(raw + "\n"), count: 2}} { // the count is another than that of the page
+			for item := range reading.Values.Placed(items) {
+				if !yield(item) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -128,7 +147,17 @@ func FuzzEditor(f *testing.F) {
 			}
 			paths, values = append(paths, keys), append(values, v)
 		}
-		got, err := NewEditor(paths).Append(nil, raw, values)
+		var got []byte
+		var err error
+		first := true
+		for item := range placed(t, string(raw), paths) {
+			one, failed := NewEditor(paths, paths).Append(nil, item, values)
+			if !first {
+				require.Equal(t, string(got), string(one))
+				require.Equal(t, err, failed)
+			}
+			got, err, first = one, failed, false
+		}
 		if err != nil {
 			return
 		}

@@ -13,17 +13,12 @@ import (
 // safe for concurrent use.
 type Paths struct {
 	tree       *scan.Tree
-	found      []*scan.Node // nodes of the paths that Find finds
-	selections sync.Pool    // holds *selection
+	selections sync.Pool // holds *selection
 }
 
-// NewPaths compiles paths to decode, and the paths found, at which [Paths.Find] finds values. No key in
-// found may be an index of a list.
-func NewPaths(paths [][]string, found ...[]string) *Paths {
-	p := &Paths{tree: scan.NewTree(paths, found)}
-	for _, path := range found {
-		p.found = append(p.found, p.tree.Root.At(path...))
-	}
+// NewPaths compiles paths to decode.
+func NewPaths(paths [][]string) *Paths {
+	p := &Paths{tree: scan.NewTree(paths, nil)}
 	p.selections.New = func() any { return &selection{row: make([]scan.Span, p.tree.Width)} }
 	return p
 }
@@ -33,26 +28,12 @@ func NewPaths(paths [][]string, found ...[]string) *Paths {
 // and no path selects all of it. raw is valid JSON without surrounding whitespace; it is not
 // validated again.
 func (p *Paths) Decode(raw []byte) (v any, err error) {
-	return p.Find(raw, nil)
-}
-
-// Find is [Paths.Decode], and also sets found to the values at the other paths, as they are spelled,
-// or to nil where there is none.
-func (p *Paths) Find(raw []byte, found [][]byte) (v any, err error) {
-	if !p.tree.Root.Leads && len(found) == 0 {
+	if !p.tree.Root.Leads {
 		return nil, nil
 	}
 	p.use(raw, 0, func(s *selection) {
 		scan.Walk{Data: raw}.Locate(0, p.tree, s.row)
-		for i := range found {
-			found[i] = nil
-			if at := p.found[i].In(s.row); at.Present() {
-				found[i] = at.Of(raw)
-			}
-		}
-		if p.tree.Root.Leads {
-			v, _, err = s.project(p.tree.Root)
-		}
+		v, _, err = s.project(p.tree.Root)
 	})
 	return v, err
 }

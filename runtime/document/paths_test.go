@@ -2,6 +2,7 @@ package document
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -131,6 +132,21 @@ func FuzzPaths(f *testing.F) {
 		got, err := NewPaths(paths).Decode(value)
 		require.Equal(t, wantErr == nil, err == nil)
 		require.Equal(t, want, got)
+		places := slices.DeleteFunc(paths, func(path []string) bool {
+			return len(path) == 0 || slices.ContainsFunc(path, func(key string) bool { _, err := strconv.Atoi(key); return err == nil })
+		})
+		want, wantErr = NewPaths(places).Decode(value)
+		decoder := NewPlacedDecoder(places, places)
+		for item := range placed(t, string(value), places) {
+			got, err := decoder.Decode(item)
+			require.Equal(t, wantErr == nil, err == nil)
+			for _, path := range places {
+				want, has := within(want, path)
+				got, hasToo := within(got, path)
+				require.Equal(t, has, hasToo)
+				require.Equal(t, want, got)
+			}
+		}
 	})
 }
 

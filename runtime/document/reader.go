@@ -18,6 +18,7 @@ import (
 type Options struct {
 	Paths     [][]string       // paths of values of the body to decode (see rules.SplitPath); a path without keys is the whole body
 	Items     [][]string       // paths of the items that rules read; a path without keys is the whole item
+	Places    [][]string       // paths of the items for [Values.Placed]; none is empty, or goes on with an index of a list
 	Decode    bool             // whether to set [Reading.Decoded]
 	Members   bool             // whether to set [Reading.Members]
 	Ignore    [][]string       // paths to leave out of [Reading.Content]
@@ -100,7 +101,7 @@ func NewReader(o Options) *Reader {
 	if o.Warn == nil {
 		o.Warn = func(string, string) {}
 	}
-	r := &Reader{options: o, field: o.DataField, values: newValues(o.Items)}
+	r := &Reader{options: o, field: o.DataField, values: newValues(o.Items, o.Places)}
 	if r.field != nil && o.Switches.EmptyIsAbsent && r.field.Text == "0" {
 		r.field = nil
 	}
@@ -132,7 +133,7 @@ func (r *Reader) newDocument() document {
 	if r.field != nil && r.field.Lists == nil {
 		marks.Items = marks.Body.Root.At(r.field.Keys...)
 	}
-	if len(r.values.columns) > 0 && !r.values.whole {
+	if len(r.values.columns) > 0 && !r.values.whole || len(o.Places) > 0 {
 		marks.Columns = r.values.tree
 	}
 	return document{scanner: scan.New(marks), dropsInvalid: o.Switches.DropInvalid}
@@ -175,7 +176,8 @@ func (r *Reader) ScansArriving() spool.Consumer {
 // their functions.
 func (r *Reader) Suits(o Options) bool {
 	current := r.options
-	return samePaths(current.Paths, o.Paths) && samePaths(current.Items, o.Items) && samePaths(current.Ignore, o.Ignore) &&
+	return samePaths(current.Paths, o.Paths) && samePaths(current.Items, o.Items) && samePaths(current.Places, o.Places) &&
+		samePaths(current.Ignore, o.Ignore) &&
 		current.Decode == o.Decode && current.Members == o.Members && current.Switches == o.Switches &&
 		current.MaxDepth == o.MaxDepth && current.MaxItems == o.MaxItems && current.MaxValueBytes == o.MaxValueBytes &&
 		(current.DataField == o.DataField || reflect.DeepEqual(current.DataField, o.DataField))
@@ -269,7 +271,7 @@ func (r *Reader) takeValues(items Items, left *allowance) *Values {
 	v, s := r.values, r.doc.scanner
 	v.reset(items, left, nil)
 	if s.Columns != nil && items.at == s.Begins+1 && len(s.Cells) == items.Len()*s.Columns.Width {
-		v.located, v.cells, v.base = true, s.Cells, items.at
+		v.located, v.unique, v.cells, v.base = true, s.Duplicate == nil, s.Cells, items.at
 	}
 	return v
 }

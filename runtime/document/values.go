@@ -25,7 +25,9 @@ type Values struct {
 
 	tree    *scan.Tree
 	columns []column
+	places  []int // for each path of Options.Places, the index of its cell
 	located bool
+	unique  bool        // whether the scan has located them, and no key on their paths occurs twice in its object
 	cells   []scan.Span // locations for all items, item by item
 	base    int         // offset of the items, from which cells count
 	own     []scan.Span // buffer of locate
@@ -33,13 +35,16 @@ type Values struct {
 	handles []any // pointers to the rows
 }
 
-// newValues returns the values for rules that read paths of items.
-func newValues(paths [][]string) *Values {
+// newValues returns the values for rules that read paths of items, with the places of other paths.
+func newValues(paths, places [][]string) *Values {
 	v := &Values{whole: slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 })}
 	ends := outermostPaths(paths)
-	v.tree = scan.NewColumns(ends)
+	v.tree = scan.NewColumns(slices.Concat(ends, places))
 	for _, path := range ends {
 		v.columns = append(v.columns, column{path: path, cell: v.tree.Root.At(path...).Cell()})
+	}
+	for _, path := range places {
+		v.places = append(v.places, v.tree.Root.At(path...).Cell())
 	}
 	return v
 }
@@ -70,7 +75,7 @@ var errPassed = errors.New("the items of an earlier page can no longer be read")
 // reset prepares the values for the items of another page.
 func (v *Values) reset(items Items, left *allowance, err error) {
 	v.items, v.left, v.err = items, left, err
-	v.decoded, v.located, v.cells, v.base = nil, false, nil, 0
+	v.decoded, v.located, v.unique, v.cells, v.base = nil, false, false, nil, 0
 	clear(v.single)
 	for c := range v.columns {
 		v.columns[c].decoded = nil

@@ -1,0 +1,137 @@
+package document
+
+import (
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// A Placed is an item with the places of the values at [Options.Places]. It is valid until the iteration
+// continues.
+type Placed struct {
+	Raw json.RawMessage
+
+	cells  []int       // for each path, the index of its cell in the row
+	row    []scan.Span // places in the page
+	base   int         // where the item begins in the page
+	unique bool        // whether no key on a path occurs twice in its object
+}
+
+// Value returns the value at a path of [Options.Places], by the index of the path, as it is spelled. It
+// returns nil if the item has no value there. The last of duplicate keys counts.
+func (p *Placed) Value(place int) []byte {
+	if at := p.span(place); at.Present() {
+		return at.Of(p.Raw)
+	}
+	return nil
+}
+
+func (p *Placed) span(place int) scan.Span {
+	at := p.row[p.cells[place]]
+	return scan.Span{Start: at.Start - p.base, End: at.End - p.base}
+}
+
+// Placed yields the items of a list of the page, in their order. The scan of the page has noted the places
+// of their values, unless the page is in a file or has several lists: then each item is searched.
+func (v *Values) Placed(items Items) iter.Seq[*Placed] {
+	return func(yield func(*Placed) bool) {
+		width, cells := v.tree.Width, []scan.Span(nil)
+		p := Placed{cells: v.places, row: make([]scan.Span, width)}
+		if v.located && items.at == v.items.at && items.count == v.items.count {
+			cells, p.base, p.unique = v.cells, v.base, v.unique
+		}
+		for p.Raw = range items.All() {
+			if cells != nil {
+				p.row, cells = cells[:width], cells[width:]
+			} else {
+				clear(p.row)
+				scan.Walk{Data: p.Raw}.Locate(0, v.tree, p.row)
+			}
+			if !yield(&p) {
+				return
+			}
+			if cells != nil {
+				p.base += len(p.Raw) + len(newline)
+			}
+		}
+	}
+}
+
+// A PlacedDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
+// read. It is for use by one goroutine.
+type PlacedDecoder struct {
+	whole   bool // whether to decode the whole item
+	reads   []placedRead
+	objects []map[string]any // the objects around the values: that of the item first; reused for the next item
+}
+
+// A placedRead is a value to decode.
+type placedRead struct {
+	path  []string
+	place int   // index of the path in Options.Places
+	in    []int // indexes of the objects on the path: that of the item first
+}
+
+// NewPlacedDecoder returns a decoder for paths that are among places. A path without keys is the whole
+// item, and need not be.
+func NewPlacedDecoder(paths, places [][]string) *PlacedDecoder {
+	d := &PlacedDecoder{objects: []map[string]any{{}}}
+	if d.whole = slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 }); d.whole {
+		return d
+	}
+	var prefixes [][]string // of the objects
+	prefixes = append(prefixes, nil)
+	for _, path := range outermostPaths(paths) {
+		read := placedRead{path: path, place: indexOfPath(places, path)}
+		for n := range path {
+			i := indexOfPath(prefixes, path[:n])
+			if i < 0 {
+				i = len(prefixes)
+				prefixes, d.objects = append(prefixes, path[:n]), append(d.objects, map[string]any{})
+			}
+			read.in = append(read.in, i)
+		}
+		d.reads = append(d.reads, read)
+	}
+	return d
+}
+
+func indexOfPath(paths [][]string, path []string) int {
+	return slices.IndexFunc(paths, func(other []string) bool { return slices.Equal(other, path) })
+}
+
+// Decode returns the parts of an item: nested objects that hold only the values at the paths, by the rules of
+// [Decode]. It is nil if the item is not an object or if there are no paths. The objects are valid until the
+// next call.
+func (d *PlacedDecoder) Decode(p *Placed) (any, error) {
+	left := newAllowance(0)
+	if d.whole {
+		return decode(p.Raw, left)
+	}
+	if len(d.reads) == 0 || scan.KindOf(p.Raw) != scan.Object {
+		return nil, nil
+	}
+	for _, object := range d.objects {
+		clear(object)
+	}
+	for _, read := range d.reads {
+		raw := p.Value(read.place)
+		if raw == nil {
+			continue
+		}
+		v, err := decode(raw, left)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", rules.PathOf(read.path...), err)
+		}
+		last := len(read.path) - 1
+		for n, key := range read.path[:last] {
+			d.objects[read.in[n]][key] = d.objects[read.in[n+1]]
+		}
+		d.objects[read.in[last]][read.path[last]] = v
+	}
+	return d.objects[0], nil
+}
