@@ -41,6 +41,7 @@ func (c *cdk) pages(s, slice object) []object {
 	requester := component(retriever, "requester")
 	paginator := component(retriever, "paginator")
 	strategy := component(paginator, "pagination_strategy")
+	c.once = retriever["ignore_stream_slicer_parameters_on_paginated_requests"] == true
 	var token, lastToken any
 	kind := str(strategy["type"])
 	start, _ := strategy["start_from_page"].(float64)
@@ -157,6 +158,9 @@ func (c *cdk) send(requester, paginator, strategy, slice object, token any) (int
 		}
 	}
 	options, _ := slice["#options"].([]any)
+	if c.once && token != nil {
+		options = nil
+	}
 	for _, o := range options {
 		pair := o.([]any)
 		q.inject(pair[0].(object), pair[1])

@@ -30,6 +30,7 @@ type cdk struct {
 	settings map[string]any
 	api      http.RoundTripper
 	requests []string
+	once     bool                 // only the first request has the parameters of the slice
 	raw      bool                 // rendered texts are not read as literals
 	found    map[string][]object  // by partition, the records of the run
 	state    map[string]time.Time // by partition, the greatest cursor of the run before

@@ -215,6 +215,7 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"slices", "since_day", map[string]string{"since_day": "data"}, nil, false},
 		{"slices", "days_here", map[string]string{"days_here": "data"}, nil, false},
 		{"slices", "micros", map[string]string{"micros": "data"}, feedInputs, false},
+		{"slices", "once", map[string]string{"once": "data"}, feedInputs, false},
 		{"slices", "named", map[string]string{"named": "data"}, nil, false},
 		{"jira", "issues", map[string]string{"jql": "issues"}, []string{"domain", "email", "api_token", "start_date"}, false},
 	} {

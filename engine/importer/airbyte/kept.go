@@ -175,8 +175,14 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	if c.lag != "" {
 		lag = c.lagSource()
 	}
-	first := fmt.Sprintf("earlier(%s, nil, '%s')", c.from.Source, c.layout)
-	v := importer.Computed(fmt.Sprintf("earlier(%s, %s, '%s') ?? %s", kept, lag, c.layout, first))
+	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.layout, c.from.Source, c.layout)
+	switch {
+	case c.sentAsRead() && c.lag == "":
+		source = kept + " ?? " + operand(c.from.Source)
+	case c.sentAsRead():
+		source = fmt.Sprintf("earlier(%s, %s) ?? %s", kept, lag, operand(c.from.Source))
+	}
+	v := importer.Computed(source)
 	if name, isHeader := strings.CutPrefix(param, "header:"); isHeader {
 		b.out.Headers = append(b.out.Headers, importer.Member{Name: name, Value: v})
 	} else if path, isBody := strings.CutPrefix(param, "body:"); isBody {

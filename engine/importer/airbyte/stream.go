@@ -28,6 +28,7 @@ type builder struct {
 	itemPath  []string
 	overlay   map[string]string // expressions over item of the members that transformations have set
 	injected  []injected
+	sliced    int             // how many of them are of the slice
 	next      []importer.Next // values of the requests after the first
 	cursor    *cursor
 
@@ -101,6 +102,7 @@ func (b *builder) build(chosen []router) error {
 	for _, step := range []func() error{
 		func() error { return b.partitions(chosen) },
 		func() error { return b.increment(b.cursorNode()) },
+		func() error { b.sliced = len(b.injected); return nil },
 		func() error { return b.response(retriever) },
 		func() error { return b.transformations(s, retriever) },
 		func() error { return b.paging(retriever) },
@@ -113,7 +115,7 @@ func (b *builder) build(chosen []router) error {
 			return err
 		}
 	}
-	for _, key := range []string{"ignore_stream_slicer_parameters_on_paginated_requests", "name", "primary_key", "decoder", "partition_router",
+	for _, key := range []string{"name", "primary_key", "decoder", "partition_router",
 		"stream_slicer", "incremental_sync"} {
 		retriever.mark(key)
 	}
@@ -136,6 +138,7 @@ func (b *builder) finish(n node) error {
 			b.out.Paging.Stops = append(b.out.Paging.Stops, stop)
 		}
 	}
+	b.onlyFirst(n.get("ignore_stream_slicer_parameters_on_paginated_requests"))
 	recordFilter := b.out.Filter != ""
 	if err := b.finishIncrement(); err != nil {
 		return err
@@ -144,6 +147,19 @@ func (b *builder) finish(n node) error {
 		b.filteredPages()
 	}
 	return nil
+}
+
+// onlyFirst leaves out the parameters of the slice in the requests after the first, if these are made of an
+// address and have no other parameters.
+func (b *builder) onlyFirst(n node) {
+	p := b.out.Paging
+	switch {
+	case !n.flag() || b.sliced == 0 || p == nil:
+	case p.Into.In == importer.InURL && len(b.out.Params) == b.sliced:
+		p.NoParam = true
+	default:
+		b.note(importer.Approximate, n, "pagination", "the requests after the first have the parameters of the slice, too")
+	}
 }
 
 // filteredPages notes that the end of a page, or its length, is that of the items before the filter. An

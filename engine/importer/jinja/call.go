@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -179,8 +180,16 @@ func asTime(e Expr) Expr {
 	if e.Kind == Time {
 		return e
 	}
+	if m := formattedTime.FindStringSubmatch(e.Source); m != nil {
+		out := Name(m[1], Time)
+		out.Page = e.Page
+		return out
+	}
 	return call("date", Time, e)
 }
+
+// formattedTime matches a time that is written to the second, such as a bound of an interval.
+var formattedTime = regexp.MustCompile(`^([a-z_]+(?:\.[a-z_]+)*)\.Format\('2006-01-02[T ]15:04:05(?:Z|-0700)?'\)$`)
 
 func formatDatetime(args []Expr, named map[string]Expr) (Expr, error) {
 	if len(args) == 0 {

@@ -17,6 +17,7 @@ func scope() jinja.Scope {
 			return jinja.Name("input."+keys[len(keys)-1], jinja.Text), nil
 		}),
 		"response": jinja.Path("body"), "record": jinja.Path("item"), "headers": jinja.Path("headers"),
+		"start": jinja.Name("window.from.Format('2006-01-02T15:04:05Z')", jinja.Text),
 	}
 }
 
@@ -40,6 +41,8 @@ func TestTemplatesBecomeExpressions(t *testing.T) {
 		{`{{ record.a and record.a.b }}`, `item.a.b`},
 		{`{{ 'x' in record.name }}`, `type(item.name) == 'string' ? item.name contains 'x' : 'x' in item.name`},
 		{`{{ 'next' in response.links }}`, `body.links.next != nil`},
+		{`{{ format_datetime(start, '%Y-%m-%d') }}`, `window.from.Format('2006-01-02')`},
+		{`{{ timestamp(start) | int }}`, `window.from.Unix()`},
 		{`{{ format_datetime(record.at, '%Y-%m-%d', '%s') }}`, `earlier(item.at, nil, '2006-01-02')`},
 		{`{{ config['a'] | lower }}`, `lower(input.a)`},
 		{`{{ format_datetime(config['start'], '%Y-%m-%d') }}`, `date(input.start).Format('2006-01-02')`},
