@@ -248,10 +248,33 @@ func (r *accessFinder) read(node ast.Node) (read Read, ok bool) {
 		return Read{Root: n.Value}, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
 	case *ast.MemberNode:
 		return r.member(n)
+	case *ast.BuiltinNode:
+		return r.readEnd(n)
 	case *ast.CallNode:
 		return r.readCall(n)
 	}
 	return Read{}, false
+}
+
+// readEnd recognises first and last of a list that is itself a read: last(items) reads items[-1].
+func (r *accessFinder) readEnd(n *ast.BuiltinNode) (read Read, ok bool) {
+	use := library[n.Name].elements
+	if use < selectsFirst || len(n.Arguments) != 1 {
+		return Read{}, false
+	}
+	read, ok = r.read(n.Arguments[0])
+	if !ok || read.Open || read.Has || !r.extends(n.Arguments[0]) || read.Past == "" && IsPast(read.Root) {
+		return Read{}, false
+	}
+	key := "0"
+	if use == selectsLast {
+		key = "-1"
+	}
+	if read.rest > 0 || use == selectsLast {
+		read.rest++
+	}
+	read.Path = append(slices.Clip(read.Path), key)
+	return read, true
 }
 
 func (r *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {

@@ -112,6 +112,9 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 	}
 	hint := hinted(p)
 	literals := value.Map(surface.Literals, saying)
+	if denies(p) && !p.Sent && !p.Address {
+		list = append(list, saying(true))
+	}
 	switch {
 	case p.Link != "" && p.Param != "":
 		add("more", "last")
@@ -129,9 +132,6 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 	case p.Waits && !p.Judged:
 		add("absent", "size")
 	case p.Fails:
-		if denies(p) {
-			list = append(list, saying(true))
-		}
 		add(hint, "absent")
 		list, literals = append(list, literals...), nil
 		add("more", "last", "total", "pages", "left", "page", "page0", "count", "index", "size", "list", "token", "number")

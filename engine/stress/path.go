@@ -13,17 +13,24 @@ func at(v any, path []string) any {
 	return v
 }
 
-// without returns an object without the member at a path.
-func without(o value.Object, path []string) value.Object {
-	if len(path) == 1 {
+// without returns a value without the member at a path.
+func without(v any, path []string) any {
+	if list, isList := v.([]any); isList {
+		if i, err := strconv.Atoi(path[0]); err == nil && i >= 0 && i < len(list) && len(path) > 1 {
+			list = slices.Clone(list)
+			list[i] = without(list[i], path[1:])
+		}
+		return list
+	}
+	o, isObject := value.Members(v)
+	inner, had := o.Get(path[0])
+	switch {
+	case !isObject || !had:
+		return v
+	case len(path) == 1:
 		return o.Without(path[0])
 	}
-	inner, had := o.Get(path[0])
-	members, isObject := value.Members(inner)
-	if !had || !isObject {
-		return o
-	}
-	return o.With(path[0], without(members, path[1:]))
+	return o.With(path[0], without(inner, path[1:]))
 }
 
 // place returns a value with another one at a path in it. Objects and lists along the path

@@ -44,7 +44,7 @@ func recordingOf(job *compile.Job, samples []Sample) (r recording) {
 			if root, isObject := value.Members(v); isObject {
 				r.root = root
 				if len(keys) > 0 {
-					r.root = without(root, keys)
+					r.root, _ = without(root, keys).(value.Object)
 				}
 			}
 			if len(list) > 0 {
@@ -75,6 +75,17 @@ func countIn(job *compile.Job, v any, list []any) int {
 		return 1
 	}
 	return len(list)
+}
+
+// withoutValues returns the recording without the values of signals, whose places may be absent in a
+// response of the model.
+func (r recording) withoutValues(signals []*signal) recording {
+	for _, s := range signals {
+		if len(s.Path) > 0 {
+			r.root, _ = without(r.root, s.Path).(value.Object)
+		}
+	}
+	return r
 }
 
 // signals returns the signals that only the audit reads: the values of the response whose names

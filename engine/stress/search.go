@@ -40,7 +40,8 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 		if !p.paged && (f.misread != "" || f.best.cutShort() || len(rec.pages) > 1) || !f.goesOn(ctx, p) {
 			break
 		}
-		p.recording, p.signals = rec, append(p.signals, rec.signals(surface)...)
+		p.signals = append(p.signals, rec.signals(surface)...)
+		p.recording = rec.withoutValues(p.signals)
 		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool {
 			return s.meaning.kind == pointer && rec.positional(s.ResponseValue)
 		})

@@ -570,6 +570,49 @@ func TestAJobWithoutAModelNamesTheValuesThatAreNotClear(t *testing.T) {
 		"and let the model resemble the recording")
 }
 
+// TestAValueThatTheModelLeavesOutIsAbsent has recordings whose first page has the flag.
+func TestAValueThatTheModelLeavesOutIsAbsent(t *testing.T) {
+	for rule, like := range map[string]string{
+		`"nextPageFlag": {"field": "more", "stopOn": false}`: `{"data": [1, 2], "more": true}`,
+		`"stopRules": ["not truthy(body.info[0].more)"]`:     `{"data": [1, 2], "info": [{"more": true}]}`,
+	} {
+		e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": "offset", "limit": 2, %s}`, rule))))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{
+			WithoutFixes: true, Like: map[string][]stress.Sample{"items": {{Body: []byte(like)}}},
+		})
+		require.NoError(t, err)
+		lost := row(t, report.Jobs[0], "flagLostInTheMiddle")
+		require.Equal(t, stress.Silent, lost.Verdict, rule)
+		require.Equal(t, 1, lost.Missing, "the second page stops the list of five items: %s", rule)
+	}
+}
+
+// TestAFlagOfSuccessIsTrueOnGoodPages has rules that stop at a page that is no success.
+func TestAFlagOfSuccessIsTrueOnGoodPages(t *testing.T) {
+	for _, rule := range []string{"body.ok != true", "not truthy(body.meta.success)", "body.success == false"} {
+		e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": "offset", "limit": 2, "stopRules": [%q]}`, rule))))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+		require.NoError(t, err)
+		require.Contains(t, report.Jobs[0].Model[0], " is always true.", rule)
+		require.Equal(t, stress.Complete, row(t, report.Jobs[0], "ordinary").Verdict, rule)
+	}
+}
+
+// TestTheLastItemNamesThePage has requests that name an item, in the spellings of the rule language.
+func TestTheLastItemNamesThePage(t *testing.T) {
+	for _, key := range []string{"items[-1].id", "last(items).id", "last(body.data)?.id"} {
+		e, err := engine.Load("config.json", []byte(paged(
+			fmt.Sprintf(`{"method": "expression", "nextRequest": {"params": {"after": %q}}, "stopRules": ["count == 0"]}`, key))))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+		require.NoError(t, err)
+		require.Equal(t, []string{"The parameter after is the key of the item before a page."}, report.Jobs[0].Model, key)
+		require.Equal(t, stress.Complete, row(t, report.Jobs[0], "deletedFromTheStart").Verdict, key)
+	}
+}
+
 // TestLinksAndTokensMayBePositions has both readings of a token that nobody has recorded, and the only
 // reading of one whose recording shows a position.
 func TestLinksAndTokensMayBePositions(t *testing.T) {
