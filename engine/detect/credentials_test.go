@@ -45,7 +45,7 @@ func TestSecretsOfTheAPIAreNotWritten(t *testing.T) {
 		}
 		return body
 	}
-	for _, c := range []struct{ name, next, link, file string }{
+	for _, c := range []struct{ name, next, link, file, header string }{
 		{name: "a link in the body", next: "https://api.test/users?page=2&access_token=" + token},
 		{name: "a relative link", next: "/users?page=2&user_key=" + token},
 		{name: "a signed link", next: "https://api.test/users?page=2&X-Amz-Credential=" + token + "&X-Amz-Signature=" + signature},
@@ -54,6 +54,10 @@ func TestSecretsOfTheAPIAreNotWritten(t *testing.T) {
 		{name: "OAuth 1", next: "/users?page=2&oauth_signature=" + token + "%3D&oauth_nonce=1"},
 		{name: "a form", next: "/users?page=2&_csrf=" + token},
 		{name: "the Link header", link: `<https://api.test/users?page=2&access_token=` + token + `>; rel="next", <https://api.test/x?sig=` + token + `>; rel="self"`},
+		{name: "a link within JSON in a header", next: "/users?page=2", header: `{"nextPageLink":"https://api.test/users?page=2&token=` + token + `"}`},
+		{name: "a link with escapes within it", next: "/users?page=2", header: `{"totalCount":2,"next":"https:\/\/api.test\/users?page=2\u0026access_token=` + token + `"}`},
+		{name: "the first parameter of a link within it", next: "/users?page=2", header: `{"links":{"nextPageLink":"/users?token\u003d` + token + `"}}`},
+		{name: "a secret within JSON in a header", next: "/users?page=2", header: `{"TotalCount":2,"session":{"access_token":"` + token + `"}}`},
 		{name: "a file", next: "/users?page=2", file: "https://files.test/a.pdf?token=" + token},
 		{name: "a signed file", next: "/users?page=2", file: "https://files.test/a.pdf?X-Amz-Signature=" + signature + "&a=b"},
 		{name: "a fragment", next: "/users?page=2", file: "https://files.test/a#access_token=" + token},
@@ -64,6 +68,9 @@ func TestSecretsOfTheAPIAreNotWritten(t *testing.T) {
 				header := http.Header{}
 				if c.link != "" && q.Get("page") == "" {
 					header.Set("Link", c.link)
+				}
+				if c.header != "" {
+					header.Set("X-Pagination", c.header)
 				}
 				return 200, header, page(c.next, c.file, q.Get("page") == "")
 			})

@@ -96,7 +96,7 @@ func (d *detection) answer(p *page, s shortening) any {
 	for _, name := range d.pagingHeaders() {
 		list := []any{}
 		for _, text := range p.ResponseHeader.Values(name) {
-			list = append(list, d.hide(text))
+			list = append(list, d.header(name, text, s))
 		}
 		switch {
 		case len(list) == 0 || s.last:
@@ -110,6 +110,19 @@ func (d *detection) answer(p *page, s shortening) any {
 		return body
 	}
 	return object("headers", headers, "body", body)
+}
+
+// header returns the value of a header without secrets. Some APIs put JSON into a header, whose members
+// and escapes hide secrets from d.hide.
+func (d *detection) header(name, text string, s shortening) string {
+	if v, err := parseJSON([]byte(text)); err == nil {
+		if object, isObject := v.(value.Object); isObject {
+			if shown, err := value.Marshal(d.shorten(object, []string{name}, s)); err == nil {
+				return string(shown)
+			}
+		}
+	}
+	return d.hide(text)
 }
 
 // textAnswer returns a page of another format as it was sent. It returns nil if the page is long, or is to
