@@ -268,9 +268,10 @@ func reordered(a *api, _ *reply) {
 }
 
 // stale answers with half of the page, as if the list ended there.
-func stale(_ *api, r *reply) {
+func stale(a *api, r *reply) {
 	r.rows, r.next = r.rows[:len(r.rows)/2], -1
-	r.said["total"] = r.start + len(r.rows)
+	items := r.start + len(r.rows)
+	r.said["total"], r.said["pages"], r.said["left"] = items, (items+a.size-1)/a.size, 0
 }
 
 // doubled puts the first item on its page twice.

@@ -600,6 +600,44 @@ func TestAFlagOfSuccessIsTrueOnGoodPages(t *testing.T) {
 	}
 }
 
+// TestEndlessHidesNoMissingItem has a list without an end, and no guard but maxPages: the first page comes
+// again and again.
+func TestEndlessHidesNoMissingItem(t *testing.T) {
+	e, err := engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 2, "guards": {
+		"samePage": "ignore", "repeatedExchange": "ignore", "sameItems": "ignore", "repeatedItems": "ignore"}}`)))
+	require.NoError(t, err)
+	report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+	require.NoError(t, err)
+	ignored := row(t, report.Jobs[0], "pagingIgnored")
+	require.Equal(t, 3, ignored.Missing)
+	require.Equal(t, stress.Reported, ignored.Verdict)
+	require.Equal(t, stress.Endless, row(t, report.Jobs[0], "endLastAgain").Verdict)
+	for _, r := range report.Jobs[0].Rows {
+		require.False(t, r.Verdict == stress.Endless && r.Missing > 0, r.Behaviour)
+	}
+}
+
+// TestTwoWindowsMayHaveTheSameRequest has local times without their offset from UTC.
+func TestTwoWindowsMayHaveTheSameRequest(t *testing.T) {
+	const config = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "hours", "dataField": "data",
+		"params": {"from": {"expr": %q}}, "for": {"w": {"from": "date('2026-10-25 01:00', '2006-01-02 15:04', 'Europe/Berlin')",
+		"to": "date('2026-10-25 04:00', '2006-01-02 15:04', 'Europe/Berlin')", "step": "1h"}}}]}}`
+	for from, verdict := range map[string]stress.Verdict{"w.from.Format('2006-01-02 15:04')": stress.Silent, "w.from": ""} {
+		e, err := engine.Load("config.json", []byte(fmt.Sprintf(config, from)))
+		require.NoError(t, err)
+		report, err := e.Stress(t.Context(), stress.Options{})
+		require.NoError(t, err)
+		if verdict == "" {
+			require.NotContains(t, value.Map(report.Jobs[0].Rows, func(r stress.Row) string { return r.Behaviour }), "windowTwice")
+			continue
+		}
+		twice := row(t, report.Jobs[0], "windowTwice")
+		require.Equal(t, verdict, twice.Verdict)
+		require.Zero(t, twice.Missing)
+		require.Positive(t, twice.Duplicated, "the hour from 2 to 3 is requested twice")
+	}
+}
+
 // TestTheLastItemNamesThePage has requests that name an item, in the spellings of the rule language.
 func TestTheLastItemNamesThePage(t *testing.T) {
 	for _, key := range []string{"items[-1].id", "last(items).id", "last(body.data)?.id"} {

@@ -114,7 +114,7 @@ func (s *Suite) judge(r *run, behaviours combination) Row {
 	switch {
 	case lost && !bad && !r.stopped && len(row.Findings) == 0:
 		row.Verdict = Silent
-	case r.stopped, guarded && !lost:
+	case r.stopped && missing == 0, guarded && !lost:
 		row.Verdict = Endless
 	case lost || bad:
 		row.Verdict = Reported

@@ -82,6 +82,9 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 	case windowEndIncluded, windowDates:
 		return &Fix{Says: "No setting finds this, but granularity of the windows avoids it: the unit of the API, " +
 			`such as "granularity": "1d" for days. Items that come twice have the same identifiers.`}
+	case windowTwice:
+		return &Fix{Says: "No setting finds this. Send the bounds in UTC or with their offset from it, as RFC 3339 does: " +
+			"two windows never have the same times then."}
 	default:
 		return &Fix{Says: "No setting finds this. Remove duplicates by the identifiers of the items, " +
 			"and sort the list of the parent by a key that is unique."}
@@ -264,7 +267,7 @@ type treeRun struct {
 	*run
 	plans  map[string]*plan // plans by job
 	known  map[string]*api  // models by partition
-	latest map[string]*api  // models of the latest windows by scope
+	latest map[string]*api  // models of the latest windows by scope, or by scope and request
 	count  map[string]int   // number of partitions by job
 	build  func(*treeRun, *api, int)
 

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"context"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ const (
 	windowOverflows   = "windowOverflows" // splitting windows can fix it
 	windowEndIncluded = "windowEndIncluded"
 	windowDates       = "windowDates"
+	windowTwice       = "windowTwice"
 )
 
 // ordinaryTree is the behaviour of an API with which every tree of jobs must be complete.
@@ -68,6 +70,43 @@ var treeBehaviours = []*Behaviour{
 	{Group: partitions, Name: windowDates, trees: (*tree).timed,
 		Says:  "The API reads only the dates of the bounds, and returns both days: the items of a day that two requests name come twice.",
 		build: meeting(dates)},
+	{Group: partitions, Name: windowTwice, trees: (*tree).asksTwice,
+		Says:  "Two windows have the same request, as in the hour that comes twice when the clocks are put back: both get the same items.",
+		build: askedTwice},
+}
+
+// asksTwice reports whether two windows of a job have the same first request.
+func (t *tree) asksTwice() bool {
+	seen := map[string]bool{}
+	return t.windowed() && slices.ContainsFunc(t.runWith(context.Background(), ordinaryTree).apis, func(a *api) bool {
+		if a.window == nil || len(a.exchanges) == 0 {
+			return false
+		}
+		key := a.scope + a.exchanges[0].request.key()
+		earlier := seen[key]
+		seen[key] = true
+		return earlier
+	})
+}
+
+// askedTwice gives a window the list of an earlier window with the same first request.
+func askedTwice(t *treeRun, a *api, _ int) {
+	if a.window == nil {
+		return
+	}
+	a.effects = append(a.effects, func(a *api, r *reply) {
+		if len(a.exchanges) > 0 {
+			return
+		}
+		key := a.scope + a.asked.key()
+		earlier := t.latest[key]
+		if earlier == nil {
+			t.latest[key] = a
+			return
+		}
+		a.rows, a.truth = earlier.rows, nil // already counted
+		r.page(a, r.start)
+	})
 }
 
 // meeting gives a window the last item of the window before it, if their requests have a bound in common.

@@ -121,14 +121,18 @@ func listSubject(name, verb string, pagination value.Object) subject {
 	)}
 }
 
-// configOfTrees has a parent with pages, children of which some may be skipped, and windows of numbers and of times.
+// configOfTrees has a parent with pages, children of which some may be skipped, and windows of numbers and of times, also in the
+// hour that comes twice.
 const configOfTrees = `{"api": {"baseUrl": "{base}/", "pagination": {"method": "offset", "limit": 2}}, "config": {"jobs": [
 	{"id": "orders", "endpoint": "orders", "dataField": "data"},
 	{"id": "lines", "endpoint": "orders/{order.id}/lines", "dataField": "data", "for": {"order": {"items": "orders"}}, "onPartitionError": "skip"},
 	{"id": "events", "endpoint": "events", "dataField": "data", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}},
 		"for": {"w": {"from": 0, "to": 4000, "step": 1000}}},
 	{"id": "days", "endpoint": "days", "dataField": "data", "params": {"from": {"expr": "w.from"}, "to": {"expr": "w.to"}},
-		"for": {"w": {"from": "2026-10-23", "to": "2026-10-27", "step": "24h"}}}]}}`
+		"for": {"w": {"from": "2026-10-23", "to": "2026-10-27", "step": "24h"}}},
+	{"id": "hours", "endpoint": "hours", "dataField": "data", "params": {"from": {"expr": "w.from.Format('2006-01-02 15:04')"}},
+		"for": {"w": {"from": "date('2026-10-25 01:30', '2006-01-02 15:04', 'Europe/Berlin')", "step": "30m",
+			"to": "date('2026-10-25 03:30', '2006-01-02 15:04', 'Europe/Berlin')"}}}]}}`
 
 // configOfLines has a list whose items are lines.
 const configOfLines = `{"api": {"baseUrl": "{base}/", "response": {"format": "ndjson"}, "pagination": {"method": "offset", "limit": 10}},
