@@ -143,6 +143,19 @@ func TestMarksKeepThePositionsOfATextInPlace(t *testing.T) {
 	require.Equal(t, `"dataFild"`, string(line[found[0].Range.Start.Character:found[0].Range.End.Character]))
 }
 
+func TestMarksThatAClientEscapesAreSecretsInTheFile(t *testing.T) {
+	const config = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "a", "params": {"#key": "abcdefgh"}}]}}`
+	p := openPage(t, "a.json", config)
+	var opened studio.Opened
+	p.call("open", nil, &opened)
+	params, err := json.Marshal(map[string]any{"text": opened.Text})
+	require.NoError(t, err)
+	escaped := strings.NewReplacer("•", `\u2022`, "1", `\u0031`).Replace(string(params))
+	_, err = p.desk.Call(t.Context(), "save", json.RawMessage(escaped))
+	require.NoError(t, err)
+	require.Equal(t, config, p.file())
+}
+
 const plain = `{"api": {"baseUrl": "https://api.example.com/"}, "config": {"jobs": [{"endpoint": "a"}]}}`
 
 func TestAFileThatHasChangedIsNotOverwrittenWithoutAWord(t *testing.T) {

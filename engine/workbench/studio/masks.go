@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/engine/workbench"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // masks are the secrets in the text of the configuration, which the page sees as marks: •1••. A mark has as
@@ -48,8 +49,15 @@ func (m *masks) markOf(text string) string {
 	return "•" + number + strings.Repeat("•", max(1, utf8.RuneCountInString(text)-1-len(number)))
 }
 
-// showJSON returns the parameters of a call with the secrets in their texts.
+// showJSON returns the parameters of a call with the secrets in their texts. A client may write a mark with
+// escapes, as many encoders do.
 func (m *masks) showJSON(params []byte) []byte {
+	var plain any
+	if bytes.Contains(params, []byte(`\u`)) && value.Unmarshal(params, &plain) == nil {
+		if text, err := value.Marshal(plain); err == nil {
+			params = text
+		}
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return mark.ReplaceAllFunc(params, func(found []byte) []byte {
