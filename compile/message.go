@@ -9,8 +9,8 @@ import (
 
 // Message is a text with expressions in braces.
 type Message struct {
-	text  []string // the texts before, between and after the holes, which are the expressions, which are the expressions
-	holes []*language.Expression
+	text  []string               // the texts before, between and after the holes
+	holes []*language.Expression // the expressions in braces
 }
 
 // message compiles the expressions in a rule's message. Braces that hold no

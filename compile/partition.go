@@ -111,8 +111,8 @@ func link(jobs []*Job) {
 	}
 }
 
-// readsOf appends the paths below a variable that the job and its descendants read. The function of
-// returns the paths that one job reads itself.
+// readsOf appends to paths the paths below a variable that the job and its descendants read.
+// readsOfJob returns the paths that one job itself reads.
 func (j *Job) readsOf(variable string, paths [][]string, readsOfJob func(*Job) [][]string) [][]string {
 	for _, path := range readsOfJob(j) {
 		switch {

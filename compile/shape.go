@@ -16,7 +16,7 @@ type Shape struct {
 	Filter *language.Expression // nil if every item passes
 	Fields []ItemField          // fields in the order of the configuration
 	Reads  [][]string           // the paths of an item that are decoded; an empty path is the whole item
-	Places [][]string           // the paths of an item that are decoded, copied or changed, each once, without the empty one
+	Places [][]string           // the nonempty paths of an item that are decoded, copied or changed, each once
 
 	rules []*language.Expression
 }

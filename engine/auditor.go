@@ -21,7 +21,7 @@ func (a Auditor) Accepts(job JobResult) bool {
 }
 
 // AuditFile returns the finding of the audit about a file that a job replaces, or nil. rows is the
-// number of rows that the file will have, and had the number that it has.
+// number of rows that the file will have, and before is the number that it has now.
 func (a Auditor) AuditFile(job, file string, rows, before int64) *Finding {
 	compiled := a.engine.byID[job]
 	if compiled == nil {

@@ -47,7 +47,7 @@ func (e *Engine) Info() Info {
 type JobInfo struct {
 	ID          string
 	Parent      string   // ID of the parent; empty for a root
-	Root        string   // ID of the root of its tree, to which checkpoints belong; the ID of the job itself without a parent
+	Root        string   // ID of the root of its tree, to which checkpoints belong; for a job without a parent, its own ID
 	DataTypes   []string // types of the items: `dataType`, the endpoint, or the types of the paths of `dataField`
 	DefaultType string   // the type in DataTypes that was derived from the id or the endpoint; "" if the configuration sets `dataType`
 	Key         []string // paths whose values identify an item that is written: `key`; nil without a key

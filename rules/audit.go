@@ -90,7 +90,7 @@ type ListFacts struct {
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
-	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time of the items and more than a day later than now; empty: none"`
+	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
@@ -132,8 +132,8 @@ func SignsIn(c *Context) Signs {
 		signIf(OfLimit, c.Limit != nil) | signIf(OfMany, c.Total.Items >= 1000) | signIf(OfFile, c.List.File != "")
 }
 
-// The outcomes other than complete after which a row of the audit applies ([Auditing.Also]): always
-// for a sign that the job noticed itself, and unlessFailed for a sign that a failed list has anyway.
+// Values of [Auditing.Also]. A rule about a sign that the job noticed itself has afterAnyOther. A rule
+// about a sign that every failed list has, such as a missing path, has unlessFailed.
 var (
 	afterAnyOther = []Outcome{Limited, Guarded, Failed}
 	unlessFailed  = []Outcome{Limited, Guarded}

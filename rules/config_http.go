@@ -12,7 +12,7 @@ import (
 // HTTP holds the settings that all requests have in common. [Decode] fills in the defaults.
 type HTTP struct {
 	Headers       Object   // sent in this order
-	Params        Object   // parameters of all requests, which override them by their own
+	Params        Object   // parameters of all requests; a request's own parameters override them
 	SecretHeaders []string // names of headers whose values are secret
 	MaxRetries    int      // retries of one request
 	RetryCodes    []int    // statuses that are retried

@@ -42,7 +42,7 @@
 //
 // # Decisions
 //
-// Methods, guards and limits are data in the rule language, and the loop knows no name of them. The
+// Methods, guards and limits are data in the rule language, and the loop knows none of them by name. The
 // command explain prints these sources: a test pastes them into a configuration and compares the
 // requests.
 //

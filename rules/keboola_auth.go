@@ -273,7 +273,7 @@ func (k *keboolaConfig) expires(path string, v any) string {
 	if relative, _ := valueOf(object, "relative").(bool); relative {
 		return fmt.Sprintf("phpInt(phpFound(%s, %q))", field, name)
 	}
-	return fmt.Sprintf("(phpNumeric(%s) ? phpInt(%s) : phpStrtotime(phpFound(%s, %q), %s)) - %s", field, field, field, name, sourceOfNow, sourceOfNow)
+	return fmt.Sprintf("(phpNumeric(%[1]s) ? phpInt(%[1]s) : phpStrtotime(phpFound(%[1]s, %[2]q), %[3]s)) - %[3]s", field, name, sourceOfNow)
 }
 
 // aws returns credentials that sign requests for AWS, if the configuration has them next to

@@ -66,7 +66,8 @@ func (k *keboolaConfig) addChild(path string, v any, api settings, above ancesto
 		given.set(setting{Name: "when", Value: when, base: filter.path()})
 	}
 	job.For = []ForVariable{{Name: item, path: path, given: given}}
-	above.placeholders, above.variables, above.fields = slices.Clone(above.placeholders), slices.Clone(above.variables), slices.Clone(above.fields)
+	above.placeholders, above.variables = slices.Clone(above.placeholders), slices.Clone(above.variables)
+	above.fields = slices.Clone(above.fields)
 	k.addPlaceholders(&job, s.get("placeholders"), &above)
 	k.fillIn(&job, s.get("endpoint"), above)
 	k.below = true

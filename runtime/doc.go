@@ -1,7 +1,7 @@
 // Package runtime runs compiled jobs: one loop for all methods.
 //
 //	for more {
-//		response := fetch(request)     // packages transport and credential, or ahead, which made the exchange ahead of its turn
+//		response := fetch(request)     // packages transport and credential; package ahead may have made the exchange already
 //		page := read(response)         // packages format and document: items, and values for the rules
 //		judge(page)                    // packages compile and language: every rule; the first rule that is met decides
 //		shape(page)                    // filter and fields change the items

@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// judge evaluates every rule on the page. The first rule that is met is the reason to stop; the
-// page lists all rules that are met. The error names the rule that failed.
+// judge evaluates every stopping rule on the page, and records the verdicts. The first rule that is
+// met is the reason to stop. The error names the rule whose evaluation failed.
 func (r *listRun) judge(page *Page) error {
 	var first *compile.Trigger
 	page.Verdicts = make([]trace.Verdict, 0, len(r.job.Stops))

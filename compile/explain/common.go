@@ -83,7 +83,6 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 // and without the guard's key, which is the id.
 func named(r RuleExplanation) string {
 	text := strings.TrimSuffix(strings.ReplaceAll(r.Says, rules.UnlessPolled, ""), fmt.Sprintf(" (guards.%s)", r.ID))
-	text = strings.ReplaceAll(text, " or both pages", ", unless both pages")
 	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
 	}

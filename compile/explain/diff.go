@@ -175,10 +175,10 @@ func jobIDs(jobs []JobExplanation) []string {
 func diffProperties(a, b []property) []Change {
 	var out []Change
 	shown := false
-	add := func(old, new *property) {
-		c := diffProperty(old, new)
-		switch either := cmp.Or(new, old); {
-		case old != nil && new != nil && old.key == new.key, shown && !c.Hidden && slices.Contains(requestSubjects, either.subject):
+	add := func(before, after *property) {
+		c := diffProperty(before, after)
+		switch either := cmp.Or(after, before); {
+		case before != nil && after != nil && before.key == after.key, shown && !c.Hidden && slices.Contains(requestSubjects, either.subject):
 			return
 		case either.subject == firstRequest, either.subject == secondRequest:
 			shown = true

@@ -139,8 +139,8 @@ func (u usedNames) terms() (terms []TermExplanation) {
 		}
 	}
 	if u.lacks {
-		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing: a comparison with it is false, unless it is == or !=; " +
-			"arithmetic with it gives nil; a part of a request that is nil is left out"})
+		terms = append(terms, TermExplanation{Name: "nil", Says: "a value that is missing: " +
+			"a comparison with it is false, unless it is == or !=; arithmetic with it gives nil; a part of a request that is nil is left out"})
 	}
 	return terms
 }
@@ -333,8 +333,8 @@ func (j explainer) keepInWords() string {
 	sentences := []string{fmt.Sprintf("Saved in the --kept or --state file when %s.", time)}
 	switch {
 	case j.KeepFor != nil:
-		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, the greatest is saved, "+
-			"and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
+		sentences = append(sentences, fmt.Sprintf("They are kept for each value of %s (keepFor): of the partitions with the same, "+
+			"the greatest is saved, and each partition reads its own.", j.redact(j.KeepFor.Rule.Source)))
 	case len(j.For) > 0:
 		sentences = append(sentences, "Each partition gives its own value, and the greatest is saved.")
 	}

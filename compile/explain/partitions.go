@@ -58,7 +58,8 @@ func (j explainer) partitions() *PartitionsExplanation {
 func (j explainer) facts(x *PartitionsExplanation) []string {
 	var sentences []string
 	if x.Reads != nil {
-		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", strings.Join(x.Reads, ", "), x.Parent))
+		reads := strings.Join(x.Reads, ", ")
+		sentences = append(sentences, fmt.Sprintf("The job reads %s of each item of %s, as the API sent it.", reads, x.Parent))
 	}
 	for i := range j.For {
 		if w := j.For[i].Window; w != nil {

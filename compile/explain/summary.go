@@ -73,8 +73,8 @@ func (x *JobExplanation) ends() map[string][]string {
 	return out
 }
 
-// repeats returns the clause of a guard that ends lists. Of its exceptions, which follow under "safety", it has
-// that of polls if the job waits before requests.
+// repeats returns the clause of a guard that ends lists, without its exceptions, which are listed under
+// "safety". It keeps the exception for polls if the job waits before requests.
 func repeats(r RuleExplanation) string {
 	clause, _, _ := strings.Cut(r.Says, ", unless ")
 	clause = strings.TrimSuffix(clause, " (the duplicate is not written)")

@@ -61,7 +61,7 @@ var (
 const (
 	safeTest    = "·test "    // before the name of a function whose predicate is a [fieldTest]
 	safeOp      = "·op "      // before an operator
-	safeCall    = "·call "    // before the name of a function of an embedder
+	safeCall    = "·call "    // before the name of a function of this package or of a program
 	safeMethod  = "·method "  // before the name of a method of a time or a duration
 	safeBuiltin = "·builtin " // before the name of a function of the expression language
 )

@@ -33,7 +33,7 @@ const (
 // The work of an evaluation is counted and not timed, so that an expression does not fail on a
 // machine that is busy. A byte that is looked at is one unit.
 const (
-	stepUnits  = 256 // of an element that a predicate or a function is applied to
+	stepUnits  = 256 // for each element that a predicate or a function is applied to
 	valueUnits = 64  // of a value that is compared
 )
 

@@ -10,8 +10,8 @@ import (
 
 // A fieldTest is a predicate on the items in one of two simple forms: a field is true, as in
 // all(items, .done), or a field is compared with a value that is the same for all items, as in
-// filter(items, .at > state.at). A loop over the column of the field applies it, because the interpreter
-// would spend more time on the calls than the calls take.
+// filter(items, .at > state.at). It is applied by a loop over the column of the field: the interpreter
+// would take longer to call the functions than the functions take to run.
 type fieldTest struct {
 	path     []string
 	operator binaryOperator // nil if the field must be true
@@ -97,7 +97,7 @@ func fieldOfItem(node ast.Node) (path []string, ok bool) {
 	return path, path != nil && isIdentifier(node, "item")
 }
 
-// An itemTest is an expression that is a field test on the item, with a constant: item.price > 10. It is
+// An itemTest is an expression that compares a field of the item with a constant: item.price > 10. It is
 // evaluated without the interpreter.
 type itemTest struct {
 	*fieldTest
@@ -117,13 +117,13 @@ func itemTestOf(node ast.Node) *itemTest {
 	return nil
 }
 
-// maxTested is the length, in bytes, of the longest text that an itemTest compares, which takes no time worth
-// metering.
+// maxTested is the length, in bytes, of the longest text in a field that an itemTest compares. A longer text
+// is left to the interpreter, which meters the comparison.
 const maxTested = 1 << 10
 
-// eval reports whether the item of the page meets the test. It reports false for ok if only the interpreter
-// can tell.
-func (t *itemTest) eval(m *meter) (met, ok bool, err error) {
+// eval reports whether the item of the page meets the test. If ok is false, the interpreter must evaluate
+// the expression.
+func (t *itemTest) eval(m *meter) (result, ok bool, err error) {
 	field, _, err := fieldAt(m.page.Item, t.path)
 	switch text := field.(type) {
 	case nil, bool, int, float64:
@@ -135,9 +135,9 @@ func (t *itemTest) eval(m *meter) (met, ok bool, err error) {
 		return false, false, nil
 	}
 	if err == nil {
-		met, err = t.met(m, field, t.operand)
+		result, err = t.met(m, field, t.operand)
 	}
-	return met, true, err
+	return result, true, err
 }
 
 // isFixed reports whether a node has the same value for all elements of a list. Its evaluation never

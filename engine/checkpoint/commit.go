@@ -20,9 +20,9 @@ type commitLine struct {
 	Sum     string            `json:"sum"` // checksum of all fields above
 }
 
-// A change is a checkpoint without what it has in common with that of the job in the first line. In
-// the checkpoints of a tree of jobs, the values that wait come last, and the next ones first, so what
-// is left of them is the end of every checkpoint until another page has brought others.
+// A change is a checkpoint without the bytes at its end that the checkpoint of the same job in the first
+// line also ends with. A checkpoint of a tree of jobs ends with its queue of waiting values. Values are
+// taken from the front of the queue, so the rest of it ends every checkpoint until a page adds values.
 type change struct {
 	Head []byte `json:"head"`
 	Tail int    `json:"tail,omitempty"` // number of bytes at the end of the first checkpoint that follow Head
@@ -118,7 +118,8 @@ func (s *stateFile) addCommit(c commitLine, jobs map[string]json.RawMessage, bef
 
 var errDamaged = errors.New("it is damaged: its checksum does not match its content")
 
-// leastAppended is the number of bytes of lines from which on a commit replaces the file.
+// leastAppended is the number of bytes that commits may append before one of them replaces the file, even if
+// the state is smaller.
 const leastAppended = 64 << 10
 
 // appendCommit adds a commit of pages to the state file, or replaces the file if it would have grown

@@ -15,10 +15,12 @@
 // The record of a publication is part of the state. Without a state it is a file next to the
 // output, and there is no record if a single rename publishes the rows. A [Commitment], which a
 // caller requests, differs from the record: whether rows are appended, rewritten or renamed
-// depends on the files. A fingerprint is a flat map, as in state files and in the records of
-// distributed runs; a struct would need the same prefixes for reading and writing.
+// depends on the files.
 //
 // # Decisions
+//
+// A fingerprint is a flat map, as in state files and in the records of distributed runs; a struct
+// would need the same prefixes for reading and writing.
 //
 // Where more than one rename is needed (appended rows, kept values, a state), a record of the
 // publication is made durable before the publication begins, and the next run carries it out again

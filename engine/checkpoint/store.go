@@ -351,7 +351,7 @@ func (s *Store) Flush() error {
 // settle makes the marked part of the outputs durable and adds it, with the pending checkpoints,
 // to the state. The caller saves the state.
 func (s *Store) settle() error {
-	s.saved = savedFile{} // a line that follows would lack this
+	s.saved = savedFile{} // a line appended later would not have what settle adds to the state
 	for name, o := range s.outputs {
 		if s.state.Outputs[name] == o.marked {
 			continue

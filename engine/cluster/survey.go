@@ -73,8 +73,8 @@ type finishedRun struct {
 	revision, sequence, messages uint64 // revision of the record; last sequence and number of messages of the stream
 }
 
-// summary returns a summary of the run. It counts the partitions of the run unless known has the
-// counts, and adds the counts of a run that is over to counted.
+// summary returns a summary of the run. It takes the counts of the partitions from known, or counts
+// them if known does not have the run. If the run is over, it adds the counts to counted.
 func (r *Run) summary(
 	ctx context.Context, fleet *survey.Fleet, known, counted map[finishedRun]status.Summary,
 ) (out status.Summary, err error) {

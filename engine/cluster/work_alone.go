@@ -47,7 +47,7 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 		return err
 	}
 	if t := &a.work.Trouble; t.Times > 0 && t.Page == a.after {
-		t.Page = sequence // the marker is no page, after which failures would count anew
+		t.Page = sequence // otherwise the marker would count as a page, and reset the count of failures
 	}
 	a.head, a.after = head, sequence
 	return a.runTask(ctx)

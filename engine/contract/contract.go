@@ -116,7 +116,7 @@ func (c *Contract) AddPage(page *engine.Page) {
 	}
 }
 
-// addSize adds the size of a number of pages.
+// addSize adds n full pages with the given number of items.
 func (p *pages) addSize(size, n int) {
 	p.varies = p.varies || p.full > 0 && p.size != size
 	p.size, p.full = size, p.full+n

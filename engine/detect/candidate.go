@@ -14,8 +14,8 @@ type candidate struct {
 	hypothesis
 	values map[string]any // values of its placeholders
 	score  int            // candidates with higher scores are tried first
-	moved  []string       // parameters that the pagination sends instead of the job, also in the first request
-	sets   value.Object   // parameters that the job gets
+	moved  []string       // parameters to remove from the job, because the pagination sends them in every request
+	sets   value.Object   // parameters to add to the job
 
 	pagination value.Object
 	guess      string // the parameter, if nothing in the response or in the request names it
@@ -42,7 +42,7 @@ func (d *detection) candidates() []candidate {
 	var candidates []candidate
 	for _, h := range hypotheses {
 		inQuery := h.kind == connectionSign || h.post && (h.kind == numberSign || h.kind == indexSign)
-		if h.post && !d.call.isJSON() || d.call.isGraphQL() && !inQuery { // its variables are known from the query only
+		if h.post && !d.call.isJSON() || d.call.isGraphQL() && !inQuery { // only these kinds know the variables of a GraphQL request
 			continue
 		}
 		for _, c := range h.kind.find(d, h) {

@@ -20,7 +20,7 @@ import (
 
 // A Request is the request for the first page of a list.
 type Request struct {
-	URL    string            // absolute address; the input of a name replaces {name} in it
+	URL    string            // absolute address; {name} in it is replaced by Inputs["name"]
 	Method string            // if it is empty, GET, or POST with a Body
 	Header http.Header       // credentials in it are used, but never written
 	Body   []byte            // a JSON object or a form

@@ -158,8 +158,8 @@ func (d *detection) token(h hypothesis) []candidate {
 	return out
 }
 
-// advanced returns the parameter of the request whose number, plus one page or the items of the page, is
-// a number of the response. It returns "" if there is no such parameter.
+// advanced returns the parameter of the request whose value for the next page is to: the number that was
+// sent plus one, or plus the number of items on the page. It returns "" if there is no such parameter.
 func (d *detection) advanced(to int) string {
 	for _, f := range d.call.numbers() {
 		from, _ := number(f.value)

@@ -38,7 +38,7 @@ type Stream struct {
 	Output                  // of the job
 	Incremental *Incremental
 	Keep        []Field // values for the next run, as expressions
-	KeepFor     string  // expression over the variables for each of whose values values are kept; empty for one of all partitions
+	KeepFor     string  // expression over the variables; values are kept for each of its results; empty: once for all partitions
 
 	Hidden  bool   // its items are not written, because only other streams need it
 	Refused string // why it cannot be translated; then only Name, Place and Notes count

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// JSONPath returns the keys of a JSONPath that is a path, such as $.data[-1].id, $['a b'].c or
-// $.'a.b'. A star is a key, and the length of a list less 1 is -1. Filters, slices and the search at
-// any depth are an error.
+// JSONPath returns the keys of a JSONPath that selects by names and indexes only, such as $.data[-1].id,
+// $['a b'].c or $.'a.b'. A wildcard becomes the key *, and the index (@.length-1) the key -1. Filters,
+// slices and recursive descent are errors.
 func JSONPath(text string) ([]string, error) {
 	bad := fmt.Errorf("want a JSONPath such as $.data.items instead of %q", text)
 	rest, ok := strings.CutPrefix(text, "$")

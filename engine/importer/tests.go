@@ -247,7 +247,7 @@ func tokenCases(s *Stream, p *Paging) []testCase {
 	return []testCase{{name: "a page without a token is the last", pages: []any{p.last(body(s, 2))}, items: 2, requests: s.requests("")}}
 }
 
-// more and last say in a page whether there is more.
+// more sets the flag of a page to say that there is more, and last to say that there is not.
 func (p *Paging) more(page any) any { return p.flag(page, true) }
 func (p *Paging) last(page any) any { return p.flag(page, false) }
 

@@ -106,8 +106,8 @@ func (f *file) readHead() error {
 	return errors.Join(checkQuotes(before), before.Close())
 }
 
-// Write writes items as NDJSON. A page without items creates the partial file, too, in every format: the
-// rows of a list that is refused are in it, even if there are none.
+// Write receives items as NDJSON. A page without items creates the partial file, too, in every format, so
+// that a list that is refused leaves a partial file even if it is empty.
 func (f *file) Write(p []byte) (int, error) {
 	if len(p) == 0 && !f.rows.Created() {
 		return 0, f.rows.WriteRows(nil, 0)
@@ -142,7 +142,7 @@ func (f *file) lateColumns() int {
 	return len(w.columns) - w.head
 }
 
-// waitsAsNDJSON reports whether the rows are NDJSON, which the file will not be.
+// waitsAsNDJSON reports whether the rows are still NDJSON, and are converted when the file is published.
 func (f *file) waitsAsNDJSON() bool { return f.options.Format.kind() == Parquet && !f.rows.Published() }
 
 // settle completes rows that will not be published, after a failed run: it adds late CSV columns

@@ -89,19 +89,17 @@ type iterRows func(func(row []byte) error) error
 
 // mergeLines merges lines of JSON.
 func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() (io.ReadCloser, error)) error {
-	key := func(row []byte) ([]byte, bool, error) {
-		if len(bytes.TrimSpace(row)) == 0 {
-			return nil, false, nil
+	keyOf := func(hasKey func(row []byte) bool) func(row []byte) ([]byte, bool, error) {
+		return func(row []byte) ([]byte, bool, error) {
+			if !hasKey(row) {
+				return nil, false, nil
+			}
+			text, found := document.AppendKey(nil, bytes.TrimLeft(row, " \t"), m.keys)
+			return text, found, nil
 		}
-		text, found := document.AppendKey(nil, bytes.TrimLeft(row, " \t"), m.keys)
-		return text, found, nil
 	}
-	keyOfOld := func(row []byte) ([]byte, bool, error) {
-		if !json.Valid(row) { // another program has written or cut off the row, which stays
-			return nil, false, nil
-		}
-		return key(row)
-	}
+	key := keyOf(func(row []byte) bool { return len(bytes.TrimSpace(row)) > 0 })
+	keyOfOld := keyOf(json.Valid) // a row that another program has written or cut off stays
 	first, err := reopen()
 	if err != nil {
 		return err

@@ -85,7 +85,7 @@ type rowGroups struct {
 	cells   [][]parquet.Value // the batch of rows that is passed on next, by column
 	pages   *pagePool
 	merge   *parquetMerge // nil if all rows are written
-	rows    int           // number of them
+	rows    int           // number of rows in the batch
 	group   int           // JSON bytes in the row group
 }
 

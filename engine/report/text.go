@@ -75,8 +75,8 @@ func (t textTemplate) write(w io.Writer, name string, data any) error {
 	return err
 }
 
-// hanging wraps a text at a width. Its first line begins with a text, and the others are
-// indented as much.
+// hanging wraps a text at a width, with a hanging indent: the first line begins with begin, and the
+// others are indented by its length.
 func hanging(begin, text string, width int) string {
 	room := 1 << 20
 	if width > 0 {

@@ -79,8 +79,9 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.of(nil, nil, 0))
 }
 
-// fitting has, for meanings of numbers and of constants whose value is open, functions that report whether
-// the values of a place may have the meaning. A place that no page has may only be absent.
+// fitting maps the names of meanings to functions that report whether the values of a place may have the meaning.
+// It has the meanings of numbers, and the constants without a fixed value. A place that no page has can only be
+// absent.
 var fitting = map[string]func(reading) bool{
 	"total": func(r reading) bool {
 		last := r.all[len(r.all)-1]

@@ -116,10 +116,11 @@ func noModel(best *run, misread string, unclear []string) error {
 	return errors.New(text)
 }
 
-// doubt scores the doubts about a plan with which a run has obtained the list. The worst is that
-// only a guard ended it; then that it has findings, that the next request depends on a value that is
-// probably another, or that the job goes on after the end; then that a job with paging made one request,
-// and that its requests do not identify their page.
+// doubt scores what speaks against a plan with which a run has obtained the list; 0 means that nothing
+// does. The worst is that only a guard ended the run. Next come findings, a next request that depends on
+// a value whose name suggests another meaning, and several requests beyond the end. Then come a job with
+// paging that made one request, and a token that the last page has, too, although an error status or a
+// repeated page ends the list. The least is that requests do not say which page they are for.
 func (p *plan) doubt(r *run) (doubt int) {
 	if r.guarded() {
 		doubt += 8

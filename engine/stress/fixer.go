@@ -63,15 +63,14 @@ func (f *fixer) fix(behaviours combination, r *run) *Fix {
 	return advice
 }
 
-// compare names the other behaviours that have a better and a worse verdict with changes; but has the
-// behaviours that the changes are for. Behaviours that become SILENT are named apart: they make the changes
-// unsafe.
-func (f *fixer) compare(changed *changedJob, but combination) (improves, costs, silenced []string) {
+// compare names the behaviours that have a better and a worse verdict with changes, except the behaviours that
+// the changes are for. Behaviours that become SILENT are named separately: they make the changes unsafe.
+func (f *fixer) compare(changed *changedJob, except combination) (improves, costs, silenced []string) {
 	after := changed.verdicts()
 	for _, b := range behaviours {
 		name := b.Name
 		v, tried := after[name]
-		if !tried || slices.ContainsFunc(but, func(b *Behaviour) bool { return b.Name == name }) {
+		if !tried || slices.ContainsFunc(except, func(b *Behaviour) bool { return b.Name == name }) {
 			continue
 		}
 		switch change := slices.Index(verdicts, v) - slices.Index(verdicts, f.before[name]); {

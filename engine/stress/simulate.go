@@ -33,8 +33,8 @@ type Simulation struct {
 	watch func(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page))
 }
 
-// Watch runs the job once more, and passes the transport of the run to a function, which returns the one that
-// is used, and every page with its items to another. It does nothing if nothing was simulated. A page on which
+// Watch runs the job once more. It passes the transport of the run to transport, whose result makes the
+// requests, and each page with its items to page. It does nothing if nothing was simulated. A page on which
 // the run fails is not passed: it is the last of Pages.
 func (s *Simulation) Watch(ctx context.Context, transport func(http.RoundTripper) http.RoundTripper, page func(*runtime.Page)) {
 	if s.watch != nil {

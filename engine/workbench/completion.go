@@ -502,7 +502,7 @@ func (d *Document) variableAt(s *spot, name string, path []string) *shape.Shape 
 	return nil
 }
 
-// methodState returns the variables that the method of the pagination has, which a place is in.
+// methodState returns the variables of the method of the pagination object that contains a place.
 func (d *Document) methodState(place *spot) (names []string) {
 	n := place.node
 	if n == nil {

@@ -116,8 +116,8 @@ func replacement(hint string) (word string, ok bool) {
 	return "", false
 }
 
-// fix returns the fix that replaces the part of the text that a diagnostic is about. It returns nil if the text
-// has not fewer mistakes then.
+// fix returns the fix that replaces the part of the text that a diagnostic is about with a word. It returns nil
+// if the hint proposes a call and the text has none, or if the word contains the quotes around the text.
 func (d *Document) fix(dg *diag.Diagnostic, start, end int, word string) *Fix {
 	written := d.Text[start:end]
 	quote := ""

@@ -14,7 +14,7 @@ type Explained struct {
 	Data    *explain.Explanation `json:"data"`
 }
 
-// errNeverCompiled is the error of what needs rules, of a document that has never had any.
+// errNeverCompiled is returned by calls that need compiled rules if no text of the document has compiled yet.
 var errNeverCompiled = errors.New("the configuration has a mistake: see its diagnostics")
 
 // Explain describes the rules of the document: those of the text or, if it does not compile, those of the

@@ -78,7 +78,7 @@ func (d *Document) paths() pathTable {
 	return table
 }
 
-// around returns the innermost object that is written around a key which is not.
+// around returns the innermost object in the text that would contain a key that the text does not have.
 func (t pathTable) around(path string) *syntax.Node {
 	for path != "" {
 		path = path[:max(strings.LastIndexAny(path, ".["), 0)]

@@ -136,7 +136,8 @@ func closingBrace(text string, from int) int {
 	return len(text)
 }
 
-// A chain is what stands before a place in an expression, as far as it selects values.
+// A chain is the selection that ends at a place in an expression, such as body.data[0].na: the value that it
+// selects from, and the beginning of a name.
 type chain struct {
 	root string   // the name that it begins with; "" without a chain
 	path []string // the names and indexes after it; * is any element of a list
@@ -237,7 +238,8 @@ func (e lexed) chainBefore(i int) (root string, path []string, before int) {
 	return "", nil, i
 }
 
-// elementOf returns the chain of the list over whose elements the predicate goes that a token is in.
+// elementOf returns the chain of an element of a list, if the token is in a predicate that is called for each
+// element of that list, as in filter(items, #.id > 0). Otherwise root is empty.
 func (e lexed) elementOf(i int) (root string, path []string, before int) {
 	open := e.enclosing(i)
 	if open > 0 && e.tokens[open].of(e.source) == "(" && e.tokens[open-1].kind == nameToken {
@@ -248,7 +250,7 @@ func (e lexed) elementOf(i int) (root string, path []string, before int) {
 	return "", nil, open
 }
 
-// argument returns the chain that is the first argument of a call, whose bracket is a token.
+// argument returns the chain that is the first argument of a call. open is the index of its opening parenthesis.
 func (e lexed) argument(open int) (root string, path []string) {
 	source, tokens := e.source, e.tokens
 	depth, end := 0, open+1

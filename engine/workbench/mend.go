@@ -65,8 +65,8 @@ func Changed(text string, changes []stress.Change) (string, error) {
 	return changed, nil
 }
 
-// difference returns the edits that lead to another text: one for the lines between those that both begin and
-// end with.
+// difference returns the edits that turn the document into another text: none if the texts are equal, and
+// otherwise one, which replaces the lines between their common beginning and their common end.
 func (d *Document) difference(text string) []Edit {
 	before, after := strings.SplitAfter(d.Text, "\n"), strings.SplitAfter(text, "\n")
 	start, same := 0, 0

@@ -220,8 +220,9 @@ func (o *outline) pagingOf(n *syntax.Node) string {
 	return ""
 }
 
-// variable returns the path of the job that has a variable of for which a job can read, and whether there is
-// one. Expressions outside of jobs can read the variables of all; the path is then empty.
+// variable returns the path of the job that declares the variable that name means in an expression of a job, and
+// reports whether there is one. An expression outside of jobs, for which job is nil, can read the variables of
+// all jobs; the path is then empty.
 func (dir *directory) variable(job *syntax.Node, name string) (scope string, known bool) {
 	for _, other := range dir.jobs {
 		if other.At("for", name) == nil {
@@ -240,7 +241,7 @@ func (dir *directory) variable(job *syntax.Node, name string) (scope string, kno
 	return scope, known
 }
 
-// isAncestor reports whether a job is for the items of another one, or for those of a job that is.
+// isAncestor reports whether a job is a parent of another job, or an ancestor of one of its parents.
 func (dir *directory) isAncestor(of, job *syntax.Node, depth int) bool {
 	return depth < rules.MaxConfigDepth && slices.ContainsFunc(dir.parents[job], func(parent *syntax.Node) bool {
 		return parent == of || dir.isAncestor(of, parent, depth+1)
@@ -257,7 +258,7 @@ func (dir *directory) at(offset int) *mention {
 	return nil
 }
 
-// same returns all mentions of the same name as one of them.
+// same returns all mentions of the name that a mention stands for, including that mention.
 func (dir *directory) same(as *mention) (mentions []mention) {
 	for _, m := range dir.mentions {
 		if m.kind == as.kind && m.name == as.name && (m.scope == as.scope || m.scope == "" || as.scope == "") {

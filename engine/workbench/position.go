@@ -145,8 +145,8 @@ func utf16Length(c rune) int {
 	return 1
 }
 
-// Apply returns a text after edits, none of which overlap and all of which have positions of the text before
-// any edit.
+// Apply returns a text after edits. The edits must not overlap. Their positions are those in the text before any
+// edit.
 func Apply(text string, edits []Edit) string {
 	t := newLineTable(text)
 	edits = slices.Clone(edits)

@@ -212,8 +212,8 @@ func NextParam(key string) (param string, ok bool) {
 
 var nextParamPattern = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
 
-// CountsPages reports whether the key total has the number of pages, as jqGrid has it, because records next
-// to it has the number of items. page is the number of items on a full page.
+// CountsPages reports whether total is the number of pages and records the number of items, as in responses
+// for jqGrid. key is the key of total, and page the number of items on a full page.
 func CountsPages(key string, total, records any, page int) bool {
 	if !Alike(key, "total") {
 		return false

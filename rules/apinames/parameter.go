@@ -42,8 +42,8 @@ var partners = map[string]struct{ page, index string }{
 // pagingHeader is a header with JSON that APIs of ASP.NET have. These have the parameters pageNumber and pageSize.
 const pagingHeader = "X-Pagination"
 
-// PageNumberWith returns the parameter with the number of a page that APIs have whose responses have a
-// header that describes the page; empty: unknown. has reports whether a response has a header.
+// PageNumberWith returns the name of the page number parameter of an API, guessed from the headers of its
+// responses, or "". has reports whether a response has a header.
 func PageNumberWith(has func(header string) bool) string {
 	if has(pagingHeader) {
 		return "pageNumber"

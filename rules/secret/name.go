@@ -36,8 +36,8 @@ var uses = map[string]use{
 	"appid": seldom, "code": seldom, "ticket": seldom, "sid": seldom, "userkey": seldom,
 }
 
-// headerWords are words in the names of headers of requests that carry credentials. Of headers more
-// names count than of parameters: they have few other uses.
+// headerWords are the words by which a request header is taken for a credential. They are more than for
+// parameters, because a header with such a name seldom has another use.
 var headerWords = []string{"token", "key", "secret", "signature", "session", "auth", "authentication", "csrf", "xsrf", "pw"}
 
 // Name reports whether a header, parameter or key of that name usually carries a
@@ -65,8 +65,8 @@ func Like(name, value string) bool {
 	return false
 }
 
-// Parameter reports whether a parameter of a request is probably a credential. More values count than
-// for Like: a wrong answer costs a variable of the environment, and not a secret.
+// Parameter reports whether a parameter of a request is probably a credential. It is less strict than Like,
+// because a false positive only costs the user an environment variable.
 func Parameter(name, value string) bool {
 	return Like(name, value) || Issued(value) || uses[plain(name)] == inParameter && len(value) >= shortest ||
 		Name(name) && len(value) >= long && !strings.ContainsAny(value, " \t\n")

@@ -66,11 +66,11 @@ func appendList[T any](b []byte, brackets string, list []T, appendElement func([
 	return append(b, brackets[1]), nil
 }
 
-// appendText appends a text as JSON. It reports false if the text has a character that is written as \u and a
-// number, or is not UTF-8.
+// appendText appends a text as JSON. It reports false if the text needs an escape other than \" \\ \n \r \t,
+// or is not UTF-8; the encoder of the standard library writes such a text.
 func appendText(b []byte, text string) ([]byte, bool) {
 	b = append(b, '"')
-	plain, ascii := 0, true // where the plain characters begin that are not appended yet
+	plain, ascii := 0, true // text[plain:] is not appended yet
 	for i := range len(text) {
 		c := text[i]
 		if c >= ' ' && c != '"' && c != '\\' {

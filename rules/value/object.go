@@ -53,7 +53,7 @@ func (o Object) With(name string, value any) Object {
 	return append(out, Member{name, value})
 }
 
-// Merge returns a copy with the members of over, each as [Object.With] adds it.
+// Merge returns a copy to which the members of other are added, each as by [Object.With].
 func (o Object) Merge(other Object) Object {
 	out := make(Object, len(o), len(o)+len(other))
 	copy(out, o)

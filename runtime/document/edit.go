@@ -23,7 +23,7 @@ type Editor struct {
 
 // A placedMember is a member of an item that is changed.
 type placedMember struct {
-	prefix string // how the member usually begins: "key":
+	prefix string // the key as canonical JSON, with the colon; an item may spell it differently
 	change int    // index of the change
 	place  int    // index of its path in [Options.Places]
 }
@@ -134,8 +134,9 @@ func (e *Editor) splice(b []byte, item *Placed, values [][]byte) (out []byte, do
 	return append(out, '}'), true
 }
 
-// order sorts the members by their places in an item. Those that it lacks are first, in the order of the
-// changes. The order is usually that of the item before, so it is kept.
+// order sorts the members by their places in an item, so that one pass from left to right writes the item.
+// Members that the item lacks are first, in the order of the changes. The order is usually that of the item
+// before, so it is kept.
 func (e *Editor) order(item *Placed) {
 	compare := func(a, b placedMember) int {
 		return cmp.Or(cmp.Compare(item.span(a.place).End, item.span(b.place).End), cmp.Compare(a.change, b.change))

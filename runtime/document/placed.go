@@ -18,7 +18,7 @@ type Placed struct {
 	cells  []int       // for each path, the index of its cell in the row
 	row    []scan.Span // places in the page
 	base   int         // where the item begins in the page
-	unique bool        // whether no key on a path occurs twice in its object
+	unique bool        // whether it is known that no key on a path occurs twice in its object
 }
 
 // Value returns the value at a path of [Options.Places], by the index of the path, as it is spelled. It
@@ -35,8 +35,8 @@ func (p *Placed) span(place int) scan.Span {
 	return scan.Span{Start: at.Start - p.base, End: at.End - p.base}
 }
 
-// Placed yields the items of a list of the page, in their order. The scan of the page has noted the places
-// of their values, unless the page is in a file or has several lists: then each item is searched.
+// Placed returns an iterator over the items of a list of the page, in order. It searches an item for its
+// values only if they have not been located, as in a page in a file or with several lists.
 func (v *Values) Placed(items Items) iter.Seq[*Placed] {
 	return func(yield func(*Placed) bool) {
 		width, cells := v.tree.Width, []scan.Span(nil)
@@ -66,18 +66,18 @@ func (v *Values) Placed(items Items) iter.Seq[*Placed] {
 type PlacedDecoder struct {
 	whole   bool // whether to decode the whole item
 	reads   []placedRead
-	objects []map[string]any // the objects around the values: that of the item first; reused for the next item
+	objects []map[string]any // the item and the objects within it that hold the values; reused for each item
 }
 
 // A placedRead is a value to decode.
 type placedRead struct {
 	path  []string
 	place int   // index of the path in Options.Places
-	in    []int // indexes of the objects on the path: that of the item first
+	in    []int // indexes, in PlacedDecoder.objects, of the objects on the path, outermost first
 }
 
-// NewPlacedDecoder returns a decoder for paths that are among places. A path without keys is the whole
-// item, and need not be.
+// NewPlacedDecoder returns a decoder for paths. Each path must be among places, except for the path
+// without keys, which is the whole item.
 func NewPlacedDecoder(paths, places [][]string) *PlacedDecoder {
 	d := &PlacedDecoder{objects: []map[string]any{{}}}
 	if d.whole = slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 }); d.whole {

@@ -68,7 +68,8 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	c.RepeatedRequest, w.repeats = false, false
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
-		allKnown, allSame := false, repeats && slices.ContainsFunc(w.page.Compared, func(item []byte) bool { return document.Identity(item) != nil })
+		hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
+		allKnown, allSame := false, repeats && slices.ContainsFunc(w.page.Compared, hasIdentity)
 		if !repeats {
 			allKnown, allSame = w.noticeItems()
 		}

@@ -141,7 +141,8 @@ func (c *Concealer) Concealed(v any) any {
 		case string:
 			return c.concealText(v), nil
 		case json.Number:
-			if text := c.concealText(v.String()); strings.HasPrefix(text, delimiter) && strings.HasSuffix(text, delimiter) && strings.Count(text, delimiter) == 2 {
+			text := c.concealText(v.String())
+			if strings.HasPrefix(text, delimiter) && strings.HasSuffix(text, delimiter) && strings.Count(text, delimiter) == 2 {
 				return map[string]any{numberTag: text}, nil
 			}
 		}

@@ -8,8 +8,8 @@ import (
 // A program that is started with a closed standard output finds /dev/null there, open for reading and
 // writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens it for writing
 // only. Some programs that start others, such as Python with DEVNULL, open it like the runtime, so the two
-// cannot be told apart. So only a run that moves a position on is refused, since the next run would not
-// request the items again.
+// cannot be told apart. So only a run that saves its position is refused: its items would be lost, since the
+// next run does not request them again.
 
 // checkStdout checks that standard output is open for writing. If it may be closed, a message names the
 // data that it loses.
@@ -21,7 +21,7 @@ func (a *app) checkStdout(data string) error {
 	return err
 }
 
-// requireStdout checks that standard output is open for writing, for a run that moves a position on.
+// requireStdout checks that standard output is open for writing, for a run that saves its position.
 func (a *app) requireStdout() error {
 	closed, err := a.stdoutMayBeClosed()
 	if closed {

@@ -63,7 +63,7 @@ type Expr struct {
 	fill  func(v any) bool // makes a constant the default of an input without a default
 	truth *Expr            // whether Python takes it for true, if that is not seen from its kind
 	inner *Expr            // of a value with a default that is false: the value
-	back  *Expr            // of a time: the time that it is a length before
+	back  *Expr            // for a time computed as another time less a length: that other time
 	lag   string           // the length
 	path  func(keys []string) (Expr, error)
 }

@@ -101,8 +101,8 @@ func and(a, b Expr) Expr {
 	return choose(truth, b, a)
 }
 
-// above reports whether a path is another one, or leads to it, so that without the value at the first there is none
-// at the other.
+// above reports whether the path of e equals the path of other or is a prefix of it, so that other has no value if
+// e has none.
 func (e Expr) above(other Expr) bool {
 	return e.Root != "" && e.Root == other.Root && len(e.Keys) <= len(other.Keys) && slices.Equal(e.Keys, other.Keys[:len(e.Keys)])
 }

@@ -280,7 +280,8 @@ func (j *job) parameters() error {
 	for _, m := range objectAt(j.Object, "headers") {
 		j.out.Headers = append(j.out.Headers, importer.Member{Name: m.Name, Value: importer.Constant(m.Value)})
 	}
-	for _, origin := range append(slices.Clone(listOf(memberOf(objectAt(j.root, "api"), "allowedOrigins"))), listOf(memberOf(j.Object, "allowedOrigins"))...) {
+	origins := slices.Concat(listOf(memberOf(objectAt(j.root, "api"), "allowedOrigins")), listOf(memberOf(j.Object, "allowedOrigins")))
+	for _, origin := range origins {
 		text, _ := origin.(string)
 		j.out.Origins = append(j.out.Origins, text)
 	}

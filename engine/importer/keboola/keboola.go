@@ -205,8 +205,10 @@ func (r *reader) http(api value.Object) []importer.Member {
 		}
 	}
 	var headers value.Object
-	for _, one := range []value.Object{objectAt(http, "headers"), objectAt(http, "defaultOptions", "headers"), objectAt(r.config, "http", "headers")} {
-		headers = headers.Merge(one)
+	for _, o := range []value.Object{
+		objectAt(http, "headers"), objectAt(http, "defaultOptions", "headers"), objectAt(r.config, "http", "headers"),
+	} {
+		headers = headers.Merge(o)
 	}
 	if members, err := r.headers(headers); err != nil {
 		r.everywhere(importer.Approximate, "api.http.headers", "Headers are left out: %v", err)

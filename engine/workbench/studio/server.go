@@ -176,8 +176,8 @@ func contentType(name string) string {
 	return "text/html; charset=utf-8"
 }
 
-// known reports whether a token is that of the server, or that of an address that is opened once and
-// was not yet.
+// known reports whether a token is valid: that of the server, or that of a launch address that has not
+// been opened yet.
 func (s *Server) known(token string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

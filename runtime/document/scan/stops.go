@@ -9,7 +9,7 @@ import (
 const (
 	blockBytes = 4096
 	blockWords = blockBytes / 64
-	aheadBytes = 57 // that after sees
+	aheadBytes = 57 // number of bytes whose stops block.after returns at least
 
 	escapeBytes = 12 // longest escape, of a surrogate pair: the block of its first byte needs it
 )

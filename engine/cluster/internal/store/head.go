@@ -124,22 +124,22 @@ type Heading struct {
 
 // Heads calls f for the last page of each task of a run, in the order in which they were stored.
 // It ends with the pages that existed when it began. After a lost connection it starts over, and
-// passes all tasks to f a second time. It calls again at the beginning and whenever it starts over,
-// so that the caller can discard the tasks that f has collected; again may be nil.
-func (s *Store) Heads(ctx context.Context, run string, again func(), f func(Heading) error) error {
+// passes all tasks to f a second time. It calls reset at the beginning and whenever it starts over,
+// so that the caller can discard the tasks that f has collected; reset may be nil.
+func (s *Store) Heads(ctx context.Context, run string, reset func(), f func(Heading) error) error {
 	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverLastPerSubjectPolicy,
-		FilterSubject: pageSubject + run + ".>"}, again, f)
+		FilterSubject: pageSubject + run + ".>"}, reset, f)
 }
 
 // HeadsFrom is like [Store.Heads] for all pages of a run, starting at a sequence.
-func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, again func(), f func(Heading) error) error {
-	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, again, f)
+func (s *Store) HeadsFrom(ctx context.Context, run string, sequence uint64, reset func(), f func(Heading) error) error {
+	return s.scan(ctx, run, jetstream.ConsumerConfig{DeliverPolicy: jetstream.DeliverByStartSequencePolicy, OptStartSeq: sequence}, reset, f)
 }
 
-// scan delivers headings as they arrive. It calls again whenever it begins.
-func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, again func(), f func(Heading) error) error {
+// scan delivers headings as they arrive. It calls reset whenever it begins.
+func (s *Store) scan(ctx context.Context, run string, config jetstream.ConsumerConfig, reset func(), f func(Heading) error) error {
 	config.HeadersOnly = true
-	d := feed{s: s, run: run, config: config, finite: true, opened: again}
+	d := feed{s: s, run: run, config: config, finite: true, opened: reset}
 	err := d.deliver(ctx, func(m *message) error {
 		if !m.last() {
 			return nil
