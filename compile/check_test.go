@@ -30,7 +30,7 @@ func lowered(t *testing.T, pagination string) (*rules.Config, *rules.Lowered, di
 func job(t *testing.T, pagination string) *Job {
 	t.Helper()
 	cfg, low, _ := lowered(t, pagination)
-	jobs, found := Rulesets(cfg, low, nil)
+	jobs, found := Jobs(cfg, low, nil)
 	require.NoError(t, found.Err())
 	return jobs[0]
 }
@@ -39,7 +39,7 @@ func job(t *testing.T, pagination string) *Job {
 func warnings(t *testing.T, pagination string) []string {
 	t.Helper()
 	cfg, low, before := lowered(t, pagination)
-	_, found := Rulesets(cfg, low, nil)
+	_, found := Jobs(cfg, low, nil)
 	require.NoError(t, found.Err())
 	var out []string
 	for _, w := range slices.Concat(before, found) {
@@ -140,7 +140,7 @@ func TestRulesThatAreProbablyNotMeantDrawAWarning(t *testing.T) {
 
 func TestAScrollerThatNoJobUsesIsCompiledToo(t *testing.T) {
 	cfg, low, _ := lowered(t, `{"method": "multiple", "scrollers": {"a": {"method": "pagenum", "stopRules": ["cuont == 0"]}}}`)
-	_, found := Rulesets(cfg, low, nil)
+	_, found := Jobs(cfg, low, nil)
 	require.ErrorContains(t, found.Err(), "api.pagination.scrollers.a.stopRules[0]: unknown name cuont")
 }
 
@@ -154,7 +154,7 @@ func TestAParameterThatIsNoPageSizeIsNamed(t *testing.T) {
 	require.NoError(t, found.Err())
 	low, found := cfg.Lower()
 	require.NoError(t, found.Err())
-	jobs, found := Rulesets(cfg, low, nil)
+	jobs, found := Jobs(cfg, low, nil)
 	require.Nil(t, jobs[0].Ruleset.Limit)
 	require.Len(t, found, 1)
 	require.Contains(t, found[0].Message, "count < limit is never true: keyset.short has no effect")

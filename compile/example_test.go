@@ -21,7 +21,7 @@ func compiled(pagination rules.Object) *compile.Job {
 	if err := found.Err(); err != nil {
 		panic(err)
 	}
-	jobs, found := compile.Rulesets(cfg, lowered, nil)
+	jobs, found := compile.Jobs(cfg, lowered, nil)
 	if err := found.Err(); err != nil {
 		panic(err)
 	}

@@ -92,11 +92,11 @@ type Needs struct {
 	Past  bool       // rules read the items of earlier pages
 }
 
-// Rulesets compiles a lowered configuration, and the scrollers that no job uses, in
+// Jobs compiles a lowered configuration, and the scrollers that no job uses, in
 // a language; nil is [language.Builtin]. The diagnostics are the errors in all expressions,
 // and warnings about rules that are probably mistakes. If there are errors, the jobs
 // cannot be run.
-func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*Job, diag.Diagnostics) {
+func Jobs(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*Job, diag.Diagnostics) {
 	shared, found := newShared(in), diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range lowered.Jobs {
@@ -108,7 +108,7 @@ func Rulesets(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) 
 	for _, job := range jobs {
 		(&compilation{shared: shared, set: job.Ruleset, found: found}).checkKept(job)
 	}
-	for _, set := range lowered.Unused {
+	for _, set := range lowered.UnusedScrollers {
 		(&compilation{shared: shared, set: set, found: found}).job()
 	}
 	return jobs, found.Diagnostics().Unique()

@@ -113,7 +113,7 @@ func build(source *diag.Source, root any, s optionSet) (*Engine, error) {
 	if len(cfg.Jobs) > 0 || found.Err() == nil {
 		lowered, more := cfg.Lower()
 		found = append(found, more...)
-		jobs, more = compile.Rulesets(cfg, lowered, s.language)
+		jobs, more = compile.Jobs(cfg, lowered, s.language)
 		found = append(found, more...)
 		auth, more = compile.CredentialsOf(cfg, s.language)
 		found = append(found, more...)

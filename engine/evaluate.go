@@ -40,7 +40,7 @@ func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error
 			})
 		}
 	}
-	jobs, found := compile.Rulesets(e.cfg, lowered, e.options.language)
+	jobs, found := compile.Jobs(e.cfg, lowered, e.options.language)
 	if found.Err() != nil {
 		return nil, hideSecrets(found.Errors(), e.cfg.Secrets, e.cfg.Source)
 	}

@@ -89,7 +89,7 @@ var jobFields = []Field{
 			"over `item`; `null` removes the member; other members keep their bytes and their order"},
 	{Name: "response", Kind: Block, Fields: responseFields, QuietDefault: true,
 		Doc: "the format of this job's responses; its keys override `api.response`"},
-	{Name: "scroller", Kind: Text, Keboola: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
+	{Name: "scroller", Kind: Text, KeboolaKind: phpText, Doc: "with method `multiple`: the scroller that pages this job"},
 	{Name: "pagination", Kind: Nested, Doc: "how this job pages, in the place of `api.pagination`; " +
 		"rules next to method `multiple` there also apply to it"},
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},

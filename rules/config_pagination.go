@@ -14,8 +14,8 @@ import (
 // paginationFields are the keys of every pagination object. A [Catalog] adds the keys of its guards.
 var paginationFields = []Field{
 	{Name: "method", Kind: Text, Required: true, Doc: "where the next page comes from"},
-	{Name: "limit", Kind: Count, PerScroller: true, Keboola: phpInt, Doc: "page size, which rules see as `limit`"},
-	{Name: "limitParam", Kind: Text, PerScroller: true, Keboola: phpText, Default: "limit",
+	{Name: "limit", Kind: Count, PerScroller: true, KeboolaKind: phpInt, Doc: "page size, which rules see as `limit`"},
+	{Name: "limitParam", Kind: Text, PerScroller: true, KeboolaKind: phpText, Default: "limit",
 		Doc: "parameter that carries the page size; the job's own value for it overrides limit"},
 	{Name: "nextPageFlag", Kind: Block, Doc: "a field of the response that says whether there is a next page (specification 2.2)",
 		Fields: []Field{
@@ -23,16 +23,16 @@ var paginationFields = []Field{
 			{Name: "stopOn", Kind: Flag, Required: true, Doc: "paging stops when the field, converted to a boolean, has this value"},
 			{Name: "ifNotSet", Kind: Flag, DefaultOf: "stopOn", Doc: "value of a field that is missing; default: that of stopOn"},
 		}},
-	{Name: "forceStop", Kind: Block, Keboola: phpBlock, Doc: "limits; the first one that is reached stops paging (specification 2.3)",
+	{Name: "forceStop", Kind: Block, KeboolaKind: phpBlock, Doc: "limits; the first one that is reached stops paging (specification 2.3)",
 		Fields: []Field{
-			{Name: "pages", Kind: Count, Keboola: phpWhole, Doc: "maximum number of pages"},
-			{Name: "time", Kind: Seconds, Keboola: phpSeconds, Doc: "maximum running time, in seconds"},
-			{Name: "volume", Kind: Count, Keboola: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
+			{Name: "pages", Kind: Count, KeboolaKind: phpWhole, Doc: "maximum number of pages"},
+			{Name: "time", Kind: Seconds, KeboolaKind: phpSeconds, Doc: "maximum running time, in seconds"},
+			{Name: "volume", Kind: Count, KeboolaKind: phpBytes, Doc: "maximum number of bytes, counted in minified JSON"},
 		}},
 	{Name: "limitStop", Kind: Block, Doc: "the total number of items; the page that reaches it is kept in full (specification 2.4)",
 		Fields: []Field{
-			{Name: "count", Kind: Count, Keboola: phpBytes, Doc: "the number itself"},
-			{Name: "field", Kind: Path, Keboola: phpStrict, Doc: "path of the number in the response"},
+			{Name: "count", Kind: Count, KeboolaKind: phpBytes, Doc: "the number itself"},
+			{Name: "field", Kind: Path, KeboolaKind: phpStrict, Doc: "path of the number in the response"},
 		}},
 	{Name: "hasMore", Kind: Path, Doc: "path of a flag in the response that is true while there is more; " +
 		"paging stops when it is missing, or false as a boolean (specification 2.2)"},

@@ -25,9 +25,9 @@ type Field struct {
 	// OneOf names keys of a Block. Exactly one of them must be given.
 	OneOf []string
 
-	// Keboola is the kind in dialect keboola if the reference implementation reads the value
+	// KeboolaKind is the kind in dialect keboola if the reference implementation reads the value
 	// differently. KeboolaDefault is the default there if it differs; [Off] means no default.
-	Keboola        Kind
+	KeboolaKind    Kind
 	KeboolaDefault any
 
 	// KeboolaForms says that the value has more forms in dialect keboola, which are read
@@ -101,8 +101,8 @@ func (f *Field) in(dialect string) (Kind, any) {
 	if dialect != Keboola {
 		return kind, fallback
 	}
-	if f.Keboola != Any {
-		kind = f.Keboola
+	if f.KeboolaKind != Any {
+		kind = f.KeboolaKind
 	}
 	if f.KeboolaDefault == Off {
 		fallback = nil
@@ -122,7 +122,7 @@ func (f *Field) absent(v any, dialect string) bool {
 	emptyList := isList && len(list) == 0
 	switch f.Kind {
 	case Text:
-		return v == "" && (dialect != Keboola || f.Keboola != phpSet)
+		return v == "" && (dialect != Keboola || f.KeboolaKind != phpSet)
 	case Map, Block:
 		return emptyList
 	case Any:
@@ -198,6 +198,8 @@ func (f Field) Sample() any {
 	return required
 }
 
-// envMay reports whether {"env": "NAME"} may stand for a value of the field. It may not stand for an
+// allowsEnv reports whether {"env": "NAME"} may stand for a value of the field. It may not stand for an
 // expression, because the environment provides values, not programs.
-func (f Field) envMay() bool { return kinds[f.Kind].env || f.Kind == Any && (f.Env || f.Fields != nil) }
+func (f Field) allowsEnv() bool {
+	return kinds[f.Kind].env || f.Kind == Any && (f.Env || f.Fields != nil)
+}

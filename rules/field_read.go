@@ -78,7 +78,8 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	if !r.checkSupported(s, f) {
 		return
 	}
-	if name, ok := envReference(v); ok && f.envMay() && f.Kind != Secret { // the decoder reads a secret, since its messages name the purpose
+	// The decoder reads a secret, since its messages name the purpose.
+	if name, ok := envReference(v); ok && f.allowsEnv() && f.Kind != Secret {
 		v, s.fromEnv = r.envValue(name, s.path(), f), true
 	}
 	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {

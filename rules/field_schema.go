@@ -134,7 +134,7 @@ func objectSchema(fields []Field, dialect string) Object {
 		if f.Support == Refused || f.Support == OnlyKeboola && dialect != Keboola {
 			continue
 		}
-		if f.Required && !(dialect == Keboola && f.Keboola != Any) {
+		if f.Required && !(dialect == Keboola && f.KeboolaKind != Any) {
 			required = append(required, f.Name)
 		}
 		properties = append(properties, Member{Name: f.Name, Value: f.described(f.orAbsent(f.valueSchema(dialect), dialect), dialect)})
@@ -186,14 +186,14 @@ func (f Field) described(s Object, dialect string) Object {
 }
 
 func (f Field) valueSchema(dialect string) Object {
-	if dialect == Keboola && (f.Keboola != Any || f.KeboolaForms) {
+	if dialect == Keboola && (f.KeboolaKind != Any || f.KeboolaForms) {
 		return Object{} // PHP casts any value, and an empty one is missing; other forms are not described
 	}
 	s := f.kindSchema(dialect)
 	if dialect == Keboola && f.Kind == Block {
 		s = anyOf(s, objectOf("enum", []any{"", "0", 0, false})) // missing, as in PHP
 	}
-	if f.envMay() && len(s) > 0 {
+	if f.allowsEnv() && len(s) > 0 {
 		s = anyOf(s, reference("env"))
 	}
 	if f.Fields == nil || f.Kind == Block || f.Kind == Blocks {

@@ -76,7 +76,7 @@ func (s Slot) fields() []Field {
 		return nil
 	}
 	fields := f.Fields
-	if f.envMay() {
+	if f.allowsEnv() {
 		fields = append(slices.Clone(fields), envField)
 	}
 	if f.Kind == Any && f.Fields == nil || f.Kind == Secret {

@@ -101,7 +101,7 @@ func (k keboolaMethod) apply(m Method) Method {
 	}
 	m = m.clone()
 	for path, kind := range k.kinds {
-		findInner(m.Fields, path).Keboola = kind
+		findInner(m.Fields, path).KeboolaKind = kind
 	}
 	for path, v := range k.defaults {
 		findInner(m.Fields, path).KeboolaDefault = v

@@ -11,8 +11,8 @@ import (
 
 // Lowered is a configuration as rules.
 type Lowered struct {
-	Jobs   []*Ruleset // in the order of the jobs
-	Unused []*Ruleset // the rules of scrollers that no job uses, compiled only to be checked
+	Jobs            []*Ruleset // in the order of the jobs
+	UnusedScrollers []*Ruleset // the rules of scrollers that no job uses, compiled only to be checked
 }
 
 // Lower turns the configuration into one [Ruleset] per job. It reports all mistakes
@@ -34,7 +34,7 @@ func (c *Config) Lower() (*Lowered, diag.Diagnostics) {
 	}
 	l.linkPartitions(out.Jobs)
 	l.reportUnused(c.pagination)
-	out.Unused = l.unusedPaginations(c.pagination, "")
+	out.UnusedScrollers = l.unusedPaginations(c.pagination, "")
 	return out, l.diags.Diagnostics().Unique()
 }
 
@@ -128,16 +128,16 @@ func (l *lowerer) reportPaginationAndScroller(job Job) {
 // addPagination adds the rules of a pagination. Rules next to method multiple apply to each of its
 // scrollers.
 func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
-	adder := &pager{lowerer: l, pagination: p, set: set, outer: outer}
+	level := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	l.used[p] = true
 	if p.method.Name != Multiple {
-		adder.build()
+		level.build()
 		return
 	}
 	if s, ok := l.pick(p, set.Job); ok {
 		set.Scroller = s.Name
 		if inner := l.scroller(s); inner != nil {
-			l.addPagination(set, inner, adder)
+			l.addPagination(set, inner, level)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func TestScrollersThatNoJobUsesAreLoweredOnce(t *testing.T) {
 	_, lowered, found := load(t, paged(nested), rules.Options{Dialect: rules.Keboola})
 	require.NoError(t, found.Err())
 	require.Equal(t, "pagenum", lowered.Jobs[0].Method)
-	require.Len(t, lowered.Unused, 20, "one for each level")
+	require.Len(t, lowered.UnusedScrollers, 20, "one for each level")
 }
 
 func TestAScrollerCannotHaveScrollers(t *testing.T) {

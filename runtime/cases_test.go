@@ -46,7 +46,7 @@ func listCase(t *testing.T, c *fixtures.Case) (*fixtures.Server, *rules.Config, 
 	require.NoError(t, diagnostics.Err())
 	lowered, diagnostics := cfg.Lower()
 	require.NoError(t, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
+	jobs, diagnostics := compile.Jobs(cfg, lowered, nil)
 	require.NoError(t, diagnostics.Err())
 	if len(jobs) != 1 || len(jobs[0].For) > 0 {
 		return nil, nil, nil

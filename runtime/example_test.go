@@ -53,7 +53,7 @@ func compiledJob(text string) (*compile.Job, error) {
 	if err := found.Err(); err != nil {
 		return nil, err
 	}
-	jobs, found := compile.Rulesets(config, lowered, nil)
+	jobs, found := compile.Jobs(config, lowered, nil)
 	if err := found.Err(); err != nil {
 		return nil, err
 	}

@@ -19,7 +19,7 @@ func compiled(tb testing.TB, config string) []*compile.Job {
 	require.NoError(tb, diagnostics.Err())
 	lowered, diagnostics := cfg.Lower()
 	require.NoError(tb, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
+	jobs, diagnostics := compile.Jobs(cfg, lowered, nil)
 	require.NoError(tb, diagnostics.Err())
 	return jobs
 }

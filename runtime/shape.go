@@ -22,8 +22,8 @@ import (
 type shaper struct {
 	run     *listRun
 	shape   *compile.Shape
-	decoder *document.PlacedDecoder // decodes the parts of an item that the rules read
-	copied  []int                   // for each field that copies a value, the index of its path in the places of the shape; else -1
+	decoder *document.ItemDecoder // decodes the parts of an item that the rules read
+	copied  []int                 // for each field that copies a value, the index of its path in the places of the shape; else -1
 	editor  *document.Editor
 	values  [][]byte // values of the fields, for one item
 	texts   [][]byte // for each field, the buffer of the value that is computed
@@ -43,7 +43,7 @@ func newShaper(r *listRun) *shaper {
 	s := &shaper{
 		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), texts: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
-	s.decoder = document.NewPlacedDecoder(shape.Reads, shape.Places)
+	s.decoder = document.NewItemDecoder(shape.Reads, shape.Places)
 	s.copied = value.Map(shape.Fields, func(f compile.ItemField) int {
 		return slices.IndexFunc(shape.Places, func(path []string) bool { return f.Copy != nil && slices.Equal(path, f.Copy) })
 	})
@@ -113,7 +113,7 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 // list writes the items of a list that pass the filter, with their changes, and returns their
 // number. read is the number of items in the lists of the page before this one.
 func (s *shaper) list(ctx context.Context, page *Page, items document.Items, read int) (written int, err error) {
-	for item := range page.values.Placed(items) {
+	for item := range page.values.Located(items) {
 		if page.members != nil {
 			s.run.context().Key = page.members[read]
 		}
@@ -138,7 +138,7 @@ func (s *shaper) list(ctx context.Context, page *Page, items document.Items, rea
 }
 
 // item sets s.line to an item with its changes. It reports whether the item passes the filter.
-func (s *shaper) item(item *document.Placed) (passes bool, err error) {
+func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 	r := s.run
 	c := r.context()
 	if c.Item, err = s.decoder.Decode(item); err != nil {

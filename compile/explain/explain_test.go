@@ -28,7 +28,7 @@ func explainedIn(t *testing.T, pagination string, l *language.Language) JobExpla
 	require.NoError(t, found.Err())
 	low, found := cfg.Lower()
 	require.NoError(t, found.Err())
-	jobs, found := compile.Rulesets(cfg, low, l)
+	jobs, found := compile.Jobs(cfg, low, l)
 	require.NoError(t, found.Err())
 	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }}).Jobs[0]
 }

@@ -43,7 +43,7 @@ func explainedCase(c *fixtures.Case) (*Explanation, []*compile.Job, bool) {
 	if found.Err() != nil {
 		return nil, nil, false
 	}
-	jobs, found := compile.Rulesets(cfg, low, nil)
+	jobs, found := compile.Jobs(cfg, low, nil)
 	if found.Err() != nil {
 		return nil, nil, false
 	}

@@ -59,11 +59,11 @@ var (
 
 // The beginnings of the names of functions that makeSafe puts into a tree.
 const (
-	safeTest    = "·test "    // before the name of a function whose predicate is a [fieldTest]
-	safeOp      = "·op "      // before an operator
-	safeCall    = "·call "    // before the name of a function of this package or of a program
-	safeMethod  = "·method "  // before the name of a method of a time or a duration
-	safeBuiltin = "·builtin " // before the name of a function of the expression language
+	safeTest     = "·test "     // before the name of a function whose predicate is a [fieldTest]
+	safeOp       = "·op "       // before an operator
+	safeFunction = "·function " // before the name of a function of this package or of a program
+	safeMethod   = "·method "   // before the name of a method of a time or a duration
+	safeLibrary  = "·library "  // before the name of a function of the expression language
 )
 
 // internals is the table of the functions with fixed names.
@@ -98,9 +98,9 @@ func internalFunctions() []*builtin.Function {
 	for name, f := range library {
 		switch {
 		case f.predicate == noPredicate:
-			list = append(list, metered(safeBuiltin+name, givesAny, func(m *meter, a []any) (any, error) { return f.invoke(name, m, a) }))
+			list = append(list, metered(safeLibrary+name, givesAny, func(m *meter, a []any) (any, error) { return f.invoke(name, m, a) }))
 		case f.call != nil:
-			list = append(list, metered(safeBuiltin+name, givesAny, f.call))
+			list = append(list, metered(safeLibrary+name, givesAny, f.call))
 		}
 		if f.tested != nil {
 			list = append(list, metered(safeTest+name, f.gives, func(m *meter, a []any) (any, error) {

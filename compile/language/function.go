@@ -67,7 +67,7 @@ func (f *function) define(table conf.FunctionsTable) {
 	} else {
 		shape = reflect.FuncOf([]reflect.Type{listType}, []reflect.Type{anyType}, true) // it may be nil
 	}
-	table[safeCall+f.Name] = metered(safeCall+f.Name, []reflect.Type{shape}, call)
+	table[safeFunction+f.Name] = metered(safeFunction+f.Name, []reflect.Type{shape}, call)
 	table[f.Name] = &builtin.Function{Name: f.Name, Types: []reflect.Type{shape}, Func: f.invoke}
 }
 

@@ -22,9 +22,9 @@ type itemUse struct {
 	paths    [][]string // the paths that are read of every item; an empty path is the whole item
 }
 
-// lowerItems replaces the name items in a tree, and returns the paths that the expression
+// replaceItems replaces the name items in a tree, and returns the paths that the expression
 // reads of every item.
-func (l *Language) lowerItems(node *ast.Node) [][]string {
+func (l *Language) replaceItems(node *ast.Node) [][]string {
 	u := &itemUse{language: l}
 	u.walk(node)
 	return u.paths

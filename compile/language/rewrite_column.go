@@ -21,9 +21,9 @@ type fieldTest struct {
 // A testedCall is the body of a function whose predicate is a field test.
 type testedCall func(m *meter, t *fieldTest, other any) any
 
-// testFields replaces a call whose predicate, which was made safe, is a field test on all items, or which
+// replaceByFieldTest replaces a call whose predicate, which was made safe, is a field test on all items, or which
 // selects a field of them: map(items, .id). It reports whether it replaced the call.
-func testFields(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
+func replaceByFieldTest(node *ast.Node, n *ast.BuiltinNode, predicate ast.Node) bool {
 	f := library[n.Name]
 	if !isCallOf(n.Arguments[0], safeList) || !isCallOf(n.Arguments[0].(*ast.CallNode).Arguments[0], safeItems) {
 		return false
@@ -148,7 +148,7 @@ func isFixed(node ast.Node) bool {
 		return true
 	case *ast.UnaryNode:
 		_, ok := constant(n.Node)
-		return ok && n.Operator == "-" && !unknown(n.Node)
+		return ok && n.Operator == "-" && !hasUnknownKind(n.Node)
 	case *ast.CallNode:
 		return calleeName(n) == safeGet && isFixed(n.Arguments[0]) && isFixed(n.Arguments[1])
 	}

@@ -7,19 +7,19 @@ import (
 )
 
 // builtin makes a function of the expression language safe.
-func (s *safety) builtin(node *ast.Node, n *ast.BuiltinNode) {
+func (s *safeRewriter) builtin(node *ast.Node, n *ast.BuiltinNode) {
 	f, ok := library[n.Name]
 	switch {
 	case !ok:
 	case f.predicate != noPredicate:
 		s.predicate(node, n, f)
 	default:
-		replaceMetered(node, safeBuiltin+n.Name, n.Arguments...)
+		replaceMetered(node, safeLibrary+n.Name, n.Arguments...)
 	}
 }
 
 // predicate makes each element that a predicate is applied to cost a step.
-func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, f libraryFunction) {
+func (s *safeRewriter) predicate(node *ast.Node, n *ast.BuiltinNode, f libraryFunction) {
 	replace(&n.Arguments[0], safeList, n.Arguments[0])
 	for _, a := range n.Arguments {
 		p, ok := a.(*ast.PredicateNode)
@@ -29,7 +29,7 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, f libraryFunction
 		if f.predicate == testsElements {
 			asBool(&p.Node)
 		}
-		if testFields(node, n, p.Node) {
+		if replaceByFieldTest(node, n, p.Node) {
 			return
 		}
 		if field := firstField(&p.Node); field != nil {
@@ -47,7 +47,7 @@ func (s *safety) predicate(node *ast.Node, n *ast.BuiltinNode, f libraryFunction
 
 // callWithResults calls the function with the list of the predicate's results.
 func callWithResults(node *ast.Node, n *ast.BuiltinNode) {
-	replaceMetered(node, safeBuiltin+n.Name, mapped(n, len(n.Arguments)))
+	replaceMetered(node, safeLibrary+n.Name, mapped(n, len(n.Arguments)))
 }
 
 // callWithKeys calls the function with a list of pairs: the predicate's result for each element, and
@@ -56,13 +56,13 @@ func callWithKeys(node *ast.Node, n *ast.BuiltinNode) {
 	p := n.Arguments[1].(*ast.PredicateNode)
 	replaceMetered(&p.Node, safeKeyed, &ast.PointerNode{}, p.Node)
 	arguments := append([]ast.Node{mapped(n, 2)}, n.Arguments[2:]...)
-	replaceMetered(node, safeBuiltin+n.Name, arguments...)
+	replaceMetered(node, safeLibrary+n.Name, arguments...)
 }
 
 // findInReverse turns findLast into find in the reversed list.
 func findInReverse(_ *ast.Node, n *ast.BuiltinNode) {
 	n.Name = "find"
-	replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
+	replaceMetered(&n.Arguments[0], safeLibrary+"reverse", n.Arguments[0])
 }
 
 // findIndexInReverse searches the list in the other direction, as findInReverse does: the code that the
@@ -73,7 +73,7 @@ func findIndexInReverse(node *ast.Node, n *ast.BuiltinNode) {
 	n.Name = "findIndex"
 	result, list := n.Type(), n.Arguments[0]
 	n.Arguments[0] = identifierAt(searchedList, n)
-	replaceMetered(&n.Arguments[0], safeBuiltin+"reverse", n.Arguments[0])
+	replaceMetered(&n.Arguments[0], safeLibrary+"reverse", n.Arguments[0])
 	var index ast.Node = n
 	replace(&index, safeFromEnd, identifierAt(searchedList, n), n)
 	index.SetType(result)

@@ -17,18 +17,18 @@ import (
 //
 // A comparison of values that are known to be numbers, strings or booleans stays as it is.
 func (l *Language) makeSafe(node *ast.Node) error {
-	s := &safety{language: l}
+	s := &safeRewriter{language: l}
 	ast.Walk(node, s)
 	return s.err
 }
 
-type safety struct {
+type safeRewriter struct {
 	language *Language
 	err      error
 }
 
 // Visit is called for children before their parents.
-func (s *safety) Visit(node *ast.Node) {
+func (s *safeRewriter) Visit(node *ast.Node) {
 	switch n := (*node).(type) {
 	case *ast.ChainNode:
 		*node = n.Node
@@ -79,8 +79,8 @@ func orNil(n ast.Node) ast.Node {
 	return n
 }
 
-// unknown reports whether the kind of a node's value is known only at run time.
-func unknown(n ast.Node) bool {
+// hasUnknownKind reports whether the kind of a node's value is known only at run time.
+func hasUnknownKind(n ast.Node) bool {
 	switch n.Type().Kind() {
 	case reflect.Bool, reflect.String, reflect.Int, reflect.Int64, reflect.Float64:
 		_, isNil := n.(*ast.NilNode)
@@ -96,21 +96,21 @@ func asBool(n *ast.Node) {
 			return // the value is boolean
 		}
 	}
-	if unknown(*n) {
+	if hasUnknownKind(*n) {
 		replace(n, safeBool, *n)
 	}
 }
 
-func (s *safety) unary(node *ast.Node, n *ast.UnaryNode) {
+func (s *safeRewriter) unary(node *ast.Node, n *ast.UnaryNode) {
 	switch {
 	case n.Operator == "!" || n.Operator == "not":
 		asBool(&n.Node)
-	case n.Operator == "-" && unknown(n.Node):
+	case n.Operator == "-" && hasUnknownKind(n.Node):
 		replaceMetered(node, safeNeg, n.Node)
 	}
 }
 
-func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
+func (s *safeRewriter) binary(node *ast.Node, n *ast.BinaryNode) {
 	switch n.Operator {
 	case "and", "&&", "or", "||":
 		asBool(&n.Left)
@@ -123,14 +123,14 @@ func (s *safety) binary(node *ast.Node, n *ast.BinaryNode) {
 		}
 		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
 	default:
-		if _, ours := operators[n.Operator]; ours && (!isPredicate(n.Operator) || unknown(n.Left) || unknown(n.Right)) {
+		if _, ours := operators[n.Operator]; ours && (!isPredicate(n.Operator) || hasUnknownKind(n.Left) || hasUnknownKind(n.Right)) {
 			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
 	}
 }
 
 // call replaces the functions that read the body, and meters the others.
-func (s *safety) call(node *ast.Node, n *ast.CallNode) {
+func (s *safeRewriter) call(node *ast.Node, n *ast.CallNode) {
 	if callee, ok := n.Callee.(*ast.MemberNode); ok && callee.Method {
 		s.method(node, n, callee)
 		return
@@ -139,13 +139,13 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 	f := s.language.function(name)
 	switch {
 	case f == nil && library[name].ownCheck:
-		replaceMetered(node, safeBuiltin+name, n.Arguments...)
+		replaceMetered(node, safeLibrary+name, n.Arguments...)
 	case f == nil:
 	case f.body != noAccess:
 		s.bodyCall(node, n, f.body)
 	default:
 		result := n.Type()
-		replaceMetered(node, safeCall+f.Name, n.Arguments...)
+		replaceMetered(node, safeFunction+f.Name, n.Arguments...)
 		if f.metered == nil {
 			(*node).SetType(result)
 		}
@@ -155,7 +155,7 @@ func (s *safety) call(node *ast.Node, n *ast.CallNode) {
 // bodyCall replaces at, has and jsonpath. These functions read the body, which is not among their
 // arguments unless at and has are given another value: at("a.b") becomes
 // ·at(·meter, body, ["a", "b"]). A constant path is split or compiled here, once.
-func (s *safety) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
+func (s *safeRewriter) bodyCall(node *ast.Node, n *ast.CallNode, access bodyAccess) {
 	var body ast.Node = &ast.IdentifierNode{Value: "body"}
 	path := n.Arguments[len(n.Arguments)-1]
 	if len(n.Arguments) == 2 {

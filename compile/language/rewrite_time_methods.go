@@ -29,7 +29,7 @@ var methodNames = sync.OnceValue(func() []string {
 
 // method makes the call of a method safe. Whether the value has the method is known
 // only when the expression runs, unless its type is known.
-func (s *safety) method(node *ast.Node, n *ast.CallNode, callee *ast.MemberNode) {
+func (s *safeRewriter) method(node *ast.Node, n *ast.CallNode, callee *ast.MemberNode) {
 	name := callee.Property.(*ast.StringNode).Value
 	if !slices.Contains(methodNames(), name) {
 		if s.err == nil {

@@ -139,7 +139,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.flag }), access.needed)
 	tree.Node = clone(syntax)
 	c.language.exposeDigests(&tree.Node)
-	code.items = c.language.lowerItems(&tree.Node)
+	code.items = c.language.replaceItems(&tree.Node)
 	if err := c.language.makeSafe(&tree.Node); err != nil {
 		return nil, err
 	}

@@ -113,11 +113,11 @@ const (
 // A Run is a run stored on the server. Its methods must not be called at the same time: each
 // goroutine takes a Run of its own from [Cluster.Run].
 type Run struct {
-	cluster  *Cluster
-	record   record.Run
-	revision uint64
-	text     []byte // text of the configuration
-	again    *Resubmission
+	cluster      *Cluster
+	record       record.Run
+	revision     uint64
+	text         []byte // text of the configuration
+	resubmission *Resubmission
 }
 
 // Run returns a run. If the run does not exist, the error is of class config.

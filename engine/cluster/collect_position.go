@@ -52,8 +52,8 @@ type pathStep struct {
 	Sequence uint64 `json:"sequence"`
 }
 
-// A token is the checkpoint of a collection for one of the jobs of the run.
-type token struct {
+// A collectCheckpoint is the checkpoint of a collection for one of the jobs of the run.
+type collectCheckpoint struct {
 	Version int    `json:"version"` // same key as in checkpoints of other runs
 	Done    bool   `json:"done,omitempty"`
 	Run     string `json:"run"`
@@ -96,7 +96,7 @@ func (c *collection) resume(ctx context.Context) error {
 
 // takeUp restores the checkpoint of a tree.
 func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
-	var from token
+	var from collectCheckpoint
 	if err := record.Decode(saved, &from); err != nil {
 		return err
 	}
@@ -152,7 +152,7 @@ func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(token{
+	return json.Marshal(collectCheckpoint{
 		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Created: c.created,
 		Sorted: c.options.Sorted, Release: c.releases, At: t.position, Tally: tally,
 	})

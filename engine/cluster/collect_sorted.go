@@ -110,15 +110,15 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 			w.top().todo = found[index+1:]
 			w.push(found[index])
 		}
-		if err := w.again(ctx, w.top(), s.Sequence); err != nil {
+		if err := w.returnTo(ctx, w.top(), s.Sequence); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// again returns to the last page of an earlier collection.
-func (w *sortedWalk) again(ctx context.Context, parent *frame, sequence uint64) error {
+// returnTo returns to the last page of an earlier collection.
+func (w *sortedWalk) returnTo(ctx context.Context, parent *frame, sequence uint64) error {
 	entry, err := w.store.Next(ctx, parent.key, sequence-1)
 	if err != nil {
 		return err

@@ -90,14 +90,14 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	roots := e.Distribution().RootTasks()
 	r.record.Outlines, r.record.Whole = e.Distribution().Outlines(), len(roots) == 1 && roots[0].Job == ""
 	r.record.Config = fmt.Sprintf("%x", sha256.Sum256(s.Text))
-	if r.again, err = r.create(ctx); err != nil {
+	if r.resubmission, err = r.create(ctx); err != nil {
 		return nil, err
 	}
 	if err = c.store.PutConfig(ctx, r.Submission(), s.Text); err == nil {
 		err = c.store.CreateRun(ctx, s.Run, r.Submission(), r.record.MaxBytes)
 	}
 	if err != nil {
-		if r.again == nil { // nothing of the run has been stored yet
+		if r.resubmission == nil { // nothing of the run has been stored yet
 			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.Submission(), r.revision))
 		}
 		return nil, err
@@ -123,7 +123,7 @@ type Resubmission struct {
 
 // Resubmission describes the effect of submitting the run. It is nil if the run was new or was not
 // returned by [Cluster.Submit].
-func (r *Run) Resubmission() *Resubmission { return r.again }
+func (r *Run) Resubmission() *Resubmission { return r.resubmission }
 
 // originToken returns the name of the origin of a run on the server. A run whose address is known
 // only to the workers has an origin of its own.

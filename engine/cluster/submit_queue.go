@@ -15,7 +15,7 @@ import (
 
 // queue queues the first tasks of the run and, if it was submitted before, all other tasks.
 func (r *Run) queue(ctx context.Context, roots []partition.Task) error {
-	if r.again != nil {
+	if r.resubmission != nil {
 		if err := r.enqueueAgain(ctx, roots); err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func (r *Run) repair(ctx context.Context) error {
 		return r.pages(ctx, h.Key, func(e *record.Envelope) error { return r.enqueueAgain(ctx, e.Children) })
 	})
 	if err == nil {
-		r.again.Failed, err = r.cluster.survey().Failures(ctx, &r.record)
+		r.resubmission.Failed, err = r.cluster.survey().Failures(ctx, &r.record)
 	}
 	return err
 }

@@ -98,7 +98,7 @@ func (p *parser) contract(v any) *Contract {
 		p.found.Errorf(diag.Value("version"), "want version %d, got %s", version, value.Preview(got))
 		return c
 	}
-	p.known(root, "", "version", "outputs", "pages")
+	p.reportUnknown(root, "", "version", "outputs", "pages")
 	for name, one := range p.object(root, "outputs") {
 		c.outputs[name] = shape.Decode(one, diag.Join("outputs", name), p.found)
 	}
@@ -124,8 +124,8 @@ func (p *parser) object(root value.Object, key string) func(func(string, any) bo
 	}
 }
 
-// known reports unknown keys.
-func (p *parser) known(o value.Object, path string, keys ...string) {
+// reportUnknown reports unknown keys.
+func (p *parser) reportUnknown(o value.Object, path string, keys ...string) {
 	for _, m := range o {
 		if !slices.Contains(keys, m.Name) {
 			p.found.Errorf(diag.Key(diag.Join(path, m.Name)), "unknown key %q", m.Name).WithHint(diag.DidYouMean(m.Name, keys))
@@ -143,7 +143,7 @@ func (p *parser) pages(v any, path string) *pages {
 		p.found.Errorf(diag.Value(path), "want an object with size and signs, got %s", value.KindOf(v))
 		return merged
 	}
-	p.known(object, path, "size", "full", "latest", "signs")
+	p.reportUnknown(object, path, "size", "full", "latest", "signs")
 	size, written := object.Get("size")
 	switch n, isNumber := size.(int); {
 	case !written:

@@ -17,10 +17,10 @@ type candidate struct {
 	moved  []string       // parameters to remove from the job, because the pagination sends them in every request
 	sets   value.Object   // parameters to add to the job
 
-	pagination value.Object
-	guess      string // the parameter, if nothing in the response or in the request names it
-	alone      bool   // the token is sent without the parameters of the job
-	base       bool   // it is not known whether counting begins at 0 or 1
+	pagination       value.Object
+	guess            string // the parameter, if nothing in the response or in the request names it
+	withoutJobParams bool   // the token is sent without the parameters of the job
+	baseUnknown      bool   // it is not known whether counting begins at 0 or 1
 }
 
 // The scores of candidates. Statements of the API come first, guesses last.

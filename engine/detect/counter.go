@@ -86,7 +86,7 @@ func (d *detection) rangeParam(h hypothesis) []candidate {
 		if last-first+1 == len(d.items.items) {
 			values["honoured"] = true
 		}
-		return one(typed, values)
+		return oneCandidate(typed, values)
 	}
 	return nil
 }
@@ -111,7 +111,7 @@ func (c *call) nameOf(place path) string {
 func (d *detection) counted(h hypothesis, score int, param string, first int) []candidate {
 	c := candidate{score: score, values: map[string]any{"param": param, "first": first}}
 	if score < typed {
-		c.guess, c.base = param, score <= blind+besideSize
+		c.guess, c.baseUnknown = param, score <= blind+besideSize
 	}
 	if f, _, ok := d.page.hint(apinames.HintPages, above(0)); ok && (f.header == "" || len(f.path) == 0) {
 		c.values[when(f.header == "", "pagesAt", "pagesHeader")] = f.String()
@@ -153,7 +153,7 @@ func (d *detection) pathNumber(h hypothesis) []candidate {
 		}
 		before := "/" + strings.TrimPrefix(strings.Join(segments[:i], "/")+"/", "/")
 		after := strings.Join(append([]string{""}, segments[i+1:]...), "/")
-		return one(typed, map[string]any{"before": before, "after": after, "first": n})
+		return oneCandidate(typed, map[string]any{"before": before, "after": after, "first": n})
 	}
 	return nil
 }
@@ -231,5 +231,5 @@ func (d *detection) sortKey(h hypothesis) []candidate {
 			return nil
 		}
 	}
-	return one(stated, nil)
+	return oneCandidate(stated, nil)
 }

@@ -28,7 +28,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 		return t
 	}
 	reached := total == t.obtained()
-	if counts := t.counts(); !counts && (!reached || t.ended) {
+	if counts := t.isCounter(); !counts && (!reached || t.ended) {
 		return t
 	}
 	if _, given := t.pagination.Get("limitStop"); given {
@@ -45,7 +45,7 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	if variant.obtained() < t.obtained() {
 		return t
 	}
-	if !t.counts() {
+	if !t.isCounter() {
 		variant = d.vary(ctx, variant, len(t.pages), func(c *candidate) {
 			c.pagination = c.pagination.With("audit", object("ignore", []any{"audit.token"}))
 		})
@@ -54,15 +54,15 @@ func (d *detection) addTotal(ctx context.Context, t *trial) *trial {
 	return variant
 }
 
-// counts reports whether the client counts the items or the pages.
-func (c candidate) counts() bool {
+// isCounter reports whether the client counts the items or the pages.
+func (c candidate) isCounter() bool {
 	return slices.Contains([]*kind{indexSign, numberSign, rangeSign}, c.kind)
 }
 
 // findEnd determines how the list ends. If the second page may be the last, but nothing says so, it
 // obtains the third page.
 func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
-	counts := t.counts()
+	counts := t.isCounter()
 	if counts {
 		t = d.addTotal(ctx, t)
 	}
@@ -168,7 +168,8 @@ func (d *detection) lookFurther(ctx context.Context, t *trial) *trial {
 // adviseStop advises what to do if the API answers with an error after its last page.
 func (d *detection) adviseStop(t *trial, err error) {
 	failed, ok := errors.AsType[*engine.Error](err)
-	if ok && (t.counts() || t.kind == pathSign) && failed.Status >= 400 && failed.Status < 500 && failed.Status != http.StatusTooManyRequests {
+	if ok && (t.isCounter() || t.kind == pathSign) &&
+		failed.Status >= 400 && failed.Status < 500 && failed.Status != http.StatusTooManyRequests {
 		d.advise(`If status %[1]d is the end of the list, add this to the pagination: `+
 			`"onError": [{"when": "status == %[1]d and page > 1", "do": "stop"}].`, failed.Status)
 	}

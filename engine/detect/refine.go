@@ -30,11 +30,11 @@ func (d *detection) refine(ctx context.Context, t *trial) *trial {
 // settleBase finds out whether pages are counted from 0 or 1: page 1 is either another page or the first page
 // again.
 func (d *detection) settleBase(ctx context.Context, t *trial) *trial {
-	if !t.base || t.kind != numberSign {
+	if !t.baseUnknown || t.kind != numberSign {
 		return t
 	}
 	fromZero := d.vary(ctx, t, 2, func(c *candidate) {
-		c.values["first"], c.base = 0, false
+		c.values["first"], c.baseUnknown = 0, false
 		c.fill(c.hypothesis.pagination)
 	})
 	d.judge(fromZero)

@@ -164,11 +164,11 @@ func (c candidate) sent() string {
 func (d *detection) withoutParams(t *trial) (candidate, bool) {
 	failed, ok := errors.AsType[*engine.Error](t.err)
 	refused := ok && failed.Status >= 400 && failed.Status < 500
-	if !refused || t.alone || t.kind != tokenSign || d.call.method != "GET" || len(d.call.params) == 0 {
+	if !refused || t.withoutJobParams || t.kind != tokenSign || d.call.method != "GET" || len(d.call.params) == 0 {
 		return candidate{}, false
 	}
 	c := t.candidate
-	c.alone, c.values, c.score = true, maps.Clone(c.values), echoed-1
+	c.withoutJobParams, c.values, c.score = true, maps.Clone(c.values), echoed-1
 	c.values["endpoint"] = d.call.endpoint
 	params := value.Object{}
 	if _, ok := d.call.params.Get(d.size.param); ok { // the job has the number
@@ -209,7 +209,7 @@ func (d *detection) fallBack(t *trial) *trial {
 		d.doubt("%s has a value, so the list probably has more items than this page, but nothing brought a second page. "+
 			"The configuration reads the first page only.", d.pointer())
 		d.advise(lookUp)
-	case d.counts():
+	case d.hasTotalOfPage():
 		f, n, _ := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
 		d.doubt("%s is %d, as many items as the page has. It may count the page, and not the list. The configuration reads one page.",
 			f.String(), n)
@@ -264,9 +264,9 @@ func isNumber(text string) bool {
 	return ok
 }
 
-// counts reports whether the response has a number that equals the number of items on the page, and that
+// hasTotalOfPage reports whether the response has a number that equals the number of items on the page, and that
 // may be the length of the list.
-func (d *detection) counts() bool {
+func (d *detection) hasTotalOfPage() bool {
 	_, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
 	return ok
 }

@@ -17,7 +17,7 @@ func jsonOf(v any) string {
 	return string(text)
 }
 
-func one(score int, values map[string]any) []candidate {
+func oneCandidate(score int, values map[string]any) []candidate {
 	return []candidate{{score: score, values: values}}
 }
 
@@ -42,7 +42,7 @@ func (d *detection) connection(h hypothesis) []candidate {
 		if _, hasCursor := info.Get("endCursor"); hasCursor == (h.names == nil) {
 			values := at(parent)
 			values["param"] = variable[1]
-			return one(stated, values)
+			return oneCandidate(stated, values)
 		}
 	}
 	return nil
@@ -52,11 +52,11 @@ func (d *detection) connection(h hypothesis) []candidate {
 // of it that is true.
 func (d *detection) linkHeader(h hypothesis) []candidate {
 	if address, _ := d.page.link("next").(string); h.names == nil && address != "" {
-		return one(stated, nil)
+		return oneCandidate(stated, nil)
 	}
 	for _, name := range h.names {
 		if d.page.link("next", name) == "true" {
-			return one(stated, map[string]any{"name": name})
+			return oneCandidate(stated, map[string]any{"name": name})
 		}
 	}
 	return nil
@@ -110,7 +110,7 @@ func (d *detection) relation(h hypothesis) []candidate {
 						return nil
 					}
 					found := "find(" + rules.FormatPath("body", l.path) + ", ." + rel + ` == "next").`
-					return one(stated, map[string]any{"at": l.String(), "body": found + key, "rest": found + "body"})
+					return oneCandidate(stated, map[string]any{"at": l.String(), "body": found + key, "rest": found + "body"})
 				}
 			}
 		}
@@ -275,7 +275,7 @@ func (d *detection) target(param string) string {
 // tokens finds several values that are sent together.
 func (d *detection) tokens(h hypothesis) []candidate {
 	if found := d.page.named(h.names[0]); len(found) > 0 && len(found[0].path) > 1 {
-		return one(stated, at(found[0].parent()))
+		return oneCandidate(stated, at(found[0].parent()))
 	}
 	return nil
 }
@@ -287,7 +287,7 @@ func (d *detection) object(h hypothesis) []candidate {
 			if len(h.params) > 0 {
 				values["param"] = h.params[0]
 			}
-			return one(stated, values)
+			return oneCandidate(stated, values)
 		}
 	}
 	return nil

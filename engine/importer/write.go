@@ -163,8 +163,8 @@ func (g *group) without(s *Stream, why string) {
 	}
 }
 
-// used leaves out the hidden streams that no other stream needs.
-func (g *group) used() {
+// dropUnneeded leaves out the hidden streams that no other stream needs.
+func (g *group) dropUnneeded() {
 	needed := map[*Stream]bool{}
 	for _, s := range slices.Backward(g.streams) {
 		if g.emitted[s] {
@@ -182,7 +182,7 @@ func (g *group) used() {
 // config writes the configuration of a group. It returns nil if no stream is left.
 func (w *writer) config(g *group, n int) (*Config, error) {
 	for {
-		if g.used(); len(g.streams) == 0 {
+		if g.dropUnneeded(); len(g.streams) == 0 {
 			return nil, nil
 		}
 		root := w.root(g)
@@ -223,7 +223,7 @@ func (w *writer) written(g *group, root value.Object, n int) (*Config, error) {
 	}
 	layout := yaml.Layout{Line: 100, Flat: []string{"tests"}, Block: []string{"jobs", "tests"}, Shared: []string{"pagination",
 		"onError"}, Comments: w.comments()}
-	plain, err := normal(root)
+	plain, err := reparsed(root)
 	if err != nil {
 		return nil, err
 	}
@@ -241,8 +241,8 @@ func fileName(text string) string {
 	return cmp.Or(strings.ToLower(strings.Trim(notInFiles.ReplaceAllString(text, "-"), "-.")), "stream")
 }
 
-// normal returns a value as it is read from a file.
-func normal(v any) (any, error) {
+// reparsed returns a value as it is read from a file.
+func reparsed(v any) (any, error) {
 	text, err := value.Marshal(v)
 	if err != nil {
 		return nil, err

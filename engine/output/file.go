@@ -19,16 +19,16 @@ import (
 // A file holds the items of one data type. It receives them as NDJSON, and they appear under its
 // name, in its format, when they are published.
 type file struct {
-	store   *checkpoint.Store
-	rows    *checkpoint.Output
-	options Options
-	stream  string
-	appends bool
-	key     []string // paths of the key by which rows are merged into the existing file; nil if they are not
-	head    head     // columns of the file that rows are added to
-	encoder encoder
-	settled bool
-	had     *int64 // see replaces; nil if the rows have not been counted
+	store      *checkpoint.Store
+	rows       *checkpoint.Output
+	options    Options
+	stream     string
+	appends    bool
+	key        []string // paths of the key by which rows are merged into the existing file; nil if they are not
+	head       head     // columns of the file that rows are added to
+	encoder    encoder
+	settled    bool
+	rowsBefore *int64 // see replaces; nil if the rows have not been counted
 }
 
 // openFile returns a file of a store. stream names the stream of its items, which is the data type
@@ -194,11 +194,11 @@ func (f *file) merge(to io.Writer, before, rows io.Reader) error {
 // replaces returns the number of rows in the existing file, which the rows of this run replace, or
 // 0 if they are added to it or if it cannot be read. The file is read to its end, but only once.
 func (f *file) replaces() int64 {
-	if f.had == nil {
+	if f.rowsBefore == nil {
 		n := f.countBefore()
-		f.had = &n
+		f.rowsBefore = &n
 	}
-	return *f.had
+	return *f.rowsBefore
 }
 
 func (f *file) countBefore() int64 {

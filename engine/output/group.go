@@ -223,14 +223,14 @@ func (p *Publisher) publish(g *group) error {
 		return err
 	}
 	maps.Copy(p.kept.values, kept)
-	if g.leftOut != "" && p.carries() {
+	if g.leftOut != "" && p.savesKept() {
 		p.log.Warn(fmt.Sprintf("the kept values stay as they are, because job %s, which depends on them, was left out; "+
 			"the next run requests the same again (run it as well, so that all jobs of the tree move on together)", g.leftOut),
 			"event", "kept_unchanged", "job", g.leftOut)
 	}
 	parts, err := p.completeRows(g, kept, repeats)
 	hasFiles := slices.ContainsFunc(g.targets, func(t *target) bool { return t.file != nil })
-	if err != nil || len(parts) == 0 && (hasFiles || len(kept) == 0 || !p.carries()) {
+	if err != nil || len(parts) == 0 && (hasFiles || len(kept) == 0 || !p.savesKept()) {
 		return err
 	}
 	err = p.store.Publish(checkpoint.Commitment{
@@ -263,7 +263,7 @@ func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repe
 			err = p.withhold(t, g.leftOut)
 		default:
 			var part checkpoint.Part
-			part, err = t.file.part(p.stateOf(t, kept))
+			part, err = t.file.part(p.keptAfter(t, kept))
 			p.warnMixed(t.file.rows.Name(), t.file.encoder)
 			parts = append(parts, part)
 		}
@@ -313,9 +313,9 @@ func (p *Publisher) keptOf(g *group, repeats bool) (map[string]json.RawMessage, 
 	return kept, nil
 }
 
-// stateOf returns the kept values that follow the rows of a file. The values of a job follow its rows in
+// keptAfter returns the kept values that follow the rows of a file. The values of a job follow its rows in
 // its last file.
-func (p *Publisher) stateOf(t *target, kept map[string]json.RawMessage) map[string]json.RawMessage {
+func (p *Publisher) keptAfter(t *target, kept map[string]json.RawMessage) map[string]json.RawMessage {
 	checkpoints := map[string]json.RawMessage{}
 	for _, job := range t.jobs {
 		if all := p.byJob[job]; kept[job] != nil && all[len(all)-1] == t {
@@ -329,7 +329,7 @@ func (p *Publisher) stateOf(t *target, kept map[string]json.RawMessage) map[stri
 // that continued from kept values is incomplete. The kept values have not changed, so rows added
 // now would be added twice.
 func (p *Publisher) repeats(t *target) bool {
-	return t.file != nil && t.file.appends && p.carries() && slices.ContainsFunc(t.jobs, func(job string) bool {
+	return t.file != nil && t.file.appends && p.savesKept() && slices.ContainsFunc(t.jobs, func(job string) bool {
 		return p.ended[job].Repeats && len(p.engine.Job(job).Keepers) > 0
 	})
 }

@@ -292,7 +292,7 @@ func (p *Publisher) Skipped(page *engine.Page) { p.trace.skip(page) }
 func (p *Publisher) End(result *engine.Result, failed error) error {
 	err := errors.Join(failed, WriteError(p.end(result)), p.refusal(), WriteError(p.unmerged.err))
 	for i := range result.Jobs {
-		if job := &result.Jobs[i]; p.carries() && !p.kept.saved[job.Job] {
+		if job := &result.Jobs[i]; p.savesKept() && !p.kept.saved[job.Job] {
 			job.Kept = p.options.Kept[job.Job]
 		}
 	}

@@ -160,7 +160,7 @@ func (p *Publisher) chooseModes() error {
 // parent has kept in an earlier run appends its rows, because the rows of the earlier run are never
 // requested again.
 func (p *Publisher) chooseMode(t *target) error {
-	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.carries() }
+	hasKept := func(job string) bool { return len(p.options.Kept[job]) > 0 && p.savesKept() }
 	var continues, starts []string
 	for _, job := range t.jobs {
 		if slices.ContainsFunc(p.engine.Job(job).Keepers, hasKept) {
@@ -294,5 +294,5 @@ func (p *Publisher) beginAppend(f *file) error {
 	return err
 }
 
-// carries reports whether values are kept from run to run.
-func (p *Publisher) carries() bool { return p.options.KeptFile != "" || p.store.Path() != "" }
+// savesKept reports whether values are kept from run to run.
+func (p *Publisher) savesKept() bool { return p.options.KeptFile != "" || p.store.Path() != "" }

@@ -35,7 +35,7 @@ type loss struct {
 	job     *compile.Job
 	size    int          // page size of the API
 	stopped []string     // IDs of the rules that ended the run
-	stands  value.Object // pagination of the configuration
+	current value.Object // pagination of the configuration
 	methods []rules.Method
 	shared  bool // whether another job has the same pagination and its list elsewhere
 }

@@ -30,7 +30,7 @@ type changedJob struct {
 func (f *fixer) fix(behaviours combination, r *run) *Fix {
 	stands, _ := value.Members(at(f.suite.Config, keysOf(f.original.Ruleset.Path)))
 	l := &loss{
-		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, stands: stands,
+		plan: f.plan, job: f.original, size: r.apis[0].size, stopped: r.end.StoppedBy, current: stands,
 		methods: f.suite.Methods, shared: f.shares(),
 	}
 	var advice *Fix

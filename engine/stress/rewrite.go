@@ -43,7 +43,7 @@ func (l *loss) expression(advance advance, stop string, goesOn ...string) []Chan
 			list = append(list, failingRule("tooEarly", anyOf(ends)+" and "+condition))
 		}
 	}
-	return differences(keysOf(l.job.Ruleset.Path), l.stands, p.With("stopRules", list))
+	return differences(keysOf(l.job.Ruleset.Path), l.current, p.With("stopRules", list))
 }
 
 // otherEnds returns the conditions of the rules that end the list as complete, besides those that ended the run
@@ -75,7 +75,7 @@ func anyOf(conditions []string) string {
 // withoutStops returns the pagination without the rules that ended the run, and whether the
 // method has one of them, too.
 func (l *loss) withoutStops() (p value.Object, ofMethod bool) {
-	p = l.stands
+	p = l.current
 	had, _ := p.Get("stopRules")
 	stops, _ := had.([]any)
 	stops = slices.Clone(stops)

@@ -22,7 +22,7 @@ type Document struct {
 	lines   func() *lineTable
 
 	outline   func() *outline
-	directory func() *directory
+	directory func() *nameIndex
 
 	explained func() *explain.Explanation    // of the text, or of the latest one that compiled; nil without any
 	load      func() (*engine.Engine, error) // compiles the text once
@@ -34,7 +34,7 @@ func newDocument(d Document) *Document {
 	d.loaded = &atomic.Pointer[engine.Engine]{}
 	d.lines = sync.OnceValue(func() *lineTable { return newLineTable(d.Text) })
 	d.outline = sync.OnceValue(func() *outline { return newOutline(d.Text) })
-	d.directory = sync.OnceValue(func() *directory { return newDirectory(d.outline()) })
+	d.directory = sync.OnceValue(func() *nameIndex { return newNameIndex(d.outline()) })
 	d.explained = sync.OnceValue(func() *explain.Explanation {
 		e, _ := d.engine()
 		if e == nil {

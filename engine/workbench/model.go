@@ -17,7 +17,7 @@ func FromModel(job, spec string) Source { return fromModel{job, spec} }
 
 type fromModel struct{ job, spec string }
 
-func (fromModel) open(context.Context, *Document) (*opened, error) { panic("unreachable") }
+func (fromModel) open(context.Context, *Document) (*openSource, error) { panic("unreachable") }
 
 // run runs the job of a document against the model.
 func (m fromModel) run(ctx context.Context, d *Document, limits Limits) (*Run, error) {
@@ -33,7 +33,7 @@ func (m fromModel) run(ctx context.Context, d *Document, limits Limits) (*Run, e
 		return nil, err
 	}
 	result := &Run{Pages: []*Page{}, Jobs: []engine.JobResult{}, Model: s.Model, Row: s.Result, Error: s.Unknown}
-	r := &running{Run: result, redactor: e.Redactor()}
+	r := &runBuilder{Run: result, redactor: e.Redactor()}
 	s.Watch(ctx, func(next http.RoundTripper) http.RoundTripper {
 		r.Pages, r.responses, r.tap = []*Page{}, nil, newTap(next)
 		return r.tap

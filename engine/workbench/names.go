@@ -32,8 +32,8 @@ type mention struct {
 	start, end int // in the document
 }
 
-// A directory has all names of a configuration, with the places at which they stand.
-type directory struct {
+// A nameIndex has all names of a configuration, with their places.
+type nameIndex struct {
 	mentions []mention
 	jobs     []*syntax.Node
 	parents  map[*syntax.Node][]*syntax.Node // jobs whose items a job is for
@@ -49,9 +49,9 @@ func jobID(job *syntax.Node) string {
 	return ""
 }
 
-// newDirectory collects the names.
-func newDirectory(o *outline) *directory {
-	dir := &directory{parents: map[*syntax.Node][]*syntax.Node{}}
+// newNameIndex collects the names.
+func newNameIndex(o *outline) *nameIndex {
+	dir := &nameIndex{parents: map[*syntax.Node][]*syntax.Node{}}
 	root := o.config()
 	if list := root.At("config", "jobs"); list != nil && list.Kind == syntax.List {
 		dir.jobs = list.Inner
@@ -77,7 +77,7 @@ func newDirectory(o *outline) *directory {
 }
 
 // job adds the names in a job.
-func (dir *directory) job(o *outline, job *syntax.Node) {
+func (dir *nameIndex) job(o *outline, job *syntax.Node) {
 	id := job.Member("id")
 	if id == nil {
 		id = job.Member("endpoint")
@@ -102,7 +102,7 @@ func (dir *directory) job(o *outline, job *syntax.Node) {
 }
 
 // pagination adds the names in a pagination object.
-func (dir *directory) pagination(o *outline, n *syntax.Node) {
+func (dir *nameIndex) pagination(o *outline, n *syntax.Node) {
 	if n != nil && n.Kind == syntax.Alias {
 		n = o.anchors[n.Text]
 	}
@@ -121,7 +121,7 @@ func (dir *directory) pagination(o *outline, n *syntax.Node) {
 }
 
 // value adds the name that is a value.
-func (dir *directory) value(kind nameKind, n *syntax.Node, defines bool) {
+func (dir *nameIndex) value(kind nameKind, n *syntax.Node, defines bool) {
 	if n == nil || n.Kind != syntax.Scalar || n.Text == "" {
 		return
 	}
@@ -132,7 +132,7 @@ func (dir *directory) value(kind nameKind, n *syntax.Node, defines bool) {
 }
 
 // keys adds the names that are the keys of an object.
-func (dir *directory) keys(kind nameKind, scope string, n *syntax.Node, defines bool) {
+func (dir *nameIndex) keys(kind nameKind, scope string, n *syntax.Node, defines bool) {
 	if n == nil || n.Kind != syntax.Object {
 		return
 	}
@@ -149,7 +149,7 @@ func (dir *directory) keys(kind nameKind, scope string, n *syntax.Node, defines 
 var objects = map[string]nameKind{"state": stateName, "kept": keptName, "input": inputName, "partition": variableName}
 
 // expression adds the names that an expression reads.
-func (dir *directory) expression(o *outline, n *syntax.Node, from, to int) {
+func (dir *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 	source := n.Text[from:to]
 	tokens := slices.DeleteFunc(lex(source), func(t lexeme) bool { return t.kind == commentToken })
 	word := func(i int) string {
@@ -189,7 +189,7 @@ func (dir *directory) expression(o *outline, n *syntax.Node, from, to int) {
 }
 
 // scopeOf returns the scope of a name that an expression of a job reads.
-func (dir *directory) scopeOf(o *outline, kind nameKind, n, job *syntax.Node, name string) string {
+func (dir *nameIndex) scopeOf(o *outline, kind nameKind, n, job *syntax.Node, name string) string {
 	switch kind {
 	case stateName:
 		return o.pagingOf(n)
@@ -223,7 +223,7 @@ func (o *outline) pagingOf(n *syntax.Node) string {
 // variable returns the path of the job that declares the variable that name means in an expression of a job, and
 // reports whether there is one. An expression outside of jobs, for which job is nil, can read the variables of
 // all jobs; the path is then empty.
-func (dir *directory) variable(job *syntax.Node, name string) (scope string, known bool) {
+func (dir *nameIndex) variable(job *syntax.Node, name string) (scope string, known bool) {
 	for _, other := range dir.jobs {
 		if other.At("for", name) == nil {
 			continue
@@ -242,14 +242,14 @@ func (dir *directory) variable(job *syntax.Node, name string) (scope string, kno
 }
 
 // isAncestor reports whether a job is a parent of another job, or an ancestor of one of its parents.
-func (dir *directory) isAncestor(of, job *syntax.Node, depth int) bool {
+func (dir *nameIndex) isAncestor(of, job *syntax.Node, depth int) bool {
 	return depth < rules.MaxConfigDepth && slices.ContainsFunc(dir.parents[job], func(parent *syntax.Node) bool {
 		return parent == of || dir.isAncestor(of, parent, depth+1)
 	})
 }
 
 // at returns the mention at an offset, or nil.
-func (dir *directory) at(offset int) *mention {
+func (dir *nameIndex) at(offset int) *mention {
 	for i := range dir.mentions {
 		if m := &dir.mentions[i]; m.start <= offset && offset <= m.end {
 			return m
@@ -259,7 +259,7 @@ func (dir *directory) at(offset int) *mention {
 }
 
 // same returns all mentions of the name that a mention stands for, including that mention.
-func (dir *directory) same(as *mention) (mentions []mention) {
+func (dir *nameIndex) same(as *mention) (mentions []mention) {
 	for _, m := range dir.mentions {
 		if m.kind == as.kind && m.name == as.name && (m.scope == as.scope || m.scope == "" || as.scope == "") {
 			mentions = append(mentions, m)
@@ -269,7 +269,7 @@ func (dir *directory) same(as *mention) (mentions []mention) {
 }
 
 // names returns the names of a kind that are given, each once.
-func (dir *directory) names(kind nameKind) (names []string) {
+func (dir *nameIndex) names(kind nameKind) (names []string) {
 	for _, m := range dir.mentions {
 		if m.kind == kind && m.defines && !slices.Contains(names, m.name) {
 			names = append(names, m.name)

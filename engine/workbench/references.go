@@ -68,14 +68,14 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 		}
 		edits = append(edits, d.sourceEdit(m.node, m.from, m.to, name))
 	}
-	if found := newDirectory(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(mentions) {
+	if found := newNameIndex(newOutline(Apply(d.Text, edits))).count(m.kind, name); found != len(mentions) {
 		return nil, fmt.Errorf("%q cannot be written here without quotes", name)
 	}
 	return edits, nil
 }
 
 // count returns the number of mentions of a name.
-func (dir *directory) count(kind nameKind, name string) (n int) {
+func (dir *nameIndex) count(kind nameKind, name string) (n int) {
 	for _, m := range dir.mentions {
 		if m.kind == kind && m.name == name {
 			n++

@@ -104,7 +104,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 		recorder = recording.NewRecorder(&archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: e.Redactor()})
 		o.transport = recorder
 	}
-	r := &running{
+	r := &runBuilder{
 		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: limit, withoutItems: limits.WithoutItems,
 	}
 	result, err := e.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
@@ -128,8 +128,8 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	return r.Run, nil
 }
 
-// A running is a run that goes on.
-type running struct {
+// A runBuilder is a run that goes on.
+type runBuilder struct {
 	*Run
 	tap      *tap
 	redactor *redact.Redactor
@@ -139,7 +139,7 @@ type running struct {
 }
 
 // page adds a page.
-func (r *running) page(_ context.Context, page *engine.Page) error {
+func (r *runBuilder) page(_ context.Context, page *engine.Page) error {
 	r.add(page.Record, page.Items)
 	if len(r.Pages) >= r.most && page.Decision != engine.Stop {
 		return errEnough
@@ -147,10 +147,10 @@ func (r *running) page(_ context.Context, page *engine.Page) error {
 	return nil
 }
 
-func (r *running) skipped(page *engine.Page) { r.add(page.Record, engine.Items{}) }
+func (r *runBuilder) skipped(page *engine.Page) { r.add(page.Record, engine.Items{}) }
 
 // add adds the record of a page with its items, and the exchange that gave it.
-func (r *running) add(record trace.Record, items engine.Items) {
+func (r *runBuilder) add(record trace.Record, items engine.Items) {
 	p := &Page{Number: len(r.Pages) + 1, Record: record, Items: []json.RawMessage{}}
 	for item := range items.All() {
 		if r.withoutItems || len(p.Items) == maxItems {
@@ -168,7 +168,7 @@ func (r *running) add(record trace.Record, items engine.Items) {
 }
 
 // end adds how the jobs ended.
-func (r *running) end(result *engine.Result, err error) {
+func (r *runBuilder) end(result *engine.Result, err error) {
 	r.Jobs = result.Jobs
 	for _, job := range result.Jobs {
 		if job.FailedPage != nil {
@@ -186,7 +186,7 @@ func (r *running) end(result *engine.Result, err error) {
 }
 
 // describe says of each page why the list ended or went on.
-func (r *running) describe(e *engine.Engine) {
+func (r *runBuilder) describe(e *engine.Engine) {
 	x, readers := e.With(engine.WithJobs()).Explain(), map[string]Readers{}
 	for i, p := range r.Pages {
 		if _, known := readers[p.Job]; !known {

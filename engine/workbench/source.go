@@ -13,11 +13,11 @@ import (
 // A Source answers the requests of a run.
 type Source interface {
 	// open prepares a run of a document: it returns the engine, and what answers its requests.
-	open(ctx context.Context, d *Document) (*opened, error)
+	open(ctx context.Context, d *Document) (*openSource, error)
 }
 
-// An opened is a source that is ready for one run.
-type opened struct {
+// An openSource is a source that is ready for one run.
+type openSource struct {
 	engine    *engine.Engine // without a transport
 	transport http.RoundTripper
 	clock     transport.Clock // nil for that of the system
@@ -30,7 +30,7 @@ func FromRecording() Source { return fromRecording{} }
 
 type fromRecording struct{}
 
-func (fromRecording) open(_ context.Context, d *Document) (*opened, error) {
+func (fromRecording) open(_ context.Context, d *Document) (*openSource, error) {
 	e, err := d.load()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (fromRecording) open(_ context.Context, d *Document) (*opened, error) {
 		return nil, errNoRecording
 	}
 	player := d.Recording.NewPlayer(e.Redactor())
-	return &opened{engine: player.Play(e), transport: player, player: player}, nil
+	return &openSource{engine: player.Play(e), transport: player, player: player}, nil
 }
 
 // FromCase returns a source that plays a built-in case, in this process. Its run is recorded, as that of
@@ -48,14 +48,14 @@ func FromCase(c *fixtures.Case) Source { return fromCase{c} }
 
 type fromCase struct{ *fixtures.Case }
 
-func (c fromCase) open(_ context.Context, d *Document) (*opened, error) {
+func (c fromCase) open(_ context.Context, d *Document) (*openSource, error) {
 	server := fixtures.Play(c.Case)
 	secrets := func(name string) (string, bool) { return "secret-of-" + name, true }
 	e, err := d.bench.load(d, engine.WithPlaceholders(), engine.WithEnv(secrets))
 	if err != nil {
 		return nil, err
 	}
-	return &opened{engine: e, transport: transport.Negotiated(server), clock: server.Clock(), record: true}, nil
+	return &openSource{engine: e, transport: transport.Negotiated(server), clock: server.Clock(), record: true}, nil
 }
 
 // FromTransport returns a source whose requests a transport makes. Its run is recorded, so that the pages can
@@ -65,10 +65,10 @@ func FromTransport(t http.RoundTripper) Source { return fromTransport{t} }
 
 type fromTransport struct{ http.RoundTripper }
 
-func (t fromTransport) open(_ context.Context, d *Document) (*opened, error) {
+func (t fromTransport) open(_ context.Context, d *Document) (*openSource, error) {
 	e, err := d.bench.load(d)
 	if err != nil {
 		return nil, err
 	}
-	return &opened{engine: e, transport: t.RoundTripper, record: true}, nil
+	return &openSource{engine: e, transport: t.RoundTripper, record: true}, nil
 }

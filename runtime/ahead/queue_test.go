@@ -84,7 +84,7 @@ func newList(t *testing.T, a *api, policy Policy) *list {
 	require.NoError(t, diagnostics.Err())
 	lowered, diagnostics := cfg.Lower()
 	require.NoError(t, diagnostics.Err())
-	jobs, diagnostics := compile.Rulesets(cfg, lowered, nil)
+	jobs, diagnostics := compile.Jobs(cfg, lowered, nil)
 	require.NoError(t, diagnostics.Err())
 	l := &list{t: t, job: jobs[0], client: transport.New(transport.Options{Transport: a}), end: math.MaxInt}
 	l.context.Limit = l.job.Ruleset.Limit

@@ -4,7 +4,7 @@
 //
 // Package scan makes that pass. In this package, read reader.go first, then locate.go, which finds the
 // items, and document.go. paths.go, values.go and decode.go decode values, items.go passes items on,
-// gather.go collects the items of several lists, placed.go finds values in items for filter and fields, edit.go
+// gather.go collects the items of several lists, located.go finds values in items for filter and fields, edit.go
 // changes items, digest.go compares pages, and
 // suggest.go names the existing path that is nearest to a missing path.
 //

@@ -18,11 +18,11 @@ const ValueKey = "value"
 // An Editor is for use by one goroutine.
 type Editor struct {
 	root    *memberEdit
-	members []placedMember // the members to change, if they are members of the item itself; else nil
+	members []locatedMember // the members to change, if they are members of the item itself; else nil
 }
 
-// A placedMember is a member of an item that is changed.
-type placedMember struct {
+// A locatedMember is a member of an item that is changed.
+type locatedMember struct {
 	prefix string // the key as canonical JSON, with the colon; an item may spell it differently
 	change int    // index of the change
 	place  int    // index of its path in [Options.Places]
@@ -50,7 +50,7 @@ func NewEditor(paths, places [][]string) *Editor {
 		}
 		node.change = i
 		nested = nested || len(path) > 1
-		e.members = append(e.members, placedMember{string(node.quoted) + ":", i, indexOfPath(places, path)})
+		e.members = append(e.members, locatedMember{string(node.quoted) + ":", i, indexOfPath(places, path)})
 	}
 	if nested {
 		e.members = nil
@@ -76,7 +76,7 @@ func (e *memberEdit) child(key string) *memberEdit {
 // changed.
 //
 // The error names the value on a path that is neither an object nor null.
-func (e *Editor) Append(b []byte, item *Placed, values [][]byte) ([]byte, error) {
+func (e *Editor) Append(b []byte, item *LocatedItem, values [][]byte) ([]byte, error) {
 	if out, done := e.splice(b, item, values); done {
 		return out, nil
 	}
@@ -92,7 +92,7 @@ func (e *Editor) Append(b []byte, item *Placed, values [][]byte) ([]byte, error)
 
 // splice appends an item by copying it up to each member that changes. It reports false, and appends
 // nothing, if the places of the item do not say where a member begins: the item is walked through then.
-func (e *Editor) splice(b []byte, item *Placed, values [][]byte) (out []byte, done bool) {
+func (e *Editor) splice(b []byte, item *LocatedItem, values [][]byte) (out []byte, done bool) {
 	raw := item.Raw
 	if e.members == nil || !item.unique || scan.KindOf(raw) != scan.Object {
 		return b, false
@@ -137,8 +137,8 @@ func (e *Editor) splice(b []byte, item *Placed, values [][]byte) (out []byte, do
 // order sorts the members by their places in an item, so that one pass from left to right writes the item.
 // Members that the item lacks are first, in the order of the changes. The order is usually that of the item
 // before, so it is kept.
-func (e *Editor) order(item *Placed) {
-	compare := func(a, b placedMember) int {
+func (e *Editor) order(item *LocatedItem) {
+	compare := func(a, b locatedMember) int {
 		return cmp.Or(cmp.Compare(item.span(a.place).End, item.span(b.place).End), cmp.Compare(a.change, b.change))
 	}
 	if !slices.IsSortedFunc(e.members, compare) {

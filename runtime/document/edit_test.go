@@ -70,13 +70,13 @@ func TestEditor(t *testing.T) {
 }
 
 // placed yields an item twice: with the places that a scan has noted, and with those of a search.
-func placed(t testing.TB, raw string, paths [][]string) iter.Seq[*Placed] {
+func placed(t testing.TB, raw string, paths [][]string) iter.Seq[*LocatedItem] {
 	t.Helper()
-	return func(yield func(*Placed) bool) {
+	return func(yield func(*LocatedItem) bool) {
 		reading, err := NewReader(Options{Places: paths}).Read(Response{Status: 200, Body: []byte("[" + raw + "]")})
 		require.NoError(t, err)
 		for _, items := range []Items{reading.Items, {block: []byte(raw + "\n"), count: 2}} { // the count is another than that of the page
-			for item := range reading.Values.Placed(items) {
+			for item := range reading.Values.Located(items) {
 				if !yield(item) {
 					return
 				}

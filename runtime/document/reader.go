@@ -18,7 +18,7 @@ import (
 type Options struct {
 	Paths     [][]string       // paths of values of the body to decode (see rules.SplitPath); a path without keys is the whole body
 	Items     [][]string       // paths of the items that rules read; a path without keys is the whole item
-	Places    [][]string       // paths of the items whose values [Values.Placed] locates; no path is empty
+	Places    [][]string       // paths of the items whose values [Values.Located] locates; no path is empty
 	Decode    bool             // whether to set [Reading.Decoded]
 	Members   bool             // whether to set [Reading.Members]
 	Ignore    [][]string       // paths to leave out of [Reading.Content]

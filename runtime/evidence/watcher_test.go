@@ -32,7 +32,7 @@ func jobsOf(t *testing.T, pagination, jobs string) []*compile.Job {
 	require.NoError(t, found.Err())
 	lowered, found := cfg.Lower()
 	require.NoError(t, found.Err())
-	all, found := compile.Rulesets(cfg, lowered, nil)
+	all, found := compile.Jobs(cfg, lowered, nil)
 	require.NoError(t, found.Err())
 	return all
 }

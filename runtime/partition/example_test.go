@@ -115,7 +115,7 @@ func rootJob(api *httptest.Server) *compile.Job {
 	if found.Err() != nil {
 		panic(found.Err())
 	}
-	jobs, found := compile.Rulesets(config, lowered, nil)
+	jobs, found := compile.Jobs(config, lowered, nil)
 	if found.Err() != nil {
 		panic(found.Err())
 	}

@@ -43,7 +43,7 @@ func rootsOf(t *testing.T, jobs string) (roots []*compile.Job) {
 	require.NoError(t, found.Err())
 	lowered, found := cfg.Lower()
 	require.NoError(t, found.Err())
-	all, found := compile.Rulesets(cfg, lowered, nil)
+	all, found := compile.Jobs(cfg, lowered, nil)
 	require.NoError(t, found.Err())
 	for _, job := range all {
 		if job.Parent == nil {

@@ -33,7 +33,7 @@ type app struct {
 	renewals   waits              // exchanges of a refresh token, which a signal does not interrupt
 	sameServer string             // flags with which the next command reaches the same NATS server, for messages
 	remains    string             // effects of a command that remain when a signal ends it, for its message; may be empty
-	leave      chan struct{}      // closed when a run that does not notice a signal is abandoned
+	abandoned  chan struct{}      // closed when a run that does not notice a signal is abandoned
 	threads    *threads           // nil if the process uses all threads
 	onPage     func(*engine.Page) // called for every page before its items are written; may be nil
 }

@@ -21,7 +21,7 @@ func (a *app) catchSignals() (context.Context, func()) {
 	signal.Ignore(syscall.SIGPIPE)
 	remains := a.remains
 	ctx, cancel := context.WithCancelCause(context.Background())
-	a.leave = make(chan struct{})
+	a.abandoned = make(chan struct{})
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGINT, syscall.SIGTERM)
 	if !signal.Ignored(syscall.SIGHUP) {
@@ -131,7 +131,7 @@ const (
 func (a *app) endSoon(status int, remains string) {
 	time.Sleep(noticeTime)
 	a.awaitRenewal()
-	close(a.leave)
+	close(a.abandoned)
 	for !a.waits.blocked(blockedTime) {
 		time.Sleep(blockedTime / 8)
 	}

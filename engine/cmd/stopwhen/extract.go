@@ -59,12 +59,14 @@ type savedFiles struct {
 
 // The values of --fail-on besides outcomes.
 const (
-	evident = "evidence" // a list has a finding that is evidence; always included, except with accept
-	suspect = "suspect"  // a list has a finding
-	accept  = "none"     // every list is accepted
+	failOnEvidence = "evidence" // a list has a finding that is evidence; always included, except with failOnNone
+	failOnSuspect  = "suspect"  // a list has a finding
+	failOnNone     = "none"     // every list is accepted
 )
 
-var failOnOutcomes = []string{evident, suspect, string(rules.Limited), string(rules.Guarded), string(rules.Partial), accept}
+var failOnOutcomes = []string{
+	failOnEvidence, failOnSuspect, string(rules.Limited), string(rules.Guarded), string(rules.Partial), failOnNone,
+}
 
 // runFlags adds the flags of commands that extract.
 func (x *extraction) runFlags(cmd *cobra.Command) {
@@ -113,7 +115,7 @@ func (x *extraction) checkResultFlags(cmd *cobra.Command) error {
 		{x.contract == "" && cmd.Flags().Changed("contract-mode"), "--contract-mode requires --contract"},
 		{x.restart && x.state == "", "--restart requires --state"},
 		{x.merge && x.appendRows, "--append adds rows, and --merge replaces those with the same key; use one of them"},
-		{len(x.failOn) > 1 && slices.Contains(x.failOn, accept), "--fail-on none excludes the other outcomes"},
+		{len(x.failOn) > 1 && slices.Contains(x.failOn, failOnNone), "--fail-on none excludes the other outcomes"},
 	})
 }
 
@@ -314,9 +316,9 @@ func (x *extraction) judge(l *loaded, result *engine.Result, files []output.File
 		for _, outcome := range x.failing(l, job) {
 			ending := fmt.Sprintf("%s is %s (%s)", job.Job, job.Outcome, job.Reason)
 			switch outcome {
-			case suspect:
+			case failOnSuspect:
 				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Findings[0], "may be incomplete"), job.Findings[0].ID)
-			case evident:
+			case failOnEvidence:
 				ending = fmt.Sprintf("%s %s (%s)", job.Job, doubt(job.Evidence()[0], "is incomplete"), job.Evidence()[0].ID)
 			}
 			endings = append(endings, ending)
@@ -350,10 +352,11 @@ func (x *extraction) failing(l *loaded, job engine.JobResult) []string {
 		failing = append(failing, string(job.Outcome))
 	}
 	switch {
-	case len(job.Findings) > 0 && failsOn(suspect):
-		failing = append(failing, suspect)
-	case len(job.Evidence()) > 0 && !failsOn(accept) && (failsOn(evident) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
-		failing = append(failing, evident)
+	case len(job.Findings) > 0 && failsOn(failOnSuspect):
+		failing = append(failing, failOnSuspect)
+	case len(job.Evidence()) > 0 && !failsOn(failOnNone) &&
+		(failsOn(failOnEvidence) || !l.With(engine.WithAccept(nil)).Auditor().Accepts(job)):
+		failing = append(failing, failOnEvidence)
 	}
 	return failing
 }

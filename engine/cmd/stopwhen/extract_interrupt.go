@@ -27,7 +27,7 @@ func (a *app) runUntilSignal(ctx context.Context, pages pageSource, e *engine.En
 	select {
 	case run := <-ended:
 		return run.result, run.err
-	case <-a.leave:
+	case <-a.abandoned:
 		return received.close(), &engine.Error{Class: failure.Cancelled, Op: "run", Message: "interrupted", Err: ctx.Err()}
 	}
 }

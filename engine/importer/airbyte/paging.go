@@ -199,7 +199,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 		return fmt.Errorf("%s: %w", condition.path, err)
 	}
 	if stop.Known {
-		if fromText(stop.Const) {
+		if isTrueForCDK(stop.Const) {
 			p.Source = "nil"
 		}
 		return nil
@@ -211,8 +211,8 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 // numbered matches the paths of tokens that are probably numbers.
 var numbered = regexp.MustCompile(`(?i)(page|offset|skip|start|index|number)$`)
 
-// fromText reports whether the CDK takes a constant for true.
-func fromText(v any) bool {
+// isTrueForCDK reports whether the CDK takes a constant for true.
+func isTrueForCDK(v any) bool {
 	if text, isText := v.(string); isText {
 		v = literalOf(text)
 	}

@@ -284,14 +284,14 @@ type latest[T any] struct {
 	kept   []T
 }
 
-// keptValues is the number of values that are kept: a page speaks of the one that it shows, and of the one before.
-const keptValues = 8
+// maxLatest is the number of values that are kept: a page speaks of the one that it shows, and of the one before.
+const maxLatest = 8
 
 // add keeps a value, and returns its id.
 func (l *latest[T]) add(v T) string {
 	l.made++
 	l.kept = append(l.kept, v)
-	if len(l.kept) > keptValues {
+	if len(l.kept) > maxLatest {
 		l.kept = append([]T{}, l.kept[1:]...)
 	}
 	return fmt.Sprintf("%s-%d", l.prefix, l.made)

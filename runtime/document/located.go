@@ -10,9 +10,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
-// A Placed is an item with the places of the values at [Options.Places]. It is valid until the iteration
+// A LocatedItem is an item with the places of the values at [Options.Places]. It is valid until the iteration
 // continues.
-type Placed struct {
+type LocatedItem struct {
 	Raw json.RawMessage
 
 	cells  []int       // for each path, the index of its cell in the row
@@ -23,24 +23,24 @@ type Placed struct {
 
 // Value returns the value at a path of [Options.Places], by the index of the path, as it is spelled. It
 // returns nil if the item has no value there. The last of duplicate keys counts.
-func (p *Placed) Value(place int) []byte {
+func (p *LocatedItem) Value(place int) []byte {
 	if at := p.span(place); at.Present() {
 		return at.Of(p.Raw)
 	}
 	return nil
 }
 
-func (p *Placed) span(place int) scan.Span {
+func (p *LocatedItem) span(place int) scan.Span {
 	at := p.row[p.cells[place]]
 	return scan.Span{Start: at.Start - p.base, End: at.End - p.base}
 }
 
-// Placed returns an iterator over the items of a list of the page, in order. It searches an item for its
+// Located returns an iterator over the items of a list of the page, in order. It searches an item for its
 // values only if they have not been located, as in a page in a file or with several lists.
-func (v *Values) Placed(items Items) iter.Seq[*Placed] {
-	return func(yield func(*Placed) bool) {
+func (v *Values) Located(items Items) iter.Seq[*LocatedItem] {
+	return func(yield func(*LocatedItem) bool) {
 		width, cells := v.tree.Width, []scan.Span(nil)
-		p := Placed{cells: v.places, row: make([]scan.Span, width)}
+		p := LocatedItem{cells: v.places, row: make([]scan.Span, width)}
 		if v.located && items.at == v.items.at && items.count == v.items.count {
 			cells, p.base, p.unique = v.cells, v.base, v.unique
 		}
@@ -61,32 +61,32 @@ func (v *Values) Placed(items Items) iter.Seq[*Placed] {
 	}
 }
 
-// A PlacedDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
+// A ItemDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
 // read. It is for use by one goroutine.
-type PlacedDecoder struct {
+type ItemDecoder struct {
 	whole   bool // whether to decode the whole item
-	reads   []placedRead
+	reads   []itemRead
 	objects []map[string]any // the item and the objects within it that hold the values; reused for each item
 }
 
-// A placedRead is a value to decode.
-type placedRead struct {
+// A itemRead is a value to decode.
+type itemRead struct {
 	path  []string
 	place int   // index of the path in Options.Places
-	in    []int // indexes, in PlacedDecoder.objects, of the objects on the path, outermost first
+	in    []int // indexes, in ItemDecoder.objects, of the objects on the path, outermost first
 }
 
-// NewPlacedDecoder returns a decoder for paths. Each path must be among places, except for the path
+// NewItemDecoder returns a decoder for paths. Each path must be among places, except for the path
 // without keys, which is the whole item.
-func NewPlacedDecoder(paths, places [][]string) *PlacedDecoder {
-	d := &PlacedDecoder{objects: []map[string]any{{}}}
+func NewItemDecoder(paths, places [][]string) *ItemDecoder {
+	d := &ItemDecoder{objects: []map[string]any{{}}}
 	if d.whole = slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 }); d.whole {
 		return d
 	}
 	var prefixes [][]string // of the objects
 	prefixes = append(prefixes, nil)
 	for _, path := range outermostPaths(paths) {
-		read := placedRead{path: path, place: indexOfPath(places, path)}
+		read := itemRead{path: path, place: indexOfPath(places, path)}
 		for n := range path {
 			i := indexOfPath(prefixes, path[:n])
 			if i < 0 {
@@ -107,7 +107,7 @@ func indexOfPath(paths [][]string, path []string) int {
 // Decode returns the parts of an item: nested objects that hold only the values at the paths, by the rules of
 // [Decode]. It is nil if the item is not an object or if there are no paths. The objects are valid until the
 // next call.
-func (d *PlacedDecoder) Decode(p *Placed) (any, error) {
+func (d *ItemDecoder) Decode(p *LocatedItem) (any, error) {
 	left := newAllowance(0)
 	if d.whole {
 		return decode(p.Raw, left)
