@@ -43,7 +43,7 @@ func newShaper(r *listRun) *shaper {
 	s := &shaper{
 		run: r, shape: shape, values: make([][]byte, len(shape.Fields)), texts: make([][]byte, len(shape.Fields)), unseen: shape.Watches(),
 	}
-	s.decoder = document.NewItemDecoder(shape.Reads, shape.Places)
+	s.decoder = document.NewItemDecoder(shape.Reads, shape.Places, r.MaxValueBytes)
 	s.copied = value.Map(shape.Fields, func(f compile.ItemField) int {
 		return slices.IndexFunc(shape.Places, func(path []string) bool { return f.Copy != nil && slices.Equal(path, f.Copy) })
 	})

@@ -64,6 +64,7 @@ func (v *Values) Located(items Items) iter.Seq[*LocatedItem] {
 // A ItemDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
 // read. It is for use by one goroutine.
 type ItemDecoder struct {
+	limit   int  // memory for the values of an item
 	whole   bool // whether to decode the whole item
 	reads   []itemRead
 	objects []map[string]any // the item and the objects within it that hold the values; reused for each item
@@ -77,9 +78,10 @@ type itemRead struct {
 }
 
 // NewItemDecoder returns a decoder for paths. Each path must be among places, except for the path
-// without keys, which is the whole item.
-func NewItemDecoder(paths, places [][]string) *ItemDecoder {
-	d := &ItemDecoder{objects: []map[string]any{{}}}
+// without keys, which is the whole item. limit is the memory, in bytes, for the values of one item; 0 means
+// [MaxValueBytes].
+func NewItemDecoder(paths, places [][]string, limit int) *ItemDecoder {
+	d := &ItemDecoder{limit: limit, objects: []map[string]any{{}}}
 	if d.whole = slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 }); d.whole {
 		return d
 	}
@@ -108,7 +110,7 @@ func indexOfPath(paths [][]string, path []string) int {
 // [Decode]. It is nil if the item is not an object or if there are no paths. The objects are valid until the
 // next call.
 func (d *ItemDecoder) Decode(p *LocatedItem) (any, error) {
-	left := newAllowance(0)
+	left := newAllowance(d.limit)
 	if d.whole {
 		return decode(p.Raw, left)
 	}

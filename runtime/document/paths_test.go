@@ -136,7 +136,7 @@ func FuzzPaths(f *testing.F) {
 			return len(path) == 0 || slices.ContainsFunc(path, func(key string) bool { _, err := strconv.Atoi(key); return err == nil })
 		})
 		want, wantErr = NewPaths(places).Decode(value)
-		decoder := NewItemDecoder(places, places)
+		decoder := NewItemDecoder(places, places, 0)
 		for item := range placed(t, string(value), places) {
 			got, err := decoder.Decode(item)
 			require.Equal(t, wantErr == nil, err == nil)
