@@ -52,7 +52,8 @@ func (j explainer) bounds() BoundsExplanation {
 		return b
 	}
 	if part := j.nilAddress(); part != nil {
-		return BoundsExplanation{onePage: true, Says: fmt.Sprintf("one page: %s is nil", part.ID)}
+		b.onePage, b.Says = true, fmt.Sprintf("one page: %s is nil", part.ID)
+		return b
 	}
 	enough := func(l LimitedByRules) bool { return l.Unit != "items" || j.endsOnEmptyPages() }
 	restarts := ""
