@@ -3,6 +3,7 @@ package value
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"strconv"
@@ -39,8 +40,8 @@ func appendJSON(b []byte, v any) ([]byte, error) {
 			return strconv.AppendFloat(b, v, 'f', -1, 64), nil
 		}
 	case string:
-		if out, ok := appendText(b, v); ok {
-			return out, nil
+		if utf8.ValidString(v) && !strings.Contains(v, "\u2028") && !strings.Contains(v, "\u2029") { // which the encoder escapes
+			return AppendText(b, v), nil
 		}
 	}
 	var out bytes.Buffer
@@ -66,36 +67,31 @@ func appendList[T any](b []byte, brackets string, list []T, appendElement func([
 	return append(b, brackets[1]), nil
 }
 
-// appendText appends a text as JSON. It reports false if the text needs an escape other than \" \\ \n \r \t,
-// or is not UTF-8; the encoder of the standard library writes such a text.
-func appendText(b []byte, text string) ([]byte, bool) {
+// AppendText appends a text as a JSON string. All but the characters that a JSON string must escape stay as
+// they are, also a byte that is not UTF-8.
+func AppendText[T ~string | ~[]byte](b []byte, text T) []byte {
 	b = append(b, '"')
-	plain, ascii := 0, true // text[plain:] is not appended yet
+	start := 0
 	for i := range len(text) {
-		c := text[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			ascii = ascii && c < utf8.RuneSelf
+		escaped := escapes[text[i]]
+		if escaped == "" {
 			continue
 		}
-		switch c {
-		case '\n':
-			c = 'n'
-		case '\r':
-			c = 'r'
-		case '\t':
-			c = 't'
-		case '"', '\\':
-		default:
-			return nil, false
-		}
-		b = append(append(b, text[plain:i]...), '\\', c)
-		plain = i + 1
+		b = append(append(b, text[start:i]...), escaped...)
+		start = i + 1
 	}
-	if !ascii && (!utf8.ValidString(text) || strings.Contains(text, "\u2028") || strings.Contains(text, "\u2029")) {
-		return nil, false
-	}
-	return append(append(b, text[plain:]...), '"'), true
+	return append(append(b, text[start:]...), '"')
 }
+
+// escapes maps the bytes that a JSON string must escape to their escapes.
+var escapes = func() (table [256]string) {
+	for c := range ' ' {
+		table[c] = fmt.Sprintf(`\u%04x`, c)
+	}
+	table['\b'], table['\f'], table['\n'], table['\r'], table['\t'] = `\b`, `\f`, `\n`, `\r`, `\t`
+	table['"'], table['\\'] = `\"`, `\\`
+	return table
+}()
 
 // Unmarshal is [json.Unmarshal] for values whose numbers keep their digits: in a variable of
 // type any, a number is a [json.Number].

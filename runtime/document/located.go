@@ -39,29 +39,32 @@ func (p *LocatedItem) span(place int) scan.Span {
 // values only if they have not been located, as in a page in a file or with several lists.
 func (v *Values) Located(items Items) iter.Seq[*LocatedItem] {
 	return func(yield func(*LocatedItem) bool) {
-		width, cells := v.tree.Width, []scan.Span(nil)
-		p := LocatedItem{cells: v.places, row: make([]scan.Span, width)}
-		if v.located && items.at == v.items.at && items.count == v.items.count {
-			cells, p.base, p.unique = v.cells, v.base, v.unique
+		p := LocatedItem{cells: v.places}
+		located := v.located && items.at == v.items.at && items.count == v.items.count
+		cells := v.cells
+		if located {
+			p.base, p.unique = v.base, v.unique
+		} else {
+			cells = make([]scan.Span, v.tree.Width)
 		}
 		for p.Raw = range items.All() {
-			if cells != nil {
-				p.row, cells = cells[:width], cells[width:]
-			} else {
+			p.row = cells[:v.tree.Width]
+			if !located {
 				clear(p.row)
 				scan.Walk{Data: p.Raw}.Locate(0, v.tree, p.row)
 			}
 			if !yield(&p) {
 				return
 			}
-			if cells != nil {
+			if located {
 				p.base += len(p.Raw) + len(newline)
+				cells = cells[v.tree.Width:]
 			}
 		}
 	}
 }
 
-// A ItemDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
+// An ItemDecoder decodes values at some of the paths of [Options.Places], as the parts of an item that rules
 // read. It is for use by one goroutine.
 type ItemDecoder struct {
 	limit   int  // memory for the values of an item
@@ -70,7 +73,7 @@ type ItemDecoder struct {
 	objects []map[string]any // the item and the objects within it that hold the values; reused for each item
 }
 
-// A itemRead is a value to decode.
+// An itemRead is a value to decode.
 type itemRead struct {
 	path  []string
 	place int   // index of the path in Options.Places
@@ -85,8 +88,7 @@ func NewItemDecoder(paths, places [][]string, limit int) *ItemDecoder {
 	if d.whole = slices.ContainsFunc(paths, func(path []string) bool { return len(path) == 0 }); d.whole {
 		return d
 	}
-	var prefixes [][]string // of the objects
-	prefixes = append(prefixes, nil)
+	prefixes := [][]string{nil} // of the objects: that of the item first
 	for _, path := range outermostPaths(paths) {
 		read := itemRead{path: path, place: indexOfPath(places, path)}
 		for n := range path {

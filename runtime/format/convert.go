@@ -223,28 +223,3 @@ func lineError(number int, last bool, err error) error {
 	}
 	return fmt.Errorf("line %d is not a JSON value: %w", number, err)
 }
-
-// appendText appends a text as a JSON string.
-func appendText[T ~string | ~[]byte](out []byte, text T) []byte {
-	out = append(out, '"')
-	start := 0
-	for i := range len(text) {
-		escaped := escapes[text[i]]
-		if escaped == "" {
-			continue
-		}
-		out = append(append(out, text[start:i]...), escaped...)
-		start = i + 1
-	}
-	return append(append(out, text[start:]...), '"')
-}
-
-// escapes maps the bytes that a JSON string must escape to their escapes.
-var escapes = func() (table [256]string) {
-	for c := range ' ' {
-		table[c] = fmt.Sprintf(`\u%04x`, c)
-	}
-	table['\b'], table['\f'], table['\n'], table['\r'], table['\t'] = `\b`, `\f`, `\n`, `\r`, `\t`
-	table['"'], table['\\'] = `\"`, `\\`
-	return table
-}()

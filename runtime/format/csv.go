@@ -30,7 +30,7 @@ func (c *Converter) convertCSV(from *bodySource, to *limitedWriter) error {
 	}
 	var members [][]byte
 	for _, name := range columns {
-		members = append(members, append(appendText(nil, name), ':'))
+		members = append(members, append(value.AppendText(nil, name), ':'))
 	}
 	out := c.scratch[:0]
 	out = append(out, '[')
@@ -123,7 +123,7 @@ func appendRow(out []byte, members [][]byte, row []string) []byte {
 		if members != nil {
 			out = append(out, members[i]...)
 		}
-		out = appendText(out, text)
+		out = value.AppendText(out, text)
 	}
 	return append(out, after)
 }

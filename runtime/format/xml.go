@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
@@ -139,8 +140,8 @@ func (x *xmlReader) start(t xml.StartElement) error {
 		if len(e.attrs) > 0 {
 			e.attrs = append(e.attrs, ',')
 		}
-		e.attrs = append(appendText(e.attrs, "@"+name), ':')
-		e.attrs = appendText(e.attrs, a.Value)
+		e.attrs = append(value.AppendText(e.attrs, "@"+name), ':')
+		e.attrs = value.AppendText(e.attrs, a.Value)
 	}
 	return nil
 }
@@ -176,7 +177,7 @@ func (x *xmlReader) end(name string) error {
 func (x *xmlReader) close(e *element, to *rope) error {
 	if len(e.attrs) == 0 && len(e.members) == 0 && absentLists(e.lists, nil) == nil {
 		before := len(to.tail)
-		to.tail = appendText(to.tail, e.text)
+		to.tail = value.AppendText(to.tail, e.text)
 		x.heap.held += len(to.tail) - before
 		return nil
 	}
@@ -193,7 +194,7 @@ func (x *xmlReader) object(e *element, to *rope) error {
 	}
 	for _, m := range e.members {
 		list := m.count > 1 || isList(e.lists.At(m.name))
-		h.add(to, append(appendText([]byte(separator), m.name), ':'))
+		h.add(to, append(value.AppendText([]byte(separator), m.name), ':'))
 		if list {
 			h.add(to, []byte("["))
 		}
@@ -207,11 +208,11 @@ func (x *xmlReader) object(e *element, to *rope) error {
 		separator = ","
 	}
 	for _, name := range absentLists(e.lists, e.members) {
-		h.add(to, append(appendText([]byte(separator), name), ":[]"...))
+		h.add(to, append(value.AppendText([]byte(separator), name), ":[]"...))
 		separator = ","
 	}
 	if text := bytes.TrimSpace(e.text); len(text) > 0 {
-		h.add(to, appendText([]byte(separator+`"#text":`), text))
+		h.add(to, value.AppendText([]byte(separator+`"#text":`), text))
 	}
 	h.add(to, []byte("}"))
 	return nil
