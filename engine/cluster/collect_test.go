@@ -1,7 +1,6 @@
 package cluster_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -18,6 +17,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // A heldAPI is an API that does not answer the second page of the users of team 1 until it is
@@ -276,7 +276,7 @@ func TestACollectionSaysWhenPagesThatCannotBeReleasedFillTheRun(t *testing.T) {
 		}
 	}))
 	defer api.Close()
-	var text lockedBuffer
+	var text fixtures.Buffer
 	c := open(t, startServer(t), cluster.Hasty(cluster.Options{Log: slog.New(slog.NewTextHandler(&text, nil))}))
 	s := cluster.Submission{Run: "full", Name: "full.json", MaxBytes: 50 << 10, Text: fmt.Appendf(nil, `{
 		"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum"}}, "config": {"jobs": [{"id": "parents", "endpoint": "parents"},
@@ -306,22 +306,4 @@ func TestACollectionSaysWhenPagesThatCannotBeReleasedFillTheRun(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, <-ended)
 	require.Equal(t, 2*(parents-1), items)
-}
-
-// A lockedBuffer is a buffer that may be read while it is written.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/cluster/status"
+	"github.com/stopwhen/stopwhen/fixtures"
 )
 
 // All partitions are refused, each with an error of its own. The log has one line about it, and
@@ -21,7 +22,7 @@ func TestAWorkerWhoseTokenIsRefusedSaysSoAtOnce(t *testing.T) {
 		http.Error(w, "no token for "+r.URL.Path, http.StatusUnauthorized)
 	}))
 	t.Cleanup(api.Close)
-	var log lockedBuffer
+	var log fixtures.Buffer
 	c := open(t, startServer(t), cluster.ReportRarely(cluster.Options{Log: slog.New(slog.NewTextHandler(&log, nil))}))
 	run, err := c.Submit(t.Context(), cluster.Submission{Run: "refused", Name: "c.json", Text: fmt.Appendf(nil,
 		`{"api": {"baseUrl": "%s/"}, "config": {"jobs": [

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/hub"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
@@ -161,7 +162,7 @@ func TestClientsAuthenticate(t *testing.T) {
 		{"file", hub.Options{ConfigFile: file(t, "users.conf", `authorization { user: a, password: password-1 }`)}, nats.UserInfo("a", "password-1")},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			var log bytes.Buffer
+			var log fixtures.Buffer
 			test.options.Dir, test.options.Listen = t.TempDir(), "0.0.0.0:0"
 			test.options.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 			s := start(t, test.options)
@@ -189,12 +190,12 @@ func TestAConfigurationFileMaySyncLater(t *testing.T) {
 		{"jetstream { sync_interval: always }", false},
 		{"max_payload: 1MB", false},
 	} {
-		var log bytes.Buffer
+		var log fixtures.Buffer
 		start(t, hub.Options{
 			ConfigFile: file(t, "nats.conf", test.text), Dir: t.TempDir(), Listen: anyPort,
 			Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
-		require.Equal(t, test.warn, bytes.Contains(log.Bytes(), []byte("sets sync_interval to 10s: a crash of this machine loses pages")), log.String())
+		require.Equal(t, test.warn, strings.Contains(log.String(), "sets sync_interval to 10s: a crash of this machine loses pages"), log.String())
 	}
 }
 
@@ -244,12 +245,12 @@ func TestAClusterThatEverybodyMayJoinIsUnsafe(t *testing.T) {
 		{"0.0.0.0:-1", "authorization { user: hub, password: password-1 }", false},
 		{"127.0.0.1:-1", "", false},
 	} {
-		var log bytes.Buffer
+		var log fixtures.Buffer
 		start(t, hub.Options{
 			Dir: t.TempDir(), Listen: anyPort, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			ConfigFile: file(t, "nats.conf", fmt.Sprintf(`server_name: a
 				cluster { name: hubs, listen: %q, routes: ["nats://127.0.0.1:1"], %s }`, test.listen, test.authorization)),
 		})
-		require.Equal(t, test.warn, bytes.Contains(log.Bytes(), []byte("every server that reaches 0.0.0.0 can join the cluster")), log.String())
+		require.Equal(t, test.warn, strings.Contains(log.String(), "every server that reaches 0.0.0.0 can join the cluster"), log.String())
 	}
 }

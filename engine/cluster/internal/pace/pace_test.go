@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
@@ -204,7 +205,7 @@ func TestARestartOfTheServerNeitherLosesTheScheduleNorGivesABurst(t *testing.T) 
 	t.Parallel()
 	dir := t.TempDir()
 	s := startServer(t, dir, -1)
-	var log lockedBuffer
+	var log fixtures.Buffer
 	a := openAt(t, s.ClientURL(), 0, slog.New(slog.NewTextHandler(&log, nil)))
 	pace := transport.Pace{PerSecond: 0.01}
 	_, err := a.Of("api").Reserve(pace).Wait(t.Context())
@@ -239,22 +240,4 @@ func TestARestartOfTheServerNeitherLosesTheScheduleNorGivesABurst(t *testing.T) 
 	for i, slot := range l.slots {
 		require.GreaterOrEqual(t, slot.Sub(l.slots[0]), time.Duration(i)*time.Second/50, "no burst before a rest")
 	}
-}
-
-// A lockedBuffer is a buffer for several goroutines.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
