@@ -198,20 +198,30 @@ func TestEveryCapabilityIsShownByACase(t *testing.T) {
 // shownCase is a case, or a folder of cases.
 var shownCase = regexp.MustCompile("`([a-z-]+/[a-z0-9-]*)`")
 
-// readingRow matches a row of the path of a rule through the code: the file, and the text about it.
-// selectorName matches a method or a field in the text.
+// readingRow matches a row of a path through the code: a file, and the text about it. linkedFile matches a
+// file of the row, and selectorName a method, a field or a function in its text.
 var (
-	readingRow   = regexp.MustCompile(`(?m)^\| \d+ \| \**\[([^\]]+)\]\([^)]*\)\** \| (.*) \|$`)
+	readingRow   = regexp.MustCompile(`(?m)^\| \d+ \| \**(\[[^\]]+\]\([^)]*\))\** \| .* \|$`)
+	linkedFile   = regexp.MustCompile(`\]\(([^)]*\.go)\)`)
 	selectorName = regexp.MustCompile("`([A-Za-z]+)\\.([A-Za-z]+)`")
 )
 
-func TestThePathOfARuleNamesDeclarationsOfItsFiles(t *testing.T) {
-	rows := readingRow.FindAllStringSubmatch(readPage(t, "ARCHITECTURE.md"), -1)
-	require.Len(t, rows, 14)
-	for _, row := range rows {
-		code := readPage(t, "../"+row[1])
-		for _, name := range selectorName.FindAllStringSubmatch(row[2], -1) {
-			require.Regexp(t, `func \(\w+ \*?`+name[1]+`\) `+name[2]+`\(|type `+name[1]+` struct [^}]*\n\t`+name[2]+` `, code, row[1])
+func TestThePathsOfARuleAndOfAPageNameDeclarationsOfTheirFiles(t *testing.T) {
+	page := readPage(t, "ARCHITECTURE.md")
+	rule, rest, _ := strings.Cut(page, "\n## The life of a page\n")
+	for path, files := range map[string]int{rule: 14, rest: 14} {
+		rows := readingRow.FindAllString(path, -1)
+		require.Len(t, rows, files)
+		for _, row := range rows {
+			code := ""
+			for _, file := range linkedFile.FindAllStringSubmatch(row, -1) {
+				code += readPage(t, file[1])
+			}
+			for _, name := range selectorName.FindAllStringSubmatch(row, -1) {
+				method, field := `func \(\w+ \*?`+name[1]+`\) `+name[2]+`\(`, `type `+name[1]+` struct [^}]*\n\t`+name[2]+` `
+				function := `(?s)package ` + name[1] + `\n.*\nfunc ` + name[2] + `\(`
+				require.True(t, regexp.MustCompile(method+"|"+field+"|"+function).MatchString(code), "%s: %s", name[0], row)
+			}
 		}
 	}
 }

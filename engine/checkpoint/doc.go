@@ -17,6 +17,12 @@
 // caller requests, differs from the record: whether rows are appended, rewritten or renamed
 // depends on the files.
 //
+// Read store.go first ([Store.Mark] and [Store.Flush] are a commit), then output.go, which writes a file,
+// state.go and commit.go, which have the lines of the state, and publish.go. publication.go moves the rows to
+// their names, which redo.go does again after a crash without a state; rewrite.go and compress.go write and
+// read them in other forms. files.go has the operations of the file system, which a test replaces by a
+// disk that loses power.
+//
 // # Decisions
 //
 // A fingerprint is a flat map, as in state files and in the records of distributed runs; a struct

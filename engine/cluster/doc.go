@@ -15,6 +15,8 @@
 //
 // The package is a client. Package engine/cluster/hub runs a server in the process.
 //
+// Read cluster.go first, which has the types, and then the files of the next section in its order.
+//
 // # One task
 //
 // The job orders has two orders, and the job lines runs for each (package partition follows the same

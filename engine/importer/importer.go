@@ -1,16 +1,3 @@
-// Package importer turns descriptions of APIs that other programs read into configurations. A
-// package below it reads one format to the intermediate form ([Source]), and [Write] turns the form
-// into configurations that a person would have written, with tests, and a [Report] that grades each
-// stream.
-//
-// # Decisions
-//
-// The form has the concepts of configurations: jobs with variables, pagination by its kind, fields.
-// So a reader interprets a document, and the writer decides how that is written best. A reader translates
-// the expressions of its format; the writer never looks into an expression.
-//
-// A configuration is loaded and its tests are run before it is written, so that nothing leaves the
-// package that check refuses. A stream that does not pass is refused, with the reason.
 package importer
 
 import (

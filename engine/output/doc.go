@@ -5,6 +5,12 @@
 // complete, and with a state every item is in its file exactly once, whatever interrupts the run:
 // see package checkpoint.
 //
+// Read options.go and publisher.go first: [Publisher.Page] and [Publisher.End] are the path of every page.
+// target.go chooses the file or the stream of each job, with place.go, and group.go decides which files are
+// published together. file.go and writer.go pass the items of a file to the encoder of its format, in csv.go,
+// parquet.go or singer.go; merge.go replaces rows that have the same key. queue.go keeps the order of concurrent
+// jobs. What else a run writes is in kept.go, contract.go, trace.go and recording.go.
+//
 // # Decisions
 //
 // The file that a run writes to has its final format. A frame of the compression ends where an

@@ -1,5 +1,3 @@
-// Package report shows the trace of a run: as tables in a terminal, and as a
-// self-contained HTML page.
 package report
 
 import (
