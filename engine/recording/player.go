@@ -132,16 +132,17 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	t, recorded := p.find(p.key(req.Method, address, body))
 	if t == nil {
 		p.played.Missing = cmp.Or(p.played.Missing, shown)
+		p.sample(req, shown, nil)
 		return nil, &failure.Error{
 			Class: failure.Response, Op: "replay", Message: missingMessage(recorded), Hint: p.nearest(req),
 		}
 	}
 	t.played = true
 	p.now = p.now.Add(t.Took)
+	p.sample(req, shown, &t.Exchange)
 	if t.Status == 0 {
 		return nil, transportError(t.Error)
 	}
-	p.sample(req, t.Exchange)
 	return t.response(req), nil
 }
 
@@ -302,38 +303,47 @@ const (
 type sampled struct {
 	partition string // partition to which the pages belong
 	ended     bool   // whether a page is missing after the pages
+	why       string // reason why the first page that is missing is missing
 	pages     []stress.Sample
 	last      Exchange // exchange of the last page
 }
 
 // Samples runs a configuration against a recording and returns, by job, the first pages that the
-// recording has of its first partition: 20 at most, up to the first page of more than 1 MiB. A job
-// without a recorded page has no samples. It does not matter how the run ends: if the recording has
-// more pages of a list than the run requests, these follow.
-func Samples(ctx context.Context, e *engine.Engine, r *Recording) map[string][]stress.Sample {
+// recording has of its first partition: 20 at most, up to the first page of more than 1 MiB. For a job
+// without a recorded page it returns the reason. It does not matter how the run ends: if the recording
+// has more pages of a list than the run requests, these follow.
+func Samples(ctx context.Context, e *engine.Engine, r *Recording) stress.Recorded {
 	player := r.NewPlayer(e.Redactor())
 	player.samples = map[string]*sampled{}
 	e = player.Play(e).With(engine.WithKeepGoing())
-	_, _ = e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
-	samples := map[string][]stress.Sample{}
-	for id, of := range player.samples {
-		if len(of.pages) > 0 {
-			samples[id] = append(of.pages, r.following(of)...)
+	_, err := e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
+	out := stress.Recorded{Pages: map[string][]stress.Sample{}, Missing: map[string]string{}}
+	for _, job := range e.Jobs() {
+		of := player.samples[job]
+		switch {
+		case of == nil && err != nil:
+			out.Missing[job] = "its first request was not made: " + err.Error()
+		case of == nil:
+			out.Missing[job] = "the pages of the other jobs lead to no request of it"
+		case len(of.pages) == 0:
+			out.Missing[job] = of.why
+		default:
+			out.Pages[job] = append(of.pages, player.following(of)...)
 		}
 	}
-	return samples
+	return out
 }
 
 // following returns the pages of a list without partitions that the recording has after the given pages.
 // Each request differs from the request before in one parameter.
-func (r *Recording) following(page *sampled) (pages []stress.Sample) {
+func (p *Player) following(page *sampled) (pages []stress.Sample) {
 	last := page.last
-	for _, x := range r.Exchanges {
+	for _, x := range p.exchanges {
 		switch {
 		case page.ended || page.partition != "" || len(page.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
 		case x.Started.After(last.Started) && x.Error == "" && transport.IsPage(x.Status) && x.follows(last):
-			pages, last = append(pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
+			pages, last = append(pages, p.sampleOf(x.Exchange, true)), x.Exchange
 		}
 	}
 	return pages
@@ -357,10 +367,16 @@ func (x Exchange) follows(before Exchange) bool {
 	return different == 1 && len(now)-len(was) <= 1 && len(was) <= len(now)
 }
 
-// sample keeps the page that answers a request.
-func (p *Player) sample(req *http.Request, x Exchange) {
+// sampleOf returns an exchange as a sample. other says whether the rules do not make its request.
+func (p *Player) sampleOf(x Exchange, other bool) stress.Sample {
+	return stress.Sample{Request: p.show(x.Method, x.URL, x.Body), Other: other, Header: x.ResponseHeader, Body: x.ResponseBody}
+}
+
+// sample keeps the page that answers a request, or the reason why there is none. x is nil if the request
+// was not recorded.
+func (p *Player) sample(req *http.Request, shown string, x *Exchange) {
 	partition, ok := runtime.PartitionOf(req.Context())
-	if p.samples == nil || !ok || x.Error != "" || !transport.IsPage(x.Status) || len(x.ResponseBody) == 0 {
+	if p.samples == nil || !ok {
 		return
 	}
 	samples := p.samples[partition.Job.ID()]
@@ -368,12 +384,25 @@ func (p *Player) sample(req *http.Request, x Exchange) {
 		samples = &sampled{partition: partition.Label()}
 		p.samples[partition.Job.ID()] = samples
 	}
-	if samples.ended || samples.partition != partition.Label() || len(samples.pages) >= maxSamples {
+	why := ""
+	switch {
+	case samples.ended || samples.partition != partition.Label() || len(samples.pages) >= maxSamples:
 		return
+	case x == nil:
+		why = "it does not have the request " + shown
+		if hint := p.nearest(req); hint != "" {
+			why += "; " + hint
+		}
+	case x.Error != "":
+		why = shown + " failed: " + x.Error
+	case !transport.IsPage(x.Status):
+		why = fmt.Sprintf("%s was answered with status %d", shown, x.Status)
+	case len(x.ResponseBody) == 0:
+		why = shown + " was answered without a body"
+	case len(x.ResponseBody) > maxSample: // pages after a gap would be in the wrong place
+		samples.ended, why = true, fmt.Sprintf("the response to %s is larger than %s", shown, value.Size(maxSample))
+	default:
+		samples.pages, samples.last = append(samples.pages, p.sampleOf(*x, false)), *x
 	}
-	if len(x.ResponseBody) > maxSample { // pages after a gap would be in the wrong place
-		samples.ended = true
-		return
-	}
-	samples.pages, samples.last = append(samples.pages, stress.Sample{Header: x.ResponseHeader, Body: x.ResponseBody}), x
+	samples.why = cmp.Or(samples.why, why)
 }

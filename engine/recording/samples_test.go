@@ -3,6 +3,7 @@ package recording_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // TestAModelResemblesARecording records an API with a total that no rule reads. With it, the
@@ -42,10 +44,12 @@ func TestAModelResemblesARecording(t *testing.T) {
 	require.NoError(t, err)
 
 	samples := recording.Samples(t.Context(), e, played)
-	require.JSONEq(t, `{"data": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "meta": {"total": 3}}`, string(samples["users"][0].Body))
-	require.Len(t, samples["users"], 2)
+	require.JSONEq(t, `{"data": [{"id": 1, "name": "a"}, {"id": 2, "name": "b"}], "meta": {"total": 3}}`, string(samples.Pages["users"][0].Body))
+	require.Len(t, samples.Pages["users"], 2)
+	require.Equal(t, "GET "+api.URL+"/users?limit=2&offset=0", samples.Pages["users"][0].Request)
+	require.Empty(t, samples.Missing)
 
-	verdict := func(like map[string][]stress.Sample) stress.Verdict {
+	verdict := func(like stress.Recorded) stress.Verdict {
 		report, err := e.Stress(t.Context(), stress.Options{Like: like})
 		require.NoError(t, err)
 		for _, r := range report.Jobs[0].Rows {
@@ -55,7 +59,7 @@ func TestAModelResemblesARecording(t *testing.T) {
 		}
 		return ""
 	}
-	require.Equal(t, stress.Silent, verdict(nil))
+	require.Equal(t, stress.Silent, verdict(stress.Recorded{}))
 	require.Equal(t, stress.Reported, verdict(samples), "the total exceeds the items that were read")
 }
 
@@ -78,11 +82,71 @@ func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
 		page(3, "limit=2&offset=4", `{"data": [{"id": 5}], "n": 1}`),
 	}}
 	samples := recording.Samples(t.Context(), e, tape)
-	require.Len(t, samples["users"], 3)
-	for name, like := range map[string]map[string][]stress.Sample{"not contradicted": nil, "contradicted": samples} {
+	require.Len(t, samples.Pages["users"], 3)
+	require.Equal(t, []bool{false, true, true}, value.Map(samples.Pages["users"], func(s stress.Sample) bool { return s.Other }),
+		"the rules request the first page only")
+	for name, like := range map[string]stress.Recorded{"not contradicted": {}, "contradicted": samples} {
 		report, err := e.Stress(t.Context(), stress.Options{Like: like})
 		require.NoError(t, err)
-		require.Equal(t, like == nil, slices.Contains(report.Jobs[0].Model, "body.n is the number of items in the list."), name)
-		require.Equal(t, like != nil, strings.Contains(report.Jobs[0].Unknown, "it is not clear what body.n means"), "%s: %v", name, report.Jobs[0])
+		require.Equal(t, like.Pages == nil, slices.Contains(report.Jobs[0].Model, "body.n is the number of items in the list."), name)
+		require.Equal(t, like.Pages != nil, strings.Contains(report.Jobs[0].Unknown, "it is not clear what body.n means"), "%s: %v", name, report.Jobs[0])
+	}
+}
+
+// TestSamplesSayWhyAJobHasNone has a recording for each reason.
+func TestSamplesSayWhyAJobHasNone(t *testing.T) {
+	const config = `{"inputs": {%s}, "api": {"baseUrl": "https://api.example.com/", "pagination": {"method": "offset", "limit": 2}},
+		"config": {"jobs": [{"endpoint": "users", "dataField": "data"},
+			{"id": "posts", "endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users"}}}]}}`
+	const first = "GET https://api.example.com/users?limit=2&offset=0"
+	page := func(address string, status int, body string) recording.Exchange {
+		return recording.Exchange{Method: "GET", URL: address, Status: status, ResponseBody: []byte(body),
+			ResponseHeader: http.Header{"Content-Type": {"application/json"}}, Started: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
+	}
+	broken := page("https://api.example.com/users?limit=2&offset=0", 0, "")
+	broken.Error = "connection reset"
+	for _, tt := range []struct {
+		name, inputs string
+		exchange     recording.Exchange
+		users, posts string // empty if there are pages
+	}{
+		{
+			"another request", "", page("https://api.example.com/users?limit=5&offset=0", 200, `{"data": []}`),
+			"it does not have the request " + first +
+				"; the nearest recorded request is GET https://api.example.com/users?limit=5&offset=0, where limit is 5",
+			"its first request was not made: ",
+		},
+		{"a status", "", page("https://api.example.com/users?limit=2&offset=0", 404, "{}"), first + " was answered with status 404", "its first request was not made: "},
+		{"an error", "", broken, first + " failed: connection reset", "its first request was not made: "},
+		{"an empty body", "", page("https://api.example.com/users?limit=2&offset=0", 200, ""), first + " was answered without a body", "its first request was not made: "},
+		{
+			"a large body", "", page("https://api.example.com/users?limit=2&offset=0", 200, `{"data": []`+strings.Repeat(" ", 1<<20)+`}`),
+			"the response to " + first + " is larger than 1.0 MB", "the pages of the other jobs lead to no request of it",
+		},
+		{"no parent", "", page("https://api.example.com/users?limit=2&offset=0", 200, `{"data": []}`), "", "the pages of the other jobs lead to no request of it"},
+		{
+			"no child", "", page("https://api.example.com/users?limit=2&offset=0", 200, `{"data": [{"id": 7}]}`), "",
+			"it does not have the request GET https://api.example.com/users/7/posts?limit=2&offset=0; the nearest recorded request is " + first +
+				", where the path is /users",
+		},
+		{
+			"an input without a value", `"tenant": {}`, page("https://api.example.com/users?limit=2&offset=0", 200, `{"data": []}`),
+			"its first request was not made: ", "its first request was not made: ",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e, err := engine.Load("config.json", fmt.Appendf(nil, config, tt.inputs))
+			require.NoError(t, err)
+			got := recording.Samples(t.Context(), e, &recording.Recording{Exchanges: []recording.Exchange{tt.exchange}})
+			for job, why := range map[string]string{"users": tt.users, "posts": tt.posts} {
+				require.Equal(t, why == "", len(got.Pages[job]) > 0, job)
+				if strings.HasSuffix(why, ": ") { // the error of the run follows
+					require.Greater(t, len(got.Missing[job]), len(why))
+					require.Equal(t, why, got.Missing[job][:len(why)])
+				} else {
+					require.Equal(t, why, got.Missing[job])
+				}
+			}
+		})
 	}
 }

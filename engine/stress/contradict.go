@@ -2,8 +2,9 @@ package stress
 
 import (
 	"encoding/base64"
-	"net/http"
+	"fmt"
 	"net/url"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -16,8 +17,9 @@ import (
 
 // A recordedPage is a page of a recording.
 type recordedPage struct {
+	Sample
 	body   any
-	header http.Header
+	items  []any
 	count  int // number of its items
 	before int // number of items on the pages before it
 }
@@ -34,7 +36,7 @@ func (r *recording) add(p recordedPage) {
 func (p recordedPage) read(place compile.ResponseValue) (v any, ok bool) {
 	switch {
 	case place.Header != "":
-		values := p.header.Values(place.Header)
+		values := p.Header.Values(place.Header)
 		return strings.Join(values, ", "), len(values) > 0
 	case place.Link != "":
 		return nil, false // links are understood without a recording
@@ -58,6 +60,44 @@ func (r recording) reading(place compile.ResponseValue) reading {
 		}
 	}
 	return out
+}
+
+// shows says which values a place has on the first pages.
+func (r recording) shows(place compile.ResponseValue) string {
+	const most = 3
+	var pages []string
+	for i, p := range r.pages[:min(most, len(r.pages))] {
+		text := "absent"
+		if v, ok := p.read(place); ok {
+			text = value.Preview(v)
+		}
+		pages = append(pages, fmt.Sprintf("%s on %s", text, r.pageName(i)))
+	}
+	return fmt.Sprintf("%s is %s", place, strings.Join(pages, ", "))
+}
+
+// pageName names a page by its number and its request.
+func (r recording) pageName(i int) string {
+	name := fmt.Sprintf("page %d", i+1)
+	if request := r.pages[i].Request; request != "" {
+		name += " (" + request + ")"
+	}
+	return name
+}
+
+// standsStill says how the recording shows that the API does not remember which page comes next, or returns "".
+// It does if the request that the rules make for page 2 got page 1 again, or if page 2 was requested in another
+// way.
+func (r recording) standsStill() string {
+	switch {
+	case len(r.pages) < 2:
+		return ""
+	case r.pages[1].Other:
+		return fmt.Sprintf("%s was requested in another way", r.pageName(1))
+	case r.pages[0].count > 0 && reflect.DeepEqual(r.pages[0].items, r.pages[1].items):
+		return fmt.Sprintf("%s has the items of %s again", r.pageName(1), r.pageName(0))
+	}
+	return ""
 }
 
 // contradicts reports whether the recording shows that a place does not have a meaning. A recording
@@ -245,7 +285,7 @@ func (r recording) positional(place compile.ResponseValue) bool {
 
 // link returns the target of a link in the header.
 func (p recordedPage) link(relation string) (any, bool) {
-	v := (&transport.Response{Header: p.header, URL: "https://api.example.com/"}).Link(relation)
+	v := (&transport.Response{Header: p.Header, URL: "https://api.example.com/"}).Link(relation)
 	return v, v != nil
 }
 

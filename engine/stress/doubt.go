@@ -88,20 +88,19 @@ func (s *signal) isRead(r language.Read) bool {
 
 // unclear names the places that a plan may misread: their names do not say what the values mean, or a
 // recording contradicts the names.
-func unclear(surface compile.Surface, rec recording) []string {
-	var names []string
+func unclear(surface compile.Surface, rec recording) (places []compile.ResponseValue) {
 	for _, p := range surface.Values {
 		hint := hinted(p)
 		if p.Link == "" && !p.Address && (hint == "" || rec.contradicts(p, named(hint))) {
-			names = append(names, p.String())
+			places = append(places, p)
 		}
 	}
-	return names
+	return places
 }
 
 // noModel says why a job has no model: how the best plan loses items of a list of another length, or
-// how its run ended, and which values may be the reason.
-func noModel(best *run, misread string, unclear []string) error {
+// how its run ended, which values may be the reason, and what the recording shows of them.
+func noModel(best *run, misread string, unclear []compile.ResponseValue, rec recording) error {
 	text := "the model found no API from which the rules obtain a list"
 	switch {
 	case misread != "":
@@ -110,8 +109,11 @@ func noModel(best *run, misread string, unclear []string) error {
 		text += "; in the best attempt, " + best.why()
 	}
 	if len(unclear) > 0 {
-		text += "; it is not clear what " + value.OrList(unclear) +
-			" means: record several pages, and let the model resemble the recording"
+		text += "; it is not clear what " + value.OrList(value.Map(unclear, compile.ResponseValue.String)) + " means: "
+		if len(rec.pages) < 2 {
+			return errors.New(text + "record several pages, and let the model resemble the recording")
+		}
+		text += "in " + rec.name + ", " + strings.Join(value.Map(unclear, rec.shows), "; ")
 	}
 	return errors.New(text)
 }

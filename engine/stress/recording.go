@@ -1,6 +1,8 @@
 package stress
 
 import (
+	"cmp"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,22 +13,35 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
+// Recorded holds the pages that a recording has of the lists of jobs. A job that is in neither map was not
+// recorded.
+type Recorded struct {
+	Name    string              // name of the recording in messages, such as that of its file; empty for "the recording"
+	Pages   map[string][]Sample // first pages of a list in their order, by job; only JSON has an effect
+	Missing map[string]string   // reason why there is no page, by job
+}
+
 // A Sample is a response of the API.
 type Sample struct {
-	Header http.Header
-	Body   []byte
+	Request string // method and address of the request, without secrets, for messages; may be empty
+	Other   bool   // whether the rules request the page in another way, or not at all
+	Header  http.Header
+	Body    []byte
 }
 
 // A recording has the responses of the API that the user gave. The zero recording has no responses.
 type recording struct {
-	root  value.Object   // members of the first response, without its list of items
-	item  value.Object   // members of an item
-	pages []recordedPage // pages of one list in their order
+	name    string         // name of the recording in messages
+	missing string         // reason why there is no page; empty also without a recording
+	root    value.Object   // members of the first response, without its list of items
+	item    value.Object   // members of an item
+	pages   []recordedPage // pages of one list in their order
 }
 
-// recordingOf parses responses of the API, which are the pages of one list in their order. It stops at the
-// first response that is not JSON.
-func recordingOf(job *compile.Job, samples []Sample) (r recording) {
+// recordingOf parses the recorded pages of a job. It stops at the first response that is not JSON.
+func recordingOf(job *compile.Job, like Recorded) (r recording) {
+	samples := like.Pages[job.ID()]
+	r.name, r.missing = cmp.Or(like.Name, "the recording"), like.Missing[job.ID()]
 	var keys []string
 	if d := job.Spec().DataField; d != nil {
 		keys = d.Keys
@@ -37,6 +52,9 @@ func recordingOf(job *compile.Job, samples []Sample) (r recording) {
 	for i, s := range samples {
 		v, err := document.Decode(s.Body)
 		if len(s.Body) == 0 || err != nil {
+			if i == 0 {
+				r.missing = "the response to " + cmp.Or(s.Request, "the first request") + " is not JSON"
+			}
 			return r
 		}
 		list, _ := at(v, keys).([]any)
@@ -51,30 +69,41 @@ func recordingOf(job *compile.Job, samples []Sample) (r recording) {
 				r.item, _ = value.Members(list[0])
 			}
 		}
-		if n := countIn(job, v, list); n >= 0 {
-			r.add(recordedPage{body: v, header: s.Header, count: n})
+		if items, known := itemsIn(job, v, list); known {
+			r.add(recordedPage{Sample: s, body: v, items: items, count: len(items)})
 		}
 	}
 	return r
 }
 
-// countIn returns the number of items of a response, or -1 if it is not known.
-func countIn(job *compile.Job, v any, list []any) int {
+// itemsIn returns the items of a response, and whether they are known.
+func itemsIn(job *compile.Job, v any, list []any) (items []any, known bool) {
 	d := job.Spec().DataField
 	root, isObject := value.Members(v)
 	switch {
 	case d != nil && d.Lists != nil:
-		return -1
+		return nil, false
 	case d == nil && isObject:
 		lists := slices.DeleteFunc(root.Values(), func(v any) bool { _, isList := v.([]any); return !isList })
 		if len(lists) != 1 {
-			return -1
+			return nil, false
 		}
 		list, _ = lists[0].([]any)
 	case d != nil && len(d.Keys) == 0 && isObject:
-		return 1
+		return []any{v}, true
 	}
-	return len(list)
+	return list, true
+}
+
+// says describes the recording in a sentence, or returns "" if the user gave none.
+func (r recording) says() string {
+	switch {
+	case r.missing != "":
+		return fmt.Sprintf("The model does not resemble %s, which has no page of the job: %s.", r.name, r.missing)
+	case r.root != nil || r.item != nil || r.pages != nil:
+		return fmt.Sprintf("Its responses resemble those in %s.", r.name)
+	}
+	return ""
 }
 
 // withoutValues returns the recording without the values of signals, whose places may be absent in a

@@ -19,10 +19,9 @@ type Options struct {
 
 	WithoutFixes bool // whether to try no fixes, which take most of the time
 
-	// Like holds, by job, the first pages of its list. The model takes over the shape of the first
-	// one: the members of the response and of an item. A meaning that the pages contradict is not
-	// tried. Only JSON has an effect.
-	Like map[string][]Sample
+	// Like holds recorded pages. The model of a job takes over the shape of the first page of its list:
+	// the members of the response and of an item. A model that the pages contradict is not tried.
+	Like Recorded
 }
 
 // depth returns the maximum number of combined behaviours.

@@ -3,6 +3,7 @@ package stress
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -30,6 +31,7 @@ type search struct {
 
 	best    *run   // the run that obtained the most rows without obtaining the list
 	misread string // how the first plan that obtains the list loses items of another list
+	stuck   *plan  // the first plan in which requests do not say which page they are for although the recording shows that they must
 }
 
 // planOf returns the first conceivable plan with which the job obtains a list of several pages,
@@ -47,7 +49,7 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 		})
 		r := s.run(ctx, p.api(p.usual()), maxRequests)
 		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
-			return nil, noModel(r, "", nil)
+			return nil, noModel(r, "", nil, rec)
 		}
 		if f.certain(ctx, p, r) {
 			return p, nil
@@ -58,10 +60,25 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 	}
 	for _, place := range surface.Values {
 		if len(likely(place, surface, rec)) == 0 {
-			return nil, fmt.Errorf("the recording contradicts every meaning that %s could have: no model has such values", place)
+			return nil, fmt.Errorf("%s contradicts every meaning that %s could have: %s. Check the rules that read it",
+				rec.name, place, rec.shows(place))
 		}
 	}
-	return nil, noModel(f.best, f.misread, unclear(surface, rec))
+	if f.stuck != nil {
+		return nil, rec.refuses(f.stuck)
+	}
+	return nil, noModel(f.best, f.misread, unclear(surface, rec), rec)
+}
+
+// refuses returns the error of a plan in which requests do not say which page they are for.
+func (r recording) refuses(p *plan) error {
+	text := fmt.Sprintf("%s contradicts the model: %s, but no part of the requests says which page they are for", r.name, r.standsStill())
+	for _, s := range p.signals {
+		if s.Sent || s.Address {
+			text += fmt.Sprintf("; %s is %s", s.ResponseValue, s.meaning.says)
+		}
+	}
+	return errors.New(text + ". Let the next request read a value that differs from page to page")
 }
 
 // goesOn reports whether a plan is tried.
@@ -84,6 +101,10 @@ func (f *search) certain(ctx context.Context, p *plan, r *run) bool {
 	p.base = r.apis[0].base
 	if p.paged && r.requests > 1 {
 		f.findLocator(ctx, p, r)
+	}
+	if p.paged && p.locator.kind == unknown && f.rec.standsStill() != "" {
+		f.stuck = cmp.Or(f.stuck, p)
+		return false
 	}
 	doubt := p.doubt(r)
 	if f.doubtful != nil && doubt >= f.doubt {

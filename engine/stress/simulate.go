@@ -55,7 +55,7 @@ func (s *Suite) Simulate(ctx context.Context, id string, spec Spec) (*Simulation
 			sim.Guards = append(sim.Guards, stop.Rule.ID)
 		}
 	}
-	m, err := s.model(ctx, job, nil)
+	m, err := s.model(ctx, job, recording{})
 	if err != nil {
 		sim.Unknown = err.Error()
 		return sim, ctx.Err()

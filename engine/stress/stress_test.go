@@ -518,19 +518,27 @@ func TestAModelUnderstandsTheValuesThatRulesRead(t *testing.T) {
 // TestARecordingThatContradictsAModelRefusesIt has a token that the recording shows to be constant, a
 // count that it shows to be that of the page, and a value that fits no meaning.
 func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
-	pages := func(texts ...string) map[string][]stress.Sample {
-		var all []stress.Sample
-		for _, text := range texts {
-			all = append(all, stress.Sample{Body: []byte(text)})
+	pages := func(texts ...string) (all []stress.Sample) {
+		for i, text := range texts {
+			all = append(all, stress.Sample{Request: fmt.Sprintf("GET /items?page=%d", i+1), Body: []byte(text)})
 		}
-		return map[string][]stress.Sample{"items": all}
+		return all
+	}
+	otherwise := func(pages []stress.Sample) []stress.Sample {
+		for i := range pages[1:] {
+			pages[1+i].Other = true
+		}
+		return pages
 	}
 	const expression = `{"method": "expression", "limit": 2, "nextRequest": {"params": {"session": "body.session", "page": "page + 1"}}, "stopRules": [%s]}`
 	sent := paged(fmt.Sprintf(expression, `"count < limit"`))
 	judged := paged(fmt.Sprintf(expression, `"count < limit", "body.n >= 100"`))
+	alone := paged(`{"method": "response.param", "responseParam": "pit", "queryParam": "pit"}`)
+	const stuck = `items.har contradicts the model: page 2 (GET /items?page=2) %s, but no part of the requests says which page they are for; ` +
+		`body.pit is always "X". Let the next request read a value that differs from page to page`
 	tests := []struct {
 		name, config  string
-		like          map[string][]stress.Sample
+		like          []stress.Sample
 		model, reason string
 	}{
 		{"a constant", sent, pages(`{"data": [1, 2], "session": "s1"}`, `{"data": [3], "session": "s1"}`), `body.session is always "s1".`, ""},
@@ -540,23 +548,68 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 		},
 		{
 			"no meaning", judged, pages(`{"data": [1, 2], "session": "s", "n": {}}`, `{"data": [3], "session": "s", "n": 5}`), "",
-			"the recording contradicts every meaning that body.n could have: no model has such values",
+			"items.har contradicts every meaning that body.n could have: body.n is object of 0 on page 1 (GET /items?page=1), " +
+				"5 on page 2 (GET /items?page=2). Check the rules that read it",
+		},
+		{
+			"a constant that gets the first page again", alone, pages(`{"data": [1, 2], "pit": "X"}`, `{"data": [1, 2], "pit": "X"}`), "",
+			fmt.Sprintf(stuck, "has the items of page 1 (GET /items?page=1) again"),
+		},
+		{
+			"a constant beside another way to the next page", alone, otherwise(pages(`{"data": [1, 2], "pit": "X"}`, `{"data": [3], "pit": "X"}`)), "",
+			fmt.Sprintf(stuck, "was requested in another way"),
+		},
+		{ // as the scrolls of Elasticsearch do
+			"a constant that gets the next page", alone, pages(`{"data": [1, 2], "pit": "X"}`, `{"data": [3, 4], "pit": "X"}`, `{"data": [], "pit": "X"}`),
+			"The API remembers which page comes next: no part of the requests says it.", "",
+		},
+		{
+			"a value that is not clear", paged(`{"method": "offset", "limit": 2, "stopRules": ["count + body.left < 2 or total.items > 3"]}`),
+			pages(`{"data": [1, 2], "left": 1}`, `{"data": [3], "left": 0}`), "",
+			"it is not clear what body.left means: in items.har, body.left is 1 on page 1 (GET /items?page=1), 0 on page 2 (GET /items?page=2)",
 		},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			e, err := engine.Load("config.json", []byte(tt.config))
 			require.NoError(t, err)
-			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: tt.like})
+			like := stress.Recorded{Name: "items.har", Pages: map[string][]stress.Sample{"items": tt.like}}
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
 			require.NoError(t, err)
 			if tt.reason != "" {
-				require.Equal(t, tt.reason, report.Jobs[0].Unknown)
+				require.Contains(t, report.Jobs[0].Unknown, tt.reason)
 				require.Empty(t, report.Jobs[0].Rows)
 				return
 			}
 			require.Empty(t, report.Jobs[0].Unknown)
 			require.Contains(t, report.Jobs[0].Model, tt.model)
+			require.Contains(t, report.Jobs[0].Model, "Its responses resemble those in items.har.")
 		})
+	}
+}
+
+// TestAJobThatWasNotRecordedSaysSo has a reason from the run that looks for its pages, and a response that
+// is no JSON.
+func TestAJobThatWasNotRecordedSaysSo(t *testing.T) {
+	for _, like := range []stress.Recorded{
+		{Name: "items.har", Missing: map[string]string{"items": "the response to GET /items is not JSON"}},
+		{Name: "items.har", Pages: map[string][]stress.Sample{"items": {{Request: "GET /items", Body: []byte("id,name")}}}},
+	} {
+		const sentence = "The model does not resemble items.har, which has no page of the job: the response to GET /items is not JSON"
+		for config, unknown := range map[string]bool{
+			paged(`{"method": "offset", "limit": 2}`):                                                            false,
+			paged(`{"method": "offset", "limit": 2, "stopRules": ["count + body.left < 2 or total.items > 3"]}`): true,
+		} {
+			e, err := engine.Load("config.json", []byte(config))
+			require.NoError(t, err)
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
+			require.NoError(t, err)
+			if unknown {
+				require.Contains(t, report.Jobs[0].Unknown, ". "+sentence)
+			} else {
+				require.Contains(t, report.Jobs[0].Model, sentence+".")
+			}
+		}
 	}
 }
 
@@ -579,7 +632,7 @@ func TestAValueThatTheModelLeavesOutIsAbsent(t *testing.T) {
 		e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": "offset", "limit": 2, %s}`, rule))))
 		require.NoError(t, err)
 		report, err := e.Stress(t.Context(), stress.Options{
-			WithoutFixes: true, Like: map[string][]stress.Sample{"items": {{Body: []byte(like)}}},
+			WithoutFixes: true, Like: stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(like)}}}},
 		})
 		require.NoError(t, err)
 		lost := row(t, report.Jobs[0], "flagLostInTheMiddle")
@@ -601,7 +654,7 @@ func TestAFlagOfSuccessIsTrueOnGoodPages(t *testing.T) {
 }
 
 // TestEndlessHidesNoMissingItem has a list without an end, and no guard but maxPages: the first page comes
-// again and again.
+// again and again. Then a guard that completes the list ends it, and no finding says what is missing.
 func TestEndlessHidesNoMissingItem(t *testing.T) {
 	e, err := engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 2, "guards": {
 		"samePage": "ignore", "repeatedExchange": "ignore", "sameItems": "ignore", "repeatedItems": "ignore"}}`)))
@@ -615,6 +668,14 @@ func TestEndlessHidesNoMissingItem(t *testing.T) {
 	for _, r := range report.Jobs[0].Rows {
 		require.False(t, r.Verdict == stress.Endless && r.Missing > 0, r.Behaviour)
 	}
+
+	e, err = engine.Load("config.json", []byte(paged(`{"method": "pagenum", "limit": 2, "audit": {"ignore": ["audit.ignoredParam", "audit.repeated"]}}`)))
+	require.NoError(t, err)
+	report, err = e.Stress(t.Context(), stress.Options{WithoutFixes: true})
+	require.NoError(t, err)
+	ignored = row(t, report.Jobs[0], "pagingIgnored")
+	require.Equal(t, []any{3, 0, "samePage"}, []any{ignored.Missing, ignored.Exit, ignored.Reason}, "two of five items, with status 0")
+	require.Equal(t, stress.Silent, ignored.Verdict)
 }
 
 // TestTwoWindowsMayHaveTheSameRequest has local times without their offset from UTC.
@@ -675,7 +736,7 @@ func TestLinksAndTokensMayBePositions(t *testing.T) {
 			for _, text := range tt.pages {
 				like = append(like, stress.Sample{Body: []byte(text)})
 			}
-			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: map[string][]stress.Sample{"items": like}})
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: stress.Recorded{Pages: map[string][]stress.Sample{"items": like}}})
 			require.NoError(t, err)
 			job := report.Jobs[0]
 			require.Equal(t, tt.plain, row(t, job, "deletedFromTheStart").Verdict)
@@ -704,7 +765,7 @@ func TestAFixMakesNoOtherRowSilent(t *testing.T) {
 		},
 	}
 	for _, tt := range tests {
-		pagination, like := tt.pagination, map[string][]stress.Sample{"items": {{Body: []byte(tt.like)}}}
+		pagination, like := tt.pagination, stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(tt.like)}}}}
 		e, err := engine.Load("config.json", []byte(paged(pagination)))
 		require.NoError(t, err)
 		report, err := e.Stress(t.Context(), stress.Options{Like: like})

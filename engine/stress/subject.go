@@ -112,8 +112,8 @@ type modelledJob struct {
 }
 
 // model finds a plan for a job. The error says that no plan obtains the list.
-func (s *Suite) model(ctx context.Context, job *compile.Job, like []Sample) (*modelledJob, error) {
-	modelled, rec := subject{suite: s, job: plain(job), binding: sampleBinding(job)}, recordingOf(job, like)
+func (s *Suite) model(ctx context.Context, job *compile.Job, rec recording) (*modelledJob, error) {
+	modelled := subject{suite: s, job: plain(job), binding: sampleBinding(job)}
 	p, err := modelled.planOf(ctx, rec)
 	if err != nil && slices.ContainsFunc(job.Stops, isLimit) { // it may be shorter than a list of the model
 		modelled.job = withoutLimits(modelled.job)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -64,13 +65,20 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 // stressJob puts one job under stress.
 func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
 	report := JobReport{Job: job.ID(), Rows: []Row{}}
-	m, err := s.model(ctx, job, o.Like[job.ID()])
+	rec := recordingOf(job, o.Like)
+	m, err := s.model(ctx, job, rec)
 	if err != nil {
 		report.Unknown = err.Error()
+		if rec.missing != "" {
+			report.Unknown += ". " + strings.TrimSuffix(rec.says(), ".")
+		}
 		return report, ctx.Err()
 	}
 	m.seed = o.Seed
 	report.Model, report.modelled = m.sentences(), m
+	if says := rec.says(); says != "" {
+		report.Model = append(report.Model, says)
+	}
 	before := map[string]Verdict{}
 	lost := map[int]*run{} // runs that need a fix, by the index of their rows
 	for _, b := range combined(o.depth()) {

@@ -51,7 +51,7 @@ func (d *Document) Stress(ctx context.Context, o stress.Options) (*stress.Report
 	if err != nil {
 		return nil, err
 	}
-	if d.Recording != nil && o.Like == nil {
+	if d.Recording != nil && o.Like.Pages == nil {
 		o.Like = recording.Samples(ctx, e, d.Recording)
 	}
 	return e.Stress(ctx, o)

@@ -62,7 +62,7 @@ func (s *samples) read(d *Document) {
 		return
 	}
 	size = 0
-	for job, pages := range recording.Samples(context.Background(), e, d.Recording) {
+	for job, pages := range recording.Samples(context.Background(), e, d.Recording).Pages {
 		sample := &sampled{headers: http.Header{}}
 		for _, page := range pages {
 			if size += len(page.Body); size <= maxSampled && json.Valid(page.Body) {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -120,6 +121,10 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 			return err
 		}
 		c.options.Like = recording.Samples(ctx, l.Engine, tape)
+		c.options.Like.Name = c.like
+		if err := checkRecorded(c.options.Like); err != nil {
+			return err
+		}
 	}
 	r, err := l.Stress(ctx, c.options)
 	if err := cmp.Or(interrupted(ctx), err); err != nil {
@@ -132,6 +137,18 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 		return err
 	}
 	return c.judge(r)
+}
+
+// checkRecorded returns an error if a recording has no page of any job.
+func checkRecorded(like stress.Recorded) error {
+	if len(like.Pages) > 0 {
+		return nil
+	}
+	text := fmt.Sprintf("--like %s: the recording has no page of a job; record one with stopwhen record", like.Name)
+	for _, job := range slices.Sorted(maps.Keys(like.Missing)) {
+		text += fmt.Sprintf("; job %s: %s", job, like.Missing[job])
+	}
+	return &usageError{text}
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.

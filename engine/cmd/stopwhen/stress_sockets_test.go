@@ -251,14 +251,14 @@ func (s *stage) options(one subject) []engine.Option {
 }
 
 // recorded returns the pages of a case, as if they came from the stage.
-func (s *stage) recorded(t *testing.T, one subject, e *engine.Engine) map[string][]stress.Sample {
+func (s *stage) recorded(t *testing.T, one subject, e *engine.Engine) stress.Recorded {
 	t.Helper()
 	path := filepath.Join(s.home, "case.har")
 	_ = os.Remove(path)
 	run([]string{"record", "--fixture", one.name, path}, strings.NewReader(""), io.Discard, io.Discard)
 	text, err := os.ReadFile(path)
 	if err != nil { // the case makes no request
-		return nil
+		return stress.Recorded{}
 	}
 	require.NoError(t, os.WriteFile(path, regexp.MustCompile(`http://127\.0\.0\.1:\d+`).ReplaceAll(text, []byte(s.URL)), 0o600))
 	tape, err := newApp(strings.NewReader(""), io.Discard, io.Discard).readRecording(path)
@@ -426,6 +426,10 @@ func (s *stage) row(t *testing.T, one subject, e *engine.Engine, report *stress.
 	slices.Sort(got.Findings) // those about all partitions come last
 	want.Findings = slices.Sorted(slices.Values(want.Findings))
 	s.behaviours[row.Behaviour] = true
+	if got.Missing > 0 {
+		silent := got.Exit == 0 && got.Outcome == "complete" && len(got.Findings) == 0
+		require.Equal(t, silent, row.Verdict == stress.Silent, "the verdict is %s, %s of %s: %+v", row.Verdict, row.Behaviour, job.Job, got)
+	}
 	if fmt.Sprint(got) == fmt.Sprint(want) {
 		s.equal++
 		return ""
