@@ -90,19 +90,19 @@ func (r *Recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 		r.writeEntry(e)
 		return nil, err
 	}
-	var read []byte
-	if size := resp.ContentLength; 0 < size && size <= MaxBodyBytes {
-		read = make([]byte, 0, size)
-	}
-	resp.Body = &tee{ReadCloser: resp.Body, read: read, done: func(body []byte, size int, err error) {
+	body := &tee{ReadCloser: resp.Body, done: func(body string, size int, err error) {
 		if size > MaxBodyBytes {
-			body, err = nil, errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
+			body, err = "", errors.Join(err, fmt.Errorf("the body is not recorded: it has %d bytes, more than %d", size, MaxBodyBytes))
 			r.omitted.Add(1)
 		}
 		e.Response = r.response(resp, body, size)
 		e.end(waited, r.clock.Now().Sub(start), err, r.redactor)
 		r.writeEntry(e)
 	}}
+	if size := resp.ContentLength; 0 < size && size <= MaxBodyBytes {
+		body.read.Grow(int(size))
+	}
+	resp.Body = body
 	return resp, nil
 }
 
@@ -154,11 +154,11 @@ func readBody(req *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-func (r *Recorder) response(resp *http.Response, body []byte, size int) response {
+func (r *Recorder) response(resp *http.Response, body string, size int) response {
 	return response{
 		Status: resp.StatusCode, StatusText: http.StatusText(resp.StatusCode), HTTPVersion: resp.Proto,
 		Cookies: []pair{}, Headers: newPairs(resp.Header, r.redactor.Header),
-		Content:     newContent(r.redactor.JSON(string(body)), resp.Header.Get("Content-Type")),
+		Content:     newContent(r.redactor.JSON(body), resp.Header.Get("Content-Type")),
 		RedirectURL: r.redactor.URL(resp.Header.Get("Location")), HeadersSize: -1, BodySize: size,
 	}
 }
@@ -217,17 +217,17 @@ func (r *Recorder) Close() error {
 // than [MaxBodyBytes].
 type tee struct {
 	io.ReadCloser
-	read []byte
+	read strings.Builder
 	size int
-	done func(body []byte, size int, err error) // nil after it was called
+	done func(body string, size int, err error) // nil after it was called
 }
 
 func (t *tee) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if t.size += n; t.size > MaxBodyBytes {
-		t.read = nil
+		t.read.Reset()
 	} else {
-		t.read = append(t.read, p[:n]...)
+		t.read.Write(p[:n])
 	}
 	switch {
 	case err == io.EOF:
@@ -245,7 +245,7 @@ func (t *tee) Close() error {
 
 func (t *tee) end(err error) {
 	if t.done != nil {
-		t.done(t.read, t.size, err)
+		t.done(t.read.String(), t.size, err)
 		t.done = nil
 	}
 }

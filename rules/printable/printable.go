@@ -32,7 +32,7 @@ func unsafe(r rune) bool {
 func Text(text string) string { return escape(text, "") }
 
 // Lines is [Text] for a text of several lines: newlines and tabs stay.
-func Lines(text string) string { return escape(text, "\n\t") }
+func Lines[T string | []byte](text T) T { return T(escape(string(text), "\n\t")) }
 
 func escape(text, kept string) string {
 	var b strings.Builder
@@ -50,29 +50,31 @@ func escape(text, kept string) string {
 }
 
 // JSON escapes the unsafe characters in a text that is JSON, which have an escape in
-// its strings. The control characters below U+0020 can only stand between values.
-func JSON(text string) string {
-	first := strings.IndexFunc(text, unsafeInJSON)
-	if first < 0 {
+// its strings. The control characters below U+0020 can only stand between values. A text without
+// unsafe characters is returned as it is, without a copy.
+func JSON[T string | []byte](text T) T {
+	var b []byte
+	copied := 0
+	for i := 0; i < len(text); {
+		if text[i] <= '~' {
+			i++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(string(text[i:min(i+utf8.UTFMax, len(text))]))
+		if unsafe(r) {
+			b = append(b, text[copied:i]...)
+			for _, unit := range utf16.AppendRune(nil, r) {
+				b = fmt.Appendf(b, `\u%04x`, unit)
+			}
+			copied = i + size
+		}
+		i += size
+	}
+	if copied == 0 {
 		return text
 	}
-	var b strings.Builder
-	b.WriteString(text[:first])
-	for _, r := range text[first:] {
-		switch {
-		case !unsafeInJSON(r):
-			b.WriteRune(r)
-		case r > 0xffff:
-			high, low := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, high, low)
-		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
-		}
-	}
-	return b.String()
+	return T(append(b, text[copied:]...))
 }
-
-func unsafeInJSON(r rune) bool { return r > ' ' && unsafe(r) }
 
 // Strings calls [Change] with [Text].
 func Strings(pointer any) { Change(pointer, Text) }
@@ -136,14 +138,14 @@ func changeMap(m reflect.Value, f func(string) string) {
 
 // Writer returns a writer that changes every text before it writes it to w. A text
 // must not be cut within a character: each Write has complete ones.
-func Writer(w io.Writer, change func(string) string) io.Writer { return writer{w, change} }
+func Writer(w io.Writer, change func([]byte) []byte) io.Writer { return writer{w, change} }
 
 type writer struct {
 	w      io.Writer
-	change func(string) string
+	change func([]byte) []byte
 }
 
 func (w writer) Write(p []byte) (int, error) {
-	_, err := io.WriteString(w.w, w.change(string(p)))
+	_, err := w.w.Write(w.change(p))
 	return len(p), err
 }
