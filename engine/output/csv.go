@@ -141,7 +141,14 @@ func appendCell(line, value []byte) []byte {
 	case 'n':
 		return line
 	case '"':
-		return appendText(line, scan.Unquote(value))
+		text := value[1 : len(value)-1]
+		switch {
+		case bytes.IndexByte(text, '\\') >= 0:
+			return appendText(line, scan.Unquote(value))
+		case len(text) == 0 || bytes.IndexByte(text, ',') >= 0 || isBlank(text[0]) || isBlank(text[len(text)-1]):
+			return append(line, value...) // with the same quotes
+		}
+		return append(line, text...)
 	case '[', '{':
 		return appendText(line, value)
 	}

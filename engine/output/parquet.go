@@ -111,11 +111,11 @@ func (w *parquetWriter) learn() (learned bool) {
 		w.seen, learned = append(w.seen, 0), true
 	}
 	for i := range w.row {
-		c := &w.row[i]
-		if c.item != w.items {
+		value := w.cell(i)
+		if value == nil {
 			continue
 		}
-		if t := shape.TypeOf(c.value) &^ shape.Null; w.seen[i]|t != w.seen[i] {
+		if t := shape.TypeOf(value) &^ shape.Null; w.seen[i]|t != w.seen[i] {
 			w.seen[i] |= t
 			learned = true
 		}

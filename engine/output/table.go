@@ -30,6 +30,7 @@ type table struct {
 	columns   []string
 	index     map[string]int // index of each column
 
+	raw   []byte // the current item
 	row   []cell // cells of the current item, by column
 	items int    // number of the current item
 	path  []byte // path of the visited member
@@ -39,9 +40,9 @@ type table struct {
 
 // cell is a cell of a row.
 type cell struct {
-	value  []byte
-	item   int   // number of the item that the cell belongs to
-	parent *byte // identifies the object that contains the value
+	value  scan.Span
+	item   int // number of the item that the cell belongs to
+	object int // offset of the object that contains the value
 }
 
 func newTable(format Kind, nested string, columns []string) table {
@@ -76,14 +77,15 @@ func (t *table) checkNested(before string) error {
 // read reads an item. Its cells are valid until the next item is read.
 func (t *table) read(raw []byte) error {
 	t.items++
-	t.path, t.next = t.path[:0], 0
+	t.raw, t.path, t.next = raw, t.path[:0], 0
 	known := len(t.columns)
+	whole := scan.Span{Start: 0, End: len(raw)}
 	var err error
-	if isNested(raw) {
-		err = t.object(raw)
+	if t.isNested(whole) {
+		err = t.object(0)
 	} else {
 		t.path = append(t.path, valueColumn...)
-		err = t.set(raw, raw)
+		err = t.set(whole, 0)
 	}
 	for i := known; err == nil && i < len(t.columns); i++ {
 		err = t.checkLate(t.columns[i])
@@ -94,7 +96,7 @@ func (t *table) read(raw []byte) error {
 // cell returns the value of the current item in a column, or nil if the item has no such value.
 func (t *table) cell(column int) []byte {
 	if c := &t.row[column]; c.item == t.items {
-		return c.value
+		return c.value.Of(t.raw)
 	}
 	return nil
 }
@@ -130,17 +132,17 @@ func joinsNames(text, other string) bool {
 	return !strings.ContainsFunc(text, named) && !strings.Contains(text, other)
 }
 
-// object sets the cells of the members of an object.
-func (t *table) object(raw []byte) error {
+// object sets the cells of the members of the object at an offset.
+func (t *table) object(offset int) error {
 	outer := len(t.path)
-	for name, span := range scan.Members(raw) {
-		t.path = append(t.path[:outer], scan.Unquote(name.Of(raw))...)
+	for name, value := range (scan.Walk{Data: t.raw}).Members(offset) {
+		t.path = append(t.path[:outer], scan.Unquote(name.Of(t.raw))...)
 		var err error
-		if member := span.Of(raw); isNested(member) {
+		if t.isNested(value) {
 			t.path = append(t.path, t.separator...)
-			err = t.object(member)
+			err = t.object(value.Start)
 		} else {
-			err = t.set(member, raw)
+			err = t.set(value, offset)
 		}
 		if err != nil {
 			return err
@@ -150,11 +152,13 @@ func (t *table) object(raw []byte) error {
 }
 
 // isNested reports whether a value is an object whose members have columns of their own.
-func isNested(value []byte) bool { return value[0] == '{' && len(value) > len("{}") }
+func (t *table) isNested(value scan.Span) bool {
+	return t.raw[value.Start] == '{' && value.End-value.Start > len("{}")
+}
 
 // set sets the cell of the column named by path. If an object has a name twice, the last value
 // counts, as in other JSON readers.
-func (t *table) set(value, object []byte) error {
+func (t *table) set(value scan.Span, object int) error {
 	i, known := t.next, t.next < len(t.columns) && t.columns[t.next] == string(t.path)
 	if !known {
 		i, known = t.index[string(t.path)]
@@ -173,12 +177,12 @@ func (t *table) set(value, object []byte) error {
 	}
 	t.next = i + 1
 	c := &t.row[i]
-	if c.item == t.items && c.parent != &object[0] {
+	if c.item == t.items && c.object != object {
 		return &engine.Error{
 			Class: failure.IO, Op: string(t.format), Message: fmt.Sprintf("two members of an item have the column %q", t.path),
 			Hint: fmt.Sprintf("names of nested members are joined by %q: choose another text with output.Options.Nested", t.separator),
 		}
 	}
-	*c = cell{value, t.items, &object[0]}
+	*c = cell{value, t.items, object}
 	return nil
 }
