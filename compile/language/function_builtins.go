@@ -65,8 +65,12 @@ var builtins = []function{
 		function{types: types(func(any) any { return nil }), call: unaryOrError(reserved), grows: 3}),
 	documented(`hmac(algorithm, key, v)`, `base64(hmac("sha256", "key", "text"))`, `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
 		"the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, "+
-			"and base64, hex, hmac and the hashes take its bytes",
-		function{types: types(func(string, any, any) any { return nil }), call: keyedHash, digest: true}),
+			"and base64, hex, hmac, rsa and the hashes take its bytes",
+		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("hmac", keyedHash), digest: true}),
+	documented(`rsa(algorithm, key, v)`, `base64(rsa("sha256", nil, "text"))`, `null`,
+		"the signature of v with a private RSA key in PEM (RFC 8017, RSASSA-PKCS1-v1_5), with the hashes of hmac, as in the tokens of RS256; "+
+			"as text it is its hexadecimal digits, and base64, hex, hmac, rsa and the hashes take its bytes; nil is nil",
+		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("rsa", rsaSignature), digest: true}),
 	hashFunction("md5", `"1cb251ec0d568de6a929b520c4aed8d1"`),
 	hashFunction("sha1", `"372ea08cab33e71c02c651dbc83a474d32c676ea"`),
 	hashFunction("sha256", `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`),
@@ -83,7 +87,7 @@ var builtins = []function{
 // hashFunction returns the row of a hash, with the hash of "text".
 func hashFunction(name, result string) function {
 	return documented(name+"(v)", name+`("text")`, result,
-		"the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac and the hashes take its bytes",
+		"the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac, rsa and the hashes take its bytes",
 		function{types: types(func(any) any { return nil }), call: hashed(name), digest: true})
 }
 

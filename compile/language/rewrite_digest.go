@@ -1,17 +1,22 @@
 package language
 
 import (
+	"crypto"
 	"crypto/hmac"
-	"crypto/md5"
-	"crypto/sha1"
-	"crypto/sha256"
-	"crypto/sha512"
+	_ "crypto/md5"
+	"crypto/rsa"
+	_ "crypto/sha1"
+	_ "crypto/sha256"
+	_ "crypto/sha512"
+	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
+	"encoding/pem"
+	"errors"
 	"fmt"
-	"hash"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -23,9 +28,9 @@ import (
 // everywhere else it is text, its hexadecimal digits: exposeDigests sees to that.
 type digest string
 
-// hashes are the algorithms of hmac, by name.
-var hashes = map[string]func() hash.Hash{
-	"md5": md5.New, "sha1": sha1.New, "sha256": sha256.New, "sha384": sha512.New384, "sha512": sha512.New,
+// hashes are the algorithms of hmac and rsa, by name.
+var hashes = map[string]crypto.Hash{
+	"md5": crypto.MD5, "sha1": crypto.SHA1, "sha256": crypto.SHA256, "sha384": crypto.SHA384, "sha512": crypto.SHA512,
 }
 
 // bytesOf returns the bytes of a digest, or of a scalar as it is sent.
@@ -53,34 +58,78 @@ func onBytes(f func([]byte) any) func(...any) (any, error) {
 // hashed returns the body of a function that hashes one value.
 func hashed(algorithm string) func(...any) (any, error) {
 	return onBytes(func(b []byte) any {
-		h := hashes[algorithm]()
-		h.Write(b)
-		return digest(h.Sum(nil))
+		return digest(hashOf(hashes[algorithm], b))
 	})
+}
+
+func hashOf(algorithm crypto.Hash, b []byte) []byte {
+	h := algorithm.New()
+	h.Write(b)
+	return h.Sum(nil)
 }
 
 func inBase64(b []byte) any { return base64.StdEncoding.EncodeToString(b) }
 
 func inHex(b []byte) any { return hex.EncodeToString(b) }
 
-// keyedHash is the body of hmac (RFC 2104).
-func keyedHash(args ...any) (any, error) {
-	name := args[0].(string)
-	algorithm, ok := hashes[name]
-	if !ok {
-		names := slices.Sorted(maps.Keys(hashes))
-		return nil, (&Fault{Message: fmt.Sprintf("hmac: want %s, got %q", value.OrList(names), name)}).withHint(diag.DidYouMean(name, names))
+// onKeyAndBytes returns the body of a function of the name of a hash, a key, and the bytes of a value.
+func onKeyAndBytes(function string, f func(algorithm crypto.Hash, key, b []byte) ([]byte, error)) func(...any) (any, error) {
+	return func(args ...any) (any, error) {
+		name := args[0].(string)
+		algorithm, ok := hashes[name]
+		if !ok {
+			names := slices.Sorted(maps.Keys(hashes))
+			return nil, (&Fault{Message: fmt.Sprintf("%s: want %s, got %q", function, value.OrList(names), name)}).
+				withHint(diag.DidYouMean(name, names))
+		}
+		if args[1] == nil || args[2] == nil {
+			return nil, nil
+		}
+		key, err := bytesOf(args[1])
+		if err != nil {
+			return nil, fmt.Errorf("the key: %w", err)
+		}
+		out, err := f(algorithm, key, must(bytesOf(args[2])))
+		if err != nil {
+			return nil, err
+		}
+		return digest(out), nil
 	}
-	if args[1] == nil || args[2] == nil {
-		return nil, nil
-	}
-	key, err := bytesOf(args[1])
+}
+
+// keyedHash is hmac (RFC 2104).
+func keyedHash(algorithm crypto.Hash, key, b []byte) ([]byte, error) {
+	h := hmac.New(algorithm.New, key)
+	h.Write(b)
+	return h.Sum(nil), nil
+}
+
+// rsaSignature is rsa (RFC 8017, RSASSA-PKCS1-v1_5).
+func rsaSignature(algorithm crypto.Hash, key, b []byte) ([]byte, error) {
+	private, err := privateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("the key: %w", err)
+		return nil, err
 	}
-	h := hmac.New(algorithm, key)
-	h.Write(must(bytesOf(args[2])))
-	return digest(h.Sum(nil)), nil
+	return rsa.SignPKCS1v15(nil, private, algorithm, hashOf(algorithm, b))
+}
+
+var errNoPrivateKey = errors.New("the key: want a private RSA key in PEM, without a passphrase (PKCS #1 or PKCS #8)")
+
+// privateKey reads a private key in PEM. Its newlines may be written \n, as in a variable of the environment.
+func privateKey(text []byte) (*rsa.PrivateKey, error) {
+	block, _ := pem.Decode([]byte(strings.ReplaceAll(string(text), `\n`, "\n")))
+	if block == nil {
+		return nil, errNoPrivateKey
+	}
+	if key, err := x509.ParsePKCS1PrivateKey(block.Bytes); err == nil {
+		return key, nil
+	}
+	key, _ := x509.ParsePKCS8PrivateKey(block.Bytes)
+	private, ok := key.(*rsa.PrivateKey)
+	if !ok {
+		return nil, errNoPrivateKey
+	}
+	return private, nil
 }
 
 // exposeDigests replaces every digest of a tree by its hexadecimal digits, except where a

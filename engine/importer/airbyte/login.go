@@ -256,11 +256,12 @@ func (b *builder) sessionRequest(n node, token string) ([]importer.Member, error
 	return nil, fmt.Errorf("the session token goes into a part of the request that is not translated")
 }
 
-// jwt reads a JwtAuthenticator with a shared secret.
+// jwt reads a JwtAuthenticator with a shared secret or a private RSA key.
 func (b *builder) jwt(n node) error {
 	algorithm := n.get("algorithm").text()
-	hash := map[string]string{"HS256": "sha256", "HS384": "sha384", "HS512": "sha512"}[algorithm]
-	if hash == "" {
+	family, bits := algorithm[:min(len("HS"), len(algorithm))], strings.TrimLeft(algorithm, "HRS")
+	function := map[string]string{"HS": "hmac", "RS": "rsa"}[family]
+	if function == "" || !slices.Contains([]string{"256", "384", "512"}, bits) || function == "rsa" && n.get("passphrase").given() {
 		return fmt.Errorf("tokens that are signed with %s are not translated", algorithm)
 	}
 	secret, err := b.one(n.get("secret_key"))
@@ -296,7 +297,7 @@ func (b *builder) jwt(n node) error {
 	}
 	source := fmt.Sprintf("let t = %s + '.' + %s; %s + t + '.' + %s",
 		jwtObject(header, headerNames), jwtObject(payload, payloadNames), jinja.Literal(prefix).Source,
-		base64url(fmt.Sprintf("hmac('%s', %s, t)", hash, secret.Source)))
+		base64url(fmt.Sprintf("%s('sha%s', %s, t)", function, bits, secret.Source)))
 	n.mark("token_duration", "jwt_headers", "jwt_payload", "passphrase")
 	b.out.Auth = []importer.Member{{Name: "type", Value: importer.Constant("sign")}, {Name: "headers",
 		Value: importer.Value{Object: []importer.Member{
