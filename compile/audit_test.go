@@ -38,10 +38,12 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`).Audit()[0])
 }
 
-// A rule whose signs are missing is not evaluated, so it must not be met then.
+// A rule whose facts are missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Ruleset.Rules)
-	split := rules.Rule{ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.OfList}}
+	split := rules.Rule{
+		ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.FactList},
+	}
 	for _, rule := range append(list, split) {
 		if rule.Role != rules.Audit || rule.Requires == 0 {
 			continue
@@ -56,22 +58,22 @@ func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 				List:  &rules.ListFacts{Identified: number.Draw(t, "identified")},
 			}
 			for _, other := range []struct {
-				sign rules.Signs
+				fact rules.Facts
 				add  func()
 			}{
-				{rules.OfList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage }},
-				{rules.OfTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
-				{rules.OfPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
-				{rules.OfNext, func() { c.Hints.Next = "x" }},
-				{rules.OfMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
-				{rules.OfLimit, func() { c.Limit = rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "limit") }},
-				{rules.OfFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
-				{rules.OfMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
+				{rules.FactList, func() { c.List.Cycles, c.List.Repeats, c.List.RepeatCount = 1, 1, c.Hints.LargestPage }},
+				{rules.FactTotal, func() { c.Hints.Total = number.Draw(t, "total") }},
+				{rules.FactPages, func() { c.Hints.Pages = number.Draw(t, "hinted pages") }},
+				{rules.FactNext, func() { c.Hints.Next = "x" }},
+				{rules.FactMore, func() { c.Hints.More = rapid.Bool().Draw(t, "more") }},
+				{rules.FactLimit, func() { c.Limit = rapid.SampledFrom([]int{0, 1, 10, 1000}).Draw(t, "limit") }},
+				{rules.FactFile, func() { c.List.File, c.List.Had = "users.ndjson", number.Draw(t, "rows of the file") }},
+				{rules.FactMany, func() { c.Total.Items = rapid.SampledFrom([]int{1000, 10_000, 12_345}).Draw(t, "many items") }},
 			} {
-				require.Zero(t, rules.SignsIn(c)&other.sign)
-				if other.sign != rule.Requires {
+				require.Zero(t, rules.FactsIn(c)&other.fact)
+				if other.fact != rule.Requires {
 					other.add()
-					require.NotZero(t, rules.SignsIn(c)&other.sign)
+					require.NotZero(t, rules.FactsIn(c)&other.fact)
 				}
 			}
 			met, err := e.EvalBool(&language.Machine{}, c)

@@ -42,7 +42,7 @@ func (c *compilation) checkJob(j *Job) {
 
 // warn adds a warning about a rule, at its place in the configuration.
 func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
-	c.found.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
+	c.diags.Warnf(diag.Value(r.Origin.Path), format, args...).WithHint(hint)
 }
 
 // warnOfFilterOfNoItem finds a filter that does not read the item.
@@ -259,7 +259,7 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 			continue
 		}
 		text, _ := value.Text(param)
-		c.found.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
+		c.diags.Warnf(diag.Value(c.set.Job.ParamPath(e.Rule.Target)), "%s=%s has no effect: method %s sets it in every request",
 			e.Rule.Target, value.Clip(text, 40), c.set.Method).WithHint(e.Rule.Hint)
 	}
 }
@@ -363,7 +363,7 @@ func (j *Job) Unreached() map[*Trigger]string {
 			continue
 		}
 		bounds[s] = b
-		if had := best[b.Unit]; had == nil || b.Most < bounds[had].Most {
+		if known := best[b.Unit]; known == nil || b.Most < bounds[known].Most {
 			best[b.Unit] = s
 		}
 	}

@@ -28,12 +28,12 @@ type Credentials struct {
 // CredentialsOf compiles the expressions of the credentials in a language; nil is
 // [language.Builtin]. It returns nil if there are no credentials.
 func CredentialsOf(cfg *rules.Config, in *language.Language) (*Credentials, diag.Diagnostics) {
-	lowered, found := cfg.LowerAuth()
-	if lowered == nil || found.Err() != nil {
-		return nil, found
+	lowered, diags := cfg.LowerAuth()
+	if lowered == nil || diags.Err() != nil {
+		return nil, diags
 	}
 	collector := diag.NewCollector(cfg.Source)
-	c := &compilation{shared: newShared(in), set: lowered.Set, found: collector}
+	c := &compilation{shared: newShared(in), set: lowered.Set, diags: collector}
 	out := &Credentials{
 		values: c.credentials(lowered.Values, rules.ScopePage), params: c.credentials(lowered.Params, rules.ScopePage),
 		Parts: c.credentials(lowered.Parts, lowered.Scope),
@@ -44,10 +44,10 @@ func CredentialsOf(cfg *rules.Config, in *language.Language) (*Credentials, diag
 		}
 	}
 	if lowered.Login != nil {
-		out.Login = (&compilation{shared: c.shared, set: lowered.Login, found: collector}).job()
+		out.Login = (&compilation{shared: c.shared, set: lowered.Login, diags: collector}).job()
 		out.Login.Request, out.Login.common = cfg.FirstRequest(lowered.Login.Job), cfg.LoginParams()
 	}
-	return out, append(found, collector.Diagnostics()...)
+	return out, append(diags, collector.Diagnostics()...)
 }
 
 // credentials compiles expressions that are evaluated outside of a list.

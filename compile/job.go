@@ -16,7 +16,7 @@ type Job struct {
 	Ruleset *rules.Ruleset
 	RequestRules
 	ListRules
-	Tree
+	Partitioning
 	Shape     Shape
 	Needs     Needs
 	Probe     *Probe              // usually nil
@@ -47,9 +47,9 @@ type ListRules struct {
 	endsByRequest bool // a rule of the configuration may end the list by its requests alone
 }
 
-// A Tree holds the place of a job in its tree of parents and children, and the variables of its
-// partitions.
-type Tree struct {
+// Partitioning says for which partitions a job runs: its variables, and the parent and the children that
+// it shares them with.
+type Partitioning struct {
 	For      []ForVariable // the variables of for, in their order
 	Parent   *Job          // the job whose items the partitions are for, or nil
 	Children []*Job        // the jobs that run for the items of this job, in their order
@@ -97,28 +97,28 @@ type Needs struct {
 // and warnings about rules that are probably mistakes. If there are errors, the jobs
 // cannot be run.
 func Jobs(cfg *rules.Config, lowered *rules.Lowered, in *language.Language) ([]*Job, diag.Diagnostics) {
-	shared, found := newShared(in), diag.NewCollector(cfg.Source)
+	shared, diags := newShared(in), diag.NewCollector(cfg.Source)
 	var jobs []*Job
 	for _, set := range lowered.Jobs {
-		job := (&compilation{shared: shared, set: set, found: found}).job()
+		job := (&compilation{shared: shared, set: set, diags: diags}).job()
 		job.Request, job.common = cfg.FirstRequest(set.Job), cfg.HTTP.Params
 		jobs = append(jobs, job)
 	}
 	link(jobs)
 	for _, job := range jobs {
-		(&compilation{shared: shared, set: job.Ruleset, found: found}).checkKept(job)
+		(&compilation{shared: shared, set: job.Ruleset, diags: diags}).checkKept(job)
 	}
 	for _, set := range lowered.UnusedScrollers {
-		(&compilation{shared: shared, set: set, found: found}).job()
+		(&compilation{shared: shared, set: set, diags: diags}).job()
 	}
-	return jobs, found.Diagnostics().Unique()
+	return jobs, diags.Diagnostics().Unique()
 }
 
 // compilation compiles one ruleset.
 type compilation struct {
 	*shared
 	set   *rules.Ruleset
-	found *diag.Collector
+	diags *diag.Collector
 }
 
 // shared is shared by the compilations of all rulesets of a configuration.
@@ -227,7 +227,7 @@ func (c *compilation) report(rule rules.Rule, err error) {
 	if rule.Role == rules.Probe {
 		place = diag.Outside(path)
 	}
-	c.found.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
+	c.diags.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)
 }
 
 // trigger compiles the message of a rule.

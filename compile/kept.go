@@ -144,7 +144,7 @@ func (j *Job) KeepKey(m *language.Machine, partition *rules.Context) (string, er
 	if err != nil {
 		return "", err
 	}
-	v = language.Kept(v)
+	v = language.JSONForm(v)
 	key, isScalar := value.Text(v)
 	if !isScalar && v != nil {
 		text, err := value.Marshal(v)
@@ -159,9 +159,9 @@ func (j *Job) KeepKey(m *language.Machine, partition *rules.Context) (string, er
 	return key, nil
 }
 
-// KeptOf selects the values that the previous run kept for a key of [Job.KeepKey] from the kept values of
+// SelectKept selects the values that the previous run kept for a key of [Job.KeepKey] from the kept values of
 // the job. If the key is not empty, each value of the job is an object with a value for each key.
-func KeptOf(kept map[string]any, key string) map[string]any {
+func SelectKept(kept map[string]any, key string) map[string]any {
 	if key == "" {
 		return kept
 	}
@@ -177,8 +177,8 @@ func KeptOf(kept map[string]any, key string) map[string]any {
 	return keptOfKey
 }
 
-// KeptFor is the reverse of [KeptOf]: it returns the values of a key as values of the job.
-func KeptFor(keptOfKey map[string]any, key string) map[string]any {
+// NestKept is the reverse of [SelectKept]: it returns the values of a key as values of the job.
+func NestKept(keptOfKey map[string]any, key string) map[string]any {
 	if key == "" || keptOfKey == nil {
 		return keptOfKey
 	}
@@ -285,7 +285,7 @@ func keptValue(e *language.Expression, m *language.Machine, page *rules.Context,
 		page.Kept[e.Rule.Target] = before
 	}
 	v, err := e.Value(m, page, language.MaxValueBytes)
-	if v = language.Kept(v); v == nil {
+	if v = language.JSONForm(v); v == nil {
 		v = before
 	}
 	return v, err

@@ -83,7 +83,7 @@ func (c *compilation) checkForNames() {
 			continue
 		}
 		place := diag.Key(diag.Join(diag.Join(c.set.Job.Path(), "for"), v.Name))
-		c.found.Errorf(place, "%v is %s", v.Name, owner).WithHint("give the variable another name")
+		c.diags.Errorf(place, "%v is %s", v.Name, owner).WithHint("give the variable another name")
 	}
 }
 

@@ -36,7 +36,7 @@ func (f ItemField) Value(m *language.Machine, page *rules.Context) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	if v = language.Kept(v); value.Exceeds(v, language.MaxValueBytes) {
+	if v = language.JSONForm(v); value.Exceeds(v, language.MaxValueBytes) {
 		return nil, &requests.LengthError{What: "its value", Limit: language.MaxValueBytes}
 	}
 	return v, nil

@@ -406,7 +406,7 @@ func (e *Engine) suite() *configtest.Suite {
 			return found.Err()
 		},
 		Loop: func(env configtest.Environment) runtime.Loop {
-			return e.offline(env.Transport, env.Clock, WithVerdicts(), WithKept(env.Kept), WithInputs(env.Inputs))
+			return e.offline(env.Transport, env.Clock, WithVerdictValues(), WithKept(env.Kept), WithInputs(env.Inputs))
 		},
 	}
 }

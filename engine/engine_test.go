@@ -21,7 +21,7 @@ import (
 func TestAnEngineIsRunByManyGoroutinesAtOnce(t *testing.T) {
 	api := users()
 	defer api.Close()
-	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL), engine.WithVerdicts())
+	e, err := engine.Load("users.json", []byte(usersFile), engine.WithBaseURL(api.URL), engine.WithVerdictValues())
 	require.NoError(t, err)
 	var all sync.WaitGroup
 	for range 8 {

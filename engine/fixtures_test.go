@@ -351,7 +351,7 @@ func runCase(c *fixtures.Case, server *fixtures.Server, change func(*engine.Engi
 func loadCase(c *fixtures.Case, server *fixtures.Server, log *strings.Builder) (*engine.Engine, error) {
 	handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
 	options := []engine.Option{
-		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &sync.Mutex{}, log})), engine.WithVerdicts(),
+		engine.WithClock(server.Clock()), engine.WithLogger(slog.New(unquoted{handler, &sync.Mutex{}, log})), engine.WithVerdictValues(),
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse),
 		engine.WithEnv(func(name string) (string, bool) { return "secret-of-" + name, strings.HasPrefix(name, "FIXTURE_") }),
 	}

@@ -313,6 +313,6 @@ func WithSkippedPages(f func(*Page)) RunOption {
 // them.
 func WithSigns() RunOption { return runOption(func(s *runOptionSet) { s.Signs = true }) }
 
-// WithVerdicts adds to every verdict the values that decided it. By default only verdicts of met
+// WithVerdictValues adds to every verdict the values that decided it. By default only verdicts of met
 // rules have them. A trace needs all of them. The cost is some microseconds per page.
-func WithVerdicts() RunOption { return runOption(func(s *runOptionSet) { s.Verdicts = true }) }
+func WithVerdictValues() RunOption { return runOption(func(s *runOptionSet) { s.Verdicts = true }) }

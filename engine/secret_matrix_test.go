@@ -136,7 +136,7 @@ func runForOutputs(t *testing.T, file string, options ...engine.Option) *outputs
 	t.Helper()
 	out := &outputs{text: map[string]*strings.Builder{}}
 	var log, jsonLog, tape bytes.Buffer
-	e := load(t, []byte(file), append(options, engine.WithVerdicts(), engine.WithObserver(out), engine.WithClock(instant{}))...)
+	e := load(t, []byte(file), append(options, engine.WithVerdictValues(), engine.WithObserver(out), engine.WithClock(instant{}))...)
 	for _, warning := range e.Warnings() {
 		out.add("diagnostics", "%v", warning)
 	}

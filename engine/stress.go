@@ -150,7 +150,7 @@ func (e *Engine) Simulate(ctx context.Context, job, spec string) (*stress.Simula
 		return nil, err
 	}
 	var simulation *stress.Simulation
-	for _, sampled := range e.With(WithVerdicts()).withSamples() {
+	for _, sampled := range e.With(WithVerdictValues()).withSamples() {
 		simulation, err = sampled.stressSuite().Simulate(ctx, job, parsed)
 		if err != nil || simulation.Unknown == "" {
 			return simulation, err

@@ -101,35 +101,35 @@ type ListFacts struct {
 	Frozen bool   `expr:"frozen" doc:"whether the contract is frozen"`
 }
 
-// Signs is a set of signs that a list may be incomplete. An audit rule is met only if the list has
-// all signs that the rule needs, so most rules need not be evaluated: most lists have no sign.
-type Signs uint8
+// Facts is a set of facts about a list. An audit rule is met only if the list has all facts that the
+// rule requires, so most rules need not be evaluated: of most lists, few facts are known.
+type Facts uint8
 
-// The signs, which can be combined.
+// The facts, which can be combined.
 const (
-	OfList  Signs = 1 << iota // something was noticed of the list, besides items with identifiers
-	OfTotal                   // there is a hint at the total
-	OfPages                   // there is a hint at the number of pages
-	OfNext                    // there is a hint at another page
-	OfMore                    // there is a hint at whether there is more
-	OfLimit                   // the page size is known
-	OfMany                    // a thousand items or more were read
-	OfFile                    // the rows replace the rows of a file, which only the end of the list can tell
+	FactList  Facts = 1 << iota // something was noticed of the list, besides items with identifiers
+	FactTotal                   // there is a hint at the total
+	FactPages                   // there is a hint at the number of pages
+	FactNext                    // there is a hint at another page
+	FactMore                    // there is a hint at whether there is more
+	FactLimit                   // the page size is known
+	FactMany                    // a thousand items or more were read
+	FactFile                    // the rows replace the rows of a file, which only the end of the list can tell
 )
 
-// SignsIn returns the signs in the page context of the audit. It is next to the table because the
-// two must agree: no rule is met without the signs that it needs.
-func SignsIn(c *Context) Signs {
-	signIf := func(sign Signs, found bool) Signs {
+// FactsIn returns the facts in the page context of the audit. It is next to the table because the
+// two must agree: no rule is met without the facts that it requires.
+func FactsIn(c *Context) Facts {
+	factIf := func(fact Facts, found bool) Facts {
 		if !found {
 			return 0
 		}
-		return sign
+		return fact
 	}
 	ordinary := ListFacts{Identified: c.List.Identified, Chosen: c.List.Chosen, Counted: c.List.Counted}
-	return signIf(OfList, *c.List != ordinary) | signIf(OfTotal, c.Hints.Total != nil) |
-		signIf(OfPages, c.Hints.Pages != nil) | signIf(OfNext, c.Hints.Next != nil) | signIf(OfMore, c.Hints.More != nil) |
-		signIf(OfLimit, c.Limit != nil) | signIf(OfMany, c.Total.Items >= 1000) | signIf(OfFile, c.List.File != "")
+	return factIf(FactList, *c.List != ordinary) | factIf(FactTotal, c.Hints.Total != nil) |
+		factIf(FactPages, c.Hints.Pages != nil) | factIf(FactNext, c.Hints.Next != nil) | factIf(FactMore, c.Hints.More != nil) |
+		factIf(FactLimit, c.Limit != nil) | factIf(FactMany, c.Total.Items >= 1000) | factIf(FactFile, c.List.File != "")
 }
 
 // Values of [Auditing.Also]. A rule about a sign that the job noticed itself has afterAnyOther. A rule
@@ -153,53 +153,53 @@ const decides = "reads the sign or has ended the list by a stopping rule of its 
 // complete list; total.items is then the number of items that were emitted since the
 // latest restart.
 var auditTable = audits([]Rule{
-	{ID: "audit.capped", Auditing: Auditing{Requires: OfLimit},
+	{ID: "audit.capped", Auditing: Auditing{Requires: FactLimit},
 		Source: `page == 1 and count > 0 and count < limit and (hints.total > count or hints.next != nil or hints.more == true` +
 			` or count in ` + roundCounts + `)`,
 		Clause: "the only page is shorter than the limit, although there are signs of more",
 		Message: "the only page has {count} of {limit} items; " +
 			"the API may cap its pages at {count}: set limit to {count}"},
-	{ID: "audit.lowered", Auditing: Auditing{Requires: OfLimit},
+	{ID: "audit.lowered", Auditing: Auditing{Requires: FactLimit},
 		Source: `page > 1 and count > 0 and count < limit and hints.largestPage == limit and count in ` + roundCounts +
 			` and limit % count == 0 and list.counted and hints.total == nil and hints.pages == nil and hints.next == nil and hints.more == nil`,
 		Clause: "the last page is a whole part of the limit, and nothing says that the list ends there",
 		Message: "page {page} has {count} of {limit} items, which ends the list; if the API has lowered its page size to {count}, " +
 			"there are more: set limit to {count}, and compare"},
-	{ID: "audit.overfull", Auditing: Auditing{Requires: OfLimit},
+	{ID: "audit.overfull", Auditing: Auditing{Requires: FactLimit},
 		Source: `limit > 0 and hints.largestPage > limit`,
 		Clause: "a page has more items than the limit",
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
-	{ID: "audit.total", Auditing: Auditing{Requires: OfTotal,
+	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
 		Proof:  `list.counted and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
 		Unless: "unless responses decide about the next request, it is an estimate, or the configuration " + decides},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Requires: OfPages},
+	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages},
 		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
-	{ID: "audit.surplus", Auditing: Auditing{Requires: OfTotal},
+	{ID: "audit.surplus", Auditing: Auditing{Requires: FactTotal},
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Requires: OfMore, Proof: `not (hints.moreRead or list.chosen)`,
+	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or list.chosen)`,
 		Unless: "unless the configuration " + decides},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Auditing: Auditing{Requires: OfNext, Proof: `not (hints.nextRead or list.chosen)`,
+	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or list.chosen)`,
 		Unless: "unless the configuration " + decides},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
-	{ID: "audit.ceiling", Auditing: Auditing{Requires: OfMany},
+	{ID: "audit.ceiling", Auditing: Auditing{Requires: FactMany},
 		Source: `total.items >= 10000 and total.items % 5000 == 0 or total.pages > 1 and total.items in [1000, 2000, 5000]`,
 		Clause: "the number of items is one at which APIs cut lists off",
 		Message: "many APIs cut lists off at {total.items} items; " +
 			"narrow the requests, for example by date, and compare"},
-	{ID: "audit.repeated", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.repeated", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.repeatWritten or list.repeats > 0 and hints.total != total.items and hints.more != false` +
 			` and list.repeatCount == hints.largestPage` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatOf > 1 or list.repeatCount in ` + roundCounts + `)`,
@@ -207,123 +207,123 @@ var auditTable = audits([]Rule{
 		Message: "page {list.repeatPage} has the same {list.repeatCount} items as page {list.repeatOf}, although another request was made; " +
 			`{list.repeatOf == 1 ? "check the names of the parameters that page through the list" : ` +
 			`"the API may return its last page again, or allow no access beyond it: compare with the number of items that it should have"}`},
-	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.ignoredParam", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.firstAgain > 2 or list.firstAgain == 2 and (list.repeatWritten or hints.total != total.items and hints.more != false` +
 			` and (limit == nil or list.repeatCount >= limit or list.repeatCount in ` + roundCounts + `))`,
 		Clause: "a later request brings the first page again",
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
-	{ID: "audit.cycle", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.cycles > 0`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
 		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
-	{ID: "audit.shift", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,
 		Clause: "items of an earlier page occur again",
 		Message: "items of earlier pages occur again: {list.duplicates + list.revised}, " +
 			"the first on page {list.shiftPage} (identifier {list.duplicate}); " +
 			"the list may have changed during the run, so others may be missing: sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.cursor", Auditing: Auditing{Requires: OfList},
+	{ID: "audit.cursor", Auditing: Auditing{Requires: FactList},
 		Source: `list.cursorPage > 0 or list.cursorFirst != "" and (total.items in ` + roundCounts +
 			` or hints.more == true or hints.total > total.items)`,
 		Clause: "the requests continue from the wrong end of the pages",
 		Message: `{list.cursorPage > 0 ? "page " + text(list.cursorPage) + " is full and has new items, but the next request was the same" : ` +
 			`"the request after page 1 continues from its first item (" + list.cursorFirst + "), and page 2 is empty"}; ` +
 			"if the list begins with the newest or greatest items, continue from the last one (reverse)"},
-	{ID: "audit.twice", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.twice", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
 		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
-	{ID: "audit.duplicate", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
 		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
-	{ID: "audit.noKey", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
 		Message: `{list.keyless} {list.keyless == 1 ? "item has" : "items have"} no {list.keyPaths}, which is the key of the items, ` +
 			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
-	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source:  `list.duplicateKey != ""`,
 		Clause:  "an object that is read has a key twice",
 		Message: "an object of a response has {list.duplicateKey} twice; only the last value is read"},
-	{ID: "audit.lostParams", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.lostParams", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.lostParams != ""`,
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
-	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: OfList},
+	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
-	{ID: "audit.missing", Auditing: Auditing{Requires: OfList, Also: unlessFailed, Proof: unreadSigns,
+	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
 		Unless: "unless nothing else shows that there are more items"},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
-	{ID: "audit.moved", Auditing: Auditing{Requires: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Auditing: Auditing{Requires: OfList, Also: unlessFailed, Proof: `true`},
+	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
 		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
 		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
 			"items may be missing: request that page again"},
-	{ID: "audit.bareEnd", Auditing: Auditing{Requires: OfList},
+	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList},
 		Source: `list.barePage > 0 and list.barePage == page and list.movedPage == 0 and list.lostPage == 0 and list.error == "" ` +
 			`and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
 		Message: "page {page}, with which the list ended, has no list of items, not even an empty one: " +
 			"if that is how the API fails, items are missing"},
-	{ID: "audit.noPages", Auditing: Auditing{Requires: OfPages},
+	{ID: "audit.noPages", Auditing: Auditing{Requires: FactPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Requires: OfList, Also: unlessFailed, Proof: `not list.errorMild`,
+	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not list.errorMild`,
 		Unless: "unless it may mean that a partition has no items"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
-	{ID: "audit.nested", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
 		Message: `{list.nested} {list.nested == 1 ? "item has" : "items have"} {list.nestedSign}, and no job reads the rest: ` +
 			"add a job with {list.nestedFor}"},
-	{ID: "audit.window", Auditing: Auditing{Requires: OfList, Also: afterAnyOther, Splits: true},
+	{ID: "audit.window", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",
 		Message: `splitWhen is met, but {list.windowKept ? "an earlier run has written pages of the window, which cannot be split any more" : ` +
 			`"the window cannot be split further"}; items may be missing: ` +
 			`{list.windowKept ? "read the list again from its beginning" : "make smallest smaller, or narrow the list in another way"}`},
-	{ID: "audit.restart", Auditing: Auditing{Requires: OfList, Also: afterAnyOther},
+	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
 		Message: `the list was restarted after {list.rewritten} {list.rewritten == 1 ? "item" : "items"}, written again since; ` +
 			"remove the duplicates by their identifiers"},
-	{ID: "audit.kept", Auditing: Auditing{Requires: OfList, Also: afterAnyOther, Proof: `true`},
+	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`},
 		Source: `list.keptUnread != ""`,
 		Clause: "the first page does not depend on kept values, so earlier runs obtained its items, too",
 		Message: "the items of page 1 come with every run, because the first request does not depend on {list.keptUnread}: " +
 			"send it with the first request, by the params of the job or by nextRequest with applyToFirst"},
-	{ID: "audit.ahead", Auditing: Auditing{Requires: OfList},
+	{ID: "audit.ahead", Auditing: Auditing{Requires: FactList},
 		Source: `list.keptAhead != ""`,
 		Clause: "the time that is kept for the next run is more than a day later than now",
 		Message: "{list.keptAhead} is later than now: the next run begins there, and misses the items that change before that time; " +
 			"keep the greatest time of the other items, and read the list again from its beginning"},
-	{ID: "audit.contract", Auditing: Auditing{Requires: OfFile, Also: unlessFailed, Proof: `list.frozen`,
+	{ID: "audit.contract", Auditing: Auditing{Requires: FactFile, Also: unlessFailed, Proof: `list.frozen`,
 		Unless: "unless it may change"},
 		Source:  `list.drift != ""`,
 		Clause:  "the data differ from a frozen contract",
 		Message: "the data differ from the contract in {list.file}: {list.drift}"},
-	{ID: "audit.shrank", Auditing: Auditing{Requires: OfFile, Also: unlessFailed},
+	{ID: "audit.shrank", Auditing: Auditing{Requires: FactFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",
 		Message: `the list has {list.rows} {list.rows == 1 ? "row" : "rows"}, less than half of the {list.had} in {list.file}, ` +

@@ -39,15 +39,15 @@ func (c *Catalog) checkMethod(m Method) error {
 	}
 	a.checkOverlay(m.Next)
 	var ids []string
-	for _, t := range m.Stops {
-		if !strings.HasPrefix(t.ID, m.Name+".") {
-			a.errorf("stop %q: the id must begin with %q", t.ID, m.Name+".")
+	for _, row := range m.Stops {
+		if !strings.HasPrefix(row.ID, m.Name+".") {
+			a.errorf("stop %q: the id must begin with %q", row.ID, m.Name+".")
 		}
-		if isShared(t.ID) || slices.Contains(ids, t.ID) && t.Only == nil {
-			a.errorf("stop %q: the id is taken", t.ID)
+		if isShared(row.ID) || slices.Contains(ids, row.ID) && row.Only == nil {
+			a.errorf("stop %q: the id is taken", row.ID)
 		}
-		ids = append(ids, t.ID)
-		a.checkStopRule("stop "+t.ID, t)
+		ids = append(ids, row.ID)
+		a.checkStopRule("stop "+row.ID, row)
 	}
 	return a.err()
 }
@@ -77,7 +77,7 @@ func (c *Catalog) checkGuard(g Guard) error {
 
 // isShared reports whether a stopping rule that all methods share has the id.
 func isShared(id string) bool {
-	return slices.ContainsFunc(sharedStops, func(t StopRule) bool { return t.ID == id })
+	return slices.ContainsFunc(sharedStops, func(row StopRule) bool { return row.ID == id })
 }
 
 // addition collects the mistakes in an addition to a catalog.
@@ -190,14 +190,14 @@ func (a *addition) checkOverlay(o Overlay) {
 	}
 }
 
-func (a *addition) checkStopRule(place string, t StopRule) {
-	a.checkRow(place, t.Only, t.Each, nil, t.When)
-	a.checkRow(place, nil, "", nil, t.Message)
-	a.checkRow(place, nil, "", slices.Collect(maps.Keys(noPhrases)), t.Clause)
-	if t.When == "" || t.Clause == "" || t.Message == "" {
+func (a *addition) checkStopRule(place string, row StopRule) {
+	a.checkRow(place, row.Only, row.Each, nil, row.When)
+	a.checkRow(place, nil, "", nil, row.Message)
+	a.checkRow(place, nil, "", slices.Collect(maps.Keys(noPhrases)), row.Clause)
+	if row.When == "" || row.Clause == "" || row.Message == "" {
 		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}
-	if t.Outcome != "" && !slices.Contains(outcomeNames(), string(t.Outcome)) {
-		a.errorf("%s: outcome: want %s, got %q", place, value.OrList(outcomeNames()), t.Outcome)
+	if row.Outcome != "" && !slices.Contains(outcomeNames(), string(row.Outcome)) {
+		a.errorf("%s: outcome: want %s, got %q", place, value.OrList(outcomeNames()), row.Outcome)
 	}
 }

@@ -62,9 +62,9 @@ func (m Method) allConditions() []Conditions {
 		row(t.Only, t.Each)
 	}
 	var distinct []Conditions
-	for _, one := range list {
-		if !slices.ContainsFunc(distinct, func(had Conditions) bool { return slices.Equal(had, one) }) {
-			distinct = append(distinct, one)
+	for _, conditions := range list {
+		if !slices.ContainsFunc(distinct, func(had Conditions) bool { return slices.Equal(had, conditions) }) {
+			distinct = append(distinct, conditions)
 		}
 	}
 	return distinct

@@ -13,8 +13,8 @@ import (
 func FileNames(dataTypes []string) []string {
 	names, known, used := make([]string, len(dataTypes)), map[string]string{}, map[string]bool{}
 	for i, dataType := range dataTypes {
-		name, had := known[dataType]
-		if !had {
+		name, named := known[dataType]
+		if !named {
 			name = fileName(dataType)
 			for n := 2; used[strings.ToLower(name)]; n++ {
 				name = fmt.Sprintf("%s-%d", fileName(dataType), n)

@@ -105,8 +105,8 @@ func (d *decoder) readForVariable(v *ForVariable) {
 	}
 	for i, keys := range valueKeys {
 		for _, key := range keys {
-			if one := v.given.get(key); i != kind && one.given() {
-				d.diags.Errorf(diag.Key(one.path()), "%v does not go with %s", key, valueKeys[kind][0])
+			if entry := v.given.get(key); i != kind && entry.given() {
+				d.diags.Errorf(diag.Key(entry.path()), "%v does not go with %s", key, valueKeys[kind][0])
 			}
 		}
 	}

@@ -43,8 +43,8 @@ func (d *decoder) readOAuth2(auth *Auth, s settings) {
 	}
 	for grant, keys := range grantNeeds {
 		for _, key := range keys {
-			if one := s.firstGiven(authKey(key), key); grant != GrantClient && grant != values["grant"] && one.given() {
-				d.diags.Report(d.unknown, diag.Key(one.path()), "%s has no effect with grant %s", authKey(key), values["grant"]).
+			if entry := s.firstGiven(authKey(key), key); grant != GrantClient && grant != values["grant"] && entry.given() {
+				d.diags.Report(d.unknown, diag.Key(entry.path()), "%s has no effect with grant %s", authKey(key), values["grant"]).
 					WithHint("remove it; it is for grant " + grant)
 			}
 		}

@@ -111,8 +111,8 @@ func (d *decoder) refuseTableOptions(r Response, s settings) {
 		return
 	}
 	for _, name := range []string{"header", "delimiter", "columns"} {
-		if at := s.get("response." + name); at.given() {
-			d.diags.Errorf(diag.Key(at.path()), "%s needs the format csv, and the format is %s", name, r.Format).
+		if entry := s.get("response." + name); entry.given() {
+			d.diags.Errorf(diag.Key(entry.path()), "%s needs the format csv, and the format is %s", name, r.Format).
 				WithHint(`add "format": "csv", or remove it`)
 		}
 	}

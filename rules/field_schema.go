@@ -89,8 +89,8 @@ func (c *Catalog) paginationSchemas(dialect string) Object {
 		either := pagination(anyOf(append(methods, Object{})...)).With("allOf", choices)
 		return append(out, Member{Name: dialect + ".pagination", Value: anyOf(either, typed("array"), typed("null"))})
 	}
-	one := pagination(objectOf("oneOf", methods)).With("required", []any{"method"}).With("allOf", choices)
-	return append(out, Member{Name: dialect + ".pagination", Value: one})
+	schema := pagination(objectOf("oneOf", methods)).With("required", []any{"method"}).With("allOf", choices)
+	return append(out, Member{Name: dialect + ".pagination", Value: schema})
 }
 
 // castBlocks returns fields of a pagination object without the keys of their objects in

@@ -59,7 +59,7 @@ func (s setting) elements() []setting { all, _ := s.Value.([]setting); return al
 // object returns the members of an object, or of a map whose values have a field.
 func (s setting) object() Object {
 	if _, isList := s.Value.([]setting); isList {
-		return Object(value.Map(s.list(), func(one setting) Member { return Member{Name: one.Name, Value: one.Value} }))
+		return Object(value.Map(s.list(), func(entry setting) Member { return Member{Name: entry.Name, Value: entry.Value} }))
 	}
 	o, _ := value.Members(s.Value)
 	return o
@@ -176,8 +176,8 @@ func (s settings) inner(name string) settings {
 // last one.
 func (s settings) firstGiven(names ...string) setting {
 	for _, name := range names {
-		if one := s.get(name); one.given() {
-			return one
+		if entry := s.get(name); entry.given() {
+			return entry
 		}
 	}
 	return s.get(names[len(names)-1])

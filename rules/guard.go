@@ -107,14 +107,14 @@ func (g Guard) field() Field {
 
 // stopRule returns the guard as a stopping rule.
 func (g Guard) stopRule() StopRule {
-	t := StopRule{
+	row := StopRule{
 		ID: g.ID, When: g.When, Drop: g.Drop, Outcome: g.Outcome,
 		Clause: g.Clause, Message: g.Message, NamesJob: g.NamesJob,
 	}
 	if g.Threshold != nil {
-		t.Only = Conditions{With("guards." + g.ID)}
+		row.Only = Conditions{With("guards." + g.ID)}
 	}
-	return t
+	return row
 }
 
 // UnlessPolled ends the clause of a guard that does not hold for polls.

@@ -211,8 +211,8 @@ func (k *keboolaConfig) filter(s setting, item string) string {
 	var either []string
 	for group := range strings.SplitSeq(text, "|") {
 		var sources []string
-		for one := range strings.SplitSeq(group, "&") {
-			sources = append(sources, k.comparison(s.path(), one, item))
+		for condition := range strings.SplitSeq(group, "&") {
+			sources = append(sources, k.comparison(s.path(), condition, item))
 		}
 		either = append(either, strings.Join(sources, " && "))
 	}

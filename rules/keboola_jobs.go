@@ -120,8 +120,8 @@ func (k *keboolaConfig) addBasic(job *Job, config settings) {
 	}
 	var name, password string
 	for key, into := range map[string]*string{"username": &name, "#password": &password} {
-		if one := config.get(key); one.given() && !one.Invalid {
-			*into, _ = k.secret(one.path(), one.Value, key != "username")
+		if entry := config.get(key); entry.given() && !entry.Invalid {
+			*into, _ = k.secret(entry.path(), entry.Value, key != "username")
 		}
 	}
 	if name == "" || password == "" {

@@ -119,7 +119,7 @@ func (k keboolaMethod) apply(m Method) Method {
 		}
 	}
 	m.Stops = append(m.Stops, k.more...)
-	m.Stops = slices.DeleteFunc(m.Stops, func(t StopRule) bool { return t.When == Off })
+	m.Stops = slices.DeleteFunc(m.Stops, func(row StopRule) bool { return row.When == Off })
 	return m
 }
 

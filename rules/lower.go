@@ -120,9 +120,9 @@ func (l *lowerer) reportPaginationAndScroller(job Job) {
 	if job.scroller == "" {
 		return
 	}
-	at := l.origin(Author{}, diag.Join(job.path, "scroller"))
+	origin := l.origin(Author{}, diag.Join(job.path, "scroller"))
 	const message = "job %s has a pagination and names a scroller, %q (%s)"
-	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, at).WithHint("remove one of them")
+	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, origin).WithHint("remove one of them")
 }
 
 // addPagination adds the rules of a pagination. Rules next to method multiple apply to each of its
@@ -144,9 +144,9 @@ func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 
 // pick chooses the scroller of a job. It reports false if the job has no scroller.
 func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
-	name, index := job.scroller, diag.Join(job.path, "scroller")
+	name, path := job.scroller, diag.Join(job.path, "scroller")
 	if name == "" {
-		name, index = p.settings.get("default").text(), p.settings.get("default").path()
+		name, path = p.settings.get("default").text(), p.settings.get("default").path()
 	}
 	scrollers := p.settings.get("scrollers").list()
 	if name == "" || len(scrollers) == 0 {
@@ -159,7 +159,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.diags.Errorf(diag.Value(index), "unknown scroller %q", name).WithHint(nearest(name, known))
+	l.diags.Errorf(diag.Value(path), "unknown scroller %q", name).WithHint(nearest(name, known))
 	return setting{}, false
 }
 

@@ -67,12 +67,12 @@ func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
 	}
-	for _, t := range sharedStops {
-		t.When = inDialect(p.dialect, t.ID, t.When)
-		p.addRow(t, p.origin(Author{}, p.settings.get(t.setting()).path()))
+	for _, row := range sharedStops {
+		row.When = inDialect(p.dialect, row.ID, row.When)
+		p.addRow(row, p.origin(Author{}, p.settings.get(row.setting()).path()))
 	}
-	for _, t := range p.method.Stops {
-		p.addRow(t, p.fromMethod())
+	for _, row := range p.method.Stops {
+		p.addRow(row, p.fromMethod())
 	}
 	p.addOwnEndRules()
 }
@@ -95,43 +95,43 @@ func (p *pager) addPageLimit() {
 }
 
 // addRow adds a rule of a table if it is in force.
-func (p *pager) addRow(t StopRule, origin Origin) {
-	if rule, ok := p.rule(t, p.settings, origin); ok {
+func (p *pager) addRow(row StopRule, origin Origin) {
+	if rule, ok := p.rule(row, p.settings, origin); ok {
 		p.add(rule)
 	}
 }
 
 // rule makes the rule of a row of a table. It reports false if the rule is not in force.
-func (p *pager) rule(t StopRule, settings settings, origin Origin) (Rule, bool) {
-	if t.When == Off || !settings.allMet(t.Only) {
+func (p *pager) rule(row StopRule, settings settings, origin Origin) (Rule, bool) {
+	if row.When == Off || !settings.allMet(row.Only) {
 		return Rule{}, false
 	}
-	condition := settings.expandSource(t.When)
-	if t.Each != "" {
+	condition := settings.expandSource(row.When)
+	if row.Each != "" {
 		var clauses []string
-		for _, m := range settings.get(t.Each).object() {
-			clauses = append(clauses, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(t.When)))
+		for _, m := range settings.get(row.Each).object() {
+			clauses = append(clauses, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(row.When)))
 		}
 		if clauses == nil {
 			return Rule{}, false
 		}
 		condition = strings.Join(clauses, " and ")
 	}
-	outcome := t.Outcome
+	outcome := row.Outcome
 	if outcome == "" {
 		outcome = Complete
 	}
 	r := Rule{
-		ID: p.id(t.ID), Role: Stop, Source: condition, Outcome: outcome, Ending: Ending{Drop: t.Drop, Expects: t.Expects},
-		Message: settings.expandText(t.Message, nil), NamesJob: t.NamesJob,
-		Clause: settings.expandText(t.Clause, p.phrases()), Origin: origin,
+		ID: p.id(row.ID), Role: Stop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, Expects: row.Expects},
+		Message: settings.expandText(row.Message, nil), NamesJob: row.NamesJob,
+		Clause: settings.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
-		only := t.Only
-		if t.Each != "" {
-			only = append(slices.Clone(only), With(t.Each))
+		only := row.Only
+		if row.Each != "" {
+			only = append(slices.Clone(only), With(row.Each))
 		}
-		r.Uses = p.uses(only, t.When)
+		r.Uses = p.uses(only, row.When)
 	}
 	return r, true
 }
@@ -336,8 +336,8 @@ func (p *pager) phrases() map[string]string {
 // hasUserStop reports whether id is an id such as stopRules[0], which a stopping rule of the user has
 // if it has no name.
 func (p *pager) hasUserStop(id string) bool {
-	for i, one := range p.settings.get("stopRules").elements() {
-		object, _ := one.settings()
+	for i, element := range p.settings.get("stopRules").elements() {
+		object, _ := element.settings()
 		if id == userStopID(i) && object.get("name").text() == "" {
 			return true
 		}
@@ -403,8 +403,8 @@ func matched(r Rule) string {
 }
 
 func (p *pager) addErrorRules() {
-	for i, one := range p.settings.get("onError").elements() {
-		object, _ := one.settings()
+	for i, element := range p.settings.get("onError").elements() {
+		object, _ := element.settings()
 		when, message := object.get("when"), object.get("message")
 		if when.Value == nil {
 			continue

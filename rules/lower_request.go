@@ -77,8 +77,8 @@ func (p *pager) methodParts() requestParts {
 	}
 	var parts requestParts
 	add := func(role Role, list ...Part) {
-		for _, one := range list {
-			for _, r := range p.methodPart(role, one) {
+		for _, part := range list {
+			for _, r := range p.methodPart(role, part) {
 				parts.put(r)
 			}
 		}
@@ -134,8 +134,8 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 func (p *pager) userParts() requestParts {
 	var parts requestParts
 	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
-		if one := p.settings.get("nextRequest." + string(role)); one.Value != nil {
-			parts = append(parts, laterPart(role, "", addressOrVerb(role, one.text()), p.origin(Author{}, one.path())))
+		if part := p.settings.get("nextRequest." + string(role)); part.Value != nil {
+			parts = append(parts, laterPart(role, "", addressOrVerb(role, part.text()), p.origin(Author{}, part.path())))
 		}
 	}
 	if parts.has(URL) && parts.has(Endpoint) {

@@ -56,7 +56,7 @@ type Placement struct {
 
 // Auditing holds the fields of rules with role [Audit].
 type Auditing struct {
-	Requires Signs     // signs without which the rule is not met; if it is 0, the rule may be met in any list
+	Requires Facts     // facts without which the rule is not met; if it is 0, the rule may be met in any list
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
 	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
 	Unless   string    // the opposite of Proof in words, which follow the clause: "unless …"
@@ -186,8 +186,8 @@ func (o Origin) String() string {
 	}
 	path := strings.TrimPrefix(o.Path, "parameters.")
 	path = strings.TrimPrefix(path, "api.pagination.")
-	if at := o.At.In(o.File); at != "" {
-		path += ", " + at
+	if place := o.At.In(o.File); place != "" {
+		path += ", " + place
 	}
 	return path
 }

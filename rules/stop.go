@@ -48,4 +48,4 @@ var optionPages = StopRule{ID: "option.maxPages", Only: Conditions{With("option.
 	Message: "page limit of this run reached: {total.pages} of ${option.maxPages}"}
 
 // setting returns the name of the setting without which a rule of these tables is not in force.
-func (t StopRule) setting() string { return t.Only[0].Setting }
+func (row StopRule) setting() string { return row.Only[0].Setting }

@@ -62,7 +62,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
 		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),
-		Kept:   compile.KeptOf(r.state.Result.Kept, r.keepKey),
+		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey),
 	})
 	for i := range findings {
 		f := &findings[i]

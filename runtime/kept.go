@@ -23,7 +23,7 @@ func (r *listRun) carryOver(page *Page) error {
 	r.warnOfNil(lacking)
 	if values != nil {
 		own, _ := saved.NewConcealer(r.Secrets, r.Redactor, nil).Concealed(values).(map[string]any)
-		r.state.Result.Kept = compile.KeptFor(own, r.keepKey)
+		r.state.Result.Kept = compile.NestKept(own, r.keepKey)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func (l *Loop) Concealer(ctx context.Context) *saved.Concealer {
 // RevealKept returns the values that a job kept in the previous run for a key of [compile.Job.KeepKey], with
 // the present secrets.
 func (l *Loop) RevealKept(ctx context.Context, job *compile.Job, key string) (map[string]any, error) {
-	kept := compile.KeptOf(l.Kept[job.ID()], key)
+	kept := compile.SelectKept(l.Kept[job.ID()], key)
 	if kept == nil {
 		return nil, nil
 	}

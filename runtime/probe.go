@@ -35,7 +35,7 @@ func (r *listRun) probe(page *Page) {
 	if err != nil {
 		result.Err = errors.New(r.Redactor.String(err.Error()))
 	}
-	result.Value = r.redacted(language.Kept(v))
+	result.Value = r.redacted(language.JSONForm(v))
 	result.Because, result.Missing, result.Notes = r.Redactor.String(p.Because(c)), p.Missing(c), r.current.notes
 }
 

@@ -57,8 +57,8 @@ func (r *listRun) describePage(reading document.Reading, f fetchResult) {
 		c.Values = reading.Values
 	}
 	c.Status, c.Header, c.Link = f.Status, f.HeaderValue, f.Link
-	at := f.sent // a copy, so that the closure does not retain f
-	c.Now = func() time.Time { return at }
+	sent := f.sent // a copy, so that the closure does not retain f
+	c.Now = func() time.Time { return sent }
 	c.Total.Pages++
 	c.Total.Items += c.Count
 	c.Total.Bytes += c.Bytes

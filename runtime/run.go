@@ -146,7 +146,7 @@ func (r *listRun) begin(ctx context.Context) (request requests.Request, more boo
 	if r.keepKey, err = r.job.KeepKey(&r.pooled.machine, r.context()); err != nil {
 		return request, false, r.fault(r.list.Partition.Blame(), err)
 	}
-	r.state.Result.Kept = compile.KeptFor(compile.KeptOf(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
+	r.state.Result.Kept = compile.NestKept(compile.SelectKept(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
 	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
 		return request, false, err
 	}

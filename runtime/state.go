@@ -80,23 +80,23 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 	} else if len(r.job.OnErrors) > 0 {
 		s.Hints.Value = r.watcher.Hints()
 	}
-	token, err := json.Marshal(s)
+	checkpoint, err := json.Marshal(s)
 	if err != nil {
 		if e, ok := errors.AsType[*saved.Error](err); ok {
 			err = e
 		}
 		return nil, r.fault(failure.Config, err)
 	}
-	if token, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).Conceal(token); err != nil {
+	if checkpoint, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).Conceal(checkpoint); err != nil {
 		return nil, r.fault(failure.Config, err)
 	}
-	return token, nil
+	return checkpoint, nil
 }
 
 // resume continues a job after the page of a checkpoint. It reports false if the job had already
 // ended.
-func (r *listRun) resume(ctx context.Context, token json.RawMessage) (request requests.Request, more bool, err error) {
-	from, err := Checkpoint(token).state(r.Concealer(ctx), r.job.ID())
+func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (request requests.Request, more bool, err error) {
+	from, err := Checkpoint(checkpoint).state(r.Concealer(ctx), r.job.ID())
 	if err != nil {
 		return request, false, UnusableError(r.job.ID(), err)
 	}

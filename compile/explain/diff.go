@@ -197,9 +197,9 @@ func diffProperties(a, b []property) []Change {
 
 // diffProperty returns the change of a property. A property that a side does not have is nil.
 func diffProperty(a, b *property) Change {
-	one := cmp.Or(b, a)
-	c := newChange(one.subject, one.name, a.side(), b.side())
-	c.Hidden = one.text == ""
+	prop := cmp.Or(b, a)
+	c := newChange(prop.subject, prop.name, a.side(), b.side())
+	c.Hidden = prop.text == ""
 	if c.Change == Changed {
 		c.Hidden = a.text == b.text
 	}

@@ -50,9 +50,9 @@ func (p *propertyCollector) addIfSet(subject, name string, v any) {
 
 // addSettings adds the settings whose Subject in the tables of fields is the given one.
 func (p *propertyCollector) addSettings(cfg *rules.Config, subject string) {
-	for _, one := range cfg.Properties {
-		if one.Subject == subject {
-			p.addIfSet(subject, one.Path, one.Value)
+	for _, prop := range cfg.Properties {
+		if prop.Subject == subject {
+			p.addIfSet(subject, prop.Path, prop.Value)
 		}
 	}
 }

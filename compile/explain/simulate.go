@@ -28,9 +28,9 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 		return
 	}
 	if s.kept == nil && j.Reads("kept") {
-		again := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
-		if request, err := again.first(); err == nil {
-			later := again.written(request, nil)
+		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
+		if request, err := laterRun.first(); err == nil {
+			later := laterRun.written(request, nil)
 			x.FirstKept = &later
 		}
 	}

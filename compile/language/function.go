@@ -27,14 +27,14 @@ type function struct {
 	types []reflect.Type // its Go types, one for each number of arguments
 	call  func(args ...any) (any, error)
 
-	grows   int                                     // bytes that the result may take for each byte of the arguments
-	body    bodyAccess                              // how it reads the page's body, if it does
-	ofItems bool                                    // its first arguments are a list of items and the path that it reads of each
-	lenient bool                                    // items may lack that path
-	flag    bool                                    // it converts any value to a boolean
-	digest  bool                                    // its value is a digest, whose bytes it may take
-	bytes   bool                                    // it takes the bytes of a digest
-	metered func(m *meter, args []any) (any, error) // replaces call, for a function of an embedder
+	grows       int                                     // bytes that the result may take for each byte of the arguments
+	access      bodyAccess                              // how it reads the page's body, if it does
+	ofItems     bool                                    // its first arguments are a list of items and the path that it reads of each
+	lenient     bool                                    // items may lack that path
+	toBoolean   bool                                    // it converts any value to a boolean
+	givesDigest bool                                    // its value is a digest, whose bytes it may take
+	takesBytes  bool                                    // it takes the bytes of a digest
+	metered     func(m *meter, args []any) (any, error) // replaces call, for a function of an embedder
 }
 
 // bodyAccess says how a function reads the page's body. makeSafe replaces these

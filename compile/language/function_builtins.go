@@ -16,13 +16,13 @@ import (
 var builtins = []function{
 	documented(`at([v, ]"a.b")`, `at("meta.next")`, `"p2"`,
 		"the value at a path of the body, or of v, nil when absent; `\\.` is a dot in a key, a number is an index of a list",
-		function{types: types(func(string) any { return nil }, func(any, string) any { return nil }), body: valueAtPath}),
+		function{types: types(func(string) any { return nil }, func(any, string) any { return nil }), access: valueAtPath}),
 	documented(`has([v, ]"a.b")`, `has("meta.prev")`, `false`,
 		"whether the body, or v, has the path, even if its value is null",
-		function{types: types(func(string) bool { return false }, func(any, string) bool { return false }), body: presenceOfPath}),
+		function{types: types(func(string) bool { return false }, func(any, string) bool { return false }), access: presenceOfPath}),
 	documented(`truthy(v)`, `truthy(body.done)`, `true`,
 		"the specification's boolean (2.2): false, 0, null, \"0\" and [] are false, every other value is true",
-		function{types: types(func(any) bool { return false }), call: unary(value.Truthy), flag: true}),
+		function{types: types(func(any) bool { return false }), call: unary(value.Truthy), toBoolean: true}),
 	documented(`empty(v)`, `empty(body.meta.prev)`, `true`,
 		"the specification's empty value (3.1): absent, null, \"\" or false",
 		function{types: types(func(any) bool { return false }), call: unary(value.Empty)}),
@@ -54,7 +54,7 @@ var builtins = []function{
 		function{types: types(func(any, any, ...any) any { return nil }), call: earlier}),
 	documented(`jsonpath("$..x")`, `jsonpath("$.meta.*")`, `["p2",25]`,
 		"the values that a JSONPath selects in the body, as a list",
-		function{types: types(func(string) any { return nil }), body: searchByPath}),
+		function{types: types(func(string) any { return nil }), access: searchByPath}),
 	documented(`segment(v)`, `segment("a/b c")`, `"a%2Fb%20c"`,
 		"v as one segment of a path, or one value of a query: everything but letters, digits and -._~ is percent-encoded, "+
 			"as in endpoint: orders/{order.id}; nil or an empty text fails the rule",
@@ -66,11 +66,11 @@ var builtins = []function{
 	documented(`hmac(algorithm, key, v)`, `base64(hmac("sha256", "key", "text"))`, `"avqQRqlXnK0UOjhMG1ZLmiUNJ9b2pj+fIL86dZTJ4sY="`,
 		"the keyed hash of v (RFC 2104), with md5, sha1, sha256, sha384 or sha512; as text it is its hexadecimal digits, "+
 			"and base64, hex, hmac, rsa and the hashes take its bytes",
-		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("hmac", keyedHash), digest: true}),
+		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("hmac", keyedHash), givesDigest: true}),
 	documented(`rsa(algorithm, key, v)`, `base64(rsa("sha256", nil, "text"))`, `null`,
 		"the signature of v with a private RSA key in PEM (RFC 8017, RSASSA-PKCS1-v1_5), with the hashes of hmac, as in the tokens of RS256; "+
 			"as text it is its hexadecimal digits, and base64, hex, hmac, rsa and the hashes take its bytes; nil is nil",
-		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("rsa", rsaSignature), digest: true}),
+		function{types: types(func(string, any, any) any { return nil }), call: onKeyAndBytes("rsa", rsaSignature), givesDigest: true}),
 	hashFunction("md5", `"1cb251ec0d568de6a929b520c4aed8d1"`),
 	hashFunction("sha1", `"372ea08cab33e71c02c651dbc83a474d32c676ea"`),
 	hashFunction("sha256", `"982d9e3eb996f559e633f4d194def3761d909f5a3b647d1a851fead67c32c9d1"`),
@@ -78,17 +78,17 @@ var builtins = []function{
 		`ce9987ad6b2bc79305634f89d90b90102bcd59a57e7135b8e3ceb93c0597117b"`),
 	documented(`base64(v)`, `base64(md5("text"))`, `"HLJR7A1WjeapKbUgxK7Y0Q=="`,
 		"v in base64 (RFC 4648, 4): the bytes of a hash, or of a text",
-		function{types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2, bytes: true}),
+		function{types: types(func(any) any { return nil }), call: onBytes(inBase64), grows: 2, takesBytes: true}),
 	documented(`hex(v)`, `hex("text")`, `"74657874"`,
 		"v in hexadecimal digits: the bytes of a hash, or of a text",
-		function{types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, bytes: true}),
+		function{types: types(func(any) any { return nil }), call: onBytes(inHex), grows: 2, takesBytes: true}),
 }
 
 // hashFunction returns the row of a hash, with the hash of "text".
 func hashFunction(name, result string) function {
 	return documented(name+"(v)", name+`("text")`, result,
 		"the hash of v; as text it is its hexadecimal digits, and base64, hex, hmac, rsa and the hashes take its bytes",
-		function{types: types(func(any) any { return nil }), call: hashed(name), digest: true})
+		function{types: types(func(any) any { return nil }), call: hashed(name), givesDigest: true})
 }
 
 // documented returns a function with its documentation. Its name is that in the signature.

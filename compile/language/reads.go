@@ -91,9 +91,9 @@ func (r ElementRead) String() string { return rules.FormatPath(r.List.String()+"
 
 // An access is a place in a tree that reads a value of the page, or of an element of a list.
 type access struct {
-	node *ast.Node
-	read Read
-	flag bool // the value is converted to a boolean
+	node      *ast.Node
+	read      Read
+	toBoolean bool // the value is converted to a boolean
 
 	ofElement bool     // the access reads a path of the elements of the list that read is
 	element   []string // that path
@@ -105,8 +105,8 @@ func (a access) needed() Read { return a.read.needed() }
 
 // accesses calls found for every access in a tree. An access that contains others comes before them.
 func (l *Language) accesses(node *ast.Node, found func(access)) {
-	r := &accessFinder{language: l, found: found, locals: map[string]int{}}
-	r.walk(node)
+	f := &accessFinder{language: l, found: found, locals: map[string]int{}}
+	f.walk(node)
 }
 
 // distinct returns readOf of each access in the list, without repetitions. Accesses to elements are left
@@ -134,88 +134,88 @@ func distinct(list []access, readOf func(access) Read) (reads []Read) {
 // chain that begins at the element is an access to the list of the function around it: in
 // all(items, .id > 0), the accesses are items and the path id of its elements.
 type accessFinder struct {
-	language *Language
-	found    func(access)
-	locals   map[string]int // number of let variables in force, by name; they hide names of the context
-	flags    int            // number of calls around the node that convert their argument to a boolean
-	defaults int            // number of operators ?? around the node
-	list     *Read          // list of the innermost predicate; nil if the list is not a value of the page
+	language    *Language
+	found       func(access)
+	locals      map[string]int // number of let variables in force, by name; they hide names of the context
+	conversions int            // number of calls around the node that convert their argument to a boolean
+	defaults    int            // number of operators ?? around the node
+	list        *Read          // list of the innermost predicate; nil if the list is not a value of the page
 }
 
-func (r *accessFinder) walk(node *ast.Node) {
+func (f *accessFinder) walk(node *ast.Node) {
 	if *node == nil {
 		return
 	}
 	if path, ok := elementPath(*node); ok && len(path) > 0 {
-		if r.list != nil {
-			r.found(access{node: node, read: *r.list, ofElement: true, element: path})
+		if f.list != nil {
+			f.found(access{node: node, read: *f.list, ofElement: true, element: path})
 		}
 		return
 	}
-	if read, ok := r.read(*node); ok {
-		read.Defaulted = read.Defaulted || r.defaults > 0
-		r.found(access{node: node, read: read, flag: r.flags > 0})
+	if read, ok := f.read(*node); ok {
+		read.Defaulted = read.Defaulted || f.defaults > 0
+		f.found(access{node: node, read: read, toBoolean: f.conversions > 0})
 		if !read.Open {
 			return
 		}
 	}
 	switch n := (*node).(type) {
 	case *ast.VariableDeclaratorNode:
-		r.walk(&n.Value)
-		r.locals[n.Name]++
-		r.walk(&n.Expr)
-		r.locals[n.Name]--
+		f.walk(&n.Value)
+		f.locals[n.Name]++
+		f.walk(&n.Expr)
+		f.locals[n.Name]--
 	case *ast.CallNode:
-		r.walkCall(node, n)
+		f.walkCall(node, n)
 	case *ast.BuiltinNode:
-		r.walkBuiltin(n)
+		f.walkBuiltin(n)
 	default:
 		if b, ok := n.(*ast.BinaryNode); ok && b.Operator == "??" {
-			r.defaults++
-			defer func() { r.defaults-- }()
+			f.defaults++
+			defer func() { f.defaults-- }()
 		}
 		for _, child := range children(n) {
-			r.walk(child)
+			f.walk(child)
 		}
 	}
 }
 
 // walkCall walks a call of a function. Some functions read a path, which is a text, of each item.
-func (r *accessFinder) walkCall(node *ast.Node, n *ast.CallNode) {
+func (f *accessFinder) walkCall(node *ast.Node, n *ast.CallNode) {
 	name := calleeName(n)
-	f := r.language.function(name)
-	if f != nil && f.flag {
-		r.flags++
-		defer func() { r.flags-- }()
+	fn := f.language.function(name)
+	if fn != nil && fn.toBoolean {
+		f.conversions++
+		defer func() { f.conversions-- }()
 	}
 	if _, named := n.Callee.(*ast.IdentifierNode); !named {
-		r.walk(&n.Callee)
+		f.walk(&n.Callee)
 	}
-	if f != nil && f.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
+	if fn != nil && fn.ofItems && len(n.Arguments) > 1 && isIdentifier(n.Arguments[0], "items") {
 		if path, isText := n.Arguments[1].(*ast.StringNode); isText {
-			r.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name,
-				lenient: f.lenient})
+			f.found(access{node: node, read: Read{Root: "items"}, ofElement: true, element: rules.SplitPath(path.Value), call: name,
+				lenient: fn.lenient})
 		}
 	}
 	for i := range n.Arguments {
-		r.walk(&n.Arguments[i])
+		f.walk(&n.Arguments[i])
 	}
 }
 
 // walkBuiltin walks a function of the expression language, whose predicate sees the elements of its
 // list.
-func (r *accessFinder) walkBuiltin(n *ast.BuiltinNode) {
-	outer := r.list
+func (f *accessFinder) walkBuiltin(n *ast.BuiltinNode) {
+	outer := f.list
 	for i := range n.Arguments {
-		r.walk(&n.Arguments[i])
+		f.walk(&n.Arguments[i])
 		if i == 0 && library[n.Name].predicate != noPredicate {
-			r.list = nil
-			if list, ok := r.read(n.Arguments[0]); ok && !list.Open {
-				r.list = &list
+			f.list = nil
+			if list, ok := f.read(n.Arguments[0]); ok && !list.Open {
+				f.list = &list
 			}
 		}
 	}
-	r.list = outer
+	f.list = outer
 }
 
 // elementPath returns the path that a node selects from the element of a predicate.
@@ -238,32 +238,32 @@ func elementPath(node ast.Node) ([]string, bool) {
 
 // read recognises a chain of constant members that begins at a name of the context, and the
 // calls that read the page.
-func (r *accessFinder) read(node ast.Node) (read Read, ok bool) {
+func (f *accessFinder) read(node ast.Node) (read Read, ok bool) {
 	switch n := node.(type) {
 	case *ast.ChainNode: // a chain has an operator ?.
-		read, ok = r.read(n.Node)
+		read, ok = f.read(n.Node)
 		read.Defaulted = true
 		return read, ok
 	case *ast.IdentifierNode:
-		return Read{Root: n.Value}, r.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
+		return Read{Root: n.Value}, f.locals[n.Value] == 0 && pageFields.find(n.Value) != nil
 	case *ast.MemberNode:
-		return r.member(n)
+		return f.member(n)
 	case *ast.BuiltinNode:
-		return r.readEnd(n)
+		return f.readEnd(n)
 	case *ast.CallNode:
-		return r.readCall(n)
+		return f.readCall(n)
 	}
 	return Read{}, false
 }
 
 // readEnd recognises first and last of a list that is itself a read: last(items) reads items[-1].
-func (r *accessFinder) readEnd(n *ast.BuiltinNode) (read Read, ok bool) {
+func (f *accessFinder) readEnd(n *ast.BuiltinNode) (read Read, ok bool) {
 	use := library[n.Name].elements
 	if use < selectsFirst || len(n.Arguments) != 1 {
 		return Read{}, false
 	}
-	read, ok = r.read(n.Arguments[0])
-	if !ok || read.Open || read.Has || !r.extends(n.Arguments[0]) || read.Past == "" && IsPast(read.Root) {
+	read, ok = f.read(n.Arguments[0])
+	if !ok || read.Open || read.Has || !f.extends(n.Arguments[0]) || read.Past == "" && IsPast(read.Root) {
 		return Read{}, false
 	}
 	key := "0"
@@ -277,11 +277,11 @@ func (r *accessFinder) readEnd(n *ast.BuiltinNode) (read Read, ok bool) {
 	return read, true
 }
 
-func (r *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {
+func (f *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {
 	key, constant := constantKey(n.Property)
-	read, ok = r.read(n.Node)
+	read, ok = f.read(n.Node)
 	switch {
-	case !constant || !ok || read.Has || n.Method || !r.extends(n.Node):
+	case !constant || !ok || read.Has || n.Method || !f.extends(n.Node):
 		return Read{}, false
 	case len(read.Path) == 0 && read.Past == "" && IsPast(read.Root):
 		return Read{Past: read.Root, Root: key}, true
@@ -293,14 +293,14 @@ func (r *accessFinder) member(n *ast.MemberNode) (read Read, ok bool) {
 }
 
 // extends reports whether a member of the node extends the path that the node reads: so does at("a").b.
-func (r *accessFinder) extends(node ast.Node) bool {
+func (f *accessFinder) extends(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.ChainNode:
-		return r.extends(n.Node)
+		return f.extends(n.Node)
 	case *ast.CallNode:
-		f := r.language.function(calleeName(n))
+		fn := f.language.function(calleeName(n))
 		_, constant := constantPath(n)
-		return f != nil && f.body == valueAtPath && constant
+		return fn != nil && fn.access == valueAtPath && constant
 	}
 	return true
 }
@@ -318,29 +318,29 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 }
 
 // readCall recognises calls that read the body by path, and calls of functions of the context.
-func (r *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
+func (f *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	name := calleeName(n)
-	if contextFunction(name) != nil && r.locals[name] == 0 {
+	if contextFunction(name) != nil && f.locals[name] == 0 {
 		args, constant := constantArguments(n)
 		return Read{Root: name, Args: args, call: n.String(), Open: !constant}, true
 	}
-	f := r.language.function(name)
+	fn := f.language.function(name)
 	switch {
-	case f == nil || f.body == noAccess:
+	case fn == nil || fn.access == noAccess:
 		return Read{}, false
 	case len(n.Arguments) == 2:
-		return r.readOfValue(n, f.body)
-	case f.body == searchByPath:
+		return f.readOfValue(n, fn.access)
+	case fn.access == searchByPath:
 		return Read{Root: "body"}, true
 	}
 	path, constant := constantPath(n)
-	return Read{Root: "body", Path: path, Has: constant && f.body == presenceOfPath, Open: !constant}, true
+	return Read{Root: "body", Path: path, Has: constant && fn.access == presenceOfPath, Open: !constant}, true
 }
 
 // readOfValue recognises at(v, "a.b") and has(v, "a.b"), where v is itself a read.
-func (r *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
+func (f *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
 	text, constant := n.Arguments[1].(*ast.StringNode)
-	read, ok = r.read(n.Arguments[0])
+	read, ok = f.read(n.Arguments[0])
 	if !ok || !constant || read.Open || read.Has {
 		return Read{}, false
 	}

@@ -50,7 +50,7 @@ func (u *itemUse) walk(node *ast.Node) {
 	name, arguments := called(*node)
 	f := u.language.function(name)
 	switch {
-	case f != nil && f.body.ofPath() && len(arguments) == 2 && u.isItem(arguments[0]):
+	case f != nil && f.access.ofPath() && len(arguments) == 2 && u.isItem(arguments[0]):
 		u.walkPathCall(arguments)
 	case name != "" && len(arguments) > 0 && u.isList(arguments[0]) && (u.readsPath(f, arguments) || countsOnly(name, arguments)):
 		u.walkArguments(arguments, u.replaceList)

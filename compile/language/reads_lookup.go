@@ -166,9 +166,9 @@ func Sendable(v any) any {
 	})
 }
 
-// Kept returns a value as the next run reads it, from a file of JSON: a time, a
-// duration and a time zone are strings then, which date, duration and timezone read.
-func Kept(v any) any {
+// JSONForm returns a value as it is read after it was written as JSON: a time, a duration and a time
+// zone are strings then, which date, duration and timezone read.
+func JSONForm(v any) any {
 	return value.Plain(replaceScalars(fieldsOf(v), func(v any) any {
 		switch v := fieldsOf(v).(type) {
 		case time.Time:
@@ -178,7 +178,7 @@ func Kept(v any) any {
 		case *time.Location:
 			return v.String()
 		case rules.Object:
-			return Kept(v)
+			return JSONForm(v)
 		default:
 			return v
 		}

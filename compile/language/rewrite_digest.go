@@ -167,13 +167,13 @@ func (e exposer) isDigest(node ast.Node) bool {
 	switch n := node.(type) {
 	case *ast.CallNode:
 		f := e.language.function(calleeName(n))
-		if f == nil || !f.digest && !f.bytes {
+		if f == nil || !f.givesDigest && !f.takesBytes {
 			return false
 		}
 		for i := range n.Arguments {
 			unexpose(&n.Arguments[i])
 		}
-		return f.digest
+		return f.givesDigest
 	case *ast.IdentifierNode:
 		return e.variables[n.Value]
 	case *ast.ConditionalNode:

@@ -141,8 +141,8 @@ func (s *safeRewriter) call(node *ast.Node, n *ast.CallNode) {
 	case f == nil && library[name].ownCheck:
 		replaceMetered(node, safeLibrary+name, n.Arguments...)
 	case f == nil:
-	case f.body != noAccess:
-		s.bodyCall(node, n, f.body)
+	case f.access != noAccess:
+		s.bodyCall(node, n, f.access)
 	default:
 		result := n.Type()
 		replaceMetered(node, safeFunction+f.Name, n.Arguments...)

@@ -136,7 +136,7 @@ func (c *Compiler) translate(source string, variables []string) (*code, error) {
 		return distinct(code.accesses, func(a access) Read { return a.read })
 	})
 	code.reads = distinct(code.accesses, access.needed)
-	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.flag }), access.needed)
+	code.flags = distinct(slices.DeleteFunc(slices.Clone(code.accesses), func(a access) bool { return !a.toBoolean }), access.needed)
 	tree.Node = clone(syntax)
 	c.language.exposeDigests(&tree.Node)
 	code.items = c.language.replaceItems(&tree.Node)

@@ -109,8 +109,8 @@ func (p *publication) absolute(files fileSystem) (publication, error) {
 	combined, others := *p, p.Also
 	combined.Also = nil
 	for _, part := range others {
-		one := *part
-		combined.Also = append(combined.Also, &one)
+		clone := *part
+		combined.Also = append(combined.Also, &clone)
 	}
 	combined.Record = cmp.Or(p.KeptFile, p.Name) + RedoSuffix
 	paths := []*string{&combined.Name, &combined.Record}

@@ -268,8 +268,8 @@ func (r *Run) Cancel(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase = Cancelled }); err != nil {
 		return err
 	}
-	again, err := r.cluster.withoutText(ctx, r.ID())
-	if err == nil && again.Phase() != Cancelled {
+	current, err := r.cluster.withoutText(ctx, r.ID())
+	if err == nil && current.Phase() != Cancelled {
 		err = &engine.Error{Class: failure.State, Op: "cancel",
 			Message: fmt.Sprintf("run %s was submitted again while it was being cancelled, and some of its tasks may not be queued", r.ID()),
 			Hint:    "cancel it again, or submit it once more"}

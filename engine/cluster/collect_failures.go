@@ -58,7 +58,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 			return failures{goesOn: true}, err
 		}
 	}
-	again := func() {
+	reset := func() {
 		f = failures{tallies: c.engine.Distribution().Tallies()}
 		for _, t := range c.trees {
 			saved, err := t.tally.Save()
@@ -68,7 +68,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 			f.add(c.treesOf(c.gap.Task), gap)
 		}
 	}
-	err = c.store.Heads(ctx, c.run.ID(), again, func(h store.Heading) error {
+	err = c.store.Heads(ctx, c.run.ID(), reset, func(h store.Heading) error {
 		f.goesOn = f.goesOn || !h.Ends()
 		if h.State != store.Failed || c.gap != nil && h.Key == c.gap.Key {
 			return nil

@@ -55,9 +55,9 @@ func (r *Run) item(task partition.Task) (store.Item, error) {
 // items returns tasks in their queued form.
 func (r *Run) items(tasks []partition.Task) (items []store.Item, err error) {
 	for i := 0; i < len(tasks) && err == nil; i++ {
-		var one store.Item
-		one, err = r.item(tasks[i])
-		items = append(items, one)
+		var item store.Item
+		item, err = r.item(tasks[i])
+		items = append(items, item)
 	}
 	return items, err
 }
@@ -104,8 +104,8 @@ func (r *Run) Retry(ctx context.Context, tasks ...string) (int, error) {
 			Hint: "submit it again first"}
 	}
 	missing, n := tasks, 0
-	again := func() { missing, n = slices.Clone(tasks), 0 }
-	err := r.cluster.store.Heads(ctx, r.ID(), again, func(h store.Heading) error {
+	reset := func() { missing, n = slices.Clone(tasks), 0 }
+	err := r.cluster.store.Heads(ctx, r.ID(), reset, func(h store.Heading) error {
 		if h.State != store.Failed || len(tasks) > 0 && !slices.Contains(tasks, h.Task) {
 			return nil
 		}

@@ -11,8 +11,8 @@ import (
 // and logged.
 func (c *Cluster) Runs(ctx context.Context) ([]*Run, error) {
 	runs, unreadable, err := c.readable(ctx)
-	for _, one := range unreadable {
-		c.log.Warn(one.Problem, "event", "run_unreadable", "run", one.Run)
+	for _, run := range unreadable {
+		c.log.Warn(run.Problem, "event", "run_unreadable", "run", run.Run)
 	}
 	return runs, err
 }
@@ -44,9 +44,9 @@ func (r *Run) prepareQueue(ctx context.Context) error {
 		return err
 	}
 	q := r.record.Queue()
-	for _, one := range append(runs, r) {
-		if one.record.Origin == r.record.Origin && one.Phase() == Running {
-			q.Slots = least(q.Slots, one.record.Parallel)
+	for _, run := range append(runs, r) {
+		if run.record.Origin == r.record.Origin && run.Phase() == Running {
+			q.Slots = least(q.Slots, run.record.Parallel)
 		}
 	}
 	if r.Phase() == Running {

@@ -77,7 +77,7 @@ func (a *attempt) handle(ctx context.Context) {
 func (a *attempt) run(ctx context.Context, stop func()) {
 	err := a.resume(ctx)
 	stop()
-	again, postponed := errors.AsType[*postponement](err)
+	later, postponed := errors.AsType[*postponement](err)
 	switch {
 	case err == nil:
 		a.finish(ctx)
@@ -95,7 +95,7 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case errors.Is(err, errAlone):
 		handBack(ctx, a.work)
 	case postponed:
-		a.putBack(ctx, again)
+		a.putBack(ctx, later)
 	default:
 		a.worker.pauseRun(a.work.Run, err)
 		handBack(ctx, a.work)
@@ -251,8 +251,8 @@ func (a *attempt) runTask(ctx context.Context) error {
 	if ending == nil {
 		return err
 	}
-	if again := a.postponement(ctx, err); again != nil {
-		return again
+	if later := a.postponement(ctx, err); later != nil {
+		return later
 	}
 	return a.storeEnd(ctx, ending)
 }

@@ -54,7 +54,7 @@ func (p *problems) current() (texts map[string]string, waiting []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now, latest := time.Now(), map[string]time.Time{}
-	maps.DeleteFunc(p.all, func(_ problemKey, one problem) bool { return now.After(one.until) })
+	maps.DeleteFunc(p.all, func(_ problemKey, current problem) bool { return now.After(current.until) })
 	texts = map[string]string{}
 	for key, problem := range p.all {
 		switch {
@@ -74,9 +74,9 @@ func (p *problems) latest() string {
 	defer p.mu.Unlock()
 	var last problem
 	run := ""
-	for key, one := range p.all {
-		if one.until.After(time.Now()) && one.until.After(last.until) {
-			last, run = one, key.run
+	for key, current := range p.all {
+		if current.until.After(time.Now()) && current.until.After(last.until) {
+			last, run = current, key.run
 		}
 	}
 	if run == "" {

@@ -113,9 +113,9 @@ func (w *workerRun) others(ctx context.Context, run, origin string) (others, rea
 	if err != nil {
 		return true, false // they cannot be ruled out
 	}
-	for _, one := range workers {
+	for _, worker := range workers {
 		var rec record.Worker
-		if one.Name == w.Name || w.pace.Now().Sub(one.Time) > w.cluster.timing.silent || record.Decode(one.Value, &rec) != nil {
+		if worker.Name == w.Name || w.pace.Now().Sub(worker.Time) > w.cluster.timing.silent || record.Decode(worker.Value, &rec) != nil {
 			continue
 		}
 		others = others || !slices.Contains(rec.Cannot, run)

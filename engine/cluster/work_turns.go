@@ -220,8 +220,8 @@ func (w *workerRun) noteFetched(run string, hadTask bool) {
 		r.turns = w.turns + 1/float64(r.priority)
 		r.taken = now
 		r.pause.Reset()
-		if one := w.origins.avoided[r.Origin]; one != nil {
-			one.until = now.Add(w.cluster.timing.firstRetry) // one task at a time finds out whether the origin is reached again
+		if avoided := w.origins.avoided[r.Origin]; avoided != nil {
+			avoided.until = now.Add(w.cluster.timing.firstRetry) // one task at a time finds out whether the origin is reached again
 		}
 	default:
 		r.pause.First, r.pause.Longest = idlePause, quietPause

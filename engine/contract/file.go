@@ -99,11 +99,11 @@ func (p *parser) contract(v any) *Contract {
 		return c
 	}
 	p.reportUnknown(root, "", "version", "outputs", "pages")
-	for name, one := range p.object(root, "outputs") {
-		c.outputs[name] = shape.Decode(one, diag.Join("outputs", name), p.found)
+	for name, element := range p.object(root, "outputs") {
+		c.outputs[name] = shape.Decode(element, diag.Join("outputs", name), p.found)
 	}
-	for job, one := range p.object(root, "pages") {
-		c.pages[job] = p.pages(one, diag.Join("pages", job))
+	for job, element := range p.object(root, "pages") {
+		c.pages[job] = p.pages(element, diag.Join("pages", job))
 	}
 	return c
 }

@@ -197,8 +197,8 @@ func (t *trial) stays() bool {
 	if len(pages) < 2 {
 		return false
 	}
-	one, two := pages[len(pages)-2].at(place), pages[len(pages)-1].at(place)
-	return textOf(one) != "" && textOf(one) == textOf(two)
+	earlier, latest := pages[len(pages)-2].at(place), pages[len(pages)-1].at(place)
+	return textOf(earlier) != "" && textOf(earlier) == textOf(latest)
 }
 
 // isFar reports whether the response says that the page after the second one is not the last.

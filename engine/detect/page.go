@@ -236,7 +236,7 @@ func isEnvelope(list []any) bool {
 // and its depth.
 func listScore(at path, items []any) int {
 	score := min(len(items), 10) - 2*len(at)
-	switch apinames.OfList(at.name()) {
+	switch apinames.ListKindOf(at.name()) {
 	case apinames.LikelyList:
 		score += 20
 	case apinames.UnlikelyList:

@@ -117,7 +117,7 @@ func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 			merges = append(merges, value.Member{Value: v})
 			continue
 		}
-		if j, again := index[key.Value]; again {
+		if j, known := index[key.Value]; known {
 			out[j].Value = v
 			continue
 		}

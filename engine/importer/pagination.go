@@ -45,8 +45,8 @@ func pagination(s *Stream) value.Object {
 func merged(o value.Object) value.Object {
 	var out value.Object
 	for _, m := range o {
-		before, again := out.Get(m.Name)
-		if !again {
+		before, known := out.Get(m.Name)
+		if !known {
 			out = append(out, m)
 			continue
 		}

@@ -30,15 +30,15 @@ type groups struct {
 }
 
 // share reports whether files of two jobs are published together.
-func (g *groups) share(one, other string) bool {
-	return slices.ContainsFunc(g.byJob[one], func(g *group) bool { return slices.Contains(g.jobs, other) })
+func (gs *groups) share(one, other string) bool {
+	return slices.ContainsFunc(gs.byJob[one], func(g *group) bool { return slices.Contains(g.jobs, other) })
 }
 
 // endJob records that a job is complete.
-func (g *groups) endJob(job string) {
-	for _, of := range g.byJob[job] {
-		if of.left--; of.left == 0 {
-			g.due = append(g.due, of)
+func (gs *groups) endJob(job string) {
+	for _, g := range gs.byJob[job] {
+		if g.left--; g.left == 0 {
+			gs.due = append(gs.due, g)
 		}
 	}
 }

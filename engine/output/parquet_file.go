@@ -67,8 +67,8 @@ func (h head) merge(other head) head {
 		index[name] = i
 	}
 	for i, name := range other.columns {
-		if had, known := index[name]; known {
-			merged.types[had] |= other.types[i]
+		if column, known := index[name]; known {
+			merged.types[column] |= other.types[i]
 			continue
 		}
 		merged.columns, merged.types = append(merged.columns, name), append(merged.types, other.types[i])

@@ -47,8 +47,8 @@ func Places(e *engine.Engine, dir string, format Format) []Place {
 		running[job] = true
 	}
 	for i, w := range writers {
-		index, had := indexOf[w.dataType]
-		if !had {
+		index, known := indexOf[w.dataType]
+		if !known {
 			index = len(places)
 			places = append(places, Place{Path: filepath.Join(dir, names[i]+"."+format.String()), DataType: w.dataType})
 			indexOf[w.dataType] = index

@@ -345,8 +345,8 @@ func (p *Publisher) refusedRoots(result *engine.Result) map[string]bool {
 	}
 	for _, job := range result.Jobs {
 		info := p.engine.Job(job.Job)
-		again := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
-		if job.Refused && again || slices.Contains(p.unmerged.jobs, job.Job) {
+		repeatable := job.Outcome == rules.Complete || len(job.Evidence()) > 0 || len(info.Keepers) > 0
+		if job.Refused && repeatable || slices.Contains(p.unmerged.jobs, job.Job) {
 			refused[info.Root] = true
 		}
 	}

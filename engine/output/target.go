@@ -269,7 +269,7 @@ func keysOf(e *engine.Engine) map[string][]string {
 	for _, job := range e.Jobs() {
 		info := e.Job(job)
 		for _, dataType := range info.DataTypes {
-			if had, known := keys[dataType]; known && !slices.Equal(had, info.Key) {
+			if key, known := keys[dataType]; known && !slices.Equal(key, info.Key) {
 				keys[dataType] = nil
 				continue
 			}

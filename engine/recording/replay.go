@@ -33,7 +33,7 @@ type Job struct {
 func Replay(ctx context.Context, e *engine.Engine, r *Recording) (*Replayed, error) {
 	player := r.NewPlayer(e.Redactor())
 	start := player.Now()
-	e = player.Play(e).With(engine.WithVerdicts(),
+	e = player.Play(e).With(engine.WithVerdictValues(),
 		engine.WithAccept(runtime.AcceptAll)) // the findings are part of the result
 	jobs := map[string]Job{}
 	result, err := e.Run(ctx, func(_ context.Context, page *engine.Page) error {

@@ -50,7 +50,7 @@ func TestAModelResemblesARecording(t *testing.T) {
 	require.Empty(t, samples.Missing)
 
 	verdict := func(like stress.Recorded) stress.Verdict {
-		report, err := e.Stress(t.Context(), stress.Options{Like: like})
+		report, err := e.Stress(t.Context(), stress.Options{Recording: like})
 		require.NoError(t, err)
 		for _, r := range report.Jobs[0].Rows {
 			if r.Behaviour == "emptyPageInTheMiddle" {
@@ -86,7 +86,7 @@ func TestPagesAfterTheEndOfTheRunContradictAModel(t *testing.T) {
 	require.Equal(t, []bool{false, true, true}, value.Map(samples.Pages["users"], func(s stress.Sample) bool { return s.Other }),
 		"the rules request the first page only")
 	for name, like := range map[string]stress.Recorded{"not contradicted": {}, "contradicted": samples} {
-		report, err := e.Stress(t.Context(), stress.Options{Like: like})
+		report, err := e.Stress(t.Context(), stress.Options{Recording: like})
 		require.NoError(t, err)
 		require.Equal(t, like.Pages == nil, slices.Contains(report.Jobs[0].Model, "body.n is the number of items in the list."), name)
 		require.Equal(t, like.Pages != nil, strings.Contains(report.Jobs[0].Unknown, "it is not clear what body.n means"), "%s: %v", name, report.Jobs[0])

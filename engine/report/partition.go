@@ -73,8 +73,8 @@ func (p *Partition) has(page engine.Record) bool {
 	if len(p.Values) == 0 && len(page.Partition) == 0 {
 		return true
 	}
-	again := page.Page > 1 || p.Last.Error != nil && !p.Last.Skipped || !p.HasEnd()
-	return again && reflect.DeepEqual(p.Values, page.Partition)
+	continues := page.Page > 1 || p.Last.Error != nil && !p.Last.Skipped || !p.HasEnd()
+	return continues && reflect.DeepEqual(p.Values, page.Partition)
 }
 
 // A partitionStatus says how a partition ended.

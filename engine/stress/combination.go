@@ -52,8 +52,8 @@ func (c combination) missing(p *plan) string {
 
 // combinationOf returns the behaviours of a row of a list, by its name.
 func combinationOf(name string) (c combination) {
-	for one := range strings.SplitSeq(name, "+") {
-		if b, err := find(one); err == nil {
+	for part := range strings.SplitSeq(name, "+") {
+		if b, err := find(part); err == nil {
 			c = append(c, b)
 		}
 	}

@@ -279,9 +279,9 @@ func doubled(a *api) {
 	if len(a.rows) == 0 {
 		return
 	}
-	again := a.rows[0]
-	again.at += 0.5
-	a.rows = slices.Insert(slices.Clone(a.rows), 1, again)
+	duplicate := a.rows[0]
+	duplicate.at += 0.5
+	a.rows = slices.Insert(slices.Clone(a.rows), 1, duplicate)
 	if !a.paged {
 		a.size = len(a.rows)
 	}

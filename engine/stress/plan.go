@@ -82,8 +82,8 @@ func (p *plan) signal(kind string) *signal {
 	return nil
 }
 
-// usual is the number of rows of a list of several pages.
-func (p *plan) usual() int {
+// ordinaryLength is the number of rows of a list of several pages.
+func (p *plan) ordinaryLength() int {
 	switch {
 	case p.single && !p.paged:
 		return 1

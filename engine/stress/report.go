@@ -19,9 +19,9 @@ type Options struct {
 
 	WithoutFixes bool // whether to try no fixes, which take most of the time
 
-	// Like holds recorded pages. The model of a job takes over the shape of the first page of its list:
+	// Recording holds recorded pages. The model of a job takes over the shape of the first page of its list:
 	// the members of the response and of an item. A model that the pages contradict is not tried.
-	Like Recorded
+	Recording Recorded
 }
 
 // depth returns the maximum number of combined behaviours.

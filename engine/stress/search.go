@@ -47,7 +47,7 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 		p.positional = slices.ContainsFunc(p.signals, func(s *signal) bool {
 			return s.meaning.kind == pointer && rec.positional(s.ResponseValue)
 		})
-		r := s.run(ctx, p.api(p.usual()), maxRequests)
+		r := s.run(ctx, p.api(p.ordinaryLength()), maxRequests)
 		if r.end.Outcome == rules.Limited { // another plan does not raise the limit
 			return nil, noModel(r, "", nil, rec)
 		}
@@ -84,7 +84,7 @@ func (r recording) refuses(p *plan) error {
 // goesOn reports whether a plan is tried.
 func (f *search) goesOn(ctx context.Context, p *plan) bool {
 	f.tried++
-	f.served += p.usual()
+	f.served += p.ordinaryLength()
 	enough := f.doubtful != nil && (f.tried > maxDoubtfulPlans || f.served > maxDoubtfulRows)
 	return f.tried <= maxPlans && ctx.Err() == nil && !enough
 }
@@ -133,7 +133,7 @@ func (r *run) cutShort() bool {
 func (s *subject) findLocator(ctx context.Context, p *plan, r *run) {
 	for _, l := range r.apis[0].locators() {
 		p.locator = l
-		if s.run(ctx, p.api(p.usual()), maxRequests).good() {
+		if s.run(ctx, p.api(p.ordinaryLength()), maxRequests).good() {
 			return
 		}
 	}

@@ -574,7 +574,7 @@ func TestARecordingThatContradictsAModelRefusesIt(t *testing.T) {
 			e, err := engine.Load("config.json", []byte(tt.config))
 			require.NoError(t, err)
 			like := stress.Recorded{Name: "items.har", Pages: map[string][]stress.Sample{"items": tt.like}}
-			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: like})
 			require.NoError(t, err)
 			if tt.reason != "" {
 				require.Contains(t, report.Jobs[0].Unknown, tt.reason)
@@ -602,7 +602,7 @@ func TestAJobThatWasNotRecordedSaysSo(t *testing.T) {
 		} {
 			e, err := engine.Load("config.json", []byte(config))
 			require.NoError(t, err)
-			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: like})
 			require.NoError(t, err)
 			if unknown {
 				require.Contains(t, report.Jobs[0].Unknown, ". "+sentence)
@@ -632,7 +632,7 @@ func TestAValueThatTheModelLeavesOutIsAbsent(t *testing.T) {
 		e, err := engine.Load("config.json", []byte(paged(fmt.Sprintf(`{"method": "offset", "limit": 2, %s}`, rule))))
 		require.NoError(t, err)
 		report, err := e.Stress(t.Context(), stress.Options{
-			WithoutFixes: true, Like: stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(like)}}}},
+			WithoutFixes: true, Recording: stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(like)}}}},
 		})
 		require.NoError(t, err)
 		lost := row(t, report.Jobs[0], "flagLostInTheMiddle")
@@ -736,7 +736,7 @@ func TestLinksAndTokensMayBePositions(t *testing.T) {
 			for _, text := range tt.pages {
 				like = append(like, stress.Sample{Body: []byte(text)})
 			}
-			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: stress.Recorded{Pages: map[string][]stress.Sample{"items": like}}})
+			report, err := e.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: stress.Recorded{Pages: map[string][]stress.Sample{"items": like}}})
 			require.NoError(t, err)
 			job := report.Jobs[0]
 			require.Equal(t, tt.plain, row(t, job, "deletedFromTheStart").Verdict)
@@ -768,7 +768,7 @@ func TestAFixMakesNoOtherRowSilent(t *testing.T) {
 		pagination, like := tt.pagination, stress.Recorded{Pages: map[string][]stress.Sample{"items": {{Body: []byte(tt.like)}}}}
 		e, err := engine.Load("config.json", []byte(paged(pagination)))
 		require.NoError(t, err)
-		report, err := e.Stress(t.Context(), stress.Options{Like: like})
+		report, err := e.Stress(t.Context(), stress.Options{Recording: like})
 		require.NoError(t, err)
 		before, tried := map[string]stress.Verdict{}, 0
 		for _, r := range report.Jobs[0].Rows {
@@ -785,7 +785,7 @@ func TestAFixMakesNoOtherRowSilent(t *testing.T) {
 			require.NoError(t, err)
 			changed, err := engine.Load("config.json", text)
 			require.NoError(t, err)
-			after, err := changed.Stress(t.Context(), stress.Options{WithoutFixes: true, Like: like})
+			after, err := changed.Stress(t.Context(), stress.Options{WithoutFixes: true, Recording: like})
 			require.NoError(t, err)
 			for _, now := range after.Jobs[0].Rows {
 				if had, known := before[now.Behaviour]; known && now.Verdict == stress.Silent {

@@ -166,7 +166,7 @@ func (m *modelledJob) runWith(ctx context.Context, behaviours combination) *run 
 
 // behaving returns a model with behaviours.
 func (m *modelledJob) behaving(behaviours combination) *api {
-	n := m.usual()
+	n := m.ordinaryLength()
 	for _, b := range behaviours {
 		if b.items != nil {
 			n = b.items(m.pageSize)

@@ -40,12 +40,12 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 	report := &Report{Version: reportVersion, Seed: o.Seed, Depth: o.depth(), Jobs: []JobReport{}}
 	plans := map[string]*plan{} // plans by job, without the jobs that have no plan
 	for _, job := range s.Jobs {
-		one, err := s.stressJob(ctx, job, o)
+		jobReport, err := s.stressJob(ctx, job, o)
 		if err != nil {
 			return report, err
 		}
-		if report.Jobs = append(report.Jobs, one); one.modelled != nil {
-			plans[one.Job] = one.modelled.plan
+		if report.Jobs = append(report.Jobs, jobReport); jobReport.modelled != nil {
+			plans[jobReport.Job] = jobReport.modelled.plan
 		}
 	}
 	for i, job := range s.Jobs {
@@ -65,7 +65,7 @@ func (s *Suite) Run(ctx context.Context, o Options) (*Report, error) {
 // stressJob puts one job under stress.
 func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (JobReport, error) {
 	report := JobReport{Job: job.ID(), Rows: []Row{}}
-	rec := recordingOf(job, o.Like)
+	rec := recordingOf(job, o.Recording)
 	m, err := s.model(ctx, job, rec)
 	if err != nil {
 		report.Unknown = err.Error()

@@ -121,9 +121,9 @@ func meeting(common *regexp.Regexp) func(*treeRun, *api, int) {
 			if before == nil || len(a.exchanges) > 0 || len(before.truth) == 0 || !meet(before.exchanges[0].request, a.asked, common) {
 				return
 			}
-			again := before.truth[len(before.truth)-1]
-			again.at, again.key = a.rows[0].at-0.5, a.rows[0].key
-			a.rows = slices.Insert(slices.Clone(a.rows), 0, again)
+			duplicate := before.truth[len(before.truth)-1]
+			duplicate.at, duplicate.key = a.rows[0].at-0.5, a.rows[0].key
+			a.rows = slices.Insert(slices.Clone(a.rows), 0, duplicate)
 			if !a.paged {
 				a.size++
 			}

@@ -102,8 +102,8 @@ func (d *Document) errorOf(err error) *Error {
 	out := &Error{Message: err.Error()}
 	if found, ok := errors.AsType[diag.Diagnostics](err); ok {
 		out.Message = errNeverCompiled.Error()
-		for _, one := range found {
-			out.Diagnostics = append(out.Diagnostics, d.diagnostic(one))
+		for _, diagnostic := range found {
+			out.Diagnostics = append(out.Diagnostics, d.diagnostic(diagnostic))
 		}
 		if len(found) == 1 {
 			out.Message, out.Hint = found[0].Message, found[0].Hint

@@ -40,8 +40,8 @@ func (d *Document) Diagnostics() []Diagnostic {
 		found = append(found, &diag.Diagnostic{Message: err.Error()})
 	}
 	diagnostics := make([]Diagnostic, len(found))
-	for i, one := range found {
-		diagnostics[i] = d.diagnostic(one)
+	for i, diagnostic := range found {
+		diagnostics[i] = d.diagnostic(diagnostic)
 	}
 	return diagnostics
 }

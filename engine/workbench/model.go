@@ -51,8 +51,8 @@ func (d *Document) Stress(ctx context.Context, o stress.Options) (*stress.Report
 	if err != nil {
 		return nil, err
 	}
-	if d.Recording != nil && o.Like.Pages == nil {
-		o.Like = recording.Samples(ctx, e, d.Recording)
+	if d.Recording != nil && o.Recording.Pages == nil {
+		o.Recording = recording.Samples(ctx, e, d.Recording)
 	}
 	return e.Stress(ctx, o)
 }

@@ -114,8 +114,8 @@ func (dir *nameIndex) pagination(o *outline, n *syntax.Node) {
 	dir.value(scrollerName, n.Member("default"), false)
 	if all := n.Member("scrollers"); all != nil {
 		dir.keys(scrollerName, "", all, true)
-		for _, one := range all.Inner {
-			dir.pagination(o, one)
+		for _, nested := range all.Inner {
+			dir.pagination(o, nested)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	} else if limit <= 0 {
 		limit = maxPages
 	}
-	e := o.engine.With(engine.WithVerdicts(), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0), engine.WithParallelJobs(1),
+	e := o.engine.With(engine.WithVerdictValues(), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0), engine.WithParallelJobs(1),
 		engine.WithKeepGoing(), engine.WithJobs(limits.Jobs...), engine.WithKept(limits.Kept), engine.WithTokenStore(nil))
 	if limits.Inputs != nil {
 		e = e.With(engine.WithInputs(limits.Inputs))

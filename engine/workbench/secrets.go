@@ -7,16 +7,16 @@ import (
 	"github.com/stopwhen/stopwhen/rules/secret"
 )
 
-// A Place is a part of a text, in bytes.
-type Place struct{ Start, End int }
+// A ByteRange is a part of a text.
+type ByteRange struct{ Start, End int }
 
 // Secrets returns the parts of the text that are secrets, in their order: those that the configuration says are
 // secret, or, if it does not compile, all that look like one.
-func (d *Document) Secrets() []Place {
-	var found []Place
+func (d *Document) Secrets() []ByteRange {
+	var found []ByteRange
 	if e, err := d.load(); err == nil {
 		for _, f := range e.Redactor().Find(d.Text) {
-			found = append(found, Place{f.Start, f.End})
+			found = append(found, ByteRange{f.Start, f.End})
 		}
 	} else {
 		masked, _ := secret.Mask(d.Text) // has as many characters as the text
@@ -24,13 +24,13 @@ func (d *Document) Secrets() []Place {
 		n := 0
 		for i, c := range d.Text {
 			if stars[n] == '*' && c != '*' {
-				found = append(found, Place{i, i + len(string(c))})
+				found = append(found, ByteRange{i, i + len(string(c))})
 			}
 			n++
 		}
 	}
-	slices.SortFunc(found, func(a, b Place) int { return cmp.Compare(a.Start, b.Start) })
-	var merged []Place
+	slices.SortFunc(found, func(a, b ByteRange) int { return cmp.Compare(a.Start, b.Start) })
+	var merged []ByteRange
 	for _, p := range found {
 		if last := len(merged) - 1; last >= 0 && p.Start <= merged[last].End {
 			merged[last].End = max(merged[last].End, p.End)

@@ -145,8 +145,8 @@ var (
 	}
 )
 
-// OfList says whether a name is usual for lists of items.
-func OfList(name string) ListKind {
+// ListKindOf says whether a name is usual for lists of items.
+func ListKindOf(name string) ListKind {
 	switch {
 	case slices.Contains(likelyLists, name):
 		return LikelyList

@@ -93,9 +93,9 @@ const manyMembers = 128
 
 // name adds a name to those of the object around it.
 func (m *measure) name(text []byte) {
-	had := m.names[m.first():]
-	m.unusual = m.unusual || len(had) > manyMembers || bytes.IndexByte(text, '\\') >= 0 ||
-		slices.ContainsFunc(had, func(name []byte) bool { return bytes.Equal(name, text) })
+	others := m.names[m.first():]
+	m.unusual = m.unusual || len(others) > manyMembers || bytes.IndexByte(text, '\\') >= 0 ||
+		slices.ContainsFunc(others, func(name []byte) bool { return bytes.Equal(name, text) })
 	if !m.unusual {
 		m.names = append(m.names, text)
 	}

@@ -86,9 +86,9 @@ var otherForm = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|[-+]?[0-9][-0-9_,:.+T
 func textNode(text string) *yaml.Node {
 	node := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!str", Value: text}
 	_, problem, _ := unreadable(text)
-	again, wrong := plain(text)
+	reread, wrong := plain(text)
 	switch {
-	case problem != "" || wrong != "" || again != any(text) || otherForm.MatchString(text):
+	case problem != "" || wrong != "" || reread != any(text) || otherForm.MatchString(text):
 		node.Style = yaml.DoubleQuotedStyle
 	case isLiteral(text):
 		node.Style = yaml.LiteralStyle

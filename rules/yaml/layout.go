@@ -143,8 +143,8 @@ func (w *layoutWriter) shared(node *yaml.Node, name string) *yaml.Node {
 	var b strings.Builder
 	spell(&b, node)
 	text := b.String()
-	before, again := w.first[text]
-	if !again {
+	before, known := w.first[text]
+	if !known {
 		w.first[text] = node
 		return node
 	}

@@ -25,8 +25,8 @@ func (r *reader) merge(node *yaml.Node, path string, to *members, c nodeContext)
 	if !isList {
 		list, marks = []any{v}, []diag.Mark{mark}
 	}
-	for i, one := range list {
-		object, isObject := one.(rules.Object)
+	for i, element := range list {
+		object, isObject := element.(rules.Object)
 		if !isObject {
 			return r.fault(path, marks[i].Value, "write <<: *NAME for an object with the anchor &NAME, or a list of such names",
 				"the value of a merge key (<<) must be an object, or a list of objects")

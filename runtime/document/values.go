@@ -23,16 +23,16 @@ type Values struct {
 	decoded []any
 	single  map[int]any // items that were decoded individually
 
-	tree    *scan.Tree
-	columns []column
-	places  []int // for each path of Options.Places, the index of its cell
-	located bool
-	unique  bool        // whether the scan has located them, and no key on their paths occurs twice in its object
-	cells   []scan.Span // locations for all items, item by item
-	base    int         // offset of the items, from which cells count
-	own     []scan.Span // buffer of locate
-	rows    []row
-	handles []any // pointers to the rows
+	tree      *scan.Tree
+	columns   []column
+	places    []int // for each path of Options.Places, the index of its cell
+	located   bool
+	unique    bool        // whether the scan has located them, and no key on their paths occurs twice in its object
+	cells     []scan.Span // locations for all items, item by item
+	base      int         // offset of the items, from which cells count
+	own       []scan.Span // buffer of locate
+	lazyItems []lazyItem
+	handles   []any // pointers to the lazyItems
 }
 
 // newValues returns the values for rules that read paths of items, with the places of other paths.
@@ -85,20 +85,20 @@ func (v *Values) reset(items Items, left *allowance, err error) {
 // trim drops buffers that grew with a large page.
 func (v *Values) trim() {
 	if v.own = scan.Trimmed(v.own); cap(v.handles) > scan.KeptElements {
-		v.rows, v.handles = nil, nil
+		v.lazyItems, v.handles = nil, nil
 	}
 }
 
 // Len returns the number of items.
 func (v *Values) Len() int { return v.items.Len() }
 
-// Items returns the items: their values, or rows with the paths that rules read.
+// Items returns the items: their values or, if rules read only some of their paths, pointers to a lazyItem.
 func (v *Values) Items() ([]any, error) {
 	if v.err != nil {
 		return nil, v.err
 	}
 	if !v.whole {
-		return v.rowsOf(v.items.Len()), nil
+		return v.lazyItemsOf(v.items.Len()), nil
 	}
 	if v.decoded == nil {
 		v.decoded, v.err = decodeItems(v.items, v.left)
@@ -216,8 +216,8 @@ func (v *Values) field(i int, path []string) (any, bool, error) {
 		if err != nil || !v.cells[i*v.tree.Width+c.cell].Present() {
 			return nil, false, err
 		}
-		one, present := within(values[i], path[len(c.path):])
-		return one, present, nil
+		field, present := within(values[i], path[len(c.path):])
+		return field, present, nil
 	}
 	item, err := v.Item(i)
 	if err != nil {
@@ -231,12 +231,12 @@ func (v *Values) field(i int, path []string) (any, bool, error) {
 func within(v any, path []string) (any, bool) {
 	for _, key := range path {
 		var present bool
-		switch of := v.(type) {
+		switch container := v.(type) {
 		case map[string]any:
-			v, present = of[key]
+			v, present = container[key]
 		case []any:
-			if i, err := strconv.Atoi(key); err == nil && i < len(of) && i >= -len(of) {
-				v, present = of[(i+len(of))%len(of)], true
+			if i, err := strconv.Atoi(key); err == nil && i < len(container) && i >= -len(container) {
+				v, present = container[(i+len(container))%len(container)], true
 			}
 		}
 		if !present {
@@ -246,22 +246,23 @@ func within(v any, path []string) (any, bool) {
 	return v, true
 }
 
-// A row represents an item if rules read only some of its paths. Every page uses the same rows.
-type row struct {
+// A lazyItem represents an item if rules read only some of its paths: each is decoded when it is read. Every
+// page uses the same ones.
+type lazyItem struct {
 	values *Values
 	index  int
 }
 
 // Field returns the value at a path of the item.
-func (r *row) Field(path []string) (any, bool, error) { return r.values.field(r.index, path) }
+func (l *lazyItem) Field(path []string) (any, bool, error) { return l.values.field(l.index, path) }
 
-// rowsOf returns n rows.
-func (v *Values) rowsOf(n int) []any {
+// lazyItemsOf returns n items.
+func (v *Values) lazyItemsOf(n int) []any {
 	if n > len(v.handles) || v.handles == nil {
-		v.rows, v.handles = make([]row, n), make([]any, n)
-		for i := range v.rows {
-			v.rows[i] = row{v, i}
-			v.handles[i] = &v.rows[i]
+		v.lazyItems, v.handles = make([]lazyItem, n), make([]any, n)
+		for i := range v.lazyItems {
+			v.lazyItems[i] = lazyItem{v, i}
+			v.handles[i] = &v.lazyItems[i]
 		}
 	}
 	return slices.Clip(v.handles[:n])

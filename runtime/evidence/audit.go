@@ -29,11 +29,11 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	c.Total.Items = end.Items - w.Facts.Rewritten
 	c.Hints = w.Hints()
 	c.List = w.facts(c.Hints)
-	signs := rules.SignsIn(c)
+	facts := rules.FactsIn(c)
 	var findings []trace.Finding
 	for i := range w.Subject.job.Ruleset.Rules {
 		listed := &w.Subject.job.Ruleset.Rules[i]
-		if listed.Role != rules.Audit || listed.Requires&^signs != 0 ||
+		if listed.Role != rules.Audit || listed.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}

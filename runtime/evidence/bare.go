@@ -27,9 +27,9 @@ func (w *Watcher) noticeBareEnd() {
 		return
 	}
 	for _, path := range w.placesOfItems() {
-		at := rules.FormatPath("body", path)
+		place := rules.FormatPath("body", path)
 		isMessage := slices.ContainsFunc(apinames.ErrorMessages(), func(keys []string) bool { return slices.Equal(keys, path) })
-		if isMessage || slices.Contains(neighbours, at) {
+		if isMessage || slices.Contains(neighbours, place) {
 			return
 		}
 	}

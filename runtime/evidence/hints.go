@@ -100,12 +100,12 @@ func (w *Watcher) hintsInBody() []hinted {
 	var records []hinted
 	err := w.page.Visit(want, func(path []string, v any) {
 		if path[len(path)-1] == apinames.JQGridRecords {
-			at := language.Read{Root: "body", Path: path}
-			records = append(records, hinted{path, 0, apinames.HintTotal, at.String(), v, true, readsTo(path)})
+			read := language.Read{Root: "body", Path: path}
+			records = append(records, hinted{path, 0, apinames.HintTotal, read.String(), v, true, readsTo(path)})
 		}
 		for _, hint := range apinames.HintsOf(path[len(path)-1]) {
-			at := language.Read{Root: "body", Path: path}
-			found = append(found, hinted{path, hint.Rank, hint.Kind, at.String(), v, true, readsTo(path)})
+			read := language.Read{Root: "body", Path: path}
+			found = append(found, hinted{path, hint.Rank, hint.Kind, read.String(), v, true, readsTo(path)})
 		}
 	})
 	if err != nil {

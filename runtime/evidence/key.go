@@ -24,9 +24,9 @@ func (w *Watcher) NoticeKeys(items document.Items) {
 			continue
 		}
 		digest := document.DigestOf(key, document.Digest{})
-		if of, again := w.Keys.Get(digest); again {
+		if earlier, known := w.Keys.Get(digest); known {
 			if f.SameKey++; f.SameKey == 1 {
-				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(of), w.Subject.keyPaths
+				f.SameKeyPage, f.SameKeyOf, f.KeyPaths = page, int(earlier), w.Subject.keyPaths
 				f.SameKeyText = value.Clip(w.Redactor.String(string(bytes.TrimSuffix(key, []byte{','}))), 60)
 			}
 		}

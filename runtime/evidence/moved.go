@@ -31,8 +31,8 @@ func (w *Watcher) noticeMoved() {
 		return
 	}
 	for _, path := range w.placesOfItems() {
-		if at := rules.FormatPath("body", path); !slices.Contains(n.FirstPaths, at) && w.listsObjects(path) {
-			n.Facts.MovedPage, n.Facts.MovedTo = c.Page, value.Clip(at, 200)
+		if place := rules.FormatPath("body", path); !slices.Contains(n.FirstPaths, place) && w.listsObjects(path) {
+			n.Facts.MovedPage, n.Facts.MovedTo = c.Page, value.Clip(place, 200)
 			return
 		}
 	}

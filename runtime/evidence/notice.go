@@ -162,7 +162,7 @@ func difference(first, sent trace.Sent) string {
 	var changed []string
 	for _, m := range after {
 		text := shortText(m.Value)
-		if had, ok := before.Get(m.Name); !ok || shortText(had) != text {
+		if earlier, ok := before.Get(m.Name); !ok || shortText(earlier) != text {
 			changed = append(changed, m.Name+"="+text)
 		}
 	}
@@ -232,8 +232,8 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 }
 
 // noticeTwice notices an identifier that a page has twice.
-func (w *Watcher) noticeTwice(id []byte, had, now itemSighting) {
-	if had != now {
+func (w *Watcher) noticeTwice(id []byte, earlier, now itemSighting) {
+	if earlier != now {
 		w.Ambiguous = true
 		return
 	}
@@ -245,9 +245,9 @@ func (w *Watcher) noticeTwice(id []byte, had, now itemSighting) {
 }
 
 // noticeAgain notices an item that an earlier page has: the list may have shifted between the pages.
-func (w *Watcher) noticeAgain(id []byte, had, now itemSighting) {
+func (w *Watcher) noticeAgain(id []byte, earlier, now itemSighting) {
 	f := &w.Facts
-	if had.content() == now.content() {
+	if earlier.content() == now.content() {
 		f.Duplicates++
 	} else {
 		f.Revised++
@@ -298,9 +298,9 @@ func (w *Watcher) countRepeated(allSame bool) {
 func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
 	c, n := w.Context, w.Noticed
 	read := w.decisive().Half()
-	had, again := n.Requests.Get(request)
+	earlier, repeated := n.Requests.Get(request)
 	n.Requests.Put(request, read)
-	c.RepeatedRequest = again && had == read
+	c.RepeatedRequest = repeated && earlier == read
 	if !c.RepeatedRequest || request == before && !known {
 		return
 	}

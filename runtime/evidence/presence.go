@@ -141,8 +141,8 @@ func (v *Values) add(other Values) {
 		if *v == nil {
 			*v = Values{}
 		}
-		had := (*v)[id]
-		(*v)[id] = NilCount{had.Nil + count.Nil, had.All + count.All}
+		before := (*v)[id]
+		(*v)[id] = NilCount{before.Nil + count.Nil, before.All + count.All}
 	}
 }
 

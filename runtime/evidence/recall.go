@@ -42,8 +42,8 @@ func (m *Recall) find(key uint64) int {
 	if m.places == nil {
 		return slices.IndexFunc(m.pairs, func(p pair) bool { return p.key == key })
 	}
-	if at, known := m.places[key]; known {
-		return at
+	if place, known := m.places[key]; known {
+		return place
 	}
 	return -1
 }

@@ -56,12 +56,12 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 
 // storePage stores a page.
 func (a *allJobsRun) storePage(ctx context.Context, page *runtime.Page) error {
-	token, err := page.Checkpoint()
+	checkpoint, err := page.Checkpoint()
 	if err != nil {
 		return err
 	}
-	if token != nil {
-		a.saved[page.Root] = token
+	if checkpoint != nil {
+		a.saved[page.Root] = checkpoint
 	}
 	step := &Step{Page: page, Skipped: a.skipped}
 	a.skipped = nil

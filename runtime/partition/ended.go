@@ -126,7 +126,7 @@ const maxKeys = 10_000
 // partitions is kept. A nil, from a partition without items, is less than any other value.
 func (r *EndedResult) keep(kept map[string]any) {
 	for name, v := range kept {
-		if had := r.Kept[name]; had != nil && (v == nil || !language.Newer(v, had)) {
+		if known := r.Kept[name]; known != nil && (v == nil || !language.Newer(v, known)) {
 			continue
 		}
 		if r.Kept == nil {

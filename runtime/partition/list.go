@@ -39,8 +39,8 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	defer b.discard()
 	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
 		_, err := b.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
-			token, err := d.Checkpoint()
-			return stack{{progress: progress{position: token}}}, err
+			checkpoint, err := d.Checkpoint()
+			return stack{{progress: progress{position: checkpoint}}}, err
 		}})
 		return err == nil, err
 	})
@@ -57,15 +57,15 @@ func (t *tree) replay(
 ) (runtime.ListResult, error) {
 	var delivered position
 	for e, ok := b.removeFirst(); ok; e, ok = b.removeFirst() {
-		token := e.kept[0].position
+		checkpoint := e.kept[0].position
 		d := &runtime.Delivery{
-			Page: e.page, Checkpoint: func() (position, error) { return token, nil }, Result: func() runtime.ListResult { return result },
+			Page: e.page, Checkpoint: func() (position, error) { return checkpoint, nil }, Result: func() runtime.ListResult { return result },
 		}
 		failed := b.replay(e, func(o outgoing) error {
 			d.Sent = o.sent
 			ok, err := receiver(ctx, d)
 			if ok {
-				delivered = token
+				delivered = checkpoint
 			}
 			return err
 		})
@@ -211,7 +211,7 @@ func evaluateWindows(variable *compile.ForVariable, evaluate func(*language.Expr
 		if err != nil {
 			return nil, err
 		}
-		if v = language.Kept(v); v != nil && v != "" {
+		if v = language.JSONForm(v); v != nil && v != "" {
 			if source.Step, err = rules.ParseSpan(v); err != nil {
 				return nil, &language.RuleError{Rule: variable.Step.Rule, Err: err}
 			}

@@ -39,9 +39,9 @@ func (f *frame) appendTo(s stack) (stack, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	entry := stackEntry{f.node, f.progress}
-	if f.token != nil {
+	if f.pageCheckpoint != nil {
 		var err error
-		if entry.position, err = f.token(); err != nil || entry.position == nil {
+		if entry.position, err = f.pageCheckpoint(); err != nil || entry.position == nil {
 			return nil, err
 		}
 	}
@@ -102,18 +102,18 @@ func (t *tree) checkpoint(ctx context.Context, s stack, done bool) (json.RawMess
 	if bottom.Search == nil {
 		state.Tree.Partition = bottom
 	}
-	token, err := json.Marshal(state)
+	checkpoint, err := json.Marshal(state)
 	if err == nil {
-		token, err = w.concealer.Conceal(token)
+		checkpoint, err = w.concealer.Conceal(checkpoint)
 	}
 	if err = errors.Join(w.err, err); err != nil {
 		return nil, &failure.Error{Class: failure.Config, Job: t.root.ID(), Op: "checkpoint", Message: err.Error(), Err: err}
 	}
 	if w.rests != nil {
-		parts := append([][]byte{token[:len(token)-1], []byte(`,"rests":[`)}, w.rests...)
-		token = slices.Concat(append(parts, []byte("]}"))...)
+		parts := append([][]byte{checkpoint[:len(checkpoint)-1], []byte(`,"rests":[`)}, w.rests...)
+		checkpoint = slices.Concat(append(parts, []byte("]}"))...)
 	}
-	return token, nil
+	return checkpoint, nil
 }
 
 // A stackWriter writes a stack as JSON.
@@ -214,16 +214,16 @@ type savedValue struct {
 // be too late.
 func (t *tree) resume(ctx context.Context) (*node, error) {
 	id := t.root.ID()
-	token := t.Resume[id]
-	if token == nil {
+	checkpoint := t.Resume[id]
+	if checkpoint == nil {
 		return &node{job: t.root}, nil
 	}
-	c, state, err := t.Concealer(ctx), treeState{}, runtime.Checkpoint(token).CheckVersion()
+	c, state, err := t.Concealer(ctx), treeState{}, runtime.Checkpoint(checkpoint).CheckVersion()
 	if err == nil {
-		token, err = c.Reveal(token)
+		checkpoint, err = c.Reveal(checkpoint)
 	}
 	if err == nil {
-		err = value.Unmarshal(token, &state)
+		err = value.Unmarshal(checkpoint, &state)
 	}
 	if err == nil {
 		err = t.tally.check(state.tallyState)

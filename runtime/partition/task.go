@@ -189,9 +189,9 @@ func (r *taskRun) label() string { return r.Redactor.String(r.partition.Label())
 
 // ending returns the ending of the task, given the result of its partition.
 func (r *taskRun) ending(result runtime.ListResult) *Ending {
-	one := endOf(result)
-	one.Name = r.Redactor.String(r.partition.Name())
-	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{one}}
+	ended := endOf(result)
+	ended.Name = r.Redactor.String(r.partition.Name())
+	return &Ending{Label: r.label(), Failed: result.FailedPage, Results: []EndedResult{ended}}
 }
 
 // skippedEnding is ending for a partition that has failed and is skipped.

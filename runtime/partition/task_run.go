@@ -54,13 +54,13 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 // storePage stores a page with the tasks of its children. The partition is skipped if its list has
 // failed on the page.
 func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
-	token, err := d.Checkpoint()
+	checkpoint, err := d.Checkpoint()
 	if err != nil {
 		return false, err
 	}
 	page := d.Page
 	page.Root, page.Skipped = r.root.ID(), page.Outcome == rules.Failed
-	step := &Step{Label: r.label(), Page: page, Position: token}
+	step := &Step{Label: r.label(), Page: page, Position: checkpoint}
 	if r.stored = r.addChildTasks(ctx, d, step); r.stored != nil { // the partition is not at fault
 		return false, r.stored
 	}
@@ -94,8 +94,8 @@ func (r *taskRun) addChildTasks(ctx context.Context, d *runtime.Delivery, step *
 	}
 	found, c := &evidence.Presence{}, r.Concealer(ctx)
 	err := r.eachChildItem(ctx, r.partition, d.SentItems(), found, func(job *compile.Job, i, n int, v any) error {
-		one, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", d.Page.Page, i, n), v)
-		step.Children = append(step.Children, one)
+		task, err := r.child(c, job, 0, fmt.Sprintf("p%dj%di%d", d.Page.Page, i, n), v)
+		step.Children = append(step.Children, task)
 		return err
 	})
 	step.Missing = found.Save()

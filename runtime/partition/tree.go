@@ -135,9 +135,9 @@ func (w Walk) leftOutOf(job *compile.Job) *compile.Job {
 		if len(job.Keeps) == 0 {
 			continue
 		}
-		for _, one := range job.WithDescendants() {
-			if !w.selects(one) && one.Spec().Emits {
-				return one
+		for _, descendant := range job.WithDescendants() {
+			if !w.selects(descendant) && descendant.Spec().Emits {
+				return descendant
 			}
 		}
 	}

@@ -45,11 +45,11 @@ type progress struct {
 // it.
 type frame struct {
 	*tree
-	parent    *frame // nil for the root
-	node      *node
-	partition runtime.Partition
-	token     func() (position, error) // returns the position after the page that is being delivered; nil between pages
-	err       error                    // error of the sink, or of a task for an item
+	parent         *frame // nil for the root
+	node           *node
+	partition      runtime.Partition
+	pageCheckpoint func() (position, error) // returns the position after the page that is being delivered; nil between pages
+	err            error                    // error of the sink, or of a task for an item
 
 	mu      sync.Mutex // guards the fields below
 	changed sync.Cond  // signals changes of todo to the task that begins others ahead
@@ -117,7 +117,7 @@ func (f *frame) nodeFor(v any) *node {
 func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered bool, err error) {
 	defer func() { f.err = err }()
 	page := d.Page
-	f.token, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
+	f.pageCheckpoint, f.last, f.todo = d.Checkpoint, page.Decision == trace.Stop, nil
 	err = f.eachChildItem(ctx, f.partition, d.SentItems(), f.tally.found, func(job *compile.Job, _, _ int, v any) error {
 		f.todo = append(f.todo, &node{job: job, level: 1, value: v})
 		return nil

@@ -83,9 +83,9 @@ func (f *finder) find(text string, why purpose) []Found {
 			for _, level := range slices.Backward(levels) {
 				outer = level.source(outer)
 			}
-			one := Found{Start: outer.start, End: outer.end, Name: f.secrets[n.secret].name, Secret: f.secrets[n.secret].text, Form: n.form.name}
-			one.Escaped = len(levels) > 0 || n.form.of == nil
-			found = append(found, one)
+			match := Found{Start: outer.start, End: outer.end, Name: f.secrets[n.secret].name, Secret: f.secrets[n.secret].text, Form: n.form.name}
+			match.Escaped = len(levels) > 0 || n.form.of == nil
+			found = append(found, match)
 		})
 		next, changed := unescape(current)
 		if !changed || len(levels) == maxEscapes {

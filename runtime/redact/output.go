@@ -51,8 +51,8 @@ func (h handler) attr(a slog.Attr) slog.Attr {
 		v = slog.StringValue(h.change(v.String()))
 	case slog.KindGroup:
 		var inner []slog.Attr
-		for _, one := range v.Group() {
-			inner = append(inner, h.attr(one))
+		for _, attr := range v.Group() {
+			inner = append(inner, h.attr(attr))
 		}
 		v = slog.GroupValue(inner...)
 	case slog.KindAny:

@@ -114,8 +114,8 @@ func (a *app) report(err error) {
 		err = configError(mistakes)
 	}
 	var hints []string
-	for _, one := range joined(err) {
-		hints = value.AppendNew(hints, a.textOf(one)) // a file that cannot be written may fail twice
+	for _, cause := range joined(err) {
+		hints = value.AppendNew(hints, a.textOf(cause)) // a file that cannot be written may fail twice
 	}
 	for _, text := range hints {
 		fmt.Fprintf(w, "stopwhen: %s\n", text)
@@ -129,8 +129,8 @@ func joined(err error) []error {
 		return []error{err}
 	}
 	var errs []error
-	for _, one := range several.Unwrap() {
-		errs = append(errs, joined(one)...)
+	for _, cause := range several.Unwrap() {
+		errs = append(errs, joined(cause)...)
 	}
 	return errs
 }

@@ -77,7 +77,7 @@ func (a *app) inFlags(text string) string {
 		if !known {
 			return call
 		}
-		return strings.TrimSpace("stopwhen "+command+parts[2]) + a.sameServer
+		return strings.TrimSpace("stopwhen "+command+parts[2]) + a.serverFlags
 	})
 	return flagNames.Replace(text)
 }

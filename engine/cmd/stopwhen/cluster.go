@@ -51,7 +51,7 @@ func (n *natsClient) withRun(id string, f func(*connection, *cluster.Run) error)
 // openRuns connects to NATS, calls f, and closes the connection. With wait, it waits for a
 // server and, if the user may not create streams, for the first run that is submitted there.
 func (n *natsClient) openRuns(ctx context.Context, o cluster.Options, wait *waiting, f func(*cluster.Cluster) error) error {
-	n.sameServer = n.natsArgs()
+	n.serverFlags = n.natsArgs()
 	conn, err := n.connect(ctx, "stopwhen", wait != nil, o.Log)
 	if err != nil {
 		return err

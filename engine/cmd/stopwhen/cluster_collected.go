@@ -98,16 +98,16 @@ func (x *extraction) collected(l *loaded, s *runState) (bool, error) {
 
 // logCollected logs that there is nothing to do, and the files that no longer exist.
 func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
-	restart, again := "--restart starts over", "--restart writes it again"
+	restart, rewrite := "--restart starts over", "--restart writes it again"
 	if l.from.released {
 		restart = "its pages are no longer on the server"
-		again = "to obtain its rows again, submit the configuration as a new run"
+		rewrite = "to obtain its rows again, submit the configuration as a new run"
 	}
 	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.from.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
 		if isMissing(path) {
-			s.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, again),
+			s.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, rewrite),
 				"event", "output_missing", "file", path)
 		}
 	}

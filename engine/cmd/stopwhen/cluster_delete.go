@@ -80,8 +80,8 @@ func (s *connection) removeOlder(before time.Time) error {
 	var errs error
 	n := 0
 	for _, run := range runs {
-		ended, at, err := run.Ended(s.ctx)
-		if err == nil && ended && at.Before(before) {
+		ended, when, err := run.Ended(s.ctx)
+		if err == nil && ended && when.Before(before) {
 			err = s.removeRun(run)
 			n++
 		}

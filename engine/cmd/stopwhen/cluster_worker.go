@@ -173,7 +173,7 @@ func (c *workerCommand) workerOptions(logger *slog.Logger) (cluster.Options, err
 	}
 	o := cluster.Options{
 		Log:    logger,
-		Engine: append(env.options(), engine.WithPrefetch(prefetch), engine.WithVerdicts()),
+		Engine: append(env.options(), engine.WithPrefetch(prefetch), engine.WithVerdictValues()),
 	}
 	if c.tokens == "" {
 		return o, nil

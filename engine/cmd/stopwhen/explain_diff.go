@@ -142,9 +142,9 @@ func simulatedDifference(ctx context.Context, a, b *engine.Engine, d *explain.Di
 		if was, renamed := former[id]; renamed {
 			id = was
 		}
-		at := slices.IndexFunc(first.Jobs, func(j stress.JobReport) bool { return j.Job == id })
-		if at >= 0 {
-			lines = append(lines, verdictChanges(&first.Jobs[at], after)...)
+		index := slices.IndexFunc(first.Jobs, func(j stress.JobReport) bool { return j.Job == id })
+		if index >= 0 {
+			lines = append(lines, verdictChanges(&first.Jobs[index], after)...)
 		}
 	}
 	return lines, nil

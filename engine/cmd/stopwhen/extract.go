@@ -176,7 +176,7 @@ func (x *extraction) runLoaded(l *loaded) error {
 		engine.WithLargeResponse(x.threads.useAll),
 	)
 	if x.trace != "" || bar != nil {
-		l.Engine = l.With(engine.WithVerdicts())
+		l.Engine = l.With(engine.WithVerdictValues())
 	}
 	return x.extract(l, logger, bar)
 }
@@ -303,7 +303,7 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 // withoutRefusals returns an error without the errors of jobs that the run refuses. Judge has other words
 // for them.
 func withoutRefusals(err error) error {
-	return errors.Join(slices.DeleteFunc(joined(err), func(one error) bool { return one == nil || errors.Is(one, engine.ErrSuspect) })...)
+	return errors.Join(slices.DeleteFunc(joined(err), func(part error) bool { return part == nil || errors.Is(part, engine.ErrSuspect) })...)
 }
 
 // judge returns an error if the run refuses the ending of a job.

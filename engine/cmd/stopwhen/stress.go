@@ -120,9 +120,9 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 		if err != nil {
 			return err
 		}
-		c.options.Like = recording.Samples(ctx, l.Engine, tape)
-		c.options.Like.Name = c.like
-		if err := checkRecorded(c.options.Like); err != nil {
+		c.options.Recording = recording.Samples(ctx, l.Engine, tape)
+		c.options.Recording.Name = c.like
+		if err := checkRecorded(c.options.Recording); err != nil {
 			return err
 		}
 	}

@@ -211,7 +211,7 @@ func (s *stage) play(t *testing.T, one subject) {
 	}
 	o := stress.Options{WithoutFixes: true, Depth: *rowDepth, Seed: *rowSeed}
 	if one.like {
-		o.Like = s.recorded(t, one, e)
+		o.Recording = s.recorded(t, one, e)
 	}
 	report, err := e.Stress(t.Context(), o)
 	require.NoError(t, err)

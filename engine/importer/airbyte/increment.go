@@ -14,20 +14,20 @@ import (
 // A cursor is the incremental_sync of a stream.
 type cursor struct {
 	node
-	field    string // path in the items
-	kept     string // the name of the kept value
-	computed string // the expression over item that gives it, if it is no member of the items
-	layout   string // of the times that are sent
-	items    string // of the times in the items
-	filter   string // the condition of the items that count for the kept value; empty for all
-	lag      string
-	step     string
-	granule  string
-	from     jinja.Expr // as text, a constant or a time
-	until    string     // the end, as an expression for a time; empty for the present
-	first    string     // the kept value in the first run, if items from before the interval are left out
-	started  bool       // a request option sends the start
-	ended    bool
+	field       string // path in the items
+	kept        string // the name of the kept value
+	computed    string // the expression over item that gives it, if it is no member of the items
+	sentLayout  string // layout of the times that are sent
+	itemLayout  string // layout of the times in the items
+	filter      string // the condition of the items that count for the kept value; empty for all
+	lag         string
+	step        string
+	granule     string
+	from        jinja.Expr // as text, a constant or a time
+	until       string     // the end, as an expression for a time; empty for the present
+	initialKept string     // the kept value in the first run, if items from before the interval are left out
+	started     bool       // a request option sends the start
+	ended       bool
 }
 
 // increment reads the incremental_sync.
@@ -91,13 +91,13 @@ func (c *cursor) readLayouts() (format string, err error) {
 		format = "%Y-%m-%dT%H:%M:%S.%f%z"
 	}
 	var ok bool
-	if c.layout, ok = jinja.Layout(format); !ok {
+	if c.sentLayout, ok = jinja.Layout(format); !ok {
 		return "", fmt.Errorf("%s: the format %s of times is not translated", c.get("datetime_format").path, format)
 	}
-	c.items = c.layout
+	c.itemLayout = c.sentLayout
 	if formats := c.get("cursor_datetime_formats").list(); len(formats) > 0 {
 		if layout, ok := jinja.Layout(formats[0].text()); ok {
-			c.items = layout
+			c.itemLayout = layout
 		}
 	}
 	return format, nil

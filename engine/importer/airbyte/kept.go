@@ -30,7 +30,7 @@ func (b *builder) finishIncrement() error {
 	}
 	c.kept = keptName(path)
 	if c.get("is_data_feed").flag() || c.get("is_client_side_incremental").flag() {
-		c.first = c.firstKept()
+		c.initialKept = c.firstKept()
 	}
 	var err error
 	switch param, sole := b.soleStart(c, uses); {
@@ -43,7 +43,7 @@ func (b *builder) finishIncrement() error {
 	default:
 		b.windowed(c, path, &b.out.For[at])
 	}
-	if c.first != "" {
+	if c.initialKept != "" {
 		b.onlyNew(c, path)
 	}
 	return err
@@ -83,15 +83,15 @@ func keptName(path string) string {
 // latest returns the expression for the kept value.
 func (c *cursor) latest(path string) string {
 	kept := rules.FormatPath("kept", []string{c.kept})
-	if c.first != "" {
-		kept += " ?? " + operand(c.first)
+	if c.initialKept != "" {
+		kept += " ?? " + operand(c.initialKept)
 	}
 	items, layout := "items", ""
 	if c.filter != "" {
 		items = "filter(items, " + renamedItem(c.filter, "#") + ")"
 	}
-	if !readable(c.items) && !c.isUnix() {
-		layout = ", '" + c.items + "'"
+	if !readable(c.itemLayout) && !c.isUnix() {
+		layout = ", '" + c.itemLayout + "'"
 	}
 	switch {
 	case c.computed != "" && !itemName.MatchString(c.computed):
@@ -142,12 +142,12 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 	if strings.ContainsAny(path, "*") {
 		return fmt.Errorf("%s: the cursor %s is no member of the items", c.path, c.field)
 	}
-	if c.computed != "" || c.filter != "" || c.first != "" {
+	if c.computed != "" || c.filter != "" || c.initialKept != "" {
 		return b.computedIncrement(c, path, param)
 	}
 	i := &importer.Incremental{Cursor: path, Param: param, Lag: c.lag}
 	if !c.sentAsRead() {
-		i.Format = c.layout
+		i.Format = c.sentLayout
 	}
 	switch {
 	case c.from.Known:
@@ -163,7 +163,8 @@ func (b *builder) incremental(c *cursor, path, param string) error {
 // sentAsRead reports whether the times that are sent have the form of those in the items and of the start.
 func (c *cursor) sentAsRead() bool {
 	start := c.get("start_datetime").get("datetime_format").text()
-	return c.items == c.layout && readable(c.layout) && !strings.ContainsAny(c.layout, ".") && !strings.Contains(c.layout, "07") &&
+	return c.itemLayout == c.sentLayout && readable(c.sentLayout) &&
+		!strings.ContainsAny(c.sentLayout, ".") && !strings.Contains(c.sentLayout, "07") &&
 		c.from.Kind != jinja.Time && (start == "" || start == formatOf(c))
 }
 
@@ -175,7 +176,7 @@ func (b *builder) computedIncrement(c *cursor, path, param string) error {
 	if c.lag != "" {
 		lag = c.lagSource()
 	}
-	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.layout, c.from.Source, c.layout)
+	source := fmt.Sprintf("earlier(%s, %s, '%s') ?? earlier(%s, nil, '%s')", kept, lag, c.sentLayout, c.from.Source, c.sentLayout)
 	switch {
 	case c.sentAsRead() && c.lag == "":
 		source = kept + " ?? " + operand(c.from.Source)
@@ -241,7 +242,7 @@ func operand(source string) string {
 func (b *builder) unsent(c *cursor, path string) {
 	switch reads := strings.Contains(b.out.Filter, rules.FormatPath("kept", []string{c.kept})); {
 	case b.whole:
-	case !reads && c.first == "":
+	case !reads && c.initialKept == "":
 		b.note(importer.Check, c.node, "", "no request has the time of the last run, so every run reads the complete list, as it does there")
 	default:
 		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.kept, Source: c.latest(path)})
@@ -271,7 +272,7 @@ func (b *builder) onlyNew(c *cursor, path string) {
 
 // isOld returns the condition that an item is from before the interval.
 func (c *cursor) isOld(item, path string, whole bool) string {
-	since := c.first
+	since := c.initialKept
 	if !whole {
 		since = rules.FormatPath("kept", []string{c.kept}) + " ?? " + operand(since)
 	}
@@ -290,18 +291,18 @@ func (c *cursor) timeOf(item, path string) string {
 	switch {
 	case c.isUnix():
 		return source
-	case readable(c.items):
+	case readable(c.itemLayout):
 		return "date(" + source + ")"
 	}
-	return fmt.Sprintf("date(%s, '%s')", source, c.items)
+	return fmt.Sprintf("date(%s, '%s')", source, c.itemLayout)
 }
 
 // firstKept returns the expression for the start of the interval in the form of kept values.
 func (c *cursor) firstKept() string {
 	switch {
-	case c.items == rules.UnixSeconds:
+	case c.itemLayout == rules.UnixSeconds:
 		return timeSource(c.from) + ".Unix()"
-	case c.items == rules.UnixMillis:
+	case c.itemLayout == rules.UnixMillis:
 		return timeSource(c.from) + ".UnixMilli()"
 	case c.from.Kind == jinja.Time:
 		return c.from.Operand() + ".Format('2006-01-02T15:04:05Z07:00')"
@@ -310,7 +311,9 @@ func (c *cursor) firstKept() string {
 }
 
 // isUnix reports whether the times in the items are numbers.
-func (c *cursor) isUnix() bool { return c.items == rules.UnixSeconds || c.items == rules.UnixMillis }
+func (c *cursor) isUnix() bool {
+	return c.itemLayout == rules.UnixSeconds || c.itemLayout == rules.UnixMillis
+}
 
 // countCursor reads an IncrementingCountCursor.
 func (b *builder) countCursor(n node) error {

@@ -203,14 +203,14 @@ func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, er
 	if len(parent.For) > 0 {
 		return nil, fmt.Errorf("%s: a product of parents that have parents themselves is not translated", n.path)
 	}
-	again := *parent
-	again.ID = fmt.Sprintf("%s_of_%s", parent.Name, b.out.For[0].Name)
-	again.Hidden, again.For, again.Incremental, again.Keep = true, b.out.For, nil, nil
-	b.builders[&again] = b.builders[parent]
+	clone := *parent
+	clone.ID = fmt.Sprintf("%s_of_%s", parent.Name, b.out.For[0].Name)
+	clone.Hidden, clone.For, clone.Incremental, clone.Keep = true, b.out.For, nil, nil
+	b.builders[&clone] = b.builders[parent]
 	b.out.For = nil
 	b.note(importer.Approximate, n, "for", "a job has one parent: the list of %s is read again for each item of %s", parent.Name,
-		again.For[0].Name)
-	return &again, nil
+		clone.For[0].Name)
+	return &clone, nil
 }
 
 // itemMember returns a member of an item of this stream under the name of a variable, as its

@@ -195,7 +195,7 @@ func (r *reader) prepare(op *operation) error {
 				return err
 			}
 			key := p.get("in").text() + " " + p.get("name").text()
-			if i, again := index[key]; again {
+			if i, known := index[key]; known {
 				op.parameters[i] = p
 				continue
 			}

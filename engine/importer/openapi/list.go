@@ -41,7 +41,7 @@ func (r *reader) findList(op *operation) listPlace {
 						best, rank = p, likely
 					}
 				case "object":
-					if apinames.OfList(name) != apinames.UnlikelyList && len(next) < maxParts {
+					if apinames.ListKindOf(name) != apinames.UnlikelyList && len(next) < maxParts {
 						next = append(next, p)
 					}
 				}
@@ -57,7 +57,7 @@ func (r *reader) findList(op *operation) listPlace {
 
 // likelihood says how likely a list has the items.
 func (r *reader) likelihood(p listPlace, name string) int {
-	out := 2 * int(apinames.OfList(name))
+	out := 2 * int(apinames.ListKindOf(name))
 	if r.typeOf(p.item) == "object" {
 		out += 3
 	}
@@ -72,7 +72,7 @@ func (r *reader) isEnvelope(op *operation) bool {
 		return true
 	}
 	name := op.list.keys[len(op.list.keys)-1]
-	if apinames.OfList(name) == apinames.LikelyList || apinames.Alike(name, prefixWord(op.path)) {
+	if apinames.ListKindOf(name) == apinames.LikelyList || apinames.Alike(name, prefixWord(op.path)) {
 		return true
 	}
 	t := &translation{reader: r, operation: op}

@@ -157,8 +157,8 @@ func symbolsOf(symbols []workbench.Symbol) []map[string]any {
 
 func (s *server) inlays(_ context.Context, f *openFile, q question) (any, error) {
 	list := []map[string]any{}
-	for _, one := range f.document.Inlays(q.Range) {
-		list = append(list, map[string]any{"position": one.At, "label": one.Label, "tooltip": markdown(one.Doc), "paddingLeft": true})
+	for _, inlay := range f.document.Inlays(q.Range) {
+		list = append(list, map[string]any{"position": inlay.At, "label": inlay.Label, "tooltip": markdown(inlay.Doc), "paddingLeft": true})
 	}
 	return list, nil
 }

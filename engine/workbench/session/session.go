@@ -257,7 +257,7 @@ func (s *Session) playCase(ctx context.Context, r request) (any, error) {
 }
 
 // Secrets returns the parts of a configuration that are secrets.
-func (s *Session) Secrets(name, text string) []workbench.Place {
+func (s *Session) Secrets(name, text string) []workbench.ByteRange {
 	return s.bench.Open(name, text).Secrets()
 }
 

@@ -25,7 +25,7 @@ type masks struct {
 var mark = regexp.MustCompile(`•(\d+)•+`)
 
 // hide returns a text of the configuration with marks in the place of its secrets.
-func (m *masks) hide(text string, secrets []workbench.Place) string {
+func (m *masks) hide(text string, secrets []workbench.ByteRange) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var b strings.Builder

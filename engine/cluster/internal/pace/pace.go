@@ -219,10 +219,10 @@ func (p *Pace) missed(err error) {
 // reached records that the bucket is in reach.
 func (p *Pace) reached() {
 	p.mu.Lock()
-	again := p.away
+	wasAway := p.away
 	p.away = false
 	p.mu.Unlock()
-	if again {
+	if wasAway {
 		p.log.Info("the pace that is shared with other machines is in reach again", "event", "pace_found")
 	}
 }

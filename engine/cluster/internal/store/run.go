@@ -133,8 +133,8 @@ func (s *Store) Info(ctx context.Context, run string) (Info, error) {
 		if err != nil {
 			return err
 		}
-		at := stream.CachedInfo().State
-		info = Info{Messages: at.Msgs, Bytes: at.Bytes, First: at.FirstTime, Last: at.LastTime, Sequence: at.LastSeq,
+		state := stream.CachedInfo().State
+		info = Info{Messages: state.Msgs, Bytes: state.Bytes, First: state.FirstTime, Last: state.LastTime, Sequence: state.LastSeq,
 			MaxBytes: max(0, stream.CachedInfo().Config.MaxBytes), Now: stream.CachedInfo().TimeStamp,
 			Created: stream.CachedInfo().Created, Replicas: max(1, stream.CachedInfo().Config.Replicas)}
 		return nil

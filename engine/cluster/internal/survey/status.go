@@ -94,8 +94,8 @@ func (s *survey) addJobs(ctx context.Context, out *status.Run) error {
 		}
 		if e != nil && e.Ending != nil && len(e.Ending.Results) > 0 {
 			out.Jobs = nil
-			for _, one := range e.Ending.Results {
-				out.Jobs = append(out.Jobs, ofResult(one.Result))
+			for _, ended := range e.Ending.Results {
+				out.Jobs = append(out.Jobs, ofResult(ended.Result))
 			}
 		}
 	}

@@ -204,9 +204,9 @@ func (s *survey) list() []status.Job {
 		slices.SortFunc(j.ends, func(a, b status.End) int {
 			return cmp.Or(b.Partitions-a.Partitions, strings.Compare(a.Outcome, b.Outcome), strings.Compare(a.Reason, b.Reason))
 		})
-		one := status.Job{Job: shown(o.Job), Counts: c, Ends: j.ends, Growing: j.searchesEnded < j.searches || growing[o.Parent]}
-		growing[o.Job] = one.Growing || c.Open() > 0
-		list = append(list, one)
+		jobStatus := status.Job{Job: shown(o.Job), Counts: c, Ends: j.ends, Growing: j.searchesEnded < j.searches || growing[o.Parent]}
+		growing[o.Job] = jobStatus.Growing || c.Open() > 0
+		list = append(list, jobStatus)
 	}
 	return list
 }
@@ -284,13 +284,13 @@ func (s *survey) recent(ctx context.Context, info store.Info) (rate *status.Rate
 		from = info.Sequence - recentPages
 	}
 	first := true
-	again := func() {
+	reset := func() {
 		since, first, pages, items, ended = info.Now.Add(-recentTime), true, 0, 0, 0
 		if info.First.After(since) {
 			since = info.First
 		}
 	}
-	err = s.store.HeadsFrom(ctx, s.run.Run, from, again, func(h store.Heading) error {
+	err = s.store.HeadsFrom(ctx, s.run.Run, from, reset, func(h store.Heading) error {
 		if first && from > 1 && h.Time.After(since) { // earlier pages are not read
 			since = h.Time
 		}
