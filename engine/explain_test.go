@@ -353,7 +353,7 @@ func requireBounds(t *testing.T, run explainedRun, job explain.JobExplanation) {
 		return
 	}
 	require.Contains(t, job.Summary, job.Bounds.Says)
-	require.Regexp(t, "^(one page: |cannot run forever: at most \\d|UNBOUNDED)", job.Bounds.Says)
+	require.Regexp(t, "^(one page: |cannot run forever: (at most|stops after) \\d|UNBOUNDED)", job.Bounds.Says)
 	require.Equal(t, job.Bounds.Unbounded, strings.Contains(job.Bounds.Says, "UNBOUNDED"))
 	least := 0.0
 	for _, r := range job.Stops {

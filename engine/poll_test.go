@@ -104,7 +104,7 @@ func TestTheWaitOfAPollIsObservedAndInTheTrace(t *testing.T) {
 func TestExplainShowsTheWaitAndWhatBoundsAPoll(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs every case in one goroutine, as other tests do")
 	for _, c := range []struct{ name, limit, bounds, warning string }{
-		{"bounded", `, "forceStop": {"time": 3600}`, "cannot run forever: at most 3600 seconds (forceStop.time) or 100000 pages, where the run fails " +
+		{"bounded", `, "forceStop": {"time": 3600}`, "cannot run forever: stops after 3600 seconds (forceStop.time) or 100000 pages, where the run fails " +
 			"(maxPages); each request after the first waits (nextRequest.after)", ""},
 		{"only by a guard", ``, "cannot run forever: at most 100000 pages, where the run fails (maxPages); " +
 			"each request after the first waits (nextRequest.after)",

@@ -239,7 +239,7 @@ var builtinMethods = []Method{
 		Next: Overlay{
 			Params: []Part{
 				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`,
-					Only: Conditions{With("responseParams")}, Says: "the value at ${each}"},
+					Only: Conditions{With("responseParams")}, Says: "the value at ${each} if there is one"},
 				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, Says: "the members of ${responseObject}"},
 			},
 			OmitParams: If(Without("includeParams")),

@@ -70,7 +70,11 @@ func (j explainer) bounds() BoundsExplanation {
 				}
 			}
 		}
-		b.Says = "cannot run forever: at most " + value.OrList(limits) + j.waits() + restarts
+		most := "at most " // of the other kinds, the last page may exceed the limit
+		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit != "pages" }) {
+			most = "stops after "
+		}
+		b.Says = "cannot run forever: " + most + value.OrList(limits) + j.waits() + restarts
 		return b
 	}
 	b.Unbounded = true

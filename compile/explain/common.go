@@ -82,7 +82,8 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 // named returns the id of a guard and its clause, without the parts of the clause that all guards share
 // and without the guard's key, which is the id.
 func named(r RuleExplanation) string {
-	text := strings.TrimSuffix(strings.ReplaceAll(r.Says, rules.UnlessPolled, ""), fmt.Sprintf(" (guards.%s)", r.ID))
+	text := strings.Replace(r.Says, rules.UnlessPolled+or, ", unless ", 1)
+	text = strings.TrimSuffix(strings.Replace(text, rules.UnlessPolled, "", 1), fmt.Sprintf(" (guards.%s)", r.ID))
 	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
 	}

@@ -20,8 +20,13 @@ func explained(t *testing.T, pagination string) JobExplanation {
 
 func explainedIn(t *testing.T, pagination string, l *language.Language) JobExplanation {
 	t.Helper()
-	source := diag.NewSource("c.json", `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
-		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`)
+	return explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": `+pagination+`},
+		"config": {"jobs": [{"endpoint": "users", "params": {"sort": "id"}}]}}`, l).Jobs[0]
+}
+
+func explainedConfig(t *testing.T, config string, l *language.Language) *Explanation {
+	t.Helper()
+	source := diag.NewSource("c.json", config)
 	root, err := rules.ParseJSON(source)
 	require.NoError(t, err)
 	cfg, found := rules.Decode(source, root, rules.Options{})
@@ -30,13 +35,21 @@ func explainedIn(t *testing.T, pagination string, l *language.Language) JobExpla
 	require.NoError(t, found.Err())
 	jobs, found := compile.Jobs(cfg, low, l)
 	require.NoError(t, found.Err())
-	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }}).Jobs[0]
+	return Explain(cfg, jobs, RunDetails{Redact: func(s string) string { return s }})
 }
 
 func TestTheSummarySaysHowRequestsAreMade(t *testing.T) {
 	const expression = `{"method": "expression", "stopRules": ["count == 0"], "nextRequest": `
 	for _, c := range []struct{ name, pagination, want string }{
 		{"a page number", `{"method": "pagenum"}`, "Sends GET https://x.example/users?sort=id&page=1, then increments page. Ends normally when"},
+		{"a page number that the first request does not have", `{"method": "pagenum", "firstPage": 0, "firstPageParams": false, "limit": 20}`,
+			"then sends page (increasing by 1), limit = 20. Ends"},
+		{"another verb", `{"method": "response.param", "responseParam": "next", "queryParam": "cursor", "scrollRequest": {"endpoint": "scroll", "method": "POST"}}`,
+			"then requests scroll with method POST and sends cursor = the value at next, without the job's own params. Ends"},
+		{"values that may be empty", `{"method": "response.params", "responseParams": {"after": "next"}}`,
+			"then sends after = the value at next if there is one. Ends"},
+		{"a limit that the last page may exceed", `{"method": "pagenum", "limitStop": {"count": 500}}`,
+			"cannot run forever: stops after 500 items (limitStop.count) or 100000 pages, where the run fails (maxPages)."},
 		{"an offset", `{"method": "offset", "limit": 10}`, "then adds 10 to offset. Ends"},
 		{"a limit that only the requests after the first have", expression + `{"params": {"limit": "limit"}}, "limit": 20}`,
 			"then sends limit = 20. Ends"},
@@ -139,7 +152,7 @@ func TestABoundIsNamedForEveryJob(t *testing.T) {
 		{"the smaller of two, the other way round", `{"method": "pagenum", "guards": {"maxPages": 50}, "forceStop": {"pages": 20}}`,
 			"cannot run forever: at most 20 pages (forceStop.pages)"},
 		{"of each kind", `{"method": "pagenum", "forceStop": {"pages": 20, "time": 60, "volume": 1000}}`,
-			"cannot run forever: at most 20 pages (forceStop.pages), 60 seconds (forceStop.time) or 1000 bytes (forceStop.volume)"},
+			"cannot run forever: stops after 20 pages (forceStop.pages), 60 seconds (forceStop.time) or 1000 bytes (forceStop.volume)"},
 		{"one page", `{"method": "pagenum", "stopRules": ["page >= 1"]}`, "one page: stopRules[0] stops after it"},
 		{"a restart", `{"method": "pagenum", "onError": [{"when": "status == 410", "do": "restart"}]}`,
 			"cannot run forever: at most 100000 pages, where the run fails (maxPages); " +

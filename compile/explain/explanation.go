@@ -133,7 +133,7 @@ type ItemsExplanation struct {
 	Files []string     `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
 	Added bool         `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
-	tree bool // the job is a parent or a child
+	published, added string // conditions under which the files are replaced, and under which rows are added
 }
 
 // RuleExplanation describes one rule.

@@ -90,7 +90,7 @@ type TermExplanation struct {
 }
 
 // explainedNames are the fields of the page context that are explained if a rule reads them.
-var explainedNames = []string{"page", "samePage", "emptyWindow", "polled"}
+var explainedNames = []string{"page", "sent", "samePage", "emptyWindow", "polled", "key"}
 
 // lacking are the names whose members a response, an item or the previous run may lack.
 var lacking = []string{"body", "header", "link", "item", "items", "kept", "first", "prev"}
@@ -113,6 +113,7 @@ func (u *usedNames) add(list []RuleExplanation) {
 		for _, name := range r.Reads {
 			u.reads[name] = true
 			root := name[:max(0, strings.IndexAny(name, ".[("))]
+			u.reads[root] = true
 			u.lacks = u.lacks || r.Origin.By.Kind == rules.AuthorConfig && slices.Contains(lacking, root)
 		}
 	}
@@ -247,7 +248,7 @@ func inWords(d time.Duration) string {
 
 // addFiles adds the files to which the items of the job are written. names are the names of the files,
 // by type.
-func (j explainer) addFiles(x *ItemsExplanation, names map[string]string) {
+func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config, names map[string]string) {
 	if !j.Spec().Emits {
 		return
 	}
@@ -257,7 +258,22 @@ func (j explainer) addFiles(x *ItemsExplanation, names map[string]string) {
 	for job := j.Job; job != nil; job = job.Parent {
 		x.Added = x.Added || len(job.Keeps) > 0
 	}
-	x.tree = j.Parent != nil || len(j.Children) > 0
+	x.published, x.added = "the list ends without an error", "the list is complete"
+	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
+		return other.ID != j.ID() && other.Emits && slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, names[t]) })
+	})
+	if len(j.For) > 0 {
+		x.published, x.added = "the job does not fail", "all partitions are complete"
+	}
+	if shared {
+		x.published, x.added = "no job that writes to it fails", "all jobs that write to it are complete"
+	}
+	if j.Parent != nil || len(j.Children) > 0 {
+		x.published, x.added = "no job of the tree fails", "all jobs of the tree are complete"
+		if shared {
+			x.published += ", and no other job that writes to it"
+		}
+	}
 }
 
 // fileNames returns the names of the files of all types of items.
@@ -292,14 +308,10 @@ func (x *JobExplanation) written() string {
 	if len(x.Items.Files) > 1 {
 		file, stays, partial = "the files are replaced", "they stay as they are", "NAME.ndjson.partial"
 	}
-	replaced := fmt.Sprintf("If the list ends without an error, %s; otherwise ", file)
+	replaced := fmt.Sprintf("If %s, %s; otherwise ", x.Items.published, file)
 	if x.Items.Added {
-		lists := "the list is complete"
-		if x.Items.tree {
-			lists = "all lists of the tree are complete"
-		}
-		replaced = fmt.Sprintf("Without kept values, %s if the list ends without an error; with them, the rows are added (keep) "+
-			"if %s. Otherwise ", file, lists)
+		replaced = fmt.Sprintf("Without kept values, %s if %s; with them, the rows are added (keep) if %s. Otherwise ",
+			file, x.Items.published, x.Items.added)
 	}
 	return fmt.Sprintf("one per line, %s, to standard output or, with --out, to %s (--format changes this). %s%s, and the new rows are in %s.",
 		form, names, replaced, stays, partial)

@@ -205,3 +205,40 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 	require.Greater(t, needs, 10)
 	require.Greater(t, windows, 10)
 }
+
+// A file of a tree of jobs, or of several jobs, is replaced only if none of them fails.
+func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
+	const users, posts = `{"id": "users", "endpoint": "users"%s}`, `{"id": "posts", "endpoint": "users/{user.id}/posts", "for": {"user": {"items": "users"}}%s}`
+	const alone, tree = "If the list ends without an error, the file is replaced; otherwise ", "If no job of the tree fails, the file is replaced; otherwise "
+	for _, c := range []struct{ jobs, want string }{
+		{fmt.Sprintf(users, ""), alone},
+		{fmt.Sprintf(users, "") + `, {"endpoint": "teams"}`, alone},
+		{fmt.Sprintf(users, "") + ", " + fmt.Sprintf(posts, ""), tree},
+		{fmt.Sprintf(posts, "") + ", " + fmt.Sprintf(users, `, "emit": false`), tree},
+		{`{"endpoint": "{kind}", "for": {"kind": {"values": ["a", "b"]}}}`, "If the job does not fail, the file is replaced; otherwise "},
+		{
+			fmt.Sprintf(users, `, "dataType": "rows"`) + `, {"endpoint": "teams", "dataType": "rows"}`,
+			"If no job that writes to it fails, the file is replaced; otherwise ",
+		},
+		{
+			fmt.Sprintf(users, `, "dataType": "rows"`) + ", " + fmt.Sprintf(posts, "") + `, {"endpoint": "teams", "dataType": "rows"}`,
+			"If no job of the tree fails, and no other job that writes to it, the file is replaced; otherwise ",
+		},
+		{
+			`{"id": "users", "endpoint": "users", "pagination": {"method": "pagenum", "keep": {"newest": "greatest(items, 'id', kept.newest)"}}}, ` + fmt.Sprintf(posts, ""),
+			"Without kept values, the file is replaced if no job of the tree fails; with them, the rows are added (keep) if all jobs of the tree are complete. Otherwise ",
+		},
+	} {
+		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
+		require.Contains(t, x.Jobs[0].written(), c.want, c.jobs)
+	}
+}
+
+// A guard that does not hold for polls has an exception of its own, too, which stays an exception.
+func TestTheExceptionsOfGuardsAreToldAsSuch(t *testing.T) {
+	x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/", "pagination": {"method": "expression", "nextRequest": {"after": "5"},
+		"stopRules": ["body.done"]}}, "config": {"jobs": [{"endpoint": "export"}]}}`, nil)
+	text := strings.Join(strings.Fields(x.String()), " ")
+	require.Contains(t, text, "identical to the previous one (the duplicate is not written), unless both pages are empty and the requests differ (samePage)")
+	require.Contains(t, text, "This does not hold for a poll, which repeats the previous request after a wait (nextRequest.after), except for maxPages.")
+}

@@ -32,7 +32,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 		from := set.LimitFrom
 		x.LimitFrom = &from
 	}
-	j.addFiles(&x.Items, files)
+	j.addFiles(&x.Items, cfg, files)
 	x.describeRequests(j, run)
 	x.describeRules(j)
 	x.Needs, x.KeepSays = j.needs(), j.keepInWords()
@@ -139,10 +139,13 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 // unless adds an exception to a clause, which may have one.
 func unless(clause, exception string) string {
 	if strings.Contains(clause, ", unless ") {
-		return clause + " or " + exception
+		return clause + or + exception
 	}
 	return clause + ", unless " + exception
 }
+
+// or stands between two exceptions of a clause.
+const or = " or "
 
 // items says where the items of the job's responses are.
 func (j explainer) items() ItemsExplanation {
@@ -165,7 +168,7 @@ func (j explainer) items() ItemsExplanation {
 			x.Where += " (* is every element of a list, or every member of an object)"
 		}
 	case len(field.Keys) == 0:
-		x.Path, x.Where = field.Text, "the whole response"
+		x.Path, x.Where = field.Text, wholeResponse
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
 	}
@@ -178,13 +181,16 @@ func (j explainer) items() ItemsExplanation {
 	return x
 }
 
+// wholeResponse says where the items are if dataField is a dot.
+const wholeResponse = "the elements of the response if it is a list, otherwise the response as one item"
+
 // listsInWords says where the items of several lists are, in their order.
 func listsInWords(lists []rules.ItemList) string {
 	var places []string
 	for _, l := range lists {
 		place := "at " + l.Text + " of the response"
 		if len(l.Steps) == 0 {
-			place = "the whole response"
+			place = wholeResponse
 		}
 		if l.DataType != "" {
 			place += " (" + l.DataType + ")"

@@ -185,7 +185,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	}
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
-		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited)", maxPartitions)
+		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited: %s)", maxPartitions, refused(rules.Limited))
 	}
 	return text + "; the bounds are for each of them"
 }

@@ -96,7 +96,7 @@ func (x *JobExplanation) endsWithoutAddress() bool {
 // after = the id of the last item".
 func (j explainer) laterRequests(x *JobExplanation) string {
 	var steps, sent []string
-	wait := ""
+	wait, verb := "", ""
 	for i, p := range x.Next {
 		e, name := j.Parts[i], partName(p)
 		step := j.increment(e)
@@ -106,12 +106,16 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		case p.rule.Role == rules.After:
 			wait = fmt.Sprintf("after a wait of %s, ", waitInWords(p.Source))
 		case p.rule.Role.Addresses():
-			steps = append(steps, "requests "+j.later(x, p, e))
+			steps = append(steps, "requests "+strings.Trim(j.later(x, p, e), `"`))
 		case p.First && step == 1:
 			steps = append(steps, "increments "+name)
 		case p.First && step != 0:
 			steps = append(steps, fmt.Sprintf("adds %d to %s", step, name))
-		case p.rule.Target == "" && p.rule.Role != rules.HTTPVerb:
+		case step != 0:
+			sent = append(sent, fmt.Sprintf("%s (increasing by %d)", name, step))
+		case p.rule.Role == rules.HTTPVerb:
+			verb = fmt.Sprintf(" with method %s", strings.Trim(j.later(x, p, e), `"`))
+		case p.rule.Target == "":
 			sent = append(sent, j.later(x, p, e)+" as "+name)
 		default:
 			sent = append(sent, name+" = "+j.later(x, p, e))
@@ -123,6 +127,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 	if steps == nil {
 		steps = []string{"sends the same request again"}
 	}
+	steps[0] += verb
 	text := wait + strings.Join(steps, " and ")
 	if !x.IncludeParams && len(j.Request.Params) > 0 {
 		text += ", without the job's own params"
