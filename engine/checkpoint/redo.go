@@ -74,8 +74,8 @@ func (p *publication) recorded() bool {
 func (p *publication) redo() string { return cmp.Or(p.Record, p.Name+RedoSuffix) }
 
 // record saves a publication next to the file of kept values or, without that file, next to the
-// first file of rows. The record of several files has a name next to each of them, so that
-// every run that opens one of them finds it. A name without a record has no meaning.
+// first file of rows. If there are several files, a file next to each of them names the record, so that
+// every run that opens one of them finds it. Without the record, such a file has no meaning.
 func (p *publication) record(files fileSystem) error {
 	if !p.recorded() {
 		return nil
@@ -129,7 +129,7 @@ func (p *publication) absolute(files fileSystem) (publication, error) {
 	return combined, nil
 }
 
-// forget removes the record of a publication, and then its names.
+// forget removes the record of a publication, and then the files that name it.
 func (p *publication) forget(files fileSystem) error {
 	if !p.recorded() {
 		return nil

@@ -87,7 +87,7 @@ func (c *collection) failures(ctx context.Context) (f failures, err error) {
 	return f, cmp.Or(err, f.err)
 }
 
-// add adds a task of trees.
+// add adds the ending of a failed task to its trees.
 func (f *failures) add(trees []*tree, ending *partition.Ending) {
 	for _, t := range trees {
 		f.tallies[t.root].Add(&partition.Step{Ending: ending})

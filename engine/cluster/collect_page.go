@@ -40,7 +40,7 @@ func (c *collection) add(ctx context.Context, entry *store.Entry, e *record.Enve
 		return nil
 	}
 	if err := t.pass(page, func() error {
-		return c.sink.Pass(ctx, page, func() (json.RawMessage, error) { return c.token(t, final) })
+		return c.sink.Pass(ctx, page, func() (json.RawMessage, error) { return c.checkpoint(t, final) })
 	}); err != nil {
 		return err
 	}

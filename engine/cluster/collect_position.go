@@ -67,7 +67,7 @@ type collectCheckpoint struct {
 	Tally   json.RawMessage `json:"tally"`
 }
 
-const tokenVersion = 1
+const checkpointVersion = 1
 
 // resume restores the checkpoints of an earlier collection.
 func (c *collection) resume(ctx context.Context) error {
@@ -101,14 +101,14 @@ func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
 		return err
 	}
 	switch {
-	case from.Version != tokenVersion || from.Run != c.run.ID():
-		return fmt.Errorf("it is not that of a collection of run %s", c.run.ID())
+	case from.Version != checkpointVersion || from.Run != c.run.ID():
+		return fmt.Errorf("it does not belong to a collection of run %s", c.run.ID())
 	case from.Submission != c.run.record.Submission:
-		return fmt.Errorf("it is that of an earlier run %s, which was deleted", c.run.ID())
+		return fmt.Errorf("it belongs to an earlier run %s, which was deleted", c.run.ID())
 	case !from.Created.Equal(c.created):
 		return fmt.Errorf("the pages of run %s have been deleted since, and others are stored", c.run.ID())
 	case from.Sorted != c.options.Sorted:
-		return errors.New("it is that of a collection in another order")
+		return errors.New("it belongs to a collection in another order")
 	}
 	t.position, c.releases = from.At, cmp.Or(from.Release, c.releases)
 	if !c.options.Sorted { // a sorted collection does not read the pages by sequence
@@ -146,14 +146,14 @@ func unusable(err error) error {
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
-// token returns the checkpoint of a tree. done says whether nothing is left to collect.
-func (c *collection) token(t *tree, done bool) (json.RawMessage, error) {
+// checkpoint returns the checkpoint of a tree. done says whether nothing is left to collect.
+func (c *collection) checkpoint(t *tree, done bool) (json.RawMessage, error) {
 	tally, err := t.tally.Save()
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(collectCheckpoint{
-		Version: tokenVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Created: c.created,
+		Version: checkpointVersion, Done: done, Run: c.run.ID(), Submission: c.run.record.Submission, Created: c.created,
 		Sorted: c.options.Sorted, Release: c.releases, At: t.position, Tally: tally,
 	})
 }

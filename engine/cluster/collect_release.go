@@ -109,11 +109,11 @@ func (c *collection) requireAll(ctx context.Context, err error) error {
 	if err != nil || stored == nil { // the run was deleted after its last page was read
 		return err
 	}
-	now, err := c.run.cluster.readRecord(*stored)
+	current, err := c.run.cluster.readRecord(*stored)
 	if err != nil {
 		return err
 	}
-	return c.checkReleased(&now.record)
+	return c.checkReleased(&current.record)
 }
 
 // A releaser deletes pages from the server that the sink has stored. The methods of a nil releaser

@@ -95,7 +95,7 @@ func (w *sortedWalk) top() *frame { return &w.stack[len(w.stack)-1] }
 
 // path returns the stack in the form of a checkpoint.
 func (w *sortedWalk) path() []pathStep {
-	return value.Map(w.stack, func(l frame) pathStep { return pathStep{Job: l.key.Job, Task: l.key.Task, Sequence: l.sequence} })
+	return value.Map(w.stack, func(f frame) pathStep { return pathStep{Job: f.key.Job, Task: f.key.Task, Sequence: f.sequence} })
 }
 
 // resume descends to the task at which an earlier collection stopped.
@@ -117,9 +117,9 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 	return nil
 }
 
-// returnTo returns to the last page of an earlier collection.
-func (w *sortedWalk) returnTo(ctx context.Context, parent *frame, sequence uint64) error {
-	entry, err := w.store.Next(ctx, parent.key, sequence-1)
+// returnTo moves a task to the last page that an earlier collection has passed on.
+func (w *sortedWalk) returnTo(ctx context.Context, f *frame, sequence uint64) error {
+	entry, err := w.store.Next(ctx, f.key, sequence-1)
 	if err != nil {
 		return err
 	}
@@ -127,17 +127,17 @@ func (w *sortedWalk) returnTo(ctx context.Context, parent *frame, sequence uint6
 		entry.Release()
 		return store.ErrReplaced
 	}
-	return w.enter(parent, entry, func(*record.Envelope) error { return nil })
+	return w.enter(f, entry, func(*record.Envelope) error { return nil })
 }
 
 // enter moves a task to a page, passes the page on, and adds the tasks that it announced.
-func (w *sortedWalk) enter(parent *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
+func (w *sortedWalk) enter(f *frame, entry *store.Entry, pass func(*record.Envelope) error) error {
 	defer entry.Release()
 	e, err := record.ReadEnvelope(entry)
 	if err != nil {
 		return err
 	}
-	parent.sequence, parent.page, parent.todo, parent.state = entry.Sequence, entry.Page, e.Children, entry.State
+	f.sequence, f.page, f.todo, f.state = entry.Sequence, entry.Page, e.Children, entry.State
 	return pass(e)
 }
 

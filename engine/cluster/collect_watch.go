@@ -48,7 +48,7 @@ func (c *collection) errorOf(ctx, watched context.Context, err error) error {
 }
 
 // watch follows the record of the run, and stops the collection if necessary. Its goroutines belong
-// to all. It returns an error when the context ends or when it cannot follow the record.
+// to watchers. It returns an error when the context ends or when it cannot follow the record.
 func (c *collection) watch(ctx context.Context, stop context.CancelCauseFunc, watchers *sync.WaitGroup) error {
 	return c.store.WatchRuns(ctx, func(stored store.Record) {
 		var r record.Run

@@ -76,9 +76,9 @@ func (s Submission) run(c *Cluster) *Run {
 
 // Submit stores a run and queues its first tasks. It makes no request to the API. Submitting the
 // same run again queues its missing tasks, continues a cancelled run, and changes MaxBytes,
-// Priority and Patience if they are set; this is harmless while the run goes on. Failed tasks remain failed. A configuration that
-// cannot be distributed is refused with [engine.Diagnostics] or an [*engine.Error] of class
-// config.
+// Priority and Patience if they are set; this is harmless while the run goes on. Failed tasks
+// remain failed. A configuration that cannot be distributed is refused with [engine.Diagnostics]
+// or an [*engine.Error] of class config.
 func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	r := s.run(c)
 	e, err := r.check()
@@ -237,9 +237,9 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	if err := before.deleting(); err != nil {
 		return nil, err
 	}
-	if what := before.differs(&r.record); what != "" {
+	if difference := before.differs(&r.record); difference != "" {
 		return nil, &engine.Error{Class: failure.Config, Op: "submit",
-			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), what), Hint: "choose another id, or delete that run"}
+			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), difference), Hint: "choose another id, or delete that run"}
 	}
 	wanted := before.record
 	wanted.Phase, wanted.MaxBytes = Running, cmp.Or(r.record.MaxBytes, wanted.MaxBytes)

@@ -173,12 +173,12 @@ func (a *attempt) resume(ctx context.Context) error {
 		return fmt.Errorf("task %s cannot be read: %w", a.work.Task, err)
 	}
 	a.key = a.session.run.record.Key(a.task)
-	now := record.RunningTask{
+	running := record.RunningTask{
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
 		Search: a.session.run.record.IsSearch(a.task),
 	}
-	now.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
-	a.locked(func() { a.worker.running[a] = now })
+	running.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
+	a.locked(func() { a.worker.running[a] = running })
 	if !a.work.New {
 		if err := a.continueAfterLast(ctx); err != nil {
 			return err

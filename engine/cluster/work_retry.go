@@ -144,17 +144,17 @@ func (a *attempt) putBack(ctx context.Context, p *postponement) {
 	postpone(ctx, a.work, p.trouble)
 }
 
-// An avoidance is an origin that this worker leaves alone, because its attempts fail. After each
-// pause, it runs one task to find out whether it reaches the origin again.
+// An avoidance is a time in which this worker takes no task of an origin, because its attempts fail. After
+// that time, it runs one task to find out whether it reaches the origin again.
 type avoidance struct {
 	times int       // number of successive failures
 	last  time.Time // time of the latest failure
 	until time.Time
 }
 
-// avoid leaves the origin of an attempt alone, unless it has sent a page to this worker since the
-// attempt began.
-func (w *workerRun) avoid(a *attempt, because *postponement) {
+// avoid lets the worker take no task of the origin of an attempt for a while, unless the origin has sent a
+// page to this worker since the attempt began.
+func (w *workerRun) avoid(a *attempt, p *postponement) {
 	origin := a.session.origin
 	w.mu.Lock()
 	avoided := w.origins.avoided[origin]
@@ -167,7 +167,7 @@ func (w *workerRun) avoid(a *attempt, because *postponement) {
 		w.origins.avoided[origin] = avoided
 	}
 	longest := w.cluster.timing.longestProbe
-	if because.reached {
+	if p.reached {
 		longest = w.cluster.timing.longestAvoid
 	}
 	avoided.times++
@@ -182,11 +182,11 @@ func (w *workerRun) avoid(a *attempt, because *postponement) {
 		return
 	}
 	why := "its attempts fail"
-	if because.reached {
+	if p.reached {
 		why = "its attempts fail, and those of other workers succeed"
 	}
-	w.noteProblem(a.work.Run, "avoid "+kindOf(because.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
-		wait, why, because.err))
+	w.noteProblem(a.work.Run, "avoid "+kindOf(p.err), fmt.Sprintf("this worker leaves the API alone for %s or longer, because %s: %v",
+		wait, why, p.err))
 }
 
 // avoids reports whether no task of an origin may be taken now. The lock must be held.

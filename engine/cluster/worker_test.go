@@ -213,7 +213,7 @@ func TestACheckpointOfAnotherCollectionIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	_, err = part.collect(t, cluster.CollectOptions{Sorted: true})
 	require.ErrorIs(t, err, engine.ErrState)
-	require.ErrorContains(t, err, "it is that of a collection in another order")
+	require.ErrorContains(t, err, "it belongs to a collection in another order")
 }
 
 func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
@@ -420,7 +420,7 @@ func TestARunThatIsSubmittedAnewHasNothingOfTheOldOne(t *testing.T) {
 	part.run = submit(t, c, a.config())
 	_, err = part.collect(t, cluster.CollectOptions{})
 	require.ErrorIs(t, err, engine.ErrState)
-	require.ErrorContains(t, err, "it is that of an earlier run r1, which was deleted")
+	require.ErrorContains(t, err, "it belongs to an earlier run r1, which was deleted")
 	all := &collector{run: part.run}
 	_, err = all.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err)

@@ -186,7 +186,7 @@ func (f *file) merge(to io.Writer, before, rows io.Reader) error {
 	case *csvWriter:
 		return m.mergeRecords(to, w.columns, w.separator, before, rows, f.rows.Reread)
 	case *parquetWriter:
-		return encodeParquet(to, w.known(), w.separator, before, rows, &parquetMerge{merger: m, again: f.rows.Reread})
+		return encodeParquet(to, w.known(), w.separator, before, rows, &parquetMerge{merger: m, reopen: f.rows.Reread})
 	}
 	return m.mergeLines(to, before, rows, f.rows.Reread)
 }

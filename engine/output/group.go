@@ -13,9 +13,10 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A group is the targets that are published in one commit, together with the values that their jobs
+// A group has the targets that are published in one commit, together with the values that their jobs
 // keep. If the jobs of a tree keep values, or their rows are added, all files of the tree form a group,
-// because the next run requests the rows of all of them again, or of no file. Other files are alone.
+// because the next run requests the rows of all of them again, or of none of them. Any other file has a
+// group of its own.
 type group struct {
 	targets []*target
 	jobs    []string
@@ -150,10 +151,10 @@ func (g *group) unpublished() []string {
 	return g.jobs
 }
 
-// absorb adds another group, which is empty then.
-func (g *group) absorb(other *group, of map[*target]*group) *group {
+// absorb adds another group, and empties it.
+func (g *group) absorb(other *group, groupOf map[*target]*group) *group {
 	for _, t := range other.targets {
-		g.add(t, of)
+		g.add(t, groupOf)
 	}
 	g.jobs = append(g.jobs, other.jobs...)
 	*other = group{}

@@ -60,7 +60,7 @@ func ParseKept(text []byte) (map[string]map[string]any, error) {
 	return values, err
 }
 
-// parseKept returns the values and, by job, the part of the fingerprint that they are about.
+// parseKept returns the values and, by job, the fingerprint of the list that they are about.
 func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
 	if _, err := checkpoint.ParseKept(text); err != nil {
 		return nil, nil, err
@@ -70,8 +70,8 @@ func parseKept(text []byte) (values map[string]map[string]any, keptFor map[strin
 	}
 	keptFor = map[string]string{}
 	for job, all := range values {
-		if about, ok := all[checkpoint.KeptForMember].(string); ok {
-			keptFor[job] = about
+		if list, ok := all[checkpoint.KeptForMember].(string); ok {
+			keptFor[job] = list
 			delete(all, checkpoint.KeptForMember)
 		}
 	}
@@ -103,9 +103,9 @@ type keptValues struct {
 // newKeptValues returns no values. The fingerprints are the [saved.KeepPart] of the fingerprint.
 func newKeptValues(fingerprint map[string]string) keptValues {
 	k := keptValues{values: map[string]json.RawMessage{}, saved: map[string]bool{}, fingerprints: map[string]string{}}
-	for part, about := range fingerprint {
+	for part, list := range fingerprint {
 		if job, keeps := strings.CutPrefix(part, saved.KeepPart); keeps {
-			k.fingerprints[job] = about
+			k.fingerprints[job] = list
 		}
 	}
 	return k

@@ -20,7 +20,7 @@ import (
 )
 
 // A merger writes the rows of a file whose keys this run does not have, and then the last row of each key
-// of this run. It holds 16 bytes of the digest of each key of this run, and the number of a row.
+// of this run. For each of these keys, it holds 16 bytes of a digest and the number of the last row.
 type merger struct {
 	name  string   // of the file
 	paths []string // of the key
@@ -78,7 +78,7 @@ func (m *merger) newer(key keyFunc) func(row []byte) (bool, error) {
 	}
 }
 
-// digestOf returns a part of a cryptographic digest, which is long enough that no two keys have the same.
+// digestOf returns the beginning of a cryptographic digest, which is long enough to tell all keys apart.
 func digestOf(key []byte) [16]byte {
 	sum := sha256.Sum256(key)
 	return [16]byte(sum[:])

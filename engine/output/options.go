@@ -22,8 +22,8 @@ type PublisherOptions struct {
 	Append bool
 
 	// Merge lets the items of a run replace items of the existing files that have the same key, which the
-	// configuration names (`key`). A file then has the last item of each key. It is not for Singer, nor for
-	// a stream.
+	// configuration names (`key`). A file then has the last item of each key. Messages of Singer cannot be
+	// merged, nor items in a stream.
 	Merge bool
 
 	// Kept holds the values from which jobs continue, by job and name. If it is nil, they are read
@@ -40,11 +40,11 @@ type PublisherOptions struct {
 	Fingerprint map[string]string
 
 	// ContractFile is the file of the contract that the data are compared with: see [contract.Contract].
-	// It may be "". The first run that is complete writes it. CSV, Parquet and Singer have the columns of
+	// It may be "". The first complete run writes it. CSV, Parquet and Singer have the columns of
 	// the contract. Two runs must not use the same file at the same time.
 	ContractFile string
 
-	// ContractMode says how data that differ from the contract are treated. "" is [contract.Evolve].
+	// ContractMode says what happens to data that differ from the contract. "" is [contract.Evolve].
 	ContractMode contract.Mode
 
 	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until

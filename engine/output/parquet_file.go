@@ -180,9 +180,9 @@ func (w *rowGroups) close() error {
 // is; small ones are joined.
 func (w *rowGroups) copy(from *parquetFile) error {
 	same := w.merge == nil && parquet.EqualNodes(from.Schema(), w.file.Schema())
-	about := from.Metadata().RowGroups
+	metadata := from.Metadata().RowGroups
 	for i, g := range from.RowGroups() {
-		if same && w.group == 0 && about[i].TotalByteSize >= groupBytes/4 {
+		if same && w.group == 0 && metadata[i].TotalByteSize >= groupBytes/4 {
 			if err := copyGroup(w.file, g); err != nil {
 				return err
 			}

@@ -14,7 +14,7 @@ import (
 // hold, as texts: in a column of numbers, 1.50 and 1.5 are the same.
 type parquetMerge struct {
 	*merger
-	again   func() (io.ReadCloser, error) // returns the items
+	reopen  func() (io.ReadCloser, error) // returns the items
 	columns []int                         // columns of the key; -1 for a column that no row has
 	old     func(key []byte) (bool, error)
 	new     func(key []byte) (bool, error)
@@ -25,7 +25,7 @@ func (m *parquetMerge) begin(w *rowGroups) error {
 	for _, names := range m.keys {
 		m.columns = append(m.columns, slices.Index(w.table.columns, strings.Join(names, w.separator)))
 	}
-	items, err := m.again()
+	items, err := m.reopen()
 	if err != nil {
 		return err
 	}

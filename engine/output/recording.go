@@ -16,7 +16,7 @@ type Recording struct {
 	rows *checkpoint.Output
 
 	mu      sync.Mutex
-	pending []byte // written after the last page; exchanges end in any goroutine
+	pending []byte // exchanges that have ended since the last page, in any goroutine
 }
 
 // openRecording opens the recording.

@@ -63,12 +63,12 @@ func (a *app) textOf(err error) string {
 func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	safe := make(diag.Diagnostics, len(mistakes))
 	for i, m := range mistakes {
-		copied := *m
-		copied.Snippet = ""
-		printable.Change(&copied, a.inFlags)
-		printable.Strings(&copied)
-		copied.Snippet = printable.Lines(m.Snippet)
-		safe[i] = &copied
+		clone := *m
+		clone.Snippet = ""
+		printable.Change(&clone, a.inFlags)
+		printable.Strings(&clone)
+		clone.Snippet = printable.Lines(m.Snippet)
+		safe[i] = &clone
 	}
 	return safe
 }

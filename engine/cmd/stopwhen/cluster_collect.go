@@ -103,15 +103,15 @@ func (c *collectCommand) collectRun(run *cluster.Run, logger *slog.Logger, bar *
 		return err
 	}
 	l.forgets = c.kept == "" && c.items.Format.Kind != output.Singer
-	how := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
-	from.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, how) }
+	options := cluster.CollectOptions{Sorted: c.sorted, NoWait: c.noWait, Release: c.release}
+	from.check = func(ctx context.Context, e *engine.Engine) error { return run.CheckCollect(ctx, e, options) }
 	from.pages = func(ctx context.Context, e *engine.Engine, sink engine.SinkFunc) (*engine.Result, error) {
 		var last cluster.Progress
-		how.Skipped, how.Progress = l.skipped, func(p cluster.Progress) {
+		options.Skipped, options.Progress = l.skipped, func(p cluster.Progress) {
 			last = p
 			bar.tasks(p)
 		}
-		result, err := run.Collect(ctx, e, sink, how)
+		result, err := run.Collect(ctx, e, sink, options)
 		c.logFailed(run, last, logger)
 		return result, err
 	}

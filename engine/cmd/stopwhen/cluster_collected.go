@@ -128,14 +128,14 @@ func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 			log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
 				"event", "output_unchanged", "file", f.path)
 		default:
-			log.Warn(fmt.Sprintf("%s: nothing is written to %s, since the run has been collected (%s)", f.flag, named(f.path), fix),
+			log.Warn(fmt.Sprintf("%s: nothing is written to %s, since the run has been collected (%s)", f.flag, displayName(f.path), fix),
 				"event", "output_missing", "file", f.path)
 		}
 	}
 }
 
-// named returns how messages name a file, or standard output.
-func named(path string) string {
+// displayName returns how messages name a file, or standard output.
+func displayName(path string) string {
 	if path == "-" {
 		return "standard output"
 	}

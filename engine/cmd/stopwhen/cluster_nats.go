@@ -36,7 +36,7 @@ type natsClient struct {
 	nats natsFlags
 
 	connected func(*nats.Conn) // is called after the connection is made; may be nil
-	ends      atomic.Bool      // set before the command closes its connection; then nothing is wrong
+	ends      atomic.Bool      // set before the command closes its connection, which is then no error
 }
 
 // natsFlags adds the flags of commands that connect to NATS.

@@ -244,11 +244,11 @@ func (d *detectCommand) verdict(ctx context.Context, r *detect.Result) string {
 	if err != nil {
 		return ""
 	}
-	fares, err := e.Stress(ctx, stress.Options{WithoutFixes: true})
+	stressed, err := e.Stress(ctx, stress.Options{WithoutFixes: true})
 	if err != nil {
 		return ""
 	}
-	return "\n" + report.StressBrief(fares, d.errorColumns())
+	return "\n" + report.StressBrief(stressed, d.errorColumns())
 }
 
 // nextSteps are commands for the configuration that was written.

@@ -300,8 +300,8 @@ func logSummary(logger *slog.Logger, result *engine.Result, took time.Duration, 
 	logger.Log(context.Background(), level, message, "event", "run_end")
 }
 
-// withoutRefusals returns an error without the errors of jobs that the run refuses. Judge has other words
-// for them.
+// withoutRefusals returns an error without the errors of jobs that the run refuses, since
+// [extraction.judge] reports those jobs.
 func withoutRefusals(err error) error {
 	return errors.Join(slices.DeleteFunc(joined(err), func(part error) bool { return part == nil || errors.Is(part, engine.ErrSuspect) })...)
 }

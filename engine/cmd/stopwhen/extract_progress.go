@@ -141,8 +141,8 @@ func (p *progress) locked(f func()) {
 }
 
 // tasks records how far a run on many machines is.
-func (p *progress) tasks(of cluster.Progress) {
-	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", of.Ended, value.Counted(of.Tasks, "partition")) })
+func (p *progress) tasks(counts cluster.Progress) {
+	p.locked(func() { p.part = fmt.Sprintf(", %d of %s", counts.Ended, value.Counted(counts.Tasks, "partition")) })
 }
 
 // written is called when the items of a page have been written.

@@ -130,33 +130,24 @@ func (c *importCommand) Run(_ *cobra.Command, args []string) error {
 func (c *importCommand) importFiles(paths []string) ([]importer.File, error) {
 	var files []importer.File
 	for _, path := range paths {
-		if path == "-" {
-			text, err := io.ReadAll(io.LimitReader(c.stdin, importer.MaxFileBytes+1))
-			if err != nil {
-				return nil, &usageError{"cannot read standard input: " + err.Error()}
-			}
-			files = append(files, importer.File{Name: "stdin", Text: text})
-			continue
-		}
-		text, err := readLimited(path, importer.MaxFileBytes)
+		text, err := readInput(c.app, "document", path, readDocument)
 		if err != nil {
-			return nil, &usageError{err.Error()}
+			return nil, err
 		}
-		files = append(files, importer.File{Name: path, Text: text})
+		name := path
+		if path == "-" {
+			name = stdinName
+		}
+		files = append(files, importer.File{Name: name, Text: text})
 	}
 	return files, nil
 }
 
-// readLimited reads a file of at most so many bytes.
-func readLimited(path string, limit int64) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = fmt.Errorf("%s has more than %s", path, value.Size(int(limit)))
+// readDocument reads a document of at most [importer.MaxFileBytes].
+func readDocument(r io.Reader) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(r, importer.MaxFileBytes+1))
+	if err == nil && len(text) > importer.MaxFileBytes {
+		err = fmt.Errorf("the document has more than %s", value.Size(importer.MaxFileBytes))
 	}
 	return text, err
 }

@@ -16,7 +16,7 @@ import (
 
 // schemas are the schemas that --of names, the default first.
 var schemas = []struct {
-	of     string
+	name   string
 	schema func() rules.Object
 }{
 	{"config", func() rules.Object { return rules.Builtin().Schema() }},
@@ -39,13 +39,13 @@ func schemaOf[T any](title string) func() rules.Object {
 func schemaNames() []string {
 	names := make([]string, len(schemas))
 	for i, s := range schemas {
-		names[i] = s.of
+		names[i] = s.name
 	}
 	return names
 }
 
 func newSchema(a *app) *cobra.Command {
-	job := ""
+	name := ""
 	cmd := &cobra.Command{
 		Use:   "schema",
 		Short: "Print the JSON Schema of configurations, for editors",
@@ -60,9 +60,9 @@ is a line of a trace, and result the file that run --result writes.`,
   stopwhen schema --of trace`,
 		Args: noArguments,
 		RunE: func(*cobra.Command, []string) error {
-			return a.writeJSON(schemas[slices.Index(schemaNames(), job)].schema())
+			return a.writeJSON(schemas[slices.Index(schemaNames(), name)].schema())
 		},
 	}
-	choice(cmd, &job, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
+	choice(cmd, &name, "of", "`WHAT` the schema describes: "+value.OrList(schemaNames()), schemaNames()...)
 	return cmd
 }

@@ -140,13 +140,13 @@ func (c *stressCommand) Run(_ *cobra.Command, args []string) error {
 }
 
 // checkRecorded returns an error if a recording has no page of any job.
-func checkRecorded(like stress.Recorded) error {
-	if len(like.Pages) > 0 {
+func checkRecorded(r stress.Recorded) error {
+	if len(r.Pages) > 0 {
 		return nil
 	}
-	text := fmt.Sprintf("--like %s: the recording has no page of a job; record one with stopwhen record", like.Name)
-	for _, job := range slices.Sorted(maps.Keys(like.Missing)) {
-		text += fmt.Sprintf("; job %s: %s", job, like.Missing[job])
+	text := fmt.Sprintf("--like %s: the recording has no page of a job; record one with stopwhen record", r.Name)
+	for _, job := range slices.Sorted(maps.Keys(r.Missing)) {
+		text += fmt.Sprintf("; job %s: %s", job, r.Missing[job])
 	}
 	return &usageError{text}
 }

@@ -112,7 +112,7 @@ func (c *studioCommand) desk(args []string) (*studio.Desk, error) {
 		return nil, err
 	}
 	if info, err := os.Stat(desk.Path); err == nil && !info.Mode().IsRegular() {
-		return nil, &usageError{args[0] + " is no file"}
+		return nil, &usageError{args[0] + " is not a file"}
 	}
 	return desk, nil
 }
