@@ -223,6 +223,7 @@ type file interface {
 	io.ReaderAt // returns io.EOF at the end
 	io.Closer
 	Size() (int64, error)
+	IsAt(path string) bool     // reports whether the path still names the file
 	Truncate(size int64) error // the next write follows the new end
 	Sync() error
 }
@@ -290,6 +291,12 @@ func (f systemFile) Size() (int64, error) {
 		return 0, err
 	}
 	return info.Size(), nil
+}
+
+func (f systemFile) IsAt(path string) bool {
+	own, err := f.Stat()
+	named, errNamed := os.Stat(path)
+	return err == nil && errNamed == nil && os.SameFile(own, named)
 }
 
 func (f systemFile) Truncate(size int64) error {

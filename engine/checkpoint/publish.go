@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 )
@@ -117,11 +118,15 @@ func (s *Store) planPart(p *publication, part Part) error {
 			return ioError("open the output", err)
 		}
 	}
-	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
+	rows, err := s.use(o) // also creates the file of an output without rows
+	if err != nil {
 		return err
 	}
 	if err := o.complete(base); err != nil {
 		return ioError("write the output", err)
+	}
+	if size, err := rows.Size(); err != nil || size != o.written.Bytes || !rows.IsAt(o.path) {
+		return ioError("save the output", cmp.Or(err, fmt.Errorf("another program has changed %s while rows were being written to it", o.path)))
 	}
 	if err := s.sync(o); err != nil {
 		return err

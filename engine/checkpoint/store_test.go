@@ -250,6 +250,37 @@ func TestDiskErrorsAreReportedAndLoseNothingCommitted(t *testing.T) {
 	}
 }
 
+// TestRowsThatAnotherProgramHasChangedAreNotPublished: a second run may take the file, if it does not see
+// the lock of the first one.
+func TestRowsThatAnotherProgramHasChangedAreNotPublished(t *testing.T) {
+	for name, change := range map[string]func(partial string) error{
+		"replaced": func(partial string) error {
+			return errors.Join(os.Remove(partial), os.WriteFile(partial, []byte("{\"id\":1}\n"), 0o600))
+		},
+		"longer": func(partial string) error {
+			f, err := os.OpenFile(partial, os.O_APPEND|os.O_WRONLY, 0)
+			_, wrote := f.WriteString("{\"id\":2}\n")
+			return errors.Join(err, wrote, f.Close())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "items.ndjson")
+			require.NoError(t, os.WriteFile(path, []byte("{\"id\":0}\n"), 0o600))
+			s := Stateless()
+			o, err := s.Rows(path, nil)
+			require.NoError(t, err)
+			_, err = o.Write([]byte("{\"id\":1}\n"))
+			require.NoError(t, err)
+			require.NoError(t, change(path+PartialSuffix))
+			err = s.Publish(Commitment{Parts: []Part{{Output: o}}})
+			require.ErrorContains(t, err, "another program has changed "+path+PartialSuffix)
+			text, err := os.ReadFile(path)
+			require.NoError(t, err)
+			require.Equal(t, "{\"id\":0}\n", string(text))
+		})
+	}
+}
+
 // TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved: a program may damage the file during the run.
 func TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved(t *testing.T) {
 	for text, want := range map[string]string{

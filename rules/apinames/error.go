@@ -49,9 +49,15 @@ var errorNames = []struct {
 var errorContainers = []string{"", "meta", "response", "result", "status"}
 
 // errorMessages are the keys that say what the error is.
-var errorMessages = []string{
-	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "details", "title", "reason", "description",
-}
+var errorMessages = append([]string{
+	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail",
+}, captions...)
+
+// captions are the keys among them that may describe a list as well: "Failed payments".
+var captions = []string{"details", "title", "reason", "description"}
+
+// IsCaption reports whether a key of [ErrorMessages] may describe a list as well.
+func IsCaption(key string) bool { return slices.Contains(captions, key) }
 
 // The words, in lower case, that tell success from failure, and the end of a list
 // ("No more users were found") from a complaint.

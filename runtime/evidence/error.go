@@ -56,9 +56,9 @@ func (w *Watcher) noticeError() {
 		w.noticeStrangeHeader()
 	case w.lostItems():
 		w.noticeMessage(&page, "there is no list of items", apinames.Complains)
-	case c.Page > 1 && len(w.FirstPaths) > 0 && w.page.HasField:
+	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
 		w.noticeMessage(&page, "the list of items is empty", apinames.Fails)
-	case c.Page == 1 && !w.page.HasField:
+	case c.Page == 1:
 		w.noticeMessage(&page, "there is no list of items", apinames.Fails)
 	}
 }
@@ -121,17 +121,23 @@ func (w *Watcher) noticeStrangeHeader() {
 }
 
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
-// items, if the first page has no such message: {"message": "Rate limit exceeded"}.
+// items, if the first page has no such message: {"message": "Rate limit exceeded"}. Beside an empty list
+// on the first page, a caption does not count, since no page before shows that the API has none.
 func (w *Watcher) noticeMessage(page *rules.Context, state string, complains func(message string) bool) {
 	var parent []string
 	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 0 {
 		parent = field.Keys[:len(field.Keys)-1]
 	}
+	first := w.Context.Page == 1 && w.page.HasField
 	for _, path := range apinames.ErrorMessages() {
+		if first && apinames.IsCaption(path[len(path)-1]) {
+			continue
+		}
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
 		near := len(path) == 1 || slices.Equal(path[:len(path)-1], parent)
-		if text, ok := v.(string); ok && near && !slices.Contains(w.FirstPaths, read.String()) && complains(text) {
+		usual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, read.String())
+		if text, ok := v.(string); ok && near && !usual && complains(text) {
 			f := &w.Facts
 			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+", and "+state, w.Context.Page
 			return

@@ -53,10 +53,12 @@ func newStream(c Consumer, file *File, first []byte) *Stream {
 	}
 	go func() {
 		defer close(s.done)
+		defer func() { // after a mistake, or runtime.Goexit in the consumer
+			for part := range s.full {
+				s.free <- part
+			}
+		}()
 		s.consume(c)
-		for part := range s.full { // after a mistake
-			s.free <- part
-		}
 	}()
 	return s
 }

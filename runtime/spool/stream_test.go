@@ -3,6 +3,7 @@ package spool
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -96,20 +97,27 @@ func TestAConsumerThatStopsLeavesTheRestOfTheBody(t *testing.T) {
 	require.NoError(t, err)
 }
 
-type panicking struct{}
+type consumerFunc func(*Stream) any
 
-func (panicking) Consume(*Stream) any { panic("a mistake") }
+func (f consumerFunc) Consume(from *Stream) any { return f(from) }
 
-func TestAPanicOfAConsumerIsAnErrorOfTheBody(t *testing.T) {
+func TestAConsumerThatFailsIsAnErrorOfTheBody(t *testing.T) {
 	skipWithoutFiles(t)
-	b := &Buffer{}
-	defer b.Release()
-	b.ReadBy(panicking{})
-	b.Reset(2 * spoolBytes)
-	_, err := b.Write(make([]byte, 2*spoolBytes))
-	require.NoError(t, err)
-	_, _, err = b.Body()
-	var fault *failure.Error
-	require.ErrorAs(t, err, &fault)
-	require.Equal(t, failure.Internal, fault.Class)
+	for name, consume := range map[string]consumerFunc{
+		"a panic":        func(*Stream) any { panic("a mistake") },
+		"runtime.Goexit": func(*Stream) any { runtime.Goexit(); return nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := &Buffer{}
+			defer b.Release()
+			b.ReadBy(consume)
+			b.Reset(2 * spoolBytes)
+			_, err := b.Write(make([]byte, 2*spoolBytes)) // more than the parts that are in memory
+			require.NoError(t, err)
+			_, _, err = b.Body()
+			var fault *failure.Error
+			require.ErrorAs(t, err, &fault)
+			require.Equal(t, failure.Internal, fault.Class)
+		})
+	}
 }
