@@ -97,6 +97,9 @@ type Member struct {
 	Value Value
 }
 
+// Named returns a member.
+func Named(name string, v Value) Member { return Member{Name: name, Value: v} }
+
 // A Value is a constant, an expression, or an object or a list of values.
 type Value struct {
 	Const  any      // a text, a number, a boolean or nil, or any constant of JSON as package rules/value has it

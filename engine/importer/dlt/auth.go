@@ -48,10 +48,6 @@ func (b *builder) auth() error {
 	return nil
 }
 
-func member(name string, v importer.Value) importer.Member {
-	return importer.Member{Name: name, Value: v}
-}
-
 // scheme returns the authentication of a type.
 func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
 	switch kind {
@@ -71,20 +67,20 @@ func (b *builder) scheme(kind string, n node) ([]importer.Member, error) {
 		if location != "header" {
 			out[0].Value = importer.Constant("query")
 		}
-		return slices.Insert(out, 1, member("name", importer.Constant(cmp.Or(n.get("name").text(), "Authorization")))), nil
+		return slices.Insert(out, 1, importer.Named("name", importer.Constant(cmp.Or(n.get("name").text(), "Authorization")))), nil
 	}
 	return b.oauth2(n)
 }
 
 // keyed returns an authentication with keys, each with its name here and in dlt. A # marks a secret.
 func (b *builder) keyed(kind string, n node, keys ...[2]string) ([]importer.Member, error) {
-	out := []importer.Member{member("type", importer.Constant(kind))}
+	out := []importer.Member{importer.Named("type", importer.Constant(kind))}
 	for _, key := range keys {
 		v, err := b.secretOf(n.get(key[1]), key[1], strings.HasPrefix(key[0], "#"))
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, member(key[0], v))
+		out = append(out, importer.Named(key[0], v))
 	}
 	return out, nil
 }
@@ -121,8 +117,8 @@ func (b *builder) oauth2(n node) ([]importer.Member, error) {
 	if err != nil {
 		return nil, err
 	}
-	out = slices.Insert(out, 1, member("tokenUrl", address))
-	out = append(out, member("clientAuth", importer.Constant("body")))
+	out = slices.Insert(out, 1, importer.Named("tokenUrl", address))
+	out = append(out, importer.Named("clientAuth", importer.Constant("body")))
 	var params []importer.Member
 	for _, m := range n.get("access_token_request_data").members() {
 		v, err := b.value(m, importer.Target{In: importer.Nowhere})
@@ -131,15 +127,15 @@ func (b *builder) oauth2(n node) ([]importer.Member, error) {
 		}
 		switch {
 		case m.name == "scope" && v.IsConst():
-			out = append(out, member("scopes", v))
+			out = append(out, importer.Named("scopes", v))
 		case m.name == "grant_type" && v.Const != "client_credentials":
 			return nil, fmt.Errorf("%s: the grant %v is not translated", m.path, v.Const)
 		case m.name != "grant_type":
-			params = append(params, member(m.name, v))
+			params = append(params, importer.Named(m.name, v))
 		}
 	}
 	if params != nil {
-		out = append(out, member("params", importer.Value{Object: params}))
+		out = append(out, importer.Named("params", importer.Value{Object: params}))
 	}
 	if token := n.get("access_token"); token.given() {
 		b.note(importer.Left, token, "", "the token is requested in any case")

@@ -33,7 +33,7 @@ func (t *translation) credentials() {
 		if slices.ContainsFunc(t.out.Headers, isAuthorization) {
 			return // the header replaces the other one
 		}
-		t.auth("basic", member("username", t.credential("username")), member("#password", t.credential("password")))
+		t.auth("basic", importer.Named("username", t.credential("username")), importer.Named("#password", t.credential("password")))
 		return
 	case "OAUTH2":
 		err = t.oauth2(t.headers(tokens))
@@ -54,12 +54,8 @@ func (t *translation) credentials() {
 
 func isAuthorization(m importer.Member) bool { return strings.EqualFold(m.Name, "Authorization") }
 
-func member(name string, v importer.Value) importer.Member {
-	return importer.Member{Name: name, Value: v}
-}
-
 func (t *translation) auth(kind string, members ...importer.Member) {
-	t.out.Auth = append([]importer.Member{member("type", importer.Constant(kind))}, members...)
+	t.out.Auth = append([]importer.Member{importer.Named("type", importer.Constant(kind))}, members...)
 }
 
 // apiKey reads where the key is sent: in a header, or in the query. If it is sent to several places, one
@@ -81,13 +77,13 @@ func (t *translation) apiKey() {
 		case err != nil:
 			t.note(importer.Credentials, m.node, "api.authentication", "%v", err)
 		case t.out.Auth != nil && places[i] == "header":
-			t.out.Headers = append(t.out.Headers, member(m.name, v))
+			t.out.Headers = append(t.out.Headers, importer.Named(m.name, v))
 		case t.out.Auth != nil:
-			t.out.Params = append(t.out.Params, member(m.name, v))
+			t.out.Params = append(t.out.Params, importer.Named(m.name, v))
 		case strings.EqualFold(m.name, "Authorization") && m.text() == "Bearer ${apiKey}":
-			t.auth("bearer", member("#token", t.credential("apiKey")))
+			t.auth("bearer", importer.Named("#token", t.credential("apiKey")))
 		default:
-			t.auth(places[i], member("name", importer.Constant(m.name)), member("#value", v))
+			t.auth(places[i], importer.Named("name", importer.Constant(m.name)), importer.Named("#value", v))
 		}
 	}
 	sent := slices.ContainsFunc(t.out.Headers, func(m importer.Member) bool { return strings.Contains(m.Value.Source, "input.") })
@@ -123,7 +119,7 @@ func (t *translation) oauth2(headers []namedNode) error {
 	}
 	t.note(importer.Check, t.node.get("authorization_url"), "api.authentication",
 		"authorize the client once, and set the refresh token that you get")
-	return t.grant(url, headers, []importer.Member{member("#refreshToken", t.credential("refresh_token"))}, params)
+	return t.grant(url, headers, []importer.Member{importer.Named("#refreshToken", t.credential("refresh_token"))}, params)
 }
 
 // clientCredentials reads OAuth 2.0 for a client.
@@ -147,7 +143,7 @@ func (t *translation) clientCredentials(headers []namedNode) error {
 			if err != nil {
 				return err
 			}
-			grant = append(grant, member(map[string]string{"username": "username", "password": "#password"}[key], v))
+			grant = append(grant, importer.Named(map[string]string{"username": "username", "password": "#password"}[key], v))
 		}
 	default:
 		return fmt.Errorf("the grant %s is not translated", kind)
@@ -161,7 +157,7 @@ func (t *translation) clientCredentials(headers []namedNode) error {
 		if separator := t.node.get("scope_separator"); separator.given() && separator.text() != " " {
 			list = strings.Join(scopes, separator.text())
 		}
-		grant = append(grant, member("scopes", importer.Constant(list)))
+		grant = append(grant, importer.Named("scopes", importer.Constant(list)))
 	}
 	return t.grant(url, headers, grant, more)
 }
@@ -177,7 +173,7 @@ func (t *translation) tokenParams(n node, own ...string) ([]importer.Member, err
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, member(m.name, v))
+		out = append(out, importer.Named(m.name, v))
 	}
 	return out, nil
 }
@@ -200,14 +196,14 @@ func (t *translation) grant(url string, headers []namedNode, grant, more []impor
 	if slices.ContainsFunc(t.out.Headers, isAuthorization) {
 		return fmt.Errorf("the header Authorization has no token")
 	}
-	auth := []importer.Member{member("tokenUrl", importer.Constant(url)), member("clientId", t.credential("client_id")),
-		member("#clientSecret", t.credential("client_secret"))}
+	auth := []importer.Member{importer.Named("tokenUrl", importer.Constant(url)), importer.Named("clientId", t.credential("client_id")),
+		importer.Named("#clientSecret", t.credential("client_secret"))}
 	if t.node.get("token_request_auth_method").text() != "basic" && t.node.get("authorization_method").text() != "header" {
-		auth = append(auth, member("clientAuth", importer.Constant("body")))
+		auth = append(auth, importer.Named("clientAuth", importer.Constant("body")))
 	}
 	auth = append(auth, grant...)
 	if len(more) > 0 {
-		auth = append(auth, member("params", importer.Value{Object: more}))
+		auth = append(auth, importer.Named("params", importer.Value{Object: more}))
 	}
 	t.auth("oauth2", auth...)
 	return nil
@@ -240,18 +236,18 @@ func (t *translation) twoStep(headers []namedNode) error {
 	if err != nil {
 		return err
 	}
-	request := []importer.Member{member("endpoint", importer.Constant(url)), member("method", importer.Constant(method))}
+	request := []importer.Member{importer.Named("endpoint", importer.Constant(url)), importer.Named("method", importer.Constant(method))}
 	if len(body) > 0 {
-		request = append(request, member("params", importer.Value{Object: t.hidden(body)}))
+		request = append(request, importer.Named("params", importer.Value{Object: t.hidden(body)}))
 	}
 	if len(own) > 0 {
-		request = append(request, member("headers", importer.Value{Object: t.hidden(own)}))
+		request = append(request, importer.Named("headers", importer.Value{Object: t.hidden(own)}))
 	}
-	auth := []importer.Member{member("loginRequest", importer.Value{Object: request}),
-		member("apiRequest", importer.Value{Object: []importer.Member{member("headers", importer.Value{Object: sent})}})}
+	auth := []importer.Member{importer.Named("loginRequest", importer.Value{Object: request}),
+		importer.Named("apiRequest", importer.Value{Object: []importer.Member{importer.Named("headers", importer.Value{Object: sent})}})}
 	expires, err := t.expires()
 	if expires != "" {
-		auth = append(auth, member("expires", importer.Constant(expires)))
+		auth = append(auth, importer.Named("expires", importer.Constant(expires)))
 	}
 	t.auth("login", auth...)
 	return err
@@ -283,10 +279,10 @@ func (t *translation) tokenHeaders(headers []namedNode) (sent []importer.Member,
 		if err != nil {
 			return nil, err
 		}
-		sent = append(sent, member(h.name, importer.Constant(v.Source)))
+		sent = append(sent, importer.Named(h.name, importer.Constant(v.Source)))
 	}
 	if len(headers) == 0 {
-		sent = []importer.Member{member("Authorization", importer.Constant("'Bearer ' + "+source))}
+		sent = []importer.Member{importer.Named("Authorization", importer.Constant("'Bearer ' + "+source))}
 	}
 	return sent, nil
 }

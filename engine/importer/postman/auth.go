@@ -27,19 +27,19 @@ func (t *translation) credentials() {
 }
 
 func (t *translation) authenticate(kind string, members ...importer.Member) {
-	t.out.Auth = append([]importer.Member{member("type", importer.Constant(kind))}, members...)
+	t.out.Auth = append([]importer.Member{importer.Named("type", importer.Constant(kind))}, members...)
 }
 
 func (t *translation) authorize() error {
 	switch kind := t.auth.Type; kind {
 	case "bearer":
 		token, err := t.secret("token", "token")
-		t.authenticate("bearer", member("#token", token))
+		t.authenticate("bearer", importer.Named("#token", token))
 		return err
 	case "basic":
 		user, err := t.open("username", "username")
 		password, err2 := t.secret("password", "password")
-		t.authenticate("basic", member("username", user), member("#password", password))
+		t.authenticate("basic", importer.Named("username", user), importer.Named("#password", password))
 		return errors.Join(err, err2)
 	case "apikey":
 		return t.apiKey()
@@ -92,7 +92,7 @@ func (t *translation) apiKey() error {
 		input = importer.InputName(text)
 	}
 	v, err := t.secret("value", input)
-	t.authenticate(place, member("name", name), member("#value", v))
+	t.authenticate(place, importer.Named("name", name), importer.Named("#value", v))
 	return err
 }
 
@@ -119,7 +119,7 @@ func (t *translation) aws() error {
 		if err != nil {
 			return err
 		}
-		members = append(members, member(s.name, v))
+		members = append(members, importer.Named(s.name, v))
 	}
 	t.authenticate("aws4", members...)
 	return nil
@@ -137,7 +137,7 @@ func (t *translation) oauth2() error {
 	grant := set["grant_type"]
 	if set["accessTokenUrl"] == "" || grant != "client_credentials" && grant != "password_credentials" {
 		token, err := t.secret("accessToken", "access_token")
-		t.authenticate("bearer", member("#token", token))
+		t.authenticate("bearer", importer.Named("#token", token))
 		t.note(importer.Check, "request.auth", "api.authentication",
 			"The access token is an input. For a run without you, authorize once and write type oauth2 with the refresh token")
 		return err
@@ -154,9 +154,10 @@ func (t *translation) oauth2() error {
 	if err != nil {
 		return err
 	}
-	members := []importer.Member{member("tokenUrl", importer.Constant(url)), member("clientId", id), member("#clientSecret", client)}
+	members := []importer.Member{importer.Named("tokenUrl", importer.Constant(url)), importer.Named("clientId", id),
+		importer.Named("#clientSecret", client)}
 	if set["client_authentication"] == "body" {
-		members = append(members, member("clientAuth", importer.Constant("body")))
+		members = append(members, importer.Named("clientAuth", importer.Constant("body")))
 	}
 	if grant == "password_credentials" {
 		user, err := t.open("username", "username")
@@ -167,16 +168,16 @@ func (t *translation) oauth2() error {
 		if err != nil {
 			return err
 		}
-		members = append(members, member("username", user), member("#password", password))
+		members = append(members, importer.Named("username", user), importer.Named("#password", password))
 	}
 	if scopes := strings.Fields(set["scope"]); len(scopes) > 0 && !strings.Contains(set["scope"], "{{") {
-		members = append(members, member("scopes", importer.Constant(value.Map(scopes, func(s string) any { return s }))))
+		members = append(members, importer.Named("scopes", importer.Constant(value.Map(scopes, func(s string) any { return s }))))
 	} else if len(scopes) > 0 {
 		v, err := t.value(set["scope"])
 		if err != nil {
 			return err
 		}
-		members = append(members, member("scopes", v))
+		members = append(members, importer.Named("scopes", v))
 	}
 	var params []importer.Member
 	for _, key := range []string{"audience", "resource"} {
@@ -185,11 +186,11 @@ func (t *translation) oauth2() error {
 			if err != nil {
 				return err
 			}
-			params = append(params, member(key, v))
+			params = append(params, importer.Named(key, v))
 		}
 	}
 	if params != nil {
-		members = append(members, member("params", importer.Value{Object: params}))
+		members = append(members, importer.Named("params", importer.Value{Object: params}))
 	}
 	t.authenticate("oauth2", members...)
 	return nil

@@ -131,7 +131,7 @@ func (t *translation) recognized(config value.Object, found *detect.Result) {
 	})
 	for _, m := range params { // those that detect adds, such as a size
 		if !slices.ContainsFunc(t.out.Params, func(own importer.Member) bool { return strings.TrimPrefix(own.Name, "#") == m.Name }) {
-			t.out.Params = append(t.out.Params, member(m.Name, importer.Constant(m.Value)))
+			t.out.Params = append(t.out.Params, importer.Named(m.Name, importer.Constant(m.Value)))
 		}
 	}
 	t.out.Paging = paging(pagination, t.size(pagination))
@@ -341,5 +341,5 @@ func objectAt(o value.Object, keys ...string) value.Object {
 
 // constants returns the members of an object as they are.
 func constants(o value.Object) []importer.Member {
-	return value.Map(o, func(m value.Member) importer.Member { return member(m.Name, importer.Constant(m.Value)) })
+	return value.Map(o, func(m value.Member) importer.Member { return importer.Named(m.Name, importer.Constant(m.Value)) })
 }

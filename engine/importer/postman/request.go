@@ -221,10 +221,10 @@ func (t *translation) parameter(name, text string) (importer.Member, error) {
 	if text != "" && !strings.Contains(text, "{{") && secret.Parameter(name, text) {
 		source := t.input("parameter "+name+" "+text, importer.Input{Name: importer.InputName(name), Secret: true, Place: t.place})
 		t.hidden("the parameter " + name)
-		return member("#"+name, importer.Computed("input."+source)), nil
+		return importer.Named("#"+name, importer.Computed("input."+source)), nil
 	}
 	v, err := t.value(text)
-	return member(name, number(v)), err
+	return importer.Named(name, number(v)), err
 }
 
 func (t *translation) hidden(what string) {
@@ -259,7 +259,7 @@ func (t *translation) headers() error {
 			t.hidden("the header " + h.Key)
 			key, v = "#"+key, importer.Computed("input."+source)
 		}
-		t.out.Headers = append(t.out.Headers, member(key, v))
+		t.out.Headers = append(t.out.Headers, importer.Named(key, v))
 	}
 	return nil
 }
@@ -294,7 +294,7 @@ func (t *translation) body(method string) error {
 		if err != nil {
 			return err
 		}
-		members = []importer.Member{member("query", query)}
+		members = []importer.Member{importer.Named("query", query)}
 		variables, isText := b.GraphQL.Variables.(string)
 		if !isText && b.GraphQL.Variables != nil {
 			text, err := json.Marshal(b.GraphQL.Variables)
@@ -308,7 +308,7 @@ func (t *translation) body(method string) error {
 			if err != nil {
 				return err
 			}
-			members = append(members, member("variables", v))
+			members = append(members, importer.Named("variables", v))
 		}
 	case "urlencoded":
 		if method == "GET" {
@@ -390,7 +390,7 @@ func (t *translation) tree(v any) (importer.Value, error) {
 				t.hidden("the member " + m.Name + " of the body")
 				inner, m.Name = importer.Computed("input."+source), "#"+m.Name
 			}
-			out.Object = append(out.Object, member(m.Name, inner))
+			out.Object = append(out.Object, importer.Named(m.Name, inner))
 		}
 		return out, nil
 	}

@@ -213,10 +213,6 @@ func (t *translation) addressed(text string, whole bool) (string, error) {
 	return out.String(), nil
 }
 
-func member(name string, v importer.Value) importer.Member {
-	return importer.Member{Name: name, Value: v}
-}
-
 // number returns a value whose text is a whole number as one.
 func number(v importer.Value) importer.Value {
 	if text, isText := v.Const.(string); isText && v.Source == "" {
