@@ -260,7 +260,8 @@ func (j explainer) addFiles(x *ItemsExplanation, cfg *rules.Config, names map[st
 	}
 	x.published, x.added = "the list ends without an error", "the list is complete"
 	shared := slices.ContainsFunc(cfg.Jobs, func(other rules.Job) bool {
-		return other.ID != j.ID() && other.Emits && slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, names[t]) })
+		return other.ID != j.ID() && other.Emits &&
+			slices.ContainsFunc(other.DataTypes(), func(t string) bool { return slices.Contains(x.Files, names[t]) })
 	})
 	if len(j.For) > 0 {
 		x.published, x.added = "the job does not fail", "all partitions are complete"

@@ -185,7 +185,8 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	}
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
-		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited: %s)", maxPartitions, refused(rules.Limited))
+		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited: %s)",
+			maxPartitions, refused(rules.Limited))
 	}
 	return text + "; the bounds are for each of them"
 }

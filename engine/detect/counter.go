@@ -42,11 +42,15 @@ func (d *detection) counter(h hypothesis) []candidate {
 		}
 		return nil
 	}
+	beside := when(h.kind.pages, apinames.PageNumberBeside, apinames.ItemIndexBeside)(d.size.param)
 	for _, f := range d.page.facts {
 		if n, ok := number(f.value); ok && (n == 0 || n == 1) && apinames.AlikeAny(f.name(), h.names) {
 			param := f.name()
 			if h.kind.pages && !apinames.AlikeAny(param, pageParams) {
 				param = h.params[0]
+			}
+			if beside != "" && !apinames.Alike(beside, param) {
+				return append(d.counted(h, echoed, beside, n), d.counted(h, echoed-nextGuess, param, n)...)
 			}
 			return d.counted(h, echoed, param, n)
 		}
@@ -55,7 +59,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 		return nil
 	}
 	score, first := when(h.kind.pages, blind, blind-2), when(h.kind.pages, 1, 0)
-	if beside := when(h.kind.pages, apinames.PageNumberBeside, apinames.ItemIndexBeside)(d.size.param); beside != "" {
+	if beside != "" {
 		return d.counted(h, score+besideSize, beside, first)
 	}
 	if h.kind.pages {

@@ -343,6 +343,16 @@ func servers() []server {
 				return nil, fmt.Sprintf(`{"content": %s, "totalPages": 3, "totalElements": 25, "number": %d, "size": 10, "first": %t, "last": %t}`,
 					window(from, size), from/size, from == 0, !more)
 			})},
+		{name: "Spring: pageable, and no page in the address", target: "/payments?size=10",
+			respond: numbered("page", "size", 0, func(from, size int, more bool) (http.Header, string) {
+				return nil, fmt.Sprintf(`{"content": %s, "pageable": {"pageNumber": %d, "pageSize": 10, "offset": %d}, "totalPages": 3, `+
+					`"number": %d, "size": 10, "last": %t}`, window(from, size), from/size, from, from/size, !more)
+			})},
+		{name: "Strapi: pagination[page]", target: "/articles?pagination[pageSize]=10",
+			respond: numbered("pagination[page]", "pagination[pageSize]", 1, func(from, size int, _ bool) (http.Header, string) {
+				return nil, fmt.Sprintf(`{"data": %s, "meta": {"pagination": {"page": %d, "pageSize": 10, "pageCount": 3, "total": 25}}}`,
+					window(from, size), from/size+1)
+			})},
 		{name: "Anthropic: the last id is the cursor", target: "/models?limit=10",
 			respond: func(q url.Values, _ *http.Request) (int, http.Header, string) {
 				from := number(q, "after_id", 0)
@@ -435,7 +445,7 @@ var identifier = regexp.MustCompile(`"id":\s*"?(\d+)`)
 func TestServersThatPageAsPublicAPIsDo(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	all := append(servers(), moreServers()...)
-	require.Len(t, all, 92)
+	require.Len(t, all, 94)
 	right, withoutDoubt := 0, 0
 	for _, s := range all {
 		t.Run(s.name, func(t *testing.T) {

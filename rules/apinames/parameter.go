@@ -7,10 +7,10 @@ import (
 
 // The names of parameters are bare: pageSize, page_size and page[size] are pagesize; see [Alike].
 var (
-	pageNumberNames = []string{"page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p", "pg"}
+	pageNumberNames = []string{"page", "pagenumber", "pageno", "pagenum", "pageindex", "currentpage", "p", "pg", "paginationpage"}
 	itemIndexNames  = []string{
 		"offset", "skip", "start", "startat", "startindex", "from", "pageoffset", "sysparmoffset", "first", "firstresult", "startrow",
-		"firstrow", "startrecord", "firstrecord", "startposition", "begin", "displaystart",
+		"firstrow", "startrecord", "firstrecord", "startposition", "begin", "displaystart", "paginationstart",
 	}
 	nextURLNames = []string{ // besides those of hints
 		"more_topics_url", "moreUrl", "more_url", "nextPageLink", "next_href", "nextHref", "after_url", "__next",
@@ -18,7 +18,7 @@ var (
 	pageSizeNames = []string{
 		"limit", "perpage", "pagesize", "size", "maxresults", "count", "rows", "top", "take", "first", "num", "n", "pagelimit",
 		"hitsperpage", "itemsperpage", "resultsperpage", "max", "limitperpage", "sysparmlimit", "maxkeys", "maxitems", "aplimit", "records",
-		"batchsize", "batch", "maxrows", "maxrecords", "pagelen", "length", "displaylength",
+		"batchsize", "batch", "maxrows", "maxrecords", "pagelen", "length", "displaylength", "paginationpagesize", "paginationlimit",
 	}
 	itemKeyNames  = []string{"startingafter", "after", "sinceid", "lastid", "afterid", "fromid", "minid", "marker"}
 	positionNames = []string{
@@ -36,6 +36,7 @@ var partners = map[string]struct{ page, index string }{
 	"$top": {index: "$skip"}, "$limit": {index: "$offset"}, "take": {index: "skip"}, "rows": {index: "start"},
 	"length": {index: "start"}, "maxResults": {index: "startAt"}, "num": {index: "start"}, "maxRows": {index: "startRow"},
 	"_limit": {page: "_page", index: "_start"}, "page[size]": {page: "page[number]"}, "page[limit]": {index: "page[offset]"},
+	"pagination[pageSize]": {page: "pagination[page]"}, "pagination[limit]": {index: "pagination[start]"},
 	"size": {page: "page", index: "from"}, "sysparm_limit": {index: "sysparm_offset"},
 }
 

@@ -297,6 +297,9 @@ func playable(root value.Object, unbounded bool, change func(job value.Object, i
 	jobs = slices.Clone(jobs)
 	for i := range jobs {
 		job, _ := value.Members(jobs[i])
+		if own, has := job.Get("pagination"); has && unbounded {
+			job = job.With("pagination", unlimited(own))
+		}
 		jobs[i] = change(job.Without("response").Without("filter").Without("fields"), i)
 	}
 	return root.With("api", api).With("config", config.With("jobs", jobs))
