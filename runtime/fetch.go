@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
 	"github.com/stopwhen/stopwhen/runtime/ahead"
@@ -36,6 +37,7 @@ type errorAction struct {
 	outcome rules.Outcome     // outcome of the rule, if it ends the list
 	text    string            // message of the rule
 	because string            // the rule with the values that it read
+	failed  error             // reason why a rule could not be evaluated; the run then fails
 }
 
 // transportActions maps the decision of an onError rule to the decision of the transport.
@@ -75,6 +77,9 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	out.waits = *call.Waits
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		e.Job, e.Page = call.Job, call.Page
+		if out.action.failed != nil {
+			err = r.undecided(e, out.action.failed)
+		}
 	}
 	if err != nil {
 		return out, err
@@ -115,7 +120,8 @@ func (r *listRun) exchange(
 }
 
 // onError evaluates the onError rules on a response. A rule is either for responses that can be pages, or for
-// error responses. The first rule that is for this response and is met decides.
+// error responses. The first rule that is for this response and is met decides. If a rule before it cannot be
+// evaluated, nothing is decided, and the run fails.
 func (r *listRun) onError(request requests.Request, sent time.Time, response *transport.Response) errorAction {
 	if len(r.job.OnErrors) == 0 {
 		return errorAction{}
@@ -135,8 +141,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		}
 		ok, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
-			r.warn("onError."+rule.Rule.ID, fmt.Sprintf("rule %s: %v", rule.Rule.ID, err))
-			continue
+			return errorAction{Do: rules.ErrorFail, failed: &language.RuleError{Rule: rule.Rule, Err: err}}
 		}
 		if ok {
 			return errorAction{
@@ -146,6 +151,16 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		}
 	}
 	return errorAction{}
+}
+
+// undecided returns the error of a run whose onError rule could not be evaluated. refused is the error of the
+// response.
+func (r *listRun) undecided(refused *failure.Error, err error) error {
+	failed := *refused
+	failed.Class, failed.Err = failure.Response, err
+	e := r.Fault(r.pooled.machine.Context, &failed)
+	e.Message += "; " + refused.Message
+	return e
 }
 
 // errorBody returns the body of an error response, converted to JSON if the job reads another

@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -21,7 +22,7 @@ import (
 // such as 202, 304, or 400 and above. With [Call.JudgesPages], it also determines the treatment of pages.
 type ErrorDecision struct {
 	Action  Action
-	Message string // hint of the error, for [Fail]
+	Message string // hint of the error, for [Fail]; "" means the usual one of the status
 }
 
 // An Action is the treatment of an error response. The zero Action retries transient errors and
@@ -60,7 +61,7 @@ func (c *Client) judge(
 		return c.statusError(failure.Transient, call, r), true
 	case action == Fail:
 		e := c.statusError(failure.API, call, r)
-		e.Hint = decision.Message
+		e.Hint = cmp.Or(decision.Message, e.Hint)
 		return e, false
 	case r.Status < http.StatusBadRequest:
 		return c.judgePage(call, r)
