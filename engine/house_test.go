@@ -29,6 +29,7 @@ var mayImport = map[string][]string{
 	"rules/requests":  {module + "rules/value", module + "rules/php"},
 	"rules/secret":    {},
 	"rules/printable": {},
+	"rules/panics":    {},
 	"rules/diag":      {module + "rules/secret"},
 	"rules": {
 		module + "rules/diag", module + "rules/secret", module + "rules/value", module + "rules/php",
@@ -38,7 +39,7 @@ var mayImport = map[string][]string{
 	"compile/language": {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"compile":          {module + "rules", module + "compile/language"},
 	"compile/explain":  {module + "rules", module + "compile", module + "runtime/failure"},
-	"runtime/failure":  {},
+	"runtime/failure":  {module + "rules/panics"},
 	"runtime/redact":   {module + "rules/value", module + "rules/secret"},
 	"runtime/spool":    {module + "runtime/failure"},
 	"runtime/transport": {

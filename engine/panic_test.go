@@ -2,9 +2,13 @@ package engine_test
 
 import (
 	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime"
 	"strings"
 	"sync/atomic"
@@ -19,14 +23,17 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
+// hiddenKey is a secret that has other forms in addresses and in base64.
+const hiddenKey = "S3cr+t/V alue=="
+
 // treeConfig has two trees of jobs. Each page calls the function f.
-const treeConfig = `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum",
+const treeConfig = `{"api": {"baseUrl": "http://api.test/", "http": {"headers": {"#X-Key": "` + hiddenKey + `"}}, "pagination": {"method": "pagenum",
 		"stopRules": [{"name": "f", "when": "f()"}, {"name": "end", "when": "page == 3"}]}},
 	"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "lines", "endpoint": "lines/{order.id}", "for": {"order": {"items": "orders"}}},
 		{"id": "users", "endpoint": "users"}]}}`
 
 // renewingConfig has a token that a store renews, and partitions that are skipped.
-const renewingConfig = `{"api": {"baseUrl": "http://api.test/", "pagination": {"method": "pagenum", "stopRules": [{"name": "end", "when": "page == 3"}]},
+const renewingConfig = `{"api": {"baseUrl": "http://api.test/", "http": {"headers": {"#X-Key": "` + hiddenKey + `"}}, "pagination": {"method": "pagenum", "stopRules": [{"name": "end", "when": "page == 3"}]},
 		"authentication": {"type": "oauth2", "tokenUrl": "https://api.test/token", "clientId": "c", "#clientSecret": "s", "#refreshToken": "r"}},
 	"config": {"jobs": [{"id": "orders", "endpoint": "orders"}, {"id": "users", "endpoint": "users"},
 		{"id": "notes", "endpoint": "notes/{order.id}", "for": {"order": {"items": "orders"}}, "onPartitionError": "skip"}]}}`
@@ -139,6 +146,55 @@ func (p *panicking) respond(r *http.Request) (*http.Response, error) {
 	}
 	response.Body = panickingBody{response.Body, p}
 	return response, err
+}
+
+// The text of a panic, or of an error, often has the address or the header of a request.
+func TestErrorsOfTheProgramHaveNoSecretsOfTheRun(t *testing.T) {
+	forms := []string{hiddenKey, url.QueryEscape(hiddenKey), url.PathEscape(hiddenKey),
+		base64.StdEncoding.EncodeToString([]byte("user:" + hiddenKey))}
+	parts := []string{"sink", "commit", "observer", "logger", "function", "transport", "body", "clock", "store", "token function", "accept", "skipped pages"}
+	for _, form := range forms {
+		for _, part := range parts {
+			for _, parallel := range []int{1, 3} {
+				synctest.Test(t, func(t *testing.T) {
+					p := &panicking{part: part, do: func() { panic(fmt.Errorf("cannot send %s: %w", form, io.ErrNoProgress)) }}
+					seen := &errorsSeen{Observer: p, t: t}
+					e := p.engine(t, []engine.RunOption{engine.WithParallelJobs(parallel), engine.WithKeepGoing()})
+					_, err := e.With(engine.WithObserver(seen)).RunTo(t.Context(), p)
+					require.ErrorContains(t, err, "cannot send", part)
+					requireHidden(t, err)
+				})
+			}
+		}
+	}
+}
+
+// errorsSeen checks the errors of events.
+type errorsSeen struct {
+	engine.Observer
+	t *testing.T
+}
+
+func (s *errorsSeen) Observe(ctx context.Context, e engine.Event) {
+	requireHidden(s.t, e.Err)
+	s.Observer.Observe(ctx, e)
+}
+
+// requireHidden checks an error and all its causes, as a logger that prints them would show them.
+func requireHidden(t *testing.T, err error) {
+	t.Helper()
+	if err == nil {
+		return
+	}
+	for _, text := range []string{err.Error(), fmt.Sprintf("%+v", err), fmt.Sprintf("%#v", err)} {
+		require.NotRegexp(t, "S3cr|UzNjc|M2Ny|zY3I", text) // the last three are its base64, by the text before it
+	}
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		for _, cause := range several.Unwrap() {
+			requireHidden(t, cause)
+		}
+	}
+	requireHidden(t, errors.Unwrap(err))
 }
 
 // With runtime.Goexit the goroutine of Run itself may end. A list that was not read must not count

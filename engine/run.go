@@ -35,7 +35,8 @@ func (e *Engine) Run(ctx context.Context, sink SinkFunc) (*Result, error) {
 	return e.RunTo(ctx, sink)
 }
 
-func (e *Engine) run(ctx context.Context, gate *sinkGate) (*Result, error) {
+func (e *Engine) run(ctx context.Context, gate *sinkGate) (_ *Result, err error) {
+	defer func() { err = e.redact(err) }()
 	if d := e.options.run.timeout; d > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, d, &Error{
@@ -178,9 +179,7 @@ func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.options
 func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	s, cfg := e.options.run, e.cfg
 	redactor := e.Redactor()
-	if s.Log != nil {
-		s.Log = slog.New(redact.Handler(s.Log.Handler(), redactor.String))
-	}
+	s.Log = e.log()
 	inputs, _ := cfg.BindInputs(s.Inputs) // checked by Run
 	base, _ := e.baseURL(inputs)          // checked by Run
 	origin, err := url.Parse(base)
@@ -220,6 +219,18 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	loop.MaxBody, loop.Observer, loop.Pool = options.MaxBody, observer, &runtime.Pool{}
 	return loop, nil
 }
+
+// log returns the logger of the engine's runs, which hides secrets, or nil.
+func (e *Engine) log() *slog.Logger {
+	log := e.options.run.Log
+	if log == nil {
+		return nil
+	}
+	return slog.New(redact.Handler(log.Handler(), e.Redactor().String))
+}
+
+// redact returns an error for the caller of a run, without the secrets of the engine.
+func (e *Engine) redact(err error) error { return failure.Redact(err, e.Redactor().String) }
 
 // join joins errors; a single one stays as it is.
 func join(errs ...error) error {
@@ -298,7 +309,7 @@ func (e *Engine) RunTo(ctx context.Context, sink Sink) (*Result, error) {
 	result, err := e.run(ctx, e.newSinkGate(sink.Page))
 	errs := []error{err}
 	for _, job := range result.Completed() {
-		errs = append(errs, commit(context.WithoutCancel(ctx), sink, job))
+		errs = append(errs, e.redact(commit(context.WithoutCancel(ctx), sink, job)))
 	}
 	return result, join(errs...)
 }

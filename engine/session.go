@@ -85,11 +85,15 @@ func (s *Session) Run(
 	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
 ) (*partition.Ending, error) {
 	ending, err := s.Tasks.Run(ctx, task, position, store)
+	err = s.Redact(err)
 	if err != nil && ctx.Err() != nil && ending == nil {
 		return nil, &Error{Class: failure.Cancelled, Op: "task", Message: "interrupted", Err: err}
 	}
 	return ending, err
 }
+
+// Redact returns an error without the secrets of the session.
+func (s *Session) Redact(err error) error { return failure.Redact(err, s.loop.Redactor.String) }
 
 // InTurn returns the session for a task that requests a page only after the page before it has been
 // stored. The caller closes only the session itself.
@@ -113,7 +117,7 @@ func (d Distribution) RootTasks() []partition.Task {
 // no requests and need no secrets.
 func (d Distribution) Tallies() map[string]*partition.Tally {
 	e := d.engine
-	log := e.options.run.Log
+	log := e.log()
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}

@@ -31,7 +31,7 @@ type sinkGate struct {
 
 func (e *Engine) newSinkGate(sink SinkFunc) *sinkGate {
 	s := e.options.run
-	return &sinkGate{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: s.Log, failures: map[int]error{}}
+	return &sinkGate{sink: runtime.Sink(sink), skip: s.skipped, keepGoing: s.keepGoing, log: e.log(), failures: map[int]error{}}
 }
 
 // deliver passes a page to the sink unless the run must end. The run ends after a page that the

@@ -22,7 +22,7 @@ func (r *listRun) end(ctx context.Context, err error) ListResult {
 	r.state.Result = r.conclude(r.state.Result, err)
 	if r.observes(EventEnd) {
 		ended := r.state.Result
-		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: err})
+		r.observe(ctx, Event{Kind: EventEnd, Result: &ended, Err: failure.Redact(err, r.Redactor.String)})
 	}
 	return r.withSeen(r.state.Result)
 }

@@ -8,13 +8,13 @@ import (
 	"maps"
 	"math"
 	"reflect"
-	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/panics"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
@@ -115,22 +115,11 @@ func (u userFunction) call(m *meter, args []any) (any, error) {
 	return notNil(v), nil
 }
 
-// panicError is the error of a Go function that panicked.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// Stack returns the stack of the goroutine that panicked, as [debug.Stack] does.
-func (p *panicError) Stack() []byte { return p.stack }
-
 // run recovers from a panic of the Go function.
 func (u userFunction) run(in []reflect.Value) (v any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = &panicError{value, debug.Stack()}
+			err = panics.New(value)
 		}
 	}()
 	out := u.goFunc.Call(in)

@@ -261,9 +261,11 @@ func (a *attempt) runTask(ctx context.Context) error {
 func (a *attempt) guarded(ctx context.Context) (ending *partition.Ending, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			a.worker.cluster.log.Error(fmt.Sprintf("run %s: task %s panicked: %v\n%s", a.work.Run, a.task.ID, v, debug.Stack()),
+			err = a.session.Redact(&engine.Error{
+				Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v),
+			})
+			a.worker.cluster.log.Error(fmt.Sprintf("run %s: task %s: %v\n%s", a.work.Run, a.task.ID, err, debug.Stack()),
 				"event", "task_panic", "run", a.work.Run)
-			err = &engine.Error{Class: failure.Internal, Job: a.task.Job, Op: "task", Message: fmt.Sprintf("the task panicked: %v", v)}
 			ending = a.session.FailedTask(ctx, a.task, err)
 		}
 	}()

@@ -8,8 +8,9 @@ package failure
 import (
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"strings"
+
+	"github.com/stopwhen/stopwhen/rules/panics"
 )
 
 // A Class is a kind of failure. It decides the exit status of the command, and tells whether the
@@ -158,17 +159,6 @@ func Exited() error {
 	}
 }
 
-// panicError is the cause of the error that a panic has become.
-type panicError struct {
-	value any
-	stack []byte
-}
-
-func (p *panicError) Error() string { return fmt.Sprintf("panic: %v", p.value) }
-
-// Stack returns the stack of the goroutine that panicked, as [debug.Stack] does.
-func (p *panicError) Stack() []byte { return p.stack }
-
 // Recovered is for a deferred function. It returns err if value, the result of recover, is nil, and
 // otherwise an error of class internal for a panic in a job, which may be "". The cause of that error
 // has a method Stack() []byte.
@@ -176,6 +166,6 @@ func Recovered(job string, value any, err error) error {
 	if value == nil {
 		return err
 	}
-	p := &panicError{value, debug.Stack()}
+	p := panics.New(value)
 	return &Error{Class: Internal, Job: job, Op: "run", Message: p.Error(), Err: p}
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
@@ -232,6 +233,7 @@ func (c *Client) observe(ctx context.Context, call Call, e Event) {
 		return
 	}
 	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
+	e.Err = failure.Redact(e.Err, c.options.Redactor.String)
 	if wait {
 		*call.Waits = append(*call.Waits, e)
 	}

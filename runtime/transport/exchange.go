@@ -191,7 +191,7 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	defer prepared.ended()
 	event := Event{Kind: EventRequest, Time: c.options.Clock.Now()}
 	response, status, err := c.send(ctx, call, prepared)
-	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, c.shownError(err)
+	event.Duration, event.Status, event.Err = c.options.Clock.Now().Sub(event.Time), status, shownError(err)
 	if response != nil {
 		event.Bytes = int64(response.Size)
 	}
@@ -199,12 +199,12 @@ func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	return response, err
 }
 
-// shownError returns an error without secrets, for an observer.
-func (c *Client) shownError(err error) error {
-	if err == nil || errors.As(err, new(*failure.Error)) {
+// shownError returns an error for an observer, without the URL.
+func shownError(err error) error {
+	if errors.As(err, new(*failure.Error)) {
 		return err
 	}
-	return errors.New(c.options.Redactor.String(withoutURL(err).Error()))
+	return withoutURL(err)
 }
 
 // send sends one request and reads the response. It returns the status, or 0 if no response
