@@ -10,7 +10,7 @@ import (
 // WithFunction adds a function that expressions may call. fn takes and returns values of the types
 // bool, string, int, float64, any, []any, map[string]any, time.Time and time.Duration, and may
 // also return an error. It must be safe for concurrent use. Its calls count against the budget of
-// an expression; an error or a panic fails the rule.
+// an expression. An error fails the rule; a panic ends the run with an error of class internal.
 func WithFunction(name string, fn any) Option {
 	return loadOption(func(s *optionSet) error {
 		extended, err := s.language.WithFunction(language.Function{Name: name, Func: fn})

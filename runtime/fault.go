@@ -38,6 +38,9 @@ func (l *Loop) Fault(ctx context.Context, e *failure.Error) *failure.Error {
 		}
 		e.Message = l.Redactor.String(failed.Placed())
 	}
+	if failure.Panicked(err) {
+		e.Class = failure.Internal
+	}
 	return e
 }
 

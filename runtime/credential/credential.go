@@ -120,6 +120,9 @@ func (o *Options) fault(class failure.Class, subject string, err error) *failure
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
 		e.Message = o.Redactor.String(subject + failed.Placed())
 	}
+	if failure.Panicked(err) {
+		e.Class = failure.Internal
+	}
 	return e
 }
 

@@ -169,3 +169,7 @@ func Recovered(job string, value any, err error) error {
 	p := panics.New(value)
 	return &Error{Class: Internal, Job: job, Op: "run", Message: p.Error(), Err: p}
 }
+
+// Panicked reports whether the cause of an error is a panic. The class of such an error is [Internal],
+// wherever the panic was.
+func Panicked(err error) bool { return errors.As(err, new(*panics.Error)) }

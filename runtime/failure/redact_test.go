@@ -46,6 +46,7 @@ func TestEveryCauseOfAnErrorIsRedacted(t *testing.T) {
 			var was, is *net.OpError
 			require.Equal(t, errors.As(err, &was), errors.As(shown, &is))
 			require.Equal(t, was, is)
+			require.Equal(t, Panicked(err), Panicked(shown))
 			requireHidden(t, shown)
 		})
 	}
