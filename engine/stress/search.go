@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
@@ -72,13 +73,15 @@ func (s *subject) planOf(ctx context.Context, rec recording) (*plan, error) {
 
 // refuses returns the error of a plan in which requests do not say which page they are for.
 func (r recording) refuses(p *plan) error {
-	text := fmt.Sprintf("%s contradicts the model: %s, but no part of the requests says which page they are for", r.name, r.standsStill())
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s contradicts the model: %s, but no part of the requests says which page they are for", r.name, r.standsStill())
 	for _, s := range p.signals {
 		if s.Sent || s.Address {
-			text += fmt.Sprintf("; %s is %s", s.ResponseValue, s.meaning.says)
+			fmt.Fprintf(&text, "; %s is %s", s.ResponseValue, s.meaning.says)
 		}
 	}
-	return errors.New(text + ". Let the next request read a value that differs from page to page")
+	text.WriteString(". Let the next request read a value that differs from page to page")
+	return errors.New(text.String())
 }
 
 // goesOn reports whether a plan is tried.

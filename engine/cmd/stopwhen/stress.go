@@ -144,11 +144,11 @@ func checkRecorded(r stress.Recorded) error {
 	if len(r.Pages) > 0 {
 		return nil
 	}
-	text := fmt.Sprintf("--like %s: the recording has no page of a job; record one with stopwhen record", r.Name)
+	text := []string{fmt.Sprintf("--like %s: the recording has no page of a job; record one with stopwhen record", r.Name)}
 	for _, job := range slices.Sorted(maps.Keys(r.Missing)) {
-		text += fmt.Sprintf("; job %s: %s", job, r.Missing[job])
+		text = append(text, fmt.Sprintf("job %s: %s", job, r.Missing[job]))
 	}
-	return &usageError{text}
+	return &usageError{strings.Join(text, "; ")}
 }
 
 // checkReportFile checks that the file of --out is not a file that is read.
