@@ -101,13 +101,14 @@ func playAhead(t *testing.T, option engine.RunOption) {
 }
 
 // mayPrefetch excludes two kinds of cases that the server cannot play with
-// prefetching: on the clock of a case, a prefetched response advances the time for
-// the pages before it; and if two jobs make the same request, one would receive the
-// response of the other.
+// prefetching: on the clock of a case, a prefetched response, or a request that waits
+// for a limit, advances the time for the pages before it; and if two jobs make the same
+// request, one would receive the response of the other.
 func mayPrefetch(c *fixtures.Case) bool {
 	answered := map[string]bool{}
 	for _, e := range c.Exchanges {
-		if e.Response.After > 0 || answered[e.Request.String()] {
+		resets := slices.ContainsFunc(e.Response.Headers, func(h fixtures.Header) bool { return strings.HasSuffix(h.Name, "-Reset") })
+		if e.Response.After > 0 || resets || answered[e.Request.String()] {
 			return false
 		}
 		answered[e.Request.String()] = e.Response.Status < 400

@@ -360,8 +360,9 @@ var builtinMethods = []Method{
 				Message: "the API returned an error: {body.errors[0].message}"},
 			{ID: "graphql.relay.end", When: `at(${connection}).pageInfo.hasNextPage != true`,
 				Clause: "pageInfo.hasNextPage of ${connection} is not true", Message: "pageInfo says that page {page} is the last"},
-			{ID: "graphql.relay.cursor", When: `empty(at(${connection}).pageInfo.endCursor)`,
-				Clause: "pageInfo of ${connection} has no endCursor", Message: "pageInfo of page {page} has no endCursor"},
+			{ID: "graphql.relay.lost", When: `at(${connection}).pageInfo.hasNextPage == true and empty(at(${connection}).pageInfo.endCursor)`,
+				Outcome: Failed, Clause: "pageInfo of ${connection} says that there is more, and has no endCursor",
+				Message: "pageInfo says that there is more after page {page}, but has no endCursor, so the next page cannot be requested"},
 		},
 	},
 	{
