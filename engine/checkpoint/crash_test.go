@@ -148,7 +148,9 @@ func (h *handle) ReadAt(p []byte, at int64) (int, error) {
 
 func (h *handle) Size() (int64, error) { return int64(len(h.node.live)), nil }
 
-func (h *handle) IsAt(path string) bool { return h.disk.live[path] == h.node }
+func (h *handle) Identity() any { return h.node }
+
+func (h *handle) Is(identity any) bool { return h.node == identity }
 
 func (h *handle) Truncate(size int64) error {
 	if _, err := h.disk.do("truncate " + h.path); err != nil {

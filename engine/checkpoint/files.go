@@ -223,7 +223,8 @@ type file interface {
 	io.ReaderAt // returns io.EOF at the end
 	io.Closer
 	Size() (int64, error)
-	IsAt(path string) bool     // reports whether the path still names the file
+	Identity() any             // identifies the file, for Is
+	Is(identity any) bool      // reports whether it is the file that was open before
 	Truncate(size int64) error // the next write follows the new end
 	Sync() error
 }
@@ -293,10 +294,15 @@ func (f systemFile) Size() (int64, error) {
 	return info.Size(), nil
 }
 
-func (f systemFile) IsAt(path string) bool {
-	own, err := f.Stat()
-	named, errNamed := os.Stat(path)
-	return err == nil && errNamed == nil && os.SameFile(own, named)
+func (f systemFile) Identity() any {
+	info, _ := f.Stat() // Is reports false without it
+	return info
+}
+
+func (f systemFile) Is(identity any) bool {
+	before, known := identity.(os.FileInfo)
+	info, err := f.Stat()
+	return known && err == nil && os.SameFile(before, info)
 }
 
 func (f systemFile) Truncate(size int64) error {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"hash"
 	"io"
 	"os"
@@ -32,6 +33,7 @@ type Output struct {
 	created   bool // whether the file holds the content of this run
 	published bool
 	file      file        // nil while the file is closed
+	identity  any         // of the file, once it was opened
 	written   extent      // extent of everything written; method extent adds its sum
 	digest    hash.Cloner // digest of the file; nil without a state
 	marked    extent      // extent that belongs to the pending checkpoints
@@ -282,11 +284,32 @@ func (s *Store) openFile(o *Output) (file, error) {
 	if !o.created {
 		return s.create(o)
 	}
-	f, err := s.files.Open(o.path, 0)
+	f, err := s.reopen(o)
 	if err != nil {
 		return nil, err
 	}
 	if err := f.Truncate(o.written.Bytes); err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// reopen opens the file of an output again. It refuses a file that another program has put in its place,
+// such as a run that does not see the lock of this one.
+func (s *Store) reopen(o *Output) (file, error) {
+	f, err := s.files.Open(o.path, 0)
+	if err != nil {
+		return nil, err
+	}
+	if o.identity == nil { // of an earlier run
+		o.identity = f.Identity()
+		return f, nil
+	}
+	size, err := f.Size()
+	if err == nil && (!f.Is(o.identity) || size != o.written.Bytes) { // a new file may have the number of a removed one
+		err = fmt.Errorf("another program has replaced %s while rows were being written to it", o.path)
+	}
+	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
 	return f, nil
@@ -320,7 +343,7 @@ func (s *Store) create(o *Output) (file, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	o.created = true
+	o.created, o.identity = true, f.Identity()
 	return f, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 )
@@ -118,20 +117,23 @@ func (s *Store) planPart(p *publication, part Part) error {
 			return ioError("open the output", err)
 		}
 	}
-	rows, err := s.use(o) // also creates the file of an output without rows
-	if err != nil {
+	if _, err := s.use(o); err != nil { // also creates the file of an output without rows
 		return err
 	}
 	if err := o.complete(base); err != nil {
 		return ioError("write the output", err)
 	}
-	if size, err := rows.Size(); err != nil || size != o.written.Bytes || !rows.IsAt(o.path) {
-		return ioError("save the output", cmp.Or(err, fmt.Errorf("another program has changed %s while rows were being written to it", o.path)))
-	}
 	if err := s.sync(o); err != nil {
 		return err
 	}
 	if err := o.close(); err != nil {
+		return ioError("save the output", err)
+	}
+	f, err := s.reopen(o) // the name may be that of another file now
+	if err == nil {
+		err = f.Close()
+	}
+	if err != nil {
 		return ioError("save the output", err)
 	}
 	p.Name, p.Bytes = o.name, o.written.Bytes

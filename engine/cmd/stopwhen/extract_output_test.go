@@ -123,27 +123,6 @@ func TestASignalEndsARunThatNobodyReads(t *testing.T) {
 	}
 }
 
-// TestEveryFileOfARunIsLocked tries a run while another one writes to the last of its many files.
-func TestEveryFileOfARunIsLocked(t *testing.T) {
-	dir := t.TempDir()
-	var jobs []string
-	for i := range 40 {
-		jobs = append(jobs, fmt.Sprintf(`{"id": "j%d", "endpoint": "j%d"}`, i, i))
-	}
-	config := filepath.Join(dir, "c.json")
-	require.NoError(t, os.WriteFile(config, fmt.Appendf(nil, `{"api": {"baseUrl": "http://127.0.0.1:1/"}, "config": {"jobs": [%s]}}`,
-		strings.Join(jobs, ",")), 0o600))
-	out := filepath.Join(dir, "out")
-	require.NoError(t, os.Mkdir(out, 0o700))
-	lock, err := tryLock(filepath.Join(out, "j39.ndjson"+lockSuffix))
-	require.NoError(t, err)
-	defer lock.Close()
-	require.Contains(t, runStopwhen(t, 8, "run", config, "--out", out), "j39.ndjson is in use by another run")
-	left, err := filepath.Glob(filepath.Join(out, "*"))
-	require.NoError(t, err)
-	require.Equal(t, []string{lock.Path()}, left, "the other locks are removed")
-}
-
 // TestARefusedRunChangesNothing: neither a run whose state is refused nor one whose state
 // is in use may truncate the files of the run before.
 func TestARefusedRunChangesNothing(t *testing.T) {
