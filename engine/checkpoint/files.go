@@ -223,8 +223,8 @@ type file interface {
 	io.ReaderAt // returns io.EOF at the end
 	io.Closer
 	Size() (int64, error)
-	Identity() any             // identifies the file, for Is
-	Is(identity any) bool      // reports whether it is the file that was open before
+	Identity() any             // identifies the file, for Is; nil if that cannot be determined
+	Is(identity any) bool      // reports whether it is the file with an identity that is not nil
 	Truncate(size int64) error // the next write follows the new end
 	Sync() error
 }
@@ -295,7 +295,10 @@ func (f systemFile) Size() (int64, error) {
 }
 
 func (f systemFile) Identity() any {
-	info, _ := f.Stat() // Is reports false without it
+	info, err := f.Stat()
+	if err != nil {
+		return nil
+	}
 	return info
 }
 

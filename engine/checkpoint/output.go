@@ -33,7 +33,7 @@ type Output struct {
 	created   bool // whether the file holds the content of this run
 	published bool
 	file      file        // nil while the file is closed
-	identity  any         // of the file, once it was opened
+	identity  any         // of the file; nil if it has not been opened, or is not known
 	written   extent      // extent of everything written; method extent adds its sum
 	digest    hash.Cloner // digest of the file; nil without a state
 	marked    extent      // extent that belongs to the pending checkpoints
@@ -301,7 +301,7 @@ func (s *Store) reopen(o *Output) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	if o.identity == nil { // of an earlier run
+	if o.identity == nil { // the file is from an earlier run
 		o.identity = f.Identity()
 		return f, nil
 	}
