@@ -23,9 +23,11 @@ type Hints struct {
 	Next         any    `expr:"next" doc:"a link to or a token of another page; nil: none"`
 	NextAt       string `expr:"nextAt" doc:"where the response has it"`
 	NextRead     bool   `expr:"nextRead" doc:"whether a rule that decides reads it"`
+	NextIsRough  bool   `expr:"nextIsRough" doc:"whether the name of the token also has other meanings"`
 	More         any    `expr:"more" doc:"whether there is more; nil: unknown"`
 	MoreAt       string `expr:"moreAt" doc:"where the response has it"`
 	MoreRead     bool   `expr:"moreRead" doc:"whether a rule that decides reads it"`
+	MoreIsRough  bool   `expr:"moreIsRough" doc:"whether the name of the flag also has other meanings"`
 	LargestPage  int    `expr:"largestPage" doc:"the number of items of the largest page"`
 }
 
@@ -80,15 +82,19 @@ type ListFacts struct {
 	MovedRead  bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
 	Decreased  int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
+	GapPage    int    `expr:"gapPage" doc:"the first page that lacks one of several lists, has null in place of a list or is a failure of the server that a rule has accepted, although pages before and after it have items of that list; 0: none"`
+	GapList    string `expr:"gapList" doc:"the path of this list"`
+	AbsentPage int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists and pages before it have items of that list; 0: it does not"`
+	AbsentList string `expr:"absentList" doc:"the path of this list"`
 	BarePage   int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
 	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
 	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
 	ErrorMild  bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
 	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested     int    `expr:"nested" doc:"items that say that a list within them is truncated, which no job reads to its end"`
+	Nested     int    `expr:"nested" doc:"items that say that a list within them is truncated, which no job reads to its end; or lists below a star, of the latest page with items"`
 	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
-	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists"`
+	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
 	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
 	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
@@ -143,7 +149,7 @@ var (
 const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
-const unreadSigns = `list.renamed or hints.more == true and not hints.moreRead or hints.next != nil and not hints.nextRead` +
+const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough) or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
 // decides ends the text "unless the configuration …".
@@ -184,13 +190,13 @@ var auditTable = audits([]Rule{
 		Source:  `hints.total < total.items and not hints.totalIsLeast`,
 		Clause:  "the items read exceed a total",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}; some may be repeated"},
-	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or list.chosen)`,
-		Unless: "unless the configuration " + decides},
+	{ID: "audit.more", Auditing: Auditing{Requires: FactMore, Proof: `not (hints.moreRead or hints.moreIsRough or list.chosen)`,
+		Unless: "unless its name also has other meanings, or the configuration " + decides},
 		Source:  `hints.more == true`,
 		Clause:  "a flag says that there is more",
 		Message: "{hints.moreAt} says that there is more after page {page}"},
-	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or list.chosen)`,
-		Unless: "unless the configuration " + decides},
+	{ID: "audit.token", Auditing: Auditing{Requires: FactNext, Proof: `not (hints.nextRead or hints.nextIsRough or list.chosen)`,
+		Unless: "unless its name also has other meanings, or the configuration " + decides},
 		Source:  `hints.next != nil and hints.more != false and hints.total != total.items`,
 		Clause:  "the last page points to another page",
 		Message: "page {page} is the last, but {hints.nextAt} points to another page"},
@@ -271,17 +277,19 @@ var auditTable = audits([]Rule{
 		Clause: "a later page has its list at another place than the first page",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
-	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
-		Source: `list.lostPage > 0 and list.movedPage == 0 and list.error == ""`,
+	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `list.lostPage > 0`,
+		Unless: "unless it has null in its place, or another list of several"},
+		Source: `(list.lostPage > 0 or list.gapPage > 0) and list.movedPage == 0 and list.error == ""`,
 		Clause: "a page between others has no list of items",
-		Message: "page {list.lostPage} has no list of items, not even an empty one, although pages before and after it have items; " +
-			"items may be missing: request that page again"},
+		Message: `{list.lostPage > 0 ? "page " + text(list.lostPage) + " has no list of items, not even an empty one, although" : ` +
+			`"page " + text(list.gapPage) + " has nothing, or null, in place of the list at " + list.gapList + ", and"} ` +
+			"pages before and after it have items; items may be missing: request that page again"},
 	{ID: "audit.bareEnd", Auditing: Auditing{Requires: FactList},
-		Source: `list.barePage > 0 and list.barePage == page and list.movedPage == 0 and list.lostPage == 0 and list.error == "" ` +
-			`and hints.total != total.items`,
+		Source: `(list.barePage > 0 and list.barePage == page or list.absentPage > 0 and list.absentPage == page)` +
+			` and list.movedPage == 0 and list.lostPage == 0 and list.error == "" and hints.total != total.items`,
 		Clause: "the last page has no list of items, although pages before it have items",
-		Message: "page {page}, with which the list ended, has no list of items, not even an empty one: " +
-			"if that is how the API fails, items are missing"},
+		Message: `page {page}, with which the list ended, has no {list.barePage > 0 ? "list of items" : "list at " + list.absentList}, ` +
+			"not even an empty one: if that is how the API fails, items are missing"},
 	{ID: "audit.noPages", Auditing: Auditing{Requires: FactPages},
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
@@ -295,8 +303,9 @@ var auditTable = audits([]Rule{
 	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.nested > 0`,
 		Clause: "items say that a list within them is truncated, and no job reads the rest",
-		Message: `{list.nested} {list.nested == 1 ? "item has" : "items have"} {list.nestedSign}, and no job reads the rest: ` +
-			"add a job with {list.nestedFor}"},
+		Message: `{list.nested} {list.nestedFor == "" ? "list" : "item"}{list.nested == 1 ? "" : "s"} {list.nested == 1 ? "has" : "have"} ` +
+			`{list.nestedSign}, and no job reads the rest: {list.nestedFor == "" ? ` +
+			`"read the objects that have the lists as items, and add a job that reads the list of each" : "add a job with " + list.nestedFor}`},
 	{ID: "audit.window", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Splits: true},
 		Source: `list.fullWindow != ""`,
 		Clause: "the rule that splits windows is met in a window that cannot be split further",

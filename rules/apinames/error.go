@@ -21,7 +21,8 @@ const (
 	ErrorFlag   ErrorKind = "flag"   // true
 	ErrorDenial ErrorKind = "denial" // false, also as text, or 0
 	ErrorWord   ErrorKind = "word"   // a word of failure
-	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on
+	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or a negative number as text
+	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number
 	ErrorCount  ErrorKind = "count"  // a number above 0
 )
 
@@ -34,15 +35,22 @@ var errorNames = []struct {
 		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
 		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
-		"stack_trace",
+		"stack_trace", "err", "Err", "error_info", "errorInfo", "error_details", "errorDetails", "error_type", "errorType",
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
-		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults",
+		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults", "failed", "timeout", "timedout",
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
-	{ErrorWord, []string{"status", "Status", "state", "result", "type", "response"}},
-	{ErrorCode, []string{"status", "Status", "statusCode", "status_code", "code", "Code", "httpStatus", "http_status"}},
+	{ErrorWord, []string{"state", "result", "type", "response"}},
+	{ErrorStatus, slices.Concat([]string{"status", "Status", "ack", "Ack"}, resultCodes)},
+	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
+}
+
+// resultCodes are the keys whose values are a word or a number that says how a request went.
+var resultCodes = []string{
+	"statusCode", "status_code", "resultCode", "result_code", "returnCode", "return_code", "retCode", "ret_code", "retcode",
+	"responseCode", "response_code", "respCode", "resp_code",
 }
 
 // errorContainers are the objects in which these keys are looked for; "" is the root.
@@ -50,7 +58,8 @@ var errorContainers = []string{"", "meta", "response", "result", "status"}
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
-	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail",
+	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg", "ret_msg",
+	"returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
 }, captions...)
 
 // captions are the keys among them that may describe a list as well: "Failed payments".
@@ -66,14 +75,18 @@ var (
 	endWords       = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
 	complaintWords = []string{
 		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
-		"unavailable", "timeout", "invalid", "internal", "unable", "rejected",
+		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling",
 	}
+	complaintPhrases = []string{"rate limit", "too many requests", "not authorized", "not provided", "call frequency", "query limit"}
 	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
-	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden"}
+	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok"}
 )
 
 // emptyResult matches a text that says that nothing was found: no records found, end of list.
 var emptyResult = regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
+
+// negative matches a negative number.
+var negative = regexp.MustCompile(`^-[1-9][0-9]*$`)
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {
@@ -86,7 +99,7 @@ var nextToData = []ErrorSign{
 	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
 	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
 	{[]string{"timed_out"}, ErrorFlag}, {[]string{"timedOut"}, ErrorFlag}, {[]string{"partial"}, ErrorFlag},
-	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
+	{[]string{"isPartial"}, ErrorFlag}, {[]string{"is_partial"}, ErrorFlag}, {[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
 	{[]string{"incomplete_results"}, ErrorFlag}, {[]string{"incompleteResults"}, ErrorFlag},
 	{[]string{"_shards", "failed"}, ErrorCount},
 }
@@ -94,6 +107,58 @@ var nextToData = []ErrorSign{
 // ErrorsNextToData returns the signs that count in a response with items, too. The list is shared, and
 // must not be changed.
 func ErrorsNextToData() []ErrorSign { return nextToData }
+
+// ErrorBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
+// false for any other name. If the list has items, only the names of [ErrorsNextToData] are signs.
+func ErrorBeside(name string, hasItems bool) (sign ErrorSign, ok bool) {
+	table := errorsBeside()
+	if sign, ok = table.nextToData[name]; !ok && !hasItems {
+		sign, ok = table.others[name]
+	}
+	return sign, ok
+}
+
+// errorsBeside has the signs of one key: those next to data, and the names of other values.
+var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others map[string]ErrorSign }) {
+	table.nextToData, table.others = map[string]ErrorSign{}, map[string]ErrorSign{}
+	for _, sign := range nextToData {
+		if len(sign.Keys) == 1 {
+			table.nextToData[sign.Keys[0]] = sign
+		}
+	}
+	for _, row := range errorNames {
+		for _, name := range row.names {
+			if row.kind == ErrorValue {
+				table.others[name] = ErrorSign{[]string{name}, row.kind}
+			}
+		}
+	}
+	return table
+})
+
+// HasError reports whether an object has an error under a name that has no other meaning: {"error": "denied"}.
+func HasError(object value.Object) bool {
+	return slices.ContainsFunc(object, func(m value.Member) bool {
+		sign, ok := errorsBeside().others[m.Name]
+		return ok && sign.Reports(m.Value)
+	})
+}
+
+// IsErrorObject reports whether an object has only members that errors usually have, and one of them
+// says that there is an error.
+func IsErrorObject(object value.Object) bool {
+	reports := false
+	for _, m := range object {
+		if !NamesError(m.Name) {
+			return false
+		}
+		text, _ := m.Value.(string)
+		reports = reports || Fails(text) || slices.ContainsFunc(errorSigns(), func(sign ErrorSign) bool {
+			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Reports(m.Value)
+		})
+	}
+	return reports
+}
 
 // ErrorSigns returns the table of signs, those nearer to the root first. It is shared,
 // and must not be changed.
@@ -128,15 +193,27 @@ var errorMessagePaths = sync.OnceValue(func() [][]string {
 // Complains reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it does not say that there are no more items.
 func Complains(message string) bool {
-	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
+	words := wordsOf(message)
 	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
+}
+
+// wordsOf returns the words of a text, in lower case.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
 // Fails reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
 func Fails(message string) bool {
-	words := strings.FieldsFunc(strings.ToLower(message), func(r rune) bool { return !unicode.IsLetter(r) })
-	return Complains(message) && slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) })
+	return Complains(message) && saysFailure(message)
+}
+
+// saysFailure reports whether a text has a word or a phrase of failure.
+func saysFailure(text string) bool {
+	words := wordsOf(text)
+	phrase := strings.Join(words, " ")
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) }) ||
+		slices.ContainsFunc(complaintPhrases, func(p string) bool { return strings.Contains(phrase, p) })
 }
 
 func within(container, name string) []string {
@@ -168,16 +245,24 @@ func (s ErrorSign) Reports(v any) bool {
 		flag, ok := Flag(v, false)
 		return ok && !flag
 	case ErrorWord:
-		text, ok := v.(string)
-		return ok && slices.Contains(failureWords, strings.ToLower(text))
+		return isFailure(v)
+	case ErrorStatus:
+		text, _ := v.(string)
+		return isFailure(v) || len(wordsOf(text)) > 1 && saysFailure(text) || negative.MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
-		return ok && n >= 400 && n < 600
+		return ok && (n < 0 || n >= 400 && n < 600)
 	case ErrorCount:
 		n, ok := v.(int)
 		return ok && n > 0
 	}
 	return isError(v)
+}
+
+// isFailure reports whether a value is a word of failure.
+func isFailure(v any) bool {
+	text, ok := v.(string)
+	return ok && slices.Contains(failureWords, strings.ToLower(text))
 }
 
 // isWarning reports whether the severity of a message says that it is no error.
@@ -187,14 +272,20 @@ func isWarning(severity any) bool {
 }
 
 // NamesError reports whether a key is usual for errors and their messages.
-func NamesError(key string) bool {
-	return slices.Contains(errorMessages, key) || slices.ContainsFunc(errorNames, func(row struct {
-		kind  ErrorKind
-		names []string
-	}) bool {
-		return slices.Contains(row.names, key)
-	})
-}
+func NamesError(key string) bool { return namesOfErrors()[key] }
+
+var namesOfErrors = sync.OnceValue(func() map[string]bool {
+	names := map[string]bool{}
+	for _, row := range errorNames {
+		for _, name := range row.names {
+			names[name] = true
+		}
+	}
+	for _, name := range errorMessages {
+		names[name] = true
+	}
+	return names
+})
 
 // isError reports whether the value of a key such as error is an error, and does not
 // just say that there is no error.

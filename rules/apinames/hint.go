@@ -43,18 +43,19 @@ var hintTable = []struct {
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
 		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
 		"found", "matched",
-		"count", "odatacount",
+		"count", "odatacount", "opensearchtotalresults",
 	}, nil},
 	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
-		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken",
+		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
+		"lastevaluatedkey", "resumptiontoken", "skiptoken",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
-		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit",
+		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
@@ -68,7 +69,7 @@ var hintTable = []struct {
 // containers are the bare names of the objects in which hints are, too.
 var containers = []string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
-	"hits", "response", "result", "searchresults",
+	"hits", "response", "result", "searchresults", "additionaldata",
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
@@ -134,6 +135,7 @@ var hintHeaders = []HintHeader{
 	{Name: "X-Total-Pages", Kind: HintPages}, {Name: "X-WP-TotalPages", Kind: HintPages},
 	{Name: "Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Page-Count", Kind: HintPages},
 	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
+	{Name: "X-MS-Continuation", Kind: HintNext}, {Name: "Opc-Next-Page", Kind: HintNext}, {Name: "X-Continuation-Token", Kind: HintNext},
 	{Name: "X-Has-More", Kind: HintMore},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
 	{Name: pagingHeader, Kind: HintMore, JSON: true},
@@ -192,6 +194,51 @@ func HintNames(kind HintKind) []string {
 
 // NumbersPage reports whether a number under a key that hints at the next page is a page number.
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
+
+// RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
+// other meanings: the text under offset, or the number under next_offset, which some APIs send on every page.
+func RoughNext(key string, v any) bool {
+	text, isText := v.(string)
+	_, err := strconv.Atoi(text)
+	switch string(appendBare(nil, key)) {
+	case "offset":
+		return isText && err != nil
+	case "nextoffset", "nextstart":
+		return true
+	}
+	return false
+}
+
+// NextLink returns the value of the link to the next page in a list of links, such as
+// [{"rel": "next", "href": "/users?page=2"}], or nil if there is none.
+func NextLink(links []any) any {
+	for _, link := range links {
+		object, _ := value.Members(link)
+		for _, name := range []string{"rel", "relation"} {
+			if rel, _ := object.Get(name); rel == "next" {
+				return link
+			}
+		}
+	}
+	return nil
+}
+
+// NextIn returns the value that leads to the next page in an object, such as {"href": "/users?page=2"}, or nil if
+// there is none. An object without a usual name for it may be a key of a database, so its first number or text
+// leads there.
+func NextIn(object value.Object) any {
+	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset", "start"} {
+		if v, ok := object.Get(name); ok {
+			return v
+		}
+	}
+	for _, m := range object {
+		if _, ok := value.Text(m.Value); ok {
+			return m.Value
+		}
+	}
+	return nil
+}
 
 // IsNext reports whether a key is one that many APIs use for a link to or a token of the next
 // page.

@@ -164,6 +164,15 @@ func (d *document) newWalk(known scan.Span) scan.Walk {
 	return scan.Walk{Data: d.raw, Known: known, Window: d.window}
 }
 
+// kindAt returns the kind of the value at a path that the scan has noted, or "" if there is none.
+func (d *document) kindAt(keys []string) scan.Kind {
+	at := d.find(keys)
+	if !at.Present() {
+		return ""
+	}
+	return scan.KindOf(d.raw[at.Start:])
+}
+
 // visit decodes the values below the object at i that want selects, and calls f with each value and
 // its path. It does not enter a selected value. The last of duplicate keys counts.
 func (d *document) visit(

@@ -26,9 +26,19 @@ type gatherer struct {
 
 	out   spool.Buffer
 	count int
-	names []any // if named, for each item, the key of its member in the innermost object with a star, or nil
-	name  any   // name for the item that is being added
+	names []any     // if named, for each item, the key of its member in the innermost object with a star, or nil
+	name  any       // name for the item that is being added
+	stars []element // the elements at the stars of the path that is being followed, outermost first
 	err   error
+
+	stray     *Stray
+	truncated Truncated
+}
+
+// An element is an element of a list, or a member of an object.
+type element struct {
+	key   scan.Span // not present for an element of a list
+	index int
 }
 
 // gather sets the items of the document in a reading. The error is an [*ItemsError], names the
@@ -36,22 +46,27 @@ type gatherer struct {
 func (g *gatherer) gather(out *Reading) error {
 	g.doc.window.Rewind()
 	g.out.Reset(int64(len(g.doc.raw)))
-	g.count, g.names, g.name, g.err = 0, nil, nil, nil
+	g.count, g.names, g.name, g.stars, g.err = 0, nil, nil, g.stars[:0], nil
+	g.stray, g.truncated = nil, Truncated{}
 	var marks []ListEnd
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
-		at := g.doc.find(fixed)
-		if !at.Present() || !g.follow(at, list, len(fixed)) {
-			out.Missing = append(out.Missing, list.Text)
+		found, at := g.doc.kindAt(fixed), g.doc.find(fixed)
+		switch {
+		case !at.Present() || !g.follow(at, list, len(fixed)):
+			found = ""
+		case len(fixed) < len(list.Steps) && found != scan.Null:
+			found = scan.List
 		}
 		if g.err != nil {
 			return g.err
 		}
+		out.Found = append(out.Found, found)
 		marks = append(marks, ListEnd{list.DataType, int(g.out.Len()), g.count})
 	}
 	block, window, err := g.out.Body()
 	out.Items, out.Lists = Lists(block, window, marks)
-	out.Members = g.names
+	out.Members, out.Stray, out.Truncated = g.names, g.stray, g.truncated
 	return err
 }
 
@@ -99,7 +114,9 @@ func (g *gatherer) follow(span scan.Span, list rules.ItemList, step int) bool {
 	case list.Steps[step].All:
 		return g.followAll(span, kind, list, step)
 	}
+	within := span
 	span = g.child(span, kind, list.Steps[step].Key)
+	g.noticeBeside(within, span, list, step)
 	return span.Present() && g.follow(span, list, step+1)
 }
 
@@ -112,8 +129,12 @@ func (g *gatherer) followAll(span scan.Span, kind scan.Kind, list rules.ItemList
 	outer := g.name
 	defer func() { g.name = outer }()
 	present, empty := false, true
+	g.stars = append(g.stars, element{index: -1})
+	defer func() { g.stars = g.stars[:len(g.stars)-1] }()
 	for key, value := range g.members(span) {
 		empty = false
+		at := &g.stars[len(g.stars)-1]
+		at.key, at.index = key, at.index+1
 		if kind == scan.Object && g.named {
 			g.name = string(scan.Unquote(key.Of(g.doc.raw)))
 		}

@@ -17,6 +17,13 @@ type NestedList struct {
 	Value string   // the value as JSON
 }
 
+// Truncated counts the lists below a star of the path of items that say that they have more items.
+type Truncated struct {
+	Count int
+	Path  []string // path, in the response, of the value that says so, of the first list
+	Value string   // the value as JSON
+}
+
 // maxNested is the largest number of objects within each other that are searched for nested lists.
 const maxNested = 4
 
@@ -29,7 +36,17 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested {
 		return
 	}
-	var signs nestedSigns
+	signs := signsIn(object, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })
+	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
+	if !isItem && signs.lists == 1 {
+		if nested, ok := signs.nested(path); ok {
+			f(nested)
+		}
+	}
+}
+
+// signsIn returns the signs that an object has, and calls f with the objects in it.
+func signsIn(object []byte, f func(name string, raw []byte)) (signs nestedSigns) {
 	for key, span := range scan.Members(object) {
 		raw := span.Of(object)
 		switch raw[0] {
@@ -44,17 +61,12 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 					signs.add(scan.Unquote(inner.Of(raw)), at.Of(raw), name)
 				}
 			}
-			nestedLists(raw, append(slices.Clip(path), name), f)
+			f(name, raw)
 		default:
 			signs.add(scan.Unquote(key.Of(object)), raw, "")
 		}
 	}
-	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
-	if !isItem && signs.lists == 1 {
-		if nested, ok := signs.nested(path); ok {
-			f(nested)
-		}
-	}
+	return signs
 }
 
 // nestedSigns are the signs of a nested list that an object has.

@@ -52,6 +52,7 @@ type Scan struct {
 type Reading struct {
 	Items    Items
 	Lists    []TypedItems // items by path
+	Found    []scan.Kind  // for each list, the kind of value at its path, or "" if there is none; a star finds a list
 	Members  []any        // for each item, with [Options.Members] and paths with a star: the key of its member, or nil
 	Values   *Values      // items as rules read them, valid until the next response is read; nil without content
 	Decoded  []any        // decoded items, if [Options.Decode] is set
@@ -61,11 +62,11 @@ type Reading struct {
 	List     Digest       // digest of the items
 	Spelling Spelling     // valid until the response after the next is read
 
-	Missing      []string // paths of items at which the response has nothing
 	DuplicateKey string   // first key that rules read, or that leads to items, and that occurs twice in its object; the last counts
 	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
 	Place        string   // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
-	Single       bool     // whether the place of the list has an object, which is taken as one item
+	Stray        *Stray   // the first error below a star of [Options.DataField]; nil if there is none
+	Truncated    Truncated
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
@@ -92,6 +93,7 @@ type Reader struct {
 	blank   Reading   // empty, with the functions of every reading
 	left    allowance // allowance for the values of the response
 	scans   sync.Pool // unused *Scan
+	found   [1]scan.Kind
 
 	copies [2]spool.Buffer // bodies in files that were not scanned while they arrived, alternating
 }
@@ -286,17 +288,20 @@ func (r *Reader) readItems(out *Reading, status int) error {
 	if err != nil {
 		return err
 	}
-	out.Single = single != nil
-	out.HasField = list.Present() || single != nil || r.field != nil && doc.find(r.field.Keys).Present()
+	found := scan.Kind("")
 	switch {
 	case single != nil:
 		doc.undivide()
-		out.Items = oneItem(single)
+		out.Items, found = oneItem(single), scan.KindOf(single)
 	case list.Present():
-		out.Items = doc.elements(list)
+		out.Items, found = doc.elements(list), scan.List
 	default:
 		doc.undivide()
+		if r.field != nil {
+			found = doc.kindAt(r.field.Keys)
+		}
 	}
+	out.Found, out.HasField = append(r.found[:0], found), found != ""
 	if out.Content, out.List = doc.digests(list, r.ignored()); single != nil {
 		out.List = DigestOf(single, zeroDigest)
 	}
@@ -309,7 +314,7 @@ func (r *Reader) gatherItems(out *Reading) error {
 	if err := r.gather.gather(out); err != nil {
 		return err
 	}
-	out.HasField = len(out.Missing) < len(r.field.Lists)
+	out.HasField = slices.ContainsFunc(out.Found, func(found scan.Kind) bool { return found != "" })
 	out.Content, _ = r.doc.digests(scan.Span{}, r.ignored())
 	if out.HasField {
 		out.List = out.Items.digest()
@@ -317,8 +322,8 @@ func (r *Reader) gatherItems(out *Reading) error {
 	if root := r.doc.rootKind(); !out.HasField && root != scan.Object && root != scan.List {
 		return fmt.Errorf("the response is %s and has no %s (dataField)", root, r.field.Text)
 	}
-	for _, list := range r.field.Lists {
-		if slices.Contains(out.Missing, list.Text) {
+	for i, list := range r.field.Lists {
+		if out.Found[i] == "" {
 			r.options.Warn("data_missing "+list.Text,
 				fmt.Sprintf("the response has no %s (dataField), so there are no items of it%s", list.Text, SuggestField(r.doc.names, list.Fixed())))
 		}

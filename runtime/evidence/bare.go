@@ -7,6 +7,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // noticeBareEnd notices a bare page after pages with items, such as {} after {"data": […], "total": 7}. A
@@ -38,12 +39,7 @@ func (w *Watcher) noticeBareEnd() {
 
 // listIsNull reports whether the page has null in the place of the list.
 func (w *Watcher) listIsNull() bool {
-	field := w.Subject.job.Spec().DataField
-	if field == nil || len(field.Lists) > 1 || !w.page.HasField || w.page.Bytes > maxErrorBody {
-		return false
-	}
-	v, present := w.lookup(field.Keys)
-	return present && v == nil
+	return len(w.page.Found) == 1 && w.page.Found[0] == scan.Null
 }
 
 // neighbours returns the paths that page 1 has beside the list of items, apart from links and tokens.

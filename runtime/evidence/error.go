@@ -11,82 +11,152 @@ import (
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // maxErrorBody is the size of the largest body that is searched for an error: a body with an error
 // in place of items is small.
 const maxErrorBody = 1 << 20
 
-// noticeError notices a body that reports an error despite a status of success: a page without
-// items, a page with an error next to its data, or one whose last line is an error.
+// noticeError notices a body that reports an error despite a status of success: a page without items, a
+// page with an error next to its data, in place of one of its lists, or as its last line.
 func (w *Watcher) noticeError() {
 	c, f := w.Context, &w.Facts
 	if f.Error != "" || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
 		return
 	}
+	w.noticeErrorOfLists()
 	signs := apinames.ErrorSigns()
 	if c.Count > 0 {
-		w.noticeObjectForList()
 		if f.Error == "" && !w.listsErrors() {
 			w.noticeErrorLine()
+			w.noticeErrorItem(w.strange)
+		}
+		if w.page.Columns != nil {
+			w.noticeStrangeHeader()
+		}
+		if f.Error == "" && f.AbsentPage == c.Page {
+			w.noticeMessage("there is no list at "+f.AbsentList, apinames.Fails)
 		}
 		if f.Error != "" || !w.page.HasErrors || w.listsErrors() {
 			return
 		}
 		signs = apinames.ErrorsNextToData()
 	}
-	body, err := w.page.Lookup(errorPaths())
-	if err != nil {
+	if f.Error != "" {
 		return
 	}
-	page := rules.Context{Body: body}
+	page := w.pageOfErrors()
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
-		v, present := read.Lookup(&page)
+		v, present := read.Lookup(page)
 		if present && sign.Reports(v) {
-			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+errorMessage(&page, sign.Keys), c.Page
+			w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
 			text, isText := v.(string)
 			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.Complains(text)
 			return
 		}
 	}
-	switch w.noticeErrorBeside(); {
-	case f.Error != "":
+	switch {
 	case w.page.Columns != nil:
 		w.noticeStrangeHeader()
 	case w.lostItems():
-		w.noticeMessage(&page, "there is no list of items", apinames.Complains)
+		w.noticeMessage("there is no list of items", apinames.Complains)
 	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
-		w.noticeMessage(&page, "the list of items is empty", apinames.Fails)
+		w.noticeMessage("the list of items is empty", apinames.Fails)
+	case c.Page == 1 && w.hasOnlyErrors():
+		w.noticeMessage("there is no list of items", apinames.Complains)
+		f.ErrorMild = f.Error != ""
 	case c.Page == 1:
-		w.noticeMessage(&page, "there is no list of items", apinames.Fails)
+		w.noticeMessage("there is no list of items", apinames.Fails)
 	}
 }
 
-// noticeErrorBeside notices an error next to the place of the items, on a page without items, if that
-// place is within another object: {"users": {"error": "expired"}}.
-func (w *Watcher) noticeErrorBeside() {
+// hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
+func (w *Watcher) hasOnlyErrors() bool {
+	names := w.page.Names(nil)
+	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
+}
+
+// pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
+// their messages.
+func (w *Watcher) pageOfErrors() *rules.Context {
+	body, _ := w.page.Lookup(errorPaths()) // without an error, since the values at other paths were decoded
+	return &rules.Context{Body: body}
+}
+
+// reportError records an error on the last page.
+func (w *Watcher) reportError(text string) { w.Facts.Error, w.Facts.ErrorPage = text, w.Context.Page }
+
+// noticeErrorOfLists notices an error of a single list of the page: in its place, in an object that leads
+// to it, or below a star of its path.
+func (w *Watcher) noticeErrorOfLists() {
 	field := w.Subject.job.Spec().DataField
-	if field == nil || len(field.Keys) < 2 {
+	if field == nil || len(w.page.Found) == 0 {
 		return
 	}
-	parent := field.Keys[:len(field.Keys)-1]
-	names := w.page.Names(parent)
-	for _, sign := range apinames.ErrorsNextToData() {
-		if name := sign.Keys[0]; len(sign.Keys) == 1 && slices.Contains(names, name) {
+	if stray := w.page.Stray; stray != nil {
+		w.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
+	}
+	for i, list := range field.Paths() {
+		keys := list.Fixed()
+		hasStar := len(keys) < len(list.Steps)
+		if w.page.Found[i] == scan.Object && !hasStar {
+			w.noticeObjectForList(i, keys)
+		}
+		if w.Facts.Error == "" && w.page.Lists[i].Items.Len() == 0 {
+			w.noticeErrorAbove(keys)
+		}
+	}
+}
+
+// noticeErrorAbove notices an error in an object that leads to an empty list, or would lead to an absent
+// one: {"users": {"error": "expired"}}.
+func (w *Watcher) noticeErrorAbove(keys []string) {
+	for depth := 1; depth < len(keys); depth++ {
+		parent := keys[:depth]
+		for _, name := range w.page.Names(parent) {
+			sign, ok := apinames.ErrorBeside(name, false)
+			if !ok || name == keys[depth] {
+				continue
+			}
 			path := append(slices.Clip(parent), name)
 			if v, _ := w.lookup(path); sign.Reports(v) {
-				w.Facts.Error, w.Facts.ErrorPage = rules.FormatPath("body", path)+" is "+shortText(v), w.Context.Page
+				w.reportError(rules.FormatPath("body", path) + " is " + shortText(v))
 				return
 			}
 		}
 	}
 }
 
+// noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
+// usually have, and none of the members of the first item of the list. The only item of page 1 is an error if it
+// says so under a name that has no other meaning.
+func (w *Watcher) noticeErrorItem(item []byte) {
+	if w.Facts.Error != "" || item == nil {
+		return
+	}
+	object, _ := membersOf(item)
+	names := w.FirstNames
+	if w.Context.Page == 1 {
+		first, _ := membersOf(w.page.Compared[0])
+		names = namesOf(first)
+	}
+	switch isMember := func(m rules.Member) bool { return slices.Contains(names, m.Name) }; {
+	case w.Context.Page == 1 && w.Context.Count == 1:
+		if !apinames.HasError(object) {
+			return
+		}
+	case len(names) == 0 || slices.ContainsFunc(object, isMember):
+		return
+	}
+	w.reportError("an item is " + shortText(object))
+}
+
 // noticeErrorLine notices a page in NDJSON whose last line is an error: it has no member of the other
-// lines. The only line of the first page is an error if [isErrorObject] says so.
+// lines. The only line of the first page is an error if [apinames.IsErrorObject] says so.
 func (w *Watcher) noticeErrorLine() {
-	lines, f := w.page.Compared, &w.Facts
+	lines := w.page.Compared
 	if !w.page.Lines || len(lines) == 0 {
 		return
 	}
@@ -103,32 +173,36 @@ func (w *Watcher) noticeErrorLine() {
 	}
 	for _, sign := range apinames.ErrorSigns() {
 		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Reports(v) {
-			f.Error, f.ErrorPage = "its last line is "+shortText(last)+", which has no member of the other lines", w.Context.Page
+			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
 			return
 		}
 	}
 }
 
-// noticeStrangeHeader notices a page in CSV that is a single line, and is not the header of the list: the
-// line has no column of the first page, or is a sentence about a failure.
+// noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
+// because the API sends the header only once; then the row is lost. On a page of a single line, it may also be a
+// sentence about a failure.
 func (w *Watcher) noticeStrangeHeader() {
-	columns, f := w.page.Columns, &w.Facts
+	columns := w.page.Columns
 	line := strings.Join(columns, ",")
-	strange := len(w.FirstNames) > 0 && !slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
-	if w.Context.Page > 1 && strange || strings.Contains(columns[0], " ") && apinames.Fails(line) {
-		f.Error, f.ErrorPage = "its only line is "+shortText(line)+", which is not the header of the list", w.Context.Page
+	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
+	switch single := w.Context.Count == 0; {
+	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known && !single:
+		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
+	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known, single && strings.Contains(columns[0], " ") && apinames.Fails(line):
+		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
 	}
 }
 
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
 // items, if the first page has no such message: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
-func (w *Watcher) noticeMessage(page *rules.Context, state string, complains func(message string) bool) {
+func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
 	var parent []string
 	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 0 {
 		parent = field.Keys[:len(field.Keys)-1]
 	}
-	first := w.Context.Page == 1 && w.page.HasField
+	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors()
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
 			continue
@@ -138,8 +212,7 @@ func (w *Watcher) noticeMessage(page *rules.Context, state string, complains fun
 		near := len(path) == 1 || slices.Equal(path[:len(path)-1], parent)
 		usual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, read.String())
 		if text, ok := v.(string); ok && near && !usual && complains(text) {
-			f := &w.Facts
-			f.Error, f.ErrorPage = read.String()+" is "+shortText(v)+", and "+state, w.Context.Page
+			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)
 			return
 		}
 	}
@@ -177,44 +250,34 @@ var errorPaths = sync.OnceValue(func() *document.Paths {
 	return document.NewPaths(paths)
 })
 
-// noticeObjectForList notices an object in the place where the first page has a list, if it has no
-// member of an item: {"data": {"code": 500}}. An object that is like an item may be the only item of
-// a page. The first page has no earlier page to differ from, so there only an error counts; see
-// [isErrorObject].
-func (w *Watcher) noticeObjectForList() {
-	c, f := w.Context, &w.Facts
-	field := w.Subject.job.Spec().DataField
-	if !w.page.Single || field == nil || w.page.Bytes > maxErrorBody {
-		return
-	}
-	if c.Page == 1 {
-		found, _ := w.lookup(field.Keys)
-		if members, _ := value.Members(found); isErrorObject(members) {
-			f.Error, f.ErrorPage = rules.FormatPath("body", field.Keys)+" is "+shortText(found)+", which is no list", c.Page
+// noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
+// list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an
+// item may be the only item of a page. Page 1 has no page before to differ from, so there only an error
+// counts; see [apinames.IsErrorObject].
+func (w *Watcher) noticeObjectForList(index int, keys []string) {
+	found, _ := w.lookup(keys)
+	object, _ := value.Members(found)
+	text := rules.FormatPath("body", keys) + " is " + shortText(found)
+	known := w.firstNames(index)
+	isItem := func(m rules.Member) bool { return slices.Contains(known, m.Name) }
+	switch {
+	case w.Context.Page == 1 || known == nil:
+		if apinames.IsErrorObject(object) {
+			w.reportError(text + ", which is no list")
 		}
-		return
+	case !slices.ContainsFunc(object, isItem):
+		w.reportError(text + ", where page 1 has a list, and has no member of its items")
 	}
-	known := func(name string) bool { return slices.Contains(w.FirstNames, name) }
-	if len(w.FirstNames) == 0 || slices.ContainsFunc(w.page.Names(field.Keys), known) {
-		return
-	}
-	found, _ := w.lookup(field.Keys)
-	f.Error = rules.FormatPath("body", field.Keys) + " is " + shortText(found) + ", where page 1 has a list, and has no member of its items"
-	f.ErrorPage = c.Page
 }
 
-// isErrorObject reports whether an object has only members that errors usually have, and one of them
-// says that there is an error.
-func isErrorObject(object rules.Object) bool {
-	reports := false
-	for _, m := range object {
-		if !apinames.NamesError(m.Name) {
-			return false
-		}
-		text, _ := m.Value.(string)
-		reports = reports || apinames.Fails(text) || slices.ContainsFunc(apinames.ErrorSigns(), func(sign apinames.ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Reports(m.Value)
-		})
+// firstNames returns the names of the members of the first item of a list on page 1, given the index of the
+// list. They are nil if page 1 has no item of it.
+func (w *Watcher) firstNames(index int) []string {
+	if w.listsOf() == nil {
+		return w.FirstNames
 	}
-	return reports
+	if index < len(w.NamesByList) {
+		return w.NamesByList[index]
+	}
+	return nil
 }

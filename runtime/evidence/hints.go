@@ -54,6 +54,7 @@ type hinted struct {
 	at     string // place of the value, for messages
 	value  any
 	inBody bool
+	rough  bool                     // whether the name also has other meanings
 	by     func(language.Read) bool // reports whether a rule with this read knows the value; may be nil
 }
 
@@ -93,21 +94,45 @@ func (w *Watcher) hintsInBody() []hinted {
 		return found
 	}
 	want := func(path []string) (value, members bool) {
-		members = w.holdsHints(path)
 		name := path[len(path)-1]
-		return !members && (len(apinames.HintsOf(name)) > 0 || name == apinames.JQGridRecords), members
+		members = w.holdsHints(path) && !isLinks(name)
+		return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
+			isLinks(name) || apinames.RoughNext(name, "a token")), members
 	}
 	var records []hinted
-	err := w.page.Visit(want, func(path []string, v any) {
-		if path[len(path)-1] == apinames.JQGridRecords {
-			read := language.Read{Root: "body", Path: path}
-			records = append(records, hinted{path, 0, apinames.HintTotal, read.String(), v, true, readsTo(path)})
+	var visit func(path []string, v any)
+	visit = func(path []string, v any) {
+		name := path[len(path)-1]
+		hint := hinted{path: path, at: language.Read{Root: "body", Path: path}.String(), value: v, inBody: true, by: readsTo(path)}
+		add := func(kind apinames.HintKind, rank int, rough bool) {
+			hint.kind, hint.rank, hint.rough = kind, rank, rough
+			found = append(found, hint)
 		}
-		for _, hint := range apinames.HintsOf(path[len(path)-1]) {
-			read := language.Read{Root: "body", Path: path}
-			found = append(found, hinted{path, hint.Rank, hint.Kind, read.String(), v, true, readsTo(path)})
+		list, _ := v.([]any)
+		links, _ := value.Members(v)
+		_, isFlag := v.(bool)
+		switch {
+		case isLinks(name) && list != nil:
+			hint.value = apinames.NextLink(list)
+			add(apinames.HintNext, 0, false)
+		case isLinks(name):
+			for _, m := range links {
+				visit(append(slices.Clip(path), m.Name), m.Value)
+			}
+		case name == apinames.JQGridRecords:
+			hint.kind = apinames.HintTotal
+			records = append(records, hint)
+		case apinames.HintsOf(name) != nil:
+			for _, h := range apinames.HintsOf(name) {
+				add(h.Kind, h.Rank, false)
+			}
+		case apinames.RoughNext(name, v):
+			add(apinames.HintNext, 0, true)
+		case isFlag && apinames.FlagKind(name) != "":
+			add(apinames.FlagKind(name), 0, true)
 		}
-	})
+	}
+	err := w.page.Visit(want, visit)
 	if err != nil {
 		return found[:0]
 	}
@@ -126,6 +151,9 @@ func (w *Watcher) hintsInBody() []hinted {
 	})
 	return found
 }
+
+// isLinks reports whether a key has links to other pages.
+func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.Alike(key, "links") }
 
 // maxHintDepth is the largest number of objects with hints within each other, not counting the
 // objects that hold the items.
@@ -223,11 +251,11 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 		}
 	case apinames.HintNext:
 		if hints.Next == nil && isNext(v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
-			hints.Next, hints.NextAt, hints.NextRead = v, path, read
+			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
 		}
 	case apinames.HintMore, apinames.HintLast:
 		if flag, ok := apinames.Flag(v, apinames.CountsToo(hint.name())); ok && hints.More == nil {
-			hints.More, hints.MoreAt, hints.MoreRead = flag == (hint.kind == apinames.HintMore), path, read
+			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
 		}
 	}
 }
@@ -235,8 +263,8 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
 func isNext(v any, c *rules.Context) bool {
-	if object, ok := value.Members(v); ok { // {"next": {"href": …}}
-		v, _ = object.Get("href")
+	if object, ok := value.Members(v); ok {
+		v = apinames.NextIn(object)
 	}
 	text, ok := value.Text(v)
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {

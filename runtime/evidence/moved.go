@@ -7,6 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
 )
 
 // maxFirstPaths is the largest number of paths remembered from the first page.
@@ -17,7 +18,16 @@ const maxFirstPaths = 256
 func (w *Watcher) noticeMoved() {
 	c, n := w.Context, w.Noticed
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
-		n.FirstPaths, n.FirstNames = w.outline(), w.namesOfItem()
+		n.FirstPaths, n.FirstNames, n.NamesByList = w.outline(), nil, nil
+		for i := range w.page.Lists {
+			names := w.namesOfItem(i)
+			if n.FirstNames == nil {
+				n.FirstNames = names
+			}
+			if w.listsOf() != nil {
+				n.NamesByList = append(n.NamesByList, names)
+			}
+		}
 	}
 	w.noticeGap()
 	if n.Facts.MovedPage > 0 {
@@ -38,19 +48,6 @@ func (w *Watcher) noticeMoved() {
 	}
 }
 
-// noticeGap notices a page without a list of items between pages with items. A list often ends with
-// such a page, so it counts only when another page with items follows.
-func (w *Watcher) noticeGap() {
-	c, n := w.Context, w.Noticed
-	switch {
-	case c.Status >= http.StatusBadRequest || w.page.Lookup == nil:
-	case c.Count > 0 && n.Gap > 0 && n.Facts.LostPage == 0:
-		n.Facts.LostPage = n.Gap
-	case !w.page.HasField && c.Count == 0 && n.HadItems && n.Gap == 0:
-		n.Gap = c.Page
-	}
-}
-
 // lostItems reports whether a page lacks the list of items, even an empty one, although the first
 // page has it.
 func (w *Watcher) lostItems() bool {
@@ -59,13 +56,13 @@ func (w *Watcher) lostItems() bool {
 		!w.page.HasField && len(w.FirstPaths) > 0
 }
 
-// namesOfItem returns the names of the members of the first item of a page, or nil if it is not an
-// object.
-func (w *Watcher) namesOfItem() []string {
-	if w.page.Single {
+// namesOfItem returns the names of the members of the first item of a list of the page, given the index of
+// the list. They are nil if the list has no item, or its first item is not an object.
+func (w *Watcher) namesOfItem(index int) []string {
+	if w.page.Found[index] == scan.Object {
 		return nil
 	}
-	for raw := range w.page.Items.All() {
+	for raw := range w.page.Lists[index].Items.All() {
 		members, _ := membersOf(raw)
 		return namesOf(members)
 	}

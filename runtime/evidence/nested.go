@@ -1,6 +1,7 @@
 package evidence
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,25 +12,21 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/document"
 )
 
-// The number of items on the first page, and on a later page, that are searched for lists within them
-// until an item has such a list. The items of a list are usually alike.
-const (
-	firstSearched = 16
-	laterSearched = 2
-)
+// maxSearched is the number of items of a page that are searched for lists within them until an item has such a
+// list. The items of a list are usually alike.
+const maxSearched = 16
 
 // noticeNested notices items that say that a list within them is truncated, if no child of the job
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
-// except in the middle of a very large page.
+// except in the middle of a very large page. It also notices lists below a star that say so: rules of the job
+// may page through them, so only the latest page with items counts.
 func (w *Watcher) noticeNested() {
 	n, items := w.Noticed, w.page.Compared
 	if !n.Nests {
-		limit := laterSearched
-		if w.Context.Page == 1 {
-			limit = firstSearched
-		}
-		for _, item := range items[:min(limit, len(items))] {
-			document.NestedLists(item, func(document.NestedList) { n.Nests = true })
+		for _, item := range items[:min(maxSearched, len(items))] {
+			if bytes.IndexByte(item, '[') >= 0 {
+				document.NestedLists(item, func(document.NestedList) { n.Nests = true })
+			}
 		}
 	}
 	switch {
@@ -41,6 +38,13 @@ func (w *Watcher) noticeNested() {
 	default:
 		for item := range w.page.Items.All() {
 			w.countNested(item)
+		}
+	}
+	if f := &w.Facts; f.NestedFor == "" && w.Context.Count > 0 {
+		list := w.page.Truncated
+		f.Nested, f.NestedSign = list.Count, ""
+		if list.Count > 0 {
+			f.NestedSign = rules.FormatPath("body", list.Path) + " = " + value.Clip(list.Value, 60)
 		}
 	}
 }

@@ -32,10 +32,14 @@ type Noticed struct {
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
 	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
 
+	NamesByList [][]string `json:"namesByList,omitempty"` // the same for each of several lists
+
 	Responses int      `json:"responses,omitempty"` // number of successful responses with a body
 	HadItems  bool     `json:"hadItems,omitempty"`  // whether a response had the place of the items
 	Had       []string `json:"had,omitempty"`       // watched paths that a response had
 	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
+
+	Gaps []listGap `json:"gaps,omitempty"` // of each list
 
 	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
 	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
@@ -60,7 +64,7 @@ type firstTotal struct {
 // requests for the page and for the previous page.
 func (w *Watcher) Notice(reading document.Reading, request, before document.Digest, sent trace.Sent) {
 	c := w.Context
-	w.page, w.hinted, w.Resumed = reading, nil, nil
+	w.page, w.strange, w.hinted, w.Resumed = reading, nil, nil, nil
 	if c.Page == 1 {
 		w.First = sent
 	}
@@ -200,6 +204,9 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
+			if w.strange == nil && document.IsErrorObject(item) {
+				w.strange = item
+			}
 			continue
 		}
 		identified++
@@ -337,8 +344,8 @@ func (w *Watcher) noticePaths() {
 	}
 	n.Responses++
 	n.HadItems = n.HadItems || w.page.HasField
-	for _, list := range w.listsOf() {
-		if key := watchedList(list); !slices.Contains(w.page.Missing, list.Text) && !slices.Contains(n.Had, key) {
+	for i, list := range w.listsOf() {
+		if key := watchedList(list); w.page.Found[i] != "" && !slices.Contains(n.Had, key) {
 			n.Had = append(n.Had, key)
 		}
 	}

@@ -27,6 +27,7 @@ type Watcher struct {
 	Warn        func(code, message string) // logs a warning, once per code
 
 	page    document.Reading // the last page
+	strange []byte           // the first item of the last page that has no identifier, and only members of errors
 	repeats bool             // whether an earlier page has the same items
 	hinted  []hinted         // hints of the last page; nil until they are needed
 	audited audited

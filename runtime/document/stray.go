@@ -1,0 +1,126 @@
+package document
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// A Stray is an error below a star of the path of items. With the path data.*.orders, the value denied is
+// one in
+//
+//	{"data": [{"orders": [1, 2]}, {"error": "denied"}]}
+type Stray struct {
+	Path  []string // path in the response: data, 1, error
+	Value any
+}
+
+// maxStray is the size of the largest object that is searched for an error, or for signs of more.
+const maxStray = 1 << 20
+
+// noticeBeside notices an error, or a sign of more, in an object below a star. The object leads to items
+// by the key at a step of their path, whose value is found.
+func (g *gatherer) noticeBeside(in, found scan.Span, list rules.ItemList, step int) {
+	raw := g.doc.raw
+	if len(g.stars) == 0 || in.End-in.Start > maxStray {
+		return
+	}
+	last := step == len(list.Steps)-1
+	isList := found.Present() && scan.KindOf(found.Of(raw)) == scan.List
+	if g.stray == nil {
+		g.noticeStray(in, found, list, step)
+	}
+	if last && isList {
+		signs := signsIn(in.Of(raw), func(string, []byte) {})
+		signs.lists, signs.list = 1, found.Of(raw)
+		if nested, ok := signs.nested(nil); ok && nested.Sign != nil {
+			if g.truncated.Count++; g.truncated.Count == 1 {
+				g.truncated.Path, g.truncated.Value = append(g.pathTo(list, step), nested.Sign...), nested.Value
+			}
+		}
+	}
+}
+
+// noticeStray notices an error in an object below a star, as noticeBeside does.
+func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step int) {
+	raw, kind := g.doc.raw, scan.Kind("")
+	if found.Present() {
+		kind = scan.KindOf(found.Of(raw))
+	}
+	switch scan.KindOf(in.Of(raw)) {
+	case scan.Object:
+	case scan.List: // the key is an index
+		return
+	default:
+		g.addStray(g.pathTo(list, step), in)
+		return
+	}
+	if kind == scan.Object && step == len(list.Steps)-1 && IsErrorObject(found.Of(raw)) {
+		g.addStray(append(g.pathTo(list, step), list.Steps[step].Key), found)
+		return
+	}
+	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
+	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
+		name := string(scan.Unquote(key.Of(raw)))
+		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayReport(at.Of(raw)) && sign.Reports(decodeSmall(at.Of(raw))) {
+			g.addStray(append(g.pathTo(list, step), name), at)
+			return
+		}
+	}
+	if kind == "" && IsErrorObject(in.Of(raw)) {
+		g.addStray(g.pathTo(list, step), in)
+	}
+}
+
+// addStray records an error at a path.
+func (g *gatherer) addStray(path []string, at scan.Span) {
+	g.stray = &Stray{path, decodeSmall(at.Of(g.doc.raw))}
+}
+
+// pathTo returns the path, in the response, of the value that is being followed, before a step of a list.
+func (g *gatherer) pathTo(list rules.ItemList, step int) (path []string) {
+	stars := g.stars
+	for _, s := range list.Steps[:step] {
+		switch {
+		case !s.All:
+			path = append(path, s.Key)
+			continue
+		case stars[0].key.Present():
+			path = append(path, string(scan.Unquote(stars[0].key.Of(g.doc.raw))))
+		default:
+			path = append(path, strconv.Itoa(stars[0].index))
+		}
+		stars = stars[1:]
+	}
+	return slices.Clip(path)
+}
+
+// IsErrorObject reports whether a value is an object as [apinames.IsErrorObject] describes it. Most
+// objects are not, by their first key.
+func IsErrorObject(raw []byte) bool {
+	if raw[0] != '{' || len(raw) > maxStray {
+		return false
+	}
+	for key := range scan.Members(raw) {
+		if !apinames.NamesError(string(scan.Unquote(key.Of(raw)))) {
+			return false
+		}
+		break
+	}
+	object, _ := value.Members(decodeSmall(raw))
+	return apinames.IsErrorObject(object)
+}
+
+// decodeSmall decodes a value of an object that is searched. It returns nil for a value that is too large
+// to be an error.
+func decodeSmall(raw []byte) any {
+	v, err := decode(raw, newAllowance(0))
+	if err != nil {
+		return nil
+	}
+	return v
+}

@@ -1,0 +1,71 @@
+package evidence
+
+import (
+	"net/http"
+
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// A listGap is a page without a list between pages with items of the list.
+type listGap struct {
+	Items bool `json:"items,omitempty"` // whether an earlier page has items of the list
+	Page  int  `json:"page,omitempty"`  // the first page after these that lacks the list, or has null in its place; 0: none
+}
+
+// begin records that a page lacks the list, unless a gap has begun before or no page has had items.
+func (g *listGap) begin(page int) {
+	if g.Items && g.Page == 0 {
+		g.Page = page
+	}
+}
+
+// noticeGap notices a page without a list of items between pages with items. A list often ends with
+// such a page, so it counts only when another page with items follows. A page that has null in the place of
+// the list, or only one of several lists, may just have no items of it; and a rule may have accepted a failure
+// of the server as a page, but 404 usually means that there is nothing. These are another fact.
+func (w *Watcher) noticeGap() {
+	c, n := w.Context, w.Noticed
+	if c.Status >= http.StatusInternalServerError && c.Count == 0 { // a rule has accepted the failure as a page
+		for i := range n.Gaps {
+			n.Gaps[i].begin(c.Page)
+		}
+	}
+	if c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
+		return
+	}
+	switch {
+	case c.Count > 0 && n.Gap > 0 && n.Facts.LostPage == 0:
+		n.Facts.LostPage = n.Gap
+	case !w.page.HasField && c.Count == 0 && n.HadItems && n.Gap == 0:
+		n.Gap = c.Page
+	}
+	n.Facts.AbsentPage = 0
+	if len(w.page.Found) != len(n.Gaps) {
+		n.Gaps = make([]listGap, len(w.page.Found))
+	}
+	for i, found := range w.page.Found {
+		gap := &n.Gaps[i]
+		if w.page.Lists[i].Items.Len() > 0 {
+			if gap.Page > 0 && n.Facts.GapPage == 0 {
+				n.Facts.GapPage, n.Facts.GapList = gap.Page, w.nameOfList(i)
+			}
+			gap.Items, gap.Page = true, 0
+			continue
+		}
+		isAbsent := found == "" && w.page.HasField // another list is present
+		if gap.Items && isAbsent {
+			n.Facts.AbsentPage, n.Facts.AbsentList = c.Page, w.nameOfList(i)
+		}
+		if isAbsent || found == scan.Null {
+			gap.begin(c.Page)
+		}
+	}
+}
+
+// nameOfList returns the path of a list, given its index.
+func (w *Watcher) nameOfList(index int) string {
+	if field := w.Subject.job.Spec().DataField; field != nil {
+		return field.Paths()[index].Text
+	}
+	return w.page.Place
+}
