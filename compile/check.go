@@ -265,9 +265,9 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 }
 
 // warnOfDroppedParams finds parameters of the job that only the first request has: the next ones bring
-// items that do not match them. A link of the API may contain them.
+// items that do not match them. A link of the API may contain them; "includeParams": false says so.
 func (c *compilation) warnOfDroppedParams(j *Job) {
-	if c.set.IncludeParams || !j.Paged() {
+	if c.set.IncludeParams || c.set.OmitsParams || !j.Paged() {
 		return
 	}
 	var dropped []string
@@ -280,7 +280,7 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 		}
 	}
 	if dropped != nil {
-		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, `to send them with every request, set "includeParams": true`,
+		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, `to send them with every request, set "includeParams": true; if links or tokens of the API contain them, set it to false`,
 			"only the first request has the params of %s: %s", j.ID(), strings.Join(dropped, ", "))
 	}
 }

@@ -74,6 +74,10 @@ func (p *pager) methodParts() requestParts {
 	o := p.method.Next
 	if p.settings.isOn(o.OmitParams) {
 		p.set.IncludeParams = false
+		p.set.OmitsParams = slices.ContainsFunc(o.OmitParams.when, func(c Condition) bool {
+			s := p.settings.get(c.Setting)
+			return s.Value != nil && !s.Default
+		})
 	}
 	var parts requestParts
 	add := func(role Role, list ...Part) {

@@ -228,6 +228,7 @@ type Ruleset struct {
 	StateNames, KeptNames, InputNames, ForNames []string
 
 	IncludeParams   bool       // the job's params are sent with every request
+	OmitsParams     bool       // the configuration says that they are sent with the first request alone
 	Ignore          [][]string // paths that the same-page check ignores
 	Unused          []Unused   // rules of the tables that are not in force
 	IgnoredFindings []string   // ids of the audit rules that are left out
