@@ -78,8 +78,8 @@ var (
 		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling",
 	}
 	complaintPhrases = []string{"rate limit", "too many requests", "not authorized", "not provided", "call frequency", "query limit"}
-	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
-	failureWords = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok"}
+	warningWords     = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
+	failureWords     = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok"}
 )
 
 // emptyResult matches a text that says that nothing was found: no records found, end of list.

@@ -62,10 +62,10 @@ type Reading struct {
 	List     Digest       // digest of the items
 	Spelling Spelling     // valid until the response after the next is read
 
-	DuplicateKey string   // first key that rules read, or that leads to items, and that occurs twice in its object; the last counts
-	HasField     bool     // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
-	Place        string   // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
-	Stray        *Stray   // the first error below a star of [Options.DataField]; nil if there is none
+	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object; the last counts
+	HasField     bool   // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
+	Place        string // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
+	Stray        *Stray // the first error below a star of [Options.DataField]; nil if there is none
 	Truncated    Truncated
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
