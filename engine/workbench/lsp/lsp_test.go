@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/creachadair/jrpc2"
 	"github.com/creachadair/jrpc2/channel"
@@ -344,6 +345,16 @@ func TestMalformedMessagesDoNotEndTheServer(t *testing.T) {
 	require.ErrorContains(t, err, "the editor's messages cannot be read")
 }
 
+// The server would reserve memory for such a message before it reads it.
+func TestAMessageThatIsTooLargeIsRefused(t *testing.T) {
+	for _, length := range []string{"99999999999", "99999999999999999999999"} {
+		_, err := talk(t, "content-length: "+length+"\r\n\r\n{}")
+		require.ErrorContains(t, err, "a message of "+length+" bytes is larger than 67108864")
+	}
+	_, err := talk(t, strings.Repeat("a", 1<<16))
+	require.ErrorContains(t, err, "a line of a header is too long")
+}
+
 const opened = `{"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":
 	{"uri":"file:///a.yaml","languageId":"yaml","version":1,"text":"api:\n  x: 1\n"}}}`
 
@@ -355,4 +366,12 @@ func TestRequestsBeforeInitializeAreRefused(t *testing.T) {
 
 func frame(message string) string {
 	return fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(message), message)
+}
+
+// A reader may ask for less than a line of the header, or than the message.
+func TestMessagesPassUnchangedInSmallParts(t *testing.T) {
+	sent := frame(opened) + frame("{}") + frame(opened)
+	passed, err := io.ReadAll(iotest.OneByteReader(lsp.NewMessages(strings.NewReader(sent))))
+	require.NoError(t, err)
+	require.Equal(t, sent, string(passed))
 }

@@ -49,7 +49,7 @@ func Serve(ctx context.Context, bench *workbench.Workbench, version string, in i
 	s.rpc = jrpc2.NewServer(s, &jrpc2.ServerOptions{
 		AllowPush: true, DisableBuiltin: true, Concurrency: 4, NewContext: func() context.Context { return ctx },
 	})
-	s.rpc.Start(channel.LSP(in, out))
+	s.rpc.Start(channel.LSP(newMessages(in), out))
 	ended := make(chan error, 1)
 	go func() { ended <- s.rpc.Wait() }()
 	var err error

@@ -1,0 +1,4 @@
+package lsp
+
+// NewMessages is for tests.
+var NewMessages = newMessages
