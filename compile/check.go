@@ -280,7 +280,8 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 		}
 	}
 	if dropped != nil {
-		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, `to send them with every request, set "includeParams": true; if links or tokens of the API contain them, set it to false`,
+		const hint = `to send them with every request, set "includeParams": true; if links or tokens of the API contain them, set it to false`
+		c.warn(rules.Rule{Origin: rules.Origin{Path: c.set.Path}}, hint,
 			"only the first request has the params of %s: %s", j.ID(), strings.Join(dropped, ", "))
 	}
 }

@@ -73,31 +73,32 @@ type ListFacts struct {
 	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
 	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
 
-	Missing    string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
-	Chosen     bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
-	Counted    bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
-	Renamed    bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
-	MovedPage  int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
-	MovedTo    string `expr:"movedTo" doc:"where this page has it"`
-	MovedRead  bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
-	Decreased  int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
-	LostPage   int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
-	GapPage    int    `expr:"gapPage" doc:"the first page that lacks one of several lists, has null in place of a list or is a failure of the server that a rule has accepted, although pages before and after it have items of that list; 0: none"`
-	GapList    string `expr:"gapList" doc:"the path of this list"`
-	AbsentPage int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists and pages before it have items of that list; 0: it does not"`
-	AbsentList string `expr:"absentList" doc:"the path of this list"`
-	BarePage   int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
-	Error      string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
-	ErrorPage  int    `expr:"errorPage" doc:"the page with this body"`
-	ErrorMild  bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
-	FullWindow string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
-	WindowKept bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested     int    `expr:"nested" doc:"items that say that a list within them is truncated, which no job reads to its end; or lists below a star, of the latest page with items"`
-	NestedSign string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
-	NestedFor  string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
-	KeptUnread string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
-	KeptAhead  string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
-	Rewritten  int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
+	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
+	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
+	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
+	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
+	MovedTo     string `expr:"movedTo" doc:"where this page has it"`
+	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
+	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
+	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
+	GapPage     int    `expr:"gapPage" doc:"the first page between pages with items that lacks one of several lists, has null or is a failure; 0: none"`
+	GapList     string `expr:"gapList" doc:"the path of this list"`
+	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
+	AbsentList  string `expr:"absentList" doc:"the path of this list"`
+	BarePage    int    `expr:"barePage" doc:"the latest page, if it has no list of items and pages before it have items; 0: it has one"`
+	Error       string `expr:"error" doc:"what the body of a successful response says of an error; empty: nothing"`
+	ErrorPage   int    `expr:"errorPage" doc:"the page with this body"`
+	ErrorMild   bool   `expr:"errorMild" doc:"whether it may only say that the list of a partition, which is there, is empty"`
+	ErrorOfItem bool   `expr:"errorOfItem" doc:"whether it may be part of an item, because the object that has it has an identifier"`
+	FullWindow  string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
+	WindowKept  bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
+	Nested      int    `expr:"nested" doc:"items with a list that says that it is truncated, and that no job reads to its end; below a star, such lists"`
+	NestedSign  string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
+	NestedFor   string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
+	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`
+	KeptAhead   string `expr:"keptAhead" doc:"the first value for the next run that is a time more than a day later than now; empty: none"`
+	Rewritten   int    `expr:"rewritten" doc:"items written before the latest restart, which wrote them again"`
 
 	File string `expr:"file" doc:"the file that the rows of the job replace; empty: none"`
 	Rows int    `expr:"rows" doc:"the number of these rows"`
@@ -149,7 +150,8 @@ var (
 const roundCounts = `[10, 20, 25, 30, 50, 100, 200, 250, 500, 1000, 2000, 5000]`
 
 // unreadSigns says that a path is probably misspelt, and not just absent.
-const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough) or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
+const unreadSigns = `list.renamed or hints.more == true and not (hints.moreRead or hints.moreIsRough)` +
+	` or hints.next != nil and not (hints.nextRead or hints.nextIsRough)` +
 	` or hints.total > total.items and not (hints.totalRead or hints.totalIsRough)`
 
 // decides ends the text "unless the configuration …".
@@ -294,8 +296,8 @@ var auditTable = audits([]Rule{
 		Source:  `hints.pages == 0 and total.items > 0 and not (lower(hints.pagesAt) contains "last")`,
 		Clause:  "a number of pages is 0, although items were read",
 		Message: "{hints.pagesAt} is 0, but the number of items read is {total.items}; there may be more"},
-	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not list.errorMild`,
-		Unless: "unless it may mean that a partition has no items"},
+	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not (list.errorMild or list.errorOfItem)`,
+		Unless: "unless it may mean that a partition has no items, or may be part of an item"},
 		Source: `list.error != ""`,
 		Clause: "a successful response reports an error instead of items",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +

@@ -58,8 +58,8 @@ var errorContainers = []string{"", "meta", "response", "result", "status"}
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
-	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg", "ret_msg",
-	"returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
+	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg",
+	"ret_msg", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
 }, captions...)
 
 // captions are the keys among them that may describe a list as well: "Failed payments".
@@ -99,7 +99,8 @@ var nextToData = []ErrorSign{
 	{[]string{"errors"}, ErrorValue}, {[]string{"error"}, ErrorValue}, {[]string{"Error"}, ErrorValue},
 	{[]string{"success"}, ErrorDenial}, {[]string{"ok"}, ErrorDenial},
 	{[]string{"timed_out"}, ErrorFlag}, {[]string{"timedOut"}, ErrorFlag}, {[]string{"partial"}, ErrorFlag},
-	{[]string{"isPartial"}, ErrorFlag}, {[]string{"is_partial"}, ErrorFlag}, {[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
+	{[]string{"isPartial"}, ErrorFlag}, {[]string{"is_partial"}, ErrorFlag},
+	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
 	{[]string{"incomplete_results"}, ErrorFlag}, {[]string{"incompleteResults"}, ErrorFlag},
 	{[]string{"_shards", "failed"}, ErrorCount},
 }
@@ -258,6 +259,9 @@ func (s ErrorSign) Reports(v any) bool {
 	}
 	return isError(v)
 }
+
+// IsCode reports whether the sign is a number or a word that may also say that there are no items.
+func (s ErrorSign) IsCode() bool { return s.Kind == ErrorCode || s.Kind == ErrorStatus }
 
 // isFailure reports whether a value is a word of failure.
 func isFailure(v any) bool {

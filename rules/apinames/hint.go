@@ -223,19 +223,17 @@ func NextLink(links []any) any {
 	return nil
 }
 
-// NextIn returns the value that leads to the next page in an object, such as {"href": "/users?page=2"}, or nil if
-// there is none. An object without a usual name for it may be a key of a database, so its first number or text
-// leads there.
-func NextIn(object value.Object) any {
-	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset", "start"} {
+// NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
+// under next, or nil if there is none. Under LastEvaluatedKey, any member leads there: the object is a key of a
+// database.
+func NextIn(key string, object value.Object) any {
+	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset"} {
 		if v, ok := object.Get(name); ok {
 			return v
 		}
 	}
-	for _, m := range object {
-		if _, ok := value.Text(m.Value); ok {
-			return m.Value
-		}
+	if len(object) > 0 && Alike(key, "lastEvaluatedKey") {
+		return object[0].Value
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 type Stray struct {
 	Path  []string // path in the response: data, 1, error
 	Value any
+	Named bool // whether the object that has the error also has an identifier, so that the error may be part of an item
 }
 
 // maxStray is the size of the largest object that is searched for an error, or for signs of more.
@@ -63,11 +64,16 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 		g.addStray(append(g.pathTo(list, step), list.Steps[step].Key), found)
 		return
 	}
+	named := false
+	for key := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
+		named = named || apinames.IsIdentifier(string(scan.Unquote(key.Of(raw))))
+	}
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
 	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
 		name := string(scan.Unquote(key.Of(raw)))
 		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayReport(at.Of(raw)) && sign.Reports(decodeSmall(at.Of(raw))) {
 			g.addStray(append(g.pathTo(list, step), name), at)
+			g.stray.Named = named
 			return
 		}
 	}
@@ -78,7 +84,7 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 
 // addStray records an error at a path.
 func (g *gatherer) addStray(path []string, at scan.Span) {
-	g.stray = &Stray{path, decodeSmall(at.Of(g.doc.raw))}
+	g.stray = &Stray{Path: path, Value: decodeSmall(at.Of(g.doc.raw))}
 }
 
 // pathTo returns the path, in the response, of the value that is being followed, before a step of a list.

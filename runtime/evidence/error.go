@@ -50,7 +50,7 @@ func (w *Watcher) noticeError() {
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if present && sign.Reports(v) {
+		if present && sign.Reports(v) && !(sign.IsCode() && w.page.HasField && saysNothingFound(page)) {
 			w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
 			text, isText := v.(string)
 			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.Complains(text)
@@ -78,6 +78,15 @@ func (w *Watcher) hasOnlyErrors() bool {
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
 }
 
+// saysNothingFound reports whether a message of the page says that there are no items: {"code": -1, "msg": "no data"}.
+func saysNothingFound(page *rules.Context) bool {
+	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
+		v, _ := language.Read{Root: "body", Path: path}.Lookup(page)
+		text, _ := v.(string)
+		return text != "" && !apinames.Complains(text)
+	})
+}
+
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
 // their messages.
 func (w *Watcher) pageOfErrors() *rules.Context {
@@ -97,6 +106,7 @@ func (w *Watcher) noticeErrorOfLists() {
 	}
 	if stray := w.page.Stray; stray != nil {
 		w.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
+		w.Facts.ErrorOfItem = stray.Named
 	}
 	for i, list := range field.Paths() {
 		keys := list.Fixed()

@@ -250,7 +250,7 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 			hints.Pages, hints.PagesAt = n, path
 		}
 	case apinames.HintNext:
-		if hints.Next == nil && isNext(v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
+		if hints.Next == nil && isNext(hint.name(), v, c) && !(apinames.NumbersPage(hint.name()) && isPast(v, c)) {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
 		}
 	case apinames.HintMore, apinames.HintLast:
@@ -262,9 +262,9 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 
 // isNext reports whether a value points to another page: text or a number that is not part of the
 // request for this page.
-func isNext(v any, c *rules.Context) bool {
+func isNext(key string, v any, c *rules.Context) bool {
 	if object, ok := value.Members(v); ok {
-		v = apinames.NextIn(object)
+		v = apinames.NextIn(key, object)
 	}
 	text, ok := value.Text(v)
 	if _, flag := v.(bool); !ok || flag || value.Empty(v) || slices.Contains(noNext, strings.ToLower(text)) {
