@@ -110,7 +110,7 @@ func TestPagesOfSkippedPartitionsComeInOrder(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"teams a false 1", "teams b true 0", "teams c false 1", "teams d true 0"}, pages)
 		ends := result.Jobs[0].Partitions
-		require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Ended, ends.Skipped, ends.Failed})
+		require.Equal(t, []int{4, 2, 2, 0}, []int{ends.Count, ends.Complete, ends.Skipped, ends.Failed})
 	}
 }
 

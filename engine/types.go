@@ -126,7 +126,7 @@ type Items = document.Items
 //	Refused    bool
 //	Findings   []Finding           // findings of the audit
 //	Error      *trace.Fault        // why the job failed
-//	Partitions *runtime.Partitions // set for a job with variables; the other fields cover all partitions
+//	Partitions *runtime.PartitionCounts // set for a job with variables; the other fields cover all partitions
 //	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
 //	// page because its request failed or its response is not a page. Otherwise it is nil.
 //	FailedPage *Record

@@ -96,7 +96,7 @@ const (
 	Remove   Role = "remove"         // removes a member of an item; it has no value
 	For      Role = "for"            // the values of a variable of for, or a condition on them
 	Audit    Role = "audit"          // true after the last page is a sign that the list is incomplete
-	Probe    Role = "probe"          // a value that is shown to the user: see [engine.Engine.Evaluate]
+	Probe    Role = "probe"          // a value that is shown to the user: see engine.Engine.Evaluate
 )
 
 // Scope returns the scope of rules with the role: the names that they may read besides the names of all

@@ -38,8 +38,8 @@ type Loop struct {
 
 	Ahead ahead.Policy // which pages are requested ahead of their turn
 
-	// Arriving is called when a response begins to arrive that is too large for memory, and is read
-	// meanwhile by another goroutine. It may be called concurrently. Nil means that it is not called.
+	// Arriving is called when a response that is too large for memory begins to arrive. Another
+	// goroutine reads it meanwhile. Arriving may be called concurrently. Nil means that it is not called.
 	Arriving func()
 
 	// Resume holds the checkpoints to continue from, by job. A job whose checkpoint follows its

@@ -32,9 +32,9 @@ type Event struct {
 	Exchange *transport.Event // set for a request, a retry or a wait
 	Record   *trace.Record    // set for a page
 	Verdict  *trace.Verdict   // set for a verdict; there is one per rule and page
-	Finding  *trace.Finding
-	Result   *Result // set for the end of a job
-	Err      error   // error of the request or the job; nil if it succeeded
+	Finding  *trace.Finding   // set for a finding
+	Result   *Result          // set for the end of a job
+	Err      error            // error of the request or the job; nil if it succeeded
 }
 
 // EventKind is the kind of an [Event].

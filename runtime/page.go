@@ -79,11 +79,11 @@ func (s Sink) receive(ctx context.Context, d *Delivery) (delivered bool, err err
 }
 
 // ProbedOn returns the value of the job's probe on a page, or nil if the job has no probe: see
-// [engine.Engine.Evaluate].
+// engine.Engine.Evaluate. It is a function, so that engine.Page does not export it.
 func ProbedOn(p *Page) *trace.Evaluation { return p.probed }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,
-// continues from it with the next page ([engine.WithResume]). Save it together with the items of
+// continues from it with the next page (engine.WithResume). Save it together with the items of
 // the page. It has a version, holds no credentials, and is available only until the sink returns.
 // It is nil after a page on which the run fails, since that page must be requested again.
 func (p *Page) Checkpoint() (json.RawMessage, error) {

@@ -76,9 +76,9 @@ func TestAResultThatNoRunCanHaveProducedIsRefused(t *testing.T) {
 		{"the number of bytes is -3", func(r *Result) { r.Bytes = -3 }},
 		{"the running time is -1 seconds", func(r *Result) { r.Seconds = -1 }},
 		{"the running time is +Inf seconds", func(r *Result) { r.Seconds = math.Inf(1) }},
-		{"the number of partitions is -1", func(r *Result) { r.Partitions = &Partitions{Count: -1} }},
-		{"the number of skipped is -1", func(r *Result) { r.Partitions = &Partitions{Skipped: -1} }},
-		{"the number of limited is -1", func(r *Result) { r.Partitions = &Partitions{Limited: -1} }},
+		{"the number of partitions is -1", func(r *Result) { r.Partitions = &PartitionCounts{Count: -1} }},
+		{"the number of skipped is -1", func(r *Result) { r.Partitions = &PartitionCounts{Skipped: -1} }},
+		{"the number of limited is -1", func(r *Result) { r.Partitions = &PartitionCounts{Limited: -1} }},
 	} {
 		result := Result{Job: "users", Outcome: rules.Complete}
 		tt.change(&result)

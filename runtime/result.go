@@ -36,7 +36,7 @@ type Result struct {
 	Findings []trace.Finding `json:"findings,omitempty"` // findings of the audit
 	Error    *trace.Fault    `json:"error,omitempty"`    // why the job failed
 
-	Partitions *Partitions `json:"partitions,omitempty"` // set for a job with variables; the other fields cover all partitions
+	Partitions *PartitionCounts `json:"partitions,omitempty"` // set for a job with variables; the other fields cover all partitions
 
 	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
 	// page because its request failed or its response is not a page. Otherwise it is nil.
@@ -63,7 +63,7 @@ func (r *Result) Evidence() []trace.Finding {
 // Ended reports whether a rule ended the job.
 func (r *Result) Ended() bool { return r.Outcome != rules.Failed && r.Outcome != "" }
 
-// AcceptAll accepts every ending of a job: it is for [engine.WithAccept].
+// AcceptAll accepts every ending of a job: it is for engine.WithAccept.
 func AcceptAll(Result) bool { return true }
 
 // The reasons of a [Result] that are not ids of rules.
@@ -75,15 +75,15 @@ const (
 // ReasonError is the reason of a [Result] of a job that failed with an error.
 const ReasonError = "error"
 
-// Partitions counts how the partitions of a job ended.
-type Partitions struct {
+// PartitionCounts counts how the partitions of a job ended.
+type PartitionCounts struct {
 	Count    int                `json:"count"`              // partitions that ran, including failed ones
-	Ended    int                `json:"complete"`           // partitions that ended by rule
+	Complete int                `json:"complete"`           // partitions whose lists are complete
 	Suspect  int                `json:"suspect,omitempty"`  // partitions with findings, regardless of their outcomes
 	Failed   int                `json:"failed,omitempty"`   // partitions that failed and ended the run
 	Skipped  int                `json:"skipped,omitempty"`  // partitions that failed, with onPartitionError skip
 	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred partitions that failed or were skipped
-	Limited  int                `json:"limited,omitempty"`  // partitions that a limit or a guard ended, or that limits.partitions left out
+	Limited  int                `json:"limited,omitempty"`  // partitions whose lists a limit or a guard ended; partitions that never began are not counted
 }
 
 // A PartitionFailure says why a partition failed.

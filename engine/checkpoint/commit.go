@@ -20,9 +20,10 @@ type commitLine struct {
 	Sum     string            `json:"sum"` // checksum of all fields above
 }
 
-// A change is a checkpoint without the bytes at its end that the checkpoint of the same job in the first
-// line also ends with. A checkpoint of a tree of jobs ends with its queue of waiting values. Values are
-// taken from the front of the queue, so the rest of it ends every checkpoint until a page adds values.
+// A change encodes a checkpoint as its difference from the checkpoint of the same job in the first line:
+// it is Head, followed by the last Tail bytes of that checkpoint. A tree of jobs puts its queue of waiting
+// values at the end; the queue shrinks from its front, so most checkpoints share its end until a page adds
+// values.
 type change struct {
 	Head []byte `json:"head"`
 	Tail int    `json:"tail,omitempty"` // number of bytes at the end of the first checkpoint that follow Head

@@ -18,9 +18,8 @@ import (
 // [Commitment].
 const CompleteSuffix = ".complete"
 
-// A publication is the record of a publication that has begun. It suffices to complete the publication
-// after a crash, any number of times. It describes how the rows of one file are moved to their name, and
-// has the kept values. Also has the publications of further files.
+// A publication describes a publication that has begun, so that it can be completed after a crash, any
+// number of times. Its fields describe the first file and the kept values; Also describes the other files.
 type publication struct {
 	Name     string                     `json:"name,omitempty"`     // "" if only values are kept
 	Bytes    int64                      `json:"bytes"`              // size of the rows
@@ -48,7 +47,8 @@ func (p *publication) parts() []*publication {
 	return append([]*publication{p}, p.Also...)
 }
 
-// order sorts the files of a publication: appended rows come first, because only they can be undone.
+// order returns the rank of a file in the order of the moves: appended rows come first, because only they
+// can be undone.
 func (p *publication) order() int {
 	if p.Append {
 		return 0

@@ -25,8 +25,8 @@ type Commitment struct {
 	KeptFor map[string]string
 }
 
-// AnotherList is the phrase of messages for the list of kept values that belong to a different list
-// than a run requests.
+// AnotherList completes a message about kept values that belong to another list than the one that the
+// run requests: "job x kept values for …".
 const AnotherList = "a list that was requested in another way: at another address, or with other parameters, inputs, " +
 	"values of the environment or settings of keep"
 

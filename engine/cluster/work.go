@@ -207,7 +207,8 @@ func postpone(ctx context.Context, work *store.Work, trouble store.Trouble) {
 	_ = work.HandBack(ctx, trouble)
 }
 
-// handBackUnfinished hands back a task if the worker is ending or runs another task alone.
+// handBackUnfinished hands back a task that was stopped because the worker is ending or another task
+// must run alone. It counts only the former.
 func (w *workerRun) handBackUnfinished(ctx context.Context, work *store.Work) {
 	handBack(ctx, work)
 	if !errors.Is(context.Cause(ctx), errAlone) {

@@ -171,7 +171,7 @@ func TestItemsAreCollectedOnce(t *testing.T) {
 		result, err := all.collect(t, how)
 		require.NoError(t, err)
 		require.Equal(t, sorted(a.want()), sorted(all.items))
-		require.Equal(t, 23, result.Jobs[1].Partitions.Ended)
+		require.Equal(t, 23, result.Jobs[1].Partitions.Complete)
 	}
 	require.Equal(t, 4+23*4, a.requests, "no page is requested twice")
 }
@@ -194,7 +194,7 @@ func TestACollectionIsResumed(t *testing.T) {
 			require.Less(t, rounds, 20)
 		}
 		require.Equal(t, sorted(a.want()), sorted(part.items))
-		require.Equal(t, 4, result.Jobs[1].Partitions.Ended)
+		require.Equal(t, 4, result.Jobs[1].Partitions.Complete)
 		require.Equal(t, 20, result.Jobs[1].Items)
 		again, err := part.collect(t, how)
 		require.NoError(t, err, "it is complete")
@@ -227,7 +227,7 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	require.ErrorIs(t, err, engine.ErrAPI)
 	require.ErrorContains(t, err, "job users (team.id=3), page 1")
 	require.Equal(t, 1, result.Jobs[1].Partitions.Failed)
-	require.Equal(t, 4, result.Jobs[1].Partitions.Ended)
+	require.Equal(t, 4, result.Jobs[1].Partitions.Complete)
 	require.Len(t, part.items, 5+4*5)
 
 	again := &collector{run: run}
@@ -251,7 +251,7 @@ func TestAPartitionThatFailedGoesOnAfterARetry(t *testing.T) {
 	result, err = part.collect(t, cluster.CollectOptions{})
 	require.NoError(t, err, "a partition that is to be tried again has not failed")
 	require.Equal(t, sorted(a.want()), sorted(part.items))
-	require.Equal(t, 5, result.Jobs[1].Partitions.Ended)
+	require.Equal(t, 5, result.Jobs[1].Partitions.Complete)
 	require.Zero(t, result.Jobs[1].Partitions.Failed)
 	_, err = again.collect(t, cluster.CollectOptions{Sorted: true})
 	require.NoError(t, err)

@@ -5,10 +5,10 @@ import "slices"
 // A Source describes one API in the intermediate form, to which all formats are read. Its expressions are
 // in the rule language. Addresses have expressions in braces, as in the endpoint of a job.
 type Source struct {
-	Name    string    // of the API, for the names of files: github; without it, a file has the name of its first stream
-	From    string    // the document, for a comment: "the manifest source-github/manifest.yaml of Airbyte"
+	Name    string    // name of the API, used for file names, such as github; if empty, a file is named after its first stream
+	From    string    // name of the document in a comment, such as "the manifest source-github/manifest.yaml of Airbyte"
 	Inputs  []Input   // values that each run sets
-	Streams []*Stream // in the order of the document; a parent may stand after its children
+	Streams []*Stream // in the order of the document; a parent may come after its children
 }
 
 // An Input is a value that each run sets, such as a tenant or a token.
@@ -18,14 +18,14 @@ type Input struct {
 	Default any // a text, a number or a boolean; nil if every run must set a value
 	Secret  bool
 	Pattern string
-	Sample  any    // a value for the tests of the configuration; nil if any text is one
+	Sample  any    // a value for the tests of the configuration; nil if any string will do
 	Place   string // where the source declares it
 }
 
-// A Stream is one list. Without Refused it becomes one job.
+// A Stream is one list. It becomes one job unless it is refused.
 type Stream struct {
-	Name  string // as the source calls it; also the name of the file with its items
-	ID    string // of its job; empty if it is the name. Streams of one name are parts of one list
+	Name  string // name in the source, and of the file with its items
+	ID    string // id of its job; empty means Name. Streams with the same name are parts of one list
 	Place string // where the source describes it
 
 	Inputs []Input // of this stream, in place of the inputs of the source; streams with different inputs are not in one file
@@ -38,10 +38,10 @@ type Stream struct {
 	Output                  // of the job
 	Incremental *Incremental
 	Keep        []Field // values for the next run, as expressions
-	KeepFor     string  // expression over the variables; values are kept for each of its results; empty: once for all partitions
+	KeepFor     string  // expression over the variables; separate values are kept for each result; empty means that all partitions share them
 
-	Hidden  bool   // its items are not written, because only other streams need it
-	Refused string // why it cannot be translated; then only Name, Place and Notes count
+	Hidden  bool   // do not write its items, because only other streams need them
+	Refused string // why it cannot be translated; the fields besides Name, Place and Notes are then ignored
 	Notes   []Note
 }
 
@@ -62,8 +62,8 @@ type Request struct {
 // An Output says where a response has the items, and how they are written.
 type Output struct {
 	Items   string // path of the list: data.orders, rows.*; "" is the whole response
-	AnyList bool   // the path is not known: the items are the response, or its only list
-	Lists   []List // several lists of one response, in the place of Items
+	AnyList bool   // Items is not known: the items are the response, or its only list
+	Lists   []List // several lists of one response, instead of Items
 	Filter  string // expression over item
 	Fields  []Field
 	Key     []string // paths of the values that identify an item
@@ -169,7 +169,7 @@ const (
 	NextURL                    // the address of the next page, in the response
 	Link                       // the address of the next page, in the header Link
 	LastItem                   // a value of the last item
-	Other                      // as Keys say; no test is made of it
+	Other                      // as Keys describe it; no test is generated
 )
 
 // A Paging says how the next page is requested, and when a list ends. The writer chooses the named
@@ -205,7 +205,7 @@ type Paging struct {
 	Next []Next
 
 	// Poll is how long to wait before the same request is made again, until a rule of Stops is met: 30s.
-	// Nothing else of the paging counts then.
+	// All other fields except Stops are then ignored.
 	Poll string
 }
 

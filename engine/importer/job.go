@@ -41,7 +41,7 @@ func object(members []Member) value.Object {
 	return out
 }
 
-// configured returns a value as a configuration has it.
+// configured converts a value to its form in a configuration.
 func configured(v Value) any {
 	switch {
 	case v.Source != "":

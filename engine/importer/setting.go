@@ -42,7 +42,7 @@ var (
 	notInInput = regexp.MustCompile(`[^a-z0-9]+`)
 )
 
-// InputName returns a name as inputs have it: account_id for accountId.
+// InputName converts a name to the form of input names: account_id for accountId.
 func InputName(name string) string {
 	name = strings.ToLower(wordBegins.ReplaceAllString(name, "${1}_$2"))
 	name = strings.Trim(notInInput.ReplaceAllString(name, "_"), "_")

@@ -30,8 +30,8 @@ type Result struct {
 	Report  Report
 }
 
-// Write turns a source into configurations: one for all streams that have the address, the
-// credentials and the common settings in common, in most cases one for the source.
+// Write turns a source into configurations. Streams with the same address, credentials and common settings
+// share a configuration; most sources give one.
 func Write(format string, src *Source) (*Result, error) {
 	w := &writer{src: src, at: map[*Stream]place{}}
 	w.refuseChildren()

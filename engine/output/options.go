@@ -47,9 +47,10 @@ type PublisherOptions struct {
 	// ContractMode says what happens to data that differ from the contract. "" is [contract.Evolve].
 	ContractMode contract.Mode
 
-	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". Until
-	// the run has succeeded, its name has the additional ending [checkpoint.PartialSuffix], which the
-	// trace of a failed run loses only if no state needs it and no file would be replaced.
+	// TraceFile is the file of the trace, which has a line of JSON for each page. It may be "". While
+	// the run lasts, the file has the additional ending [checkpoint.PartialSuffix]. A run that succeeds
+	// removes the ending. A run that fails does so, too, unless it has a state or a file of that name
+	// exists.
 	TraceFile string
 
 	// RecordFile is the file of the recording, which is written through [Publisher.Recording]. It may

@@ -105,7 +105,7 @@ func (p *Publisher) openQueues() error {
 		return nil
 	}
 	p.queues = map[*target]*queue{}
-	p.waiting.Holds = "what waits for another job"
+	p.waiting.Holds = "items that wait for another job"
 	p.close = append(p.close, func() error { p.waiting.Close(); return nil })
 	for _, t := range p.targets {
 		roots := p.roots(t)

@@ -22,13 +22,13 @@ type Request struct {
 	Width    int             `json:"width,omitempty"`
 	Limits   Limits          `json:"limits"`
 	Job      string          `json:"job,omitempty"`
-	Model    string          `json:"model,omitempty"` // of run: the pages come from this model of the job
+	Model    string          `json:"model,omitempty"` // for simulate: the model of the job's API that answers
 	Fixes    []string        `json:"fixes,omitempty"` // behaviours of stress
 	Stress   stress.Options  `json:"stress"`
-	Document json.RawMessage `json:"document,omitempty"` // for the caller, which chooses the document by it
+	Document json.RawMessage `json:"document,omitempty"` // selects the document; only the caller reads it
 }
 
-// within returns the range of the request, or one that has all of a text.
+// within returns the range of the request, or a range that covers every text if it has none.
 func (r Request) within() Range {
 	if r.Range == nil {
 		return Range{End: Position{Line: math.MaxInt32}}
@@ -36,7 +36,7 @@ func (r Request) within() Range {
 	return *r.Range
 }
 
-// calls are the calls by name, except those of runs, whose source the caller chooses.
+// calls maps the names of calls to functions. Runs against a caller's source are not among them.
 var calls = map[string]func(ctx context.Context, d *Document, r Request) (any, error){
 	"diagnostics": func(_ context.Context, d *Document, _ Request) (any, error) { return d.Diagnostics(), nil },
 	"explain":     func(_ context.Context, d *Document, r Request) (any, error) { return d.Explain(r.Width) },

@@ -24,12 +24,12 @@ type Document struct {
 	outline   func() *outline
 	directory func() *nameIndex
 
-	explained func() *explain.Explanation    // of the text, or of the latest one that compiled; nil without any
+	explained func() *explain.Explanation    // explanation of the text or, if it does not compile, of the last text that did; nil if none did
 	load      func() (*engine.Engine, error) // compiles the text once
 	loaded    *atomic.Pointer[engine.Engine] // the result of load, if it succeeded
 }
 
-// newDocument prepares what is computed when it is first asked for.
+// newDocument sets the functions that compute facts about a document on first use.
 func newDocument(d Document) *Document {
 	d.loaded = &atomic.Pointer[engine.Engine]{}
 	d.lines = sync.OnceValue(func() *lineTable { return newLineTable(d.Text) })
@@ -75,8 +75,8 @@ func (d *Document) engine() (e *engine.Engine, current bool) {
 	return d.good, false
 }
 
-// IsConfiguration reports whether the text is, or may become, a configuration: it has a key of one, or no key at
-// all. Editors open other files in the same formats.
+// IsConfiguration reports whether the text is, or may become, a configuration: it has a key of a configuration,
+// or no key yet. Editors open other files in the same formats.
 func (d *Document) IsConfiguration() bool {
 	root := d.outline().root
 	if root.Kind != syntax.Object || len(root.Inner) == 0 {

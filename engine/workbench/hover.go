@@ -15,7 +15,7 @@ type Hover struct {
 	Text  string `json:"text"` // Markdown
 }
 
-// Hover returns what is known of the word at a position: its documentation, its type, its default, and the
+// Hover documents the word at a position: its documentation, its type, its default, and the
 // values that recorded responses have. It returns nil if nothing is known.
 func (d *Document) Hover(position Position) *Hover {
 	s := d.spotAt(d.lines().offset(position))

@@ -97,8 +97,8 @@ func lex(source string) (tokens []lexeme) {
 	return tokens
 }
 
-// holes returns the expressions in braces in a text: the offsets between the braces. One that is not closed
-// goes to the end of the text.
+// holes returns the expressions in braces in a text: the offsets between the braces. An unclosed
+// expression extends to the end of the text.
 func holes(text string) (found [][2]int) {
 	for i := 0; i < len(text); i++ {
 		if strings.HasPrefix(text[i:], "{{") || strings.HasPrefix(text[i:], "}}") {
@@ -142,7 +142,7 @@ type chain struct {
 	root string   // the name that it begins with; "" without a chain
 	path []string // the names and indexes after it; * is any element of a list
 
-	prefix   string // what is written of the name at the place
+	prefix   string // the part of the name before the place
 	from, to int    // of that name, in the source
 
 	text bool   // the place is in a text, a comment or a number, where no name can stand
@@ -156,7 +156,7 @@ type lexed struct {
 	budget *int // steps that are left
 }
 
-// chainAt returns what stands before an offset of a source.
+// chainAt returns the chain that ends at an offset.
 func chainAt(source string, offset int) chain {
 	budget := 100
 	e := lexed{source: source, tokens: lex(source), budget: &budget}
@@ -275,7 +275,7 @@ func (e lexed) argument(open int) (root string, path []string) {
 
 func unquoted(text string) string { return strings.Trim(text, "\"'`") }
 
-// textChain returns what stands before a place in a text.
+// textChain returns the chain for a place in a text.
 func (e lexed) textChain(i, at int) chain {
 	source, tokens := e.source, e.tokens
 	t := tokens[i]

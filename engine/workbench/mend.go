@@ -17,9 +17,9 @@ import (
 // A Mended is the effect of the fixes of stress on a document.
 type Mended struct {
 	Text    string          `json:"text"`
-	Edits   []Edit          `json:"edits"` // that lead to it
+	Edits   []Edit          `json:"edits"` // edits that turn the document into Text
 	Changes []stress.Change `json:"changes"`
-	Effects []stress.Effect `json:"effects"` // what they do to the jobs
+	Effects []stress.Effect `json:"effects"` // effects of the changes on the jobs
 }
 
 // Mend returns the document with the fixes of rows of [Document.Stress], which are given by their behaviours.

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A nameKind is a kind of name that a configuration gives.
+// A nameKind is a kind of name that a configuration defines.
 type nameKind string
 
 const (
@@ -20,12 +20,12 @@ const (
 	keptName     nameKind = "kept"
 )
 
-// A mention is a place at which a name stands.
+// A mention is an occurrence of a name.
 type mention struct {
 	kind       nameKind
 	name       string
 	scope      string       // path of the job of a variable, or of the pagination of a state; "" if it may be several
-	defines    bool         // whether the name is given there
+	defines    bool         // whether the mention defines the name
 	node       *syntax.Node // the scalar, or the member whose key it is
 	isKey      bool
 	from, to   int // in the text of the scalar
@@ -36,7 +36,7 @@ type mention struct {
 type nameIndex struct {
 	mentions []mention
 	jobs     []*syntax.Node
-	parents  map[*syntax.Node][]*syntax.Node // jobs whose items a job is for
+	parents  map[*syntax.Node][]*syntax.Node // parents of each job
 }
 
 // jobID returns the id of a job.
@@ -268,7 +268,7 @@ func (dir *nameIndex) same(as *mention) (mentions []mention) {
 	return mentions
 }
 
-// names returns the names of a kind that are given, each once.
+// names returns the names of a kind that the configuration defines, each once.
 func (dir *nameIndex) names(kind nameKind) (names []string) {
 	for _, m := range dir.mentions {
 		if m.kind == kind && m.defines && !slices.Contains(names, m.name) {
@@ -278,7 +278,7 @@ func (dir *nameIndex) names(kind nameKind) (names []string) {
 	return names
 }
 
-// nearOf reports whether a name begins with what is written so far, whatever its case.
+// nearOf reports whether a name begins with the text that was typed so far, ignoring case.
 func nearOf(name, written string) bool {
 	return len(written) <= len(name) && strings.EqualFold(name[:len(written)], written)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Definition returns where the name at a position is given: that of a job, a scroller, an input, a variable of
+// Definition returns the places that define the name at a position: a job, a scroller, an input, a variable of
 // for, state or keep.
 func (d *Document) Definition(at Position) []Range {
 	ranges := []Range{}
@@ -20,7 +20,7 @@ func (d *Document) Definition(at Position) []Range {
 	return ranges
 }
 
-// References returns all places of the name at a position, also that where it is given.
+// References returns all places of the name at a position, including its definition.
 func (d *Document) References(at Position) []Range {
 	ranges := []Range{}
 	for _, m := range d.mentions(at) {
@@ -47,7 +47,7 @@ func (d *Document) Renamable(at Position) (Range, string, bool) {
 	return d.lines().span(m.start, m.end), m.name, true
 }
 
-// Rename returns the edits that give another name to what is named at a position.
+// Rename returns the edits that rename the job, scroller, input or variable at a position.
 func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 	m := d.directory().at(d.lines().offset(at))
 	if m == nil {

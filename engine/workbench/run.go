@@ -19,12 +19,12 @@ import (
 
 // Limits bound a run. The zero value has the default bounds.
 type Limits struct {
-	Pages  int                       `json:"pages,omitempty"` // of all jobs together; 0 means 10 for a transport, and otherwise 10,000
-	Jobs   []string                  `json:"jobs,omitempty"`  // ids of the jobs that run; none means all
+	Pages  int                       `json:"pages,omitempty"` // most pages, over all jobs; 0 means 10 with a transport and 10,000 otherwise
+	Jobs   []string                  `json:"jobs,omitempty"`  // ids of the jobs to run; empty means all
 	Inputs map[string]any            `json:"inputs,omitempty"`
 	Kept   map[string]map[string]any `json:"kept,omitempty"` // values of an earlier run, by job and name
 
-	WithoutItems bool `json:"withoutItems,omitempty"` // the pages have no items, whose secrets take most of the time
+	WithoutItems bool `json:"withoutItems,omitempty"` // leave out the items, because hiding their secrets takes most of the time
 }
 
 // The default numbers of pages.
@@ -41,12 +41,11 @@ type Run struct {
 	Hint  string             `json:"hint,omitempty"`
 	More  bool               `json:"more,omitempty"` // the limit of pages ended the run
 
-	Played *recording.Played `json:"played,omitempty"` // of a recording: its requests that were made or missing
-	Model  []string          `json:"model,omitempty"`  // of a model: sentences that describe the API
-	Row    *stress.Row       `json:"row,omitempty"`    // of a model: what became of the list
+	Played *recording.Played `json:"played,omitempty"` // replay only: the recorded requests that were made, and those missing
+	Model  []string          `json:"model,omitempty"`  // simulation only: sentences that describe the API
+	Row    *stress.Row       `json:"row,omitempty"`    // simulation only: how the list ended
 
-	// Recording is what a transport or a case has answered, as an archive that package recording reads. It has no
-	// secrets. It is nil for other sources.
+	// Recording is a HAR archive of the responses of a transport or a case, without secrets; nil for other sources.
 	Recording []byte `json:"-"`
 
 	responses []*Response // of the pages
@@ -128,7 +127,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	return r.Run, nil
 }
 
-// A runBuilder is a run that goes on.
+// A runBuilder collects the pages of a run.
 type runBuilder struct {
 	*Run
 	tap      *tap

@@ -32,8 +32,8 @@ type samples struct {
 // maxSampled is the number of bytes of all bodies that are read.
 const maxSampled = 8 << 20
 
-// sampled returns the shape of the responses of a job, or of all if the job has none or is "". It returns nil
-// without a recording.
+// sampled returns the shape of the responses of a job, or of all jobs if there are none for the job. It returns
+// nil without a recording.
 func (d *Document) sampled(job string) *sampled {
 	if d.Recording == nil {
 		return nil

@@ -10,8 +10,8 @@ import (
 // A ByteRange is a part of a text.
 type ByteRange struct{ Start, End int }
 
-// Secrets returns the parts of the text that are secrets, in their order: those that the configuration says are
-// secret, or, if it does not compile, all that look like one.
+// Secrets returns the parts of the text that are secrets, in order: the values that the configuration declares secret
+// or, if it does not compile, all values that look secret.
 func (d *Document) Secrets() []ByteRange {
 	var found []ByteRange
 	if e, err := d.load(); err == nil {

@@ -12,7 +12,7 @@ import (
 
 // A Source answers the requests of a run.
 type Source interface {
-	// open prepares a run of a document: it returns the engine, and what answers its requests.
+	// open prepares a run of a document: it returns the engine, and the transport that answers its requests.
 	open(ctx context.Context, d *Document) (*openSource, error)
 }
 
@@ -20,7 +20,7 @@ type Source interface {
 type openSource struct {
 	engine    *engine.Engine // without a transport
 	transport http.RoundTripper
-	clock     transport.Clock // nil for that of the system
+	clock     transport.Clock // nil means the system clock
 	player    *recording.Player
 	record    bool // whether the exchanges are recorded
 }
@@ -42,7 +42,7 @@ func (fromRecording) open(_ context.Context, d *Document) (*openSource, error) {
 	return &openSource{engine: player.Play(e), transport: player, player: player}, nil
 }
 
-// FromCase returns a source that plays a built-in case, in this process. Its run is recorded, as that of
+// FromCase returns a source that plays a built-in case, in this process. The run is recorded, as with
 // [FromTransport].
 func FromCase(c *fixtures.Case) Source { return fromCase{c} }
 
@@ -58,9 +58,8 @@ func (c fromCase) open(_ context.Context, d *Document) (*openSource, error) {
 	return &openSource{engine: e, transport: transport.Negotiated(server), clock: server.Clock(), record: true}, nil
 }
 
-// FromTransport returns a source whose requests a transport makes. Its run is recorded, so that the pages can
-// be read again: see Run.Recording. It needs the variables of the environment, which [New] has the options
-// for.
+// FromTransport returns a source whose requests a transport makes. The run is recorded, so that the pages can
+// be read again: see [Run.Recording]. The workbench must have been created with [engine.WithEnv].
 func FromTransport(t http.RoundTripper) Source { return fromTransport{t} }
 
 type fromTransport struct{ http.RoundTripper }

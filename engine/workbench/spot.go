@@ -8,7 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// outline is what is known of a text without compiling it.
+// An outline holds the facts about a text that need no compilation.
 type outline struct {
 	root    *syntax.Node
 	slot    rules.Slot // of the root
@@ -30,7 +30,7 @@ func newOutline(text string) *outline {
 	return o
 }
 
-// mergeKey is the key of YAML whose value gives members to the object.
+// mergeKey is the merge key of YAML.
 const mergeKey = "<<"
 
 // steps returns the keys and indexes that lead to a node. Those of a value under an anchor, which has no place
@@ -82,12 +82,12 @@ func (o *outline) config() *syntax.Node {
 	return o.root
 }
 
-// A spot is a place in the text, with what stands there or may stand there.
+// A spot is a place in the text, with the node at it and the kinds of values allowed there.
 type spot struct {
 	offset int
-	node   *syntax.Node // value that the place is in, also a missing one; nil at a key
+	node   *syntax.Node // the value at the place, possibly a missing one; nil at a key
 	member *syntax.Node // member whose key the place is in; nil at a value, or if no key is there yet
-	object *syntax.Node // at a key: what has the key, or would have it
+	object *syntax.Node // at a key: the object that has or would have the key
 	start  int          // of the text there
 	end    int
 	steps  []string   // of the value or, at a key, of the object

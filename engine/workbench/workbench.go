@@ -11,9 +11,9 @@ import (
 // A Workbench opens configurations. It is safe for concurrent use.
 type Workbench struct{ options []engine.Option }
 
-// New returns a workbench. The options are those with which configurations are loaded, such as
-// [engine.WithInputs], and [engine.WithEnv] for runs of a transport. Variables of the environment that no
-// option provides have placeholders, except in a run of a transport. JSON and YAML are read without an option.
+// New returns a workbench. Configurations are loaded with the options, such as [engine.WithInputs]; runs
+// that use a transport also need [engine.WithEnv]. In all other cases environment variables that no option sets
+// have placeholders. JSON and YAML need no option.
 func New(options ...engine.Option) *Workbench {
 	formats := []engine.Option{
 		engine.WithFormat(".yaml", yaml.Parse), engine.WithFormat(".yml", yaml.Parse), engine.WithFormat("", yaml.ParseByContent),
@@ -22,7 +22,7 @@ func New(options ...engine.Option) *Workbench {
 }
 
 // Open opens a text. The ending of its name says whether it is JSON or YAML; without an ending, its content
-// does. The text is read when it is first asked about.
+// does. The text is parsed on first use.
 func (w *Workbench) Open(name, text string) *Document {
 	return newDocument(Document{Name: name, Text: text, bench: w})
 }
@@ -33,7 +33,7 @@ func (w *Workbench) load(d *Document, options ...engine.Option) (*engine.Engine,
 }
 
 // WithRecording returns the document with recorded responses of its API: they give completions and samples of
-// values, and are the pages of [FromRecording]. A nil recording is none.
+// values, and are the pages of [FromRecording]. A nil recording removes it.
 func (d *Document) WithRecording(r *recording.Recording) *Document {
 	next := *d
 	next.Recording, next.samples = r, &samples{}

@@ -13,7 +13,7 @@ import (
 
 // Decode decodes a JSON value for rules, to nil, bool, string, []any, map[string]any and numbers.
 // An integer is an int, or a [json.Number] with all its digits if it does not fit. Any other number
-// is a float64, never negative zero. The last of duplicate keys counts. Decode
+// is a float64, never negative zero. If a key occurs twice, the last value counts. Decode
 // returns an error for text that is not Unicode (see [Reader.Read]), for a number that is too large
 // for a float64, such as 1e400, or has more than [value.MaxDigits] digits, and for values that need
 // more than [MaxValueBytes].

@@ -11,6 +11,7 @@
 // # Decisions
 //
 // The package has its own decoder: the scanner has validated the values already, and libraries
-// misread some of them (long integers, surrogates, numbers with an exponent). The package is not
+// misread some of them (long integers, surrogates, numbers with an exponent). If a key occurs twice in
+// an object, the last value counts, as in most libraries. The package is not
 // called page, because that is the usual name of a variable that holds a page.
 package document

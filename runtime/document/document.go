@@ -136,7 +136,7 @@ func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 func (d *document) rootKind() scan.Kind { return scan.KindOf(d.rootValue()) }
 
 // find returns the location of the value at a path, which may be null. A number is also an index
-// into a list. The last of duplicate keys counts. If the scan has not looked for the path, find
+// into a list. If the scan has not looked for the path, find
 // passes over the document, which must be restored; it skips the items unless the path may lead into
 // them.
 func (d *document) find(path []string) scan.Span {
@@ -174,7 +174,7 @@ func (d *document) kindAt(keys []string) scan.Kind {
 }
 
 // visit decodes the values below the object at i that want selects, and calls f with each value and
-// its path. It does not enter a selected value. The last of duplicate keys counts.
+// its path. It does not enter a selected value.
 func (d *document) visit(
 	i int, path []string, want func(path []string) (value, members bool), memory *allowance, f func(path []string, v any),
 ) error {

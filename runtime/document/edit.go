@@ -71,8 +71,8 @@ func (e *memberEdit) child(key string) *memberEdit {
 
 // Append appends a changed item to b. values are the new values of the members, as JSON, in the
 // order of the paths; nil removes a member. A member that is set keeps its position. A new member
-// is added at the end; the objects on its path are added, too, if they are absent or null. Of
-// duplicate keys, one remains. An item that is not an object becomes {"value": ITEM} before it is
+// is added at the end; the objects on its path are added, too, if they are absent or null. If a key
+// occurs twice, one member remains. An item that is not an object becomes {"value": ITEM} before it is
 // changed.
 //
 // The error names the value on a path that is neither an object nor null.
@@ -262,13 +262,12 @@ func (w *itemWriter) added(edit *memberEdit) {
 var emptyObject = []byte("{}")
 
 // Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
-// The last of duplicate keys counts.
 func Find(raw []byte, path []string) []byte {
 	for _, key := range path {
 		if scan.KindOf(raw) != scan.Object {
 			return nil
 		}
-		var found []byte // of duplicate keys the last counts
+		var found []byte // if a key occurs twice, the last value counts
 		for name, span := range scan.Members(raw) {
 			if string(scan.Unquote(name.Of(raw))) == key {
 				found = span.Of(raw)

@@ -165,7 +165,7 @@ func (g *gatherer) child(span scan.Span, kind scan.Kind, key string) (found scan
 			if found.Present() {
 				g.doc.duplicate = cmp.Or(g.doc.duplicate, key)
 			}
-			found = value // the last of duplicate keys counts
+			found = value // if a key occurs twice, the last value counts
 		}
 		n++
 	}

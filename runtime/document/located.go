@@ -22,7 +22,7 @@ type LocatedItem struct {
 }
 
 // Value returns the value at a path of [Options.Places], by the index of the path, as it is spelled. It
-// returns nil if the item has no value there. The last of duplicate keys counts.
+// returns nil if the item has no value there.
 func (p *LocatedItem) Value(place int) []byte {
 	if at := p.span(place); at.Present() {
 		return at.Of(p.Raw)

@@ -62,7 +62,7 @@ type Reading struct {
 	List     Digest       // digest of the items
 	Spelling Spelling     // valid until the response after the next is read
 
-	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object; the last counts
+	DuplicateKey string // first key that rules read, or that leads to items, and that occurs twice in its object
 	HasField     bool   // whether the response has the value that [Options.DataField] names, even null; without DataField, a list
 	Place        string // where the list was found without [Options.DataField], such as body or body.users; "" otherwise
 	Stray        *Stray // the first error below a star of [Options.DataField]; nil if there is none

@@ -99,7 +99,7 @@ func (m *Recall) UnmarshalJSON(text []byte) error {
 		return err
 	}
 	if len(packed)%16 != 0 {
-		return errors.New("what was remembered is not a list of pairs")
+		return errors.New("the recorded digests are not a list of pairs")
 	}
 	*m = Recall{}
 	for ; len(packed) > 0; packed = packed[16:] {

@@ -76,7 +76,7 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 }
 
 // countPartition counts a partition by its result.
-func countPartition(n *runtime.Partitions, result EndedResult) {
+func countPartition(n *runtime.PartitionCounts, result EndedResult) {
 	if result.NoList {
 		return
 	}
@@ -88,7 +88,7 @@ func countPartition(n *runtime.Partitions, result EndedResult) {
 	case result.Skipped:
 		n.Skipped++
 	case result.Outcome == rules.Complete:
-		n.Ended++
+		n.Complete++
 	case result.Outcome == rules.Failed:
 		n.Failed++
 	default:

@@ -66,7 +66,8 @@ type treeState struct {
 	Rests [][]saved.Value[any] `json:"rests,omitempty"` // remaining values; see savedSiblings
 }
 
-// A savedRoot is the task at the bottom of the stack: a search or a partition.
+// A savedRoot is the task at the bottom of the stack: a search or a partition. The keys branch and member
+// are older than the names of the fields; checkpoints of earlier versions have them.
 type savedRoot struct {
 	Search    *savedSiblings `json:"branch,omitempty"`
 	Partition *savedNode     `json:"member,omitempty"`
@@ -263,7 +264,7 @@ func (r *stackReader) read(from savedRoot) (root *node, err error) {
 	case !variables && from.Partition != nil && from.Search == nil:
 		root, err = r.node(job, 0, from.Partition)
 	default:
-		err = fmt.Errorf("it has no position of job %q, or one of another kind", job.ID())
+		err = fmt.Errorf("the position of job %q is missing or malformed", job.ID())
 	}
 	if err == nil && slices.ContainsFunc(r.rests, func(rest []saved.Value[any]) bool { return rest != nil }) {
 		err = errors.New("it has values that belong to no variable")
@@ -298,7 +299,7 @@ func (r *stackReader) node(job *compile.Job, level int, from *savedNode) (*node,
 	for _, b := range from.Children {
 		i := slices.IndexFunc(children, func(child *compile.Job) bool { return b != nil && child.ID() == b.Job })
 		if i < 0 {
-			return nil, fmt.Errorf("it has jobs for the items of %q that the configuration does not have there", id)
+			return nil, fmt.Errorf("it has children of job %q that the configuration does not have", id)
 		}
 		todo, _, err := r.siblings(children[i], 0, b)
 		if err != nil {
@@ -354,7 +355,7 @@ func (r *stackReader) rest(from *savedSiblings) ([]saved.Value[any], error) {
 		return from.Rest, nil
 	}
 	if index < 0 || index > len(r.rests) || from.Rest != nil || r.rests[index-1] == nil {
-		return nil, errors.New("it lacks values that are still to come")
+		return nil, errors.New("remaining values are missing")
 	}
 	rest := r.rests[index-1]
 	r.rests[index-1] = nil

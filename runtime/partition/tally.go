@@ -62,7 +62,7 @@ func newTally(w Walk, root *compile.Job) *Tally {
 		t.jobs[job.ID()], t.keptStays[job] = job, w.leftOutOf(job) != nil
 		t.results[job] = &EndedResult{Result: runtime.Result{Job: job.ID(), Root: t.rootID, StoppedBy: []string{}}}
 		if len(job.For) > 0 {
-			t.results[job].Partitions = &runtime.Partitions{}
+			t.results[job].Partitions = &runtime.PartitionCounts{}
 			t.seen[job] = &evidence.Seen{}
 		}
 	}

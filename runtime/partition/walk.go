@@ -217,7 +217,7 @@ func (f *frame) popChild(child *node) {
 // An outgoing is a page on its way to the sink.
 type outgoing struct {
 	page  *runtime.Page
-	sent  *document.Items // its items as the API sent them, if it was not passed to the children yet and they differ
+	sent  *document.Items // the items as the API sent them; nil if the children have already seen the page, or if filter and fields changed nothing
 	emits bool            // whether its items are written
 	last  bool            // whether no page follows from the tasks that have forwarded the page so far
 

@@ -372,8 +372,8 @@ func TestACheckpointThatNoWalkHasSavedIsRefused(t *testing.T) {
 	root := rootsOf(t, trees[2].jobs)[0]
 	for name, c := range map[string]struct{ token, problem string }{
 		"another version":   {`{"version": 99}`, "version 99"},
-		"no position":       {`{"version": 1, "tree": {}}`, `no position of job "a"`},
-		"another kind":      {`{"version": 1, "tree": {"branch": {"job": "a"}}}`, "or one of another kind"},
+		"no position":       {`{"version": 1, "tree": {}}`, `the position of job "a" is missing`},
+		"another kind":      {`{"version": 1, "tree": {"branch": {"job": "a"}}}`, "is missing or malformed"},
 		"an unknown result": {`{"version": 1, "results": [{"job": "z", "outcome": "complete"}], "tree": {}}`, `a result of job "z"`},
 		"two results": {`{"version": 1, "results": [{"job": "a", "outcome": "complete"}, {"job": "a", "outcome": "complete"}]}`,
 			`two results of job "a"`},

@@ -302,4 +302,4 @@ func resetIn(header string, now time.Time) (time.Duration, bool) {
 
 // errTooLate marks transient errors that end a call at once, because the API asked for a longer
 // wait than a call makes.
-var errTooLate = errors.New("the API serves no request for too long")
+var errTooLate = errors.New("the API asks for a longer wait than a call makes")

@@ -115,11 +115,10 @@ func OriginOf(u *url.URL) string {
 	return u.Scheme + "://" + strings.TrimSuffix(strings.ToLower(u.Host), ":"+defaultPorts[u.Scheme])
 }
 
-// A response may point to another origin, where that is allowed, but not to a private address,
-// which this program might reach and the API could not. Requests to other origins are therefore
-// guarded: the address is checked when the connection is made, after name resolution.
-
-// guardKey is the context key that marks a guarded request.
+// guardKey is the context key that marks a guarded request. A response may point to another origin, where
+// that is allowed, but not to a private address, which this program might reach and the API could not.
+// Requests to other origins are therefore guarded: the address is checked when the connection is made,
+// after name resolution.
 type guardKey struct{}
 
 // guarded marks the request of a context as guarded.

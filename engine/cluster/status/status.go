@@ -34,11 +34,11 @@ const (
 // An Overview lists all runs on a server.
 type Overview struct {
 	Version int       `json:"version" doc:"of this JSON: 1"`
-	At      time.Time `json:"at" doc:"when this was found out"`
+	At      time.Time `json:"at" doc:"time of this status"`
 	Runs    []Summary `json:"runs" doc:"the latest first"`
 	Workers Workers   `json:"workers" doc:"of all runs"`
 
-	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"runs whose records this program cannot read; left out: there are none"`
+	Unreadable []Unreadable `json:"unreadable,omitempty" doc:"runs whose records this program cannot read; absent if there are none"`
 }
 
 // An Unreadable is a run whose record cannot be read.
@@ -52,13 +52,13 @@ type Summary struct {
 	Run     string     `json:"run" doc:"its id"`
 	Phase   Phase      `json:"phase" doc:"running, cancelled, complete or failed"`
 	Config  string     `json:"config" doc:"name of the configuration"`
-	Program string     `json:"program,omitempty" doc:"that submitted the run"`
-	Address string     `json:"address,omitempty" doc:"of the API: its origin; left out if only the workers know it"`
+	Program string     `json:"program,omitempty" doc:"program that submitted the run"`
+	Address string     `json:"address,omitempty" doc:"of the API: its origin; absent if only the workers know it"`
 	Started time.Time  `json:"started" doc:"when it was submitted"`
-	Last    *time.Time `json:"last,omitempty" doc:"when something was stored last: a page, or how a partition ended; left out: nothing is"`
+	Last    *time.Time `json:"last,omitempty" doc:"when something was stored last: a page, or how a partition ended; absent if nothing is stored"`
 	Total   Counts     `json:"total" doc:"of all jobs"`
 	Growing bool       `json:"growing" doc:"more partitions may be found"`
-	Stored  Stored     `json:"stored" doc:"what the run takes on the server"`
+	Stored  Stored     `json:"stored" doc:"space that the run takes on the server"`
 
 	FailedSearches int `json:"failedSearches,omitempty" doc:"searches for the values of a variable that have failed; they are no partitions"`
 }
@@ -67,13 +67,13 @@ type Summary struct {
 // of partitions.
 type Run struct {
 	Version int       `json:"version" doc:"of this JSON: 1"`
-	At      time.Time `json:"at" doc:"when this was found out, by the clock of the server, like all times but started"`
+	At      time.Time `json:"at" doc:"time of this status, by the clock of the server, like all times but started"`
 	Summary
 	Warnings []Warning   `json:"warnings" doc:"problems that need attention"`
-	Rates    Rates       `json:"rates" doc:"what is stored per second"`
+	Rates    Rates       `json:"rates" doc:"amounts stored per second"`
 	Jobs     []Job       `json:"jobs" doc:"parents before the jobs for their items"`
 	Failed   []Partition `json:"failed" doc:"partitions that failed and are not queued again, at most 100"`
-	Running  []Partition `json:"running" doc:"partitions that workers have, the latest pages first, at most 20"`
+	Running  []Partition `json:"running" doc:"partitions that workers are running, the latest pages first, at most 20"`
 	Findings []Finding   `json:"findings" doc:"of the audit, each about all partitions of a job that have it"`
 	Workers  Workers     `json:"workers" doc:"of all runs"`
 }
@@ -81,17 +81,17 @@ type Run struct {
 // Counts are the numbers of partitions by state. Each known partition is either done, failed,
 // running or waiting.
 type Counts struct {
-	Partitions int   `json:"partitions" doc:"that are known; more may be found"`
-	Done       int   `json:"done" doc:"partitions that have ended, including skipped ones"`
-	Failed     int   `json:"failed" doc:"that have failed, were set aside, and are not queued again"`
-	Running    int   `json:"running" doc:"that workers have"`
-	Waiting    int   `json:"waiting" doc:"that no worker has"`
-	Skipped    int   `json:"skipped" doc:"partitions that failed, with onPartitionError skip; they count as done"`
-	Suspect    int   `json:"suspect" doc:"that have findings, whatever their state is"`
-	Pages      int   `json:"pages" doc:"that are stored"`
-	Items      int   `json:"items" doc:"that are stored"`
-	Bytes      int64 `json:"bytes" doc:"of the pages, as minified JSON"`
-	Findings   int   `json:"findings" doc:"of the audit"`
+	Partitions int   `json:"partitions" doc:"number of known partitions; more may be found"`
+	Done       int   `json:"done" doc:"number of partitions that have ended, including skipped ones"`
+	Failed     int   `json:"failed" doc:"number of partitions that have failed and are not queued again"`
+	Running    int   `json:"running" doc:"number of partitions that workers are running"`
+	Waiting    int   `json:"waiting" doc:"number of queued partitions"`
+	Skipped    int   `json:"skipped" doc:"number of partitions that failed, with onPartitionError skip; they count as done"`
+	Suspect    int   `json:"suspect" doc:"number of partitions with findings, whatever their state"`
+	Pages      int   `json:"pages" doc:"number of stored pages"`
+	Items      int   `json:"items" doc:"number of stored items"`
+	Bytes      int64 `json:"bytes" doc:"size of the stored pages, as minified JSON"`
+	Findings   int   `json:"findings" doc:"number of findings of the audit"`
 }
 
 // Add adds o to c.
@@ -118,7 +118,7 @@ type End struct {
 	Outcome    string `json:"outcome" doc:"complete, limited, guarded, failed or skipped; partial if some partitions of all jobs were skipped"`
 	Reason     string `json:"reason,omitempty" doc:"id of the rule that ended them; of those that were skipped, the class of the error"`
 	Partitions int    `json:"partitions"`
-	Suspect    int    `json:"suspect" doc:"of these, those that have findings"`
+	Suspect    int    `json:"suspect" doc:"how many of them have findings"`
 }
 
 // Stored is the space that a run takes on the server.
@@ -132,11 +132,11 @@ type Stored struct {
 // Rates are the amounts stored per second.
 type Rates struct {
 	Overall *Rate `json:"overall,omitempty" doc:"since the run was submitted, up to its last page if it is over"`
-	Recent  *Rate `json:"recent,omitempty" doc:"of the last minute or, with many pages, less; left out if the run is over"`
+	Recent  *Rate `json:"recent,omitempty" doc:"of the last minute or, with many pages, less; absent if the run is over"`
 
 	// SecondsLeft is only known if no more partitions can be found and enough partitions have ended
 	// recently.
-	SecondsLeft *float64 `json:"secondsLeft,omitempty" doc:"if all goes on as in the last minute; left out if nobody can know"`
+	SecondsLeft *float64 `json:"secondsLeft,omitempty" doc:"at the rate of the last minute; absent if it cannot be estimated"`
 }
 
 // A Rate is the amount stored in a span of time.
@@ -144,7 +144,7 @@ type Rate struct {
 	Seconds    float64 `json:"seconds" doc:"the span of time"`
 	Pages      float64 `json:"pages" doc:"per second"`
 	Items      float64 `json:"items" doc:"per second"`
-	Partitions float64 `json:"partitions" doc:"that ended, per second"`
+	Partitions float64 `json:"partitions" doc:"ended partitions per second"`
 }
 
 // A Warning describes a problem that a user should act on.
@@ -159,7 +159,7 @@ type Partition struct {
 	Job       string     `json:"job"`
 	Task      string     `json:"task" doc:"the id that stopwhen retry takes"`
 	Partition string     `json:"partition,omitempty" doc:"the values of its variables"`
-	Search    bool       `json:"search,omitempty" doc:"it is not a partition, but finds the values of a variable"`
+	Search    bool       `json:"search,omitempty" doc:"whether it finds the values of a variable instead of being a partition"`
 	State     State      `json:"state" doc:"waiting, running, done or failed"`
 	Outcome   string     `json:"outcome,omitempty" doc:"of a partition that is done: as of ends"`
 	Reason    string     `json:"reason,omitempty" doc:"of a partition that is done: id of the rule that ended it, or the class of the error"`
@@ -184,7 +184,7 @@ type Error struct {
 type Finding struct {
 	Job        string `json:"job"`
 	ID         string `json:"id" doc:"such as audit.token"`
-	Partitions int    `json:"partitions" doc:"that have it, of the first 100 of the run that have any"`
+	Partitions int    `json:"partitions" doc:"how many partitions have it, of the first 100 of the run with findings"`
 	Partition  string `json:"partition,omitempty" doc:"the first of them"`
 	Message    string `json:"message" doc:"about the first of them"`
 }
@@ -202,10 +202,10 @@ type Worker struct {
 	Name    string    `json:"name"`
 	Host    string    `json:"host"`
 	Started time.Time `json:"started" doc:"by the clock of its machine"`
-	Heard   time.Time `json:"heard" doc:"when it last said that it is there"`
-	Silent  bool      `json:"silent" doc:"it has not said so for a while"`
+	Heard   time.Time `json:"heard" doc:"time of its last report"`
+	Silent  bool      `json:"silent" doc:"whether its last report is overdue"`
 	Slots   int       `json:"slots" doc:"how many tasks it can run at the same time"`
 	Running int       `json:"running" doc:"tasks that it runs, of all runs"`
 	Done    int       `json:"done" doc:"tasks that have ended there, of all runs"`
-	Problem string    `json:"problem,omitempty" doc:"the latest of the last minutes"`
+	Problem string    `json:"problem,omitempty" doc:"latest problem in the last minutes"`
 }

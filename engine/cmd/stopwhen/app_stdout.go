@@ -5,12 +5,6 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A program that is started with a closed standard output finds /dev/null there, open for reading and
-// writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens it for writing
-// only. Some programs that start others, such as Python with DEVNULL, open it like the runtime, so the two
-// cannot be told apart. So only a run that saves its position is refused: its items would be lost, since the
-// next run does not request them again.
-
 // checkStdout checks that standard output is open for writing. If it may be closed, a message names the
 // data that it loses.
 func (a *app) checkStdout(data string) error {
@@ -21,7 +15,12 @@ func (a *app) checkStdout(data string) error {
 	return err
 }
 
-// requireStdout checks that standard output is open for writing, for a run that saves its position.
+// requireStdout checks that standard output is open for writing, for a run that saves its position. Only such
+// a run is refused: its items would be lost, since the next run does not request them again. The check cannot
+// be certain. A program that is started with a closed standard output finds /dev/null there, open for reading
+// and writing, because the runtime of Go opens it; a shell that redirects to /dev/null opens it for writing
+// only. Some programs that start others, such as Python with DEVNULL, open it like the runtime, so the two
+// cannot be told apart.
 func (a *app) requireStdout() error {
 	closed, err := a.stdoutMayBeClosed()
 	if closed {

@@ -17,12 +17,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Texts of an API or of a configuration may hold characters that control a terminal.
-// They are escaped where the command prints: in log lines by the
-// handler of the log, in other texts by these functions. Items are written as the API
-// sent them.
-
-// writeText writes a text for people to standard output.
+// writeText writes a text for people to standard output. Texts of an API or of a configuration may hold
+// characters that control a terminal. They are escaped where the command prints: in log lines by the handler
+// of the log, in other texts by the functions of this file. Items are written as the API sent them.
 func (a *app) writeText(text string) error {
 	_, err := io.WriteString(a.guard(a.stdout), printable.Lines(text))
 	return printError(err)

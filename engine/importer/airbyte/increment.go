@@ -16,10 +16,10 @@ type cursor struct {
 	node
 	field       string // path in the items
 	kept        string // the name of the kept value
-	computed    string // the expression over item that gives it, if it is no member of the items
+	computed    string // expression over item for the cursor, if it is not a member
 	sentLayout  string // layout of the times that are sent
 	itemLayout  string // layout of the times in the items
-	filter      string // the condition of the items that count for the kept value; empty for all
+	filter      string // condition that selects the items for the kept value; empty for all
 	lag         string
 	step        string
 	granule     string

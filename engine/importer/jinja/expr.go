@@ -61,10 +61,10 @@ type Expr struct {
 	op    string           // of a binary operator
 	sides []Expr           // its operands
 	fill  func(v any) bool // makes a constant the default of an input without a default
-	truth *Expr            // whether Python takes it for true, if that is not seen from its kind
-	inner *Expr            // of a value with a default that is false: the value
-	back  *Expr            // for a time computed as another time less a length: that other time
-	lag   string           // the length
+	truth *Expr            // whether Python considers it true, if its kind does not tell
+	inner *Expr            // for a value with a falsy default: the value
+	back  *Expr            // for a time minus a duration: the time
+	lag   string           // the duration
 	path  func(keys []string) (Expr, error)
 }
 

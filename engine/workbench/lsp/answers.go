@@ -50,7 +50,7 @@ func (s *server) completion(_ context.Context, f *openFile, q question) (any, er
 	return map[string]any{"isIncomplete": false, "items": items}, nil
 }
 
-// filterText returns the text that a client compares with what is written. If quotes are written, it has them.
+// filterText returns the text that the client matches against the typed text, including its opening quote.
 func filterText(d *workbench.Document, c workbench.Completion) string {
 	if before := workbench.Slice(d.Text, c.Edit.Range); before != "" && strings.ContainsAny(before[:1], `"'`) {
 		return before[:1] + c.Label

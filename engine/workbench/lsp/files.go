@@ -187,7 +187,7 @@ func nameOf(uri, language string) string {
 	return "document" // its content says it
 }
 
-// pathOf returns the path of a file, or the address of what is no file.
+// pathOf returns the path of a file, or the address itself if it is not a file address.
 func pathOf(uri string) string {
 	address, err := url.Parse(uri)
 	if err != nil || address.Scheme != "file" {
@@ -203,7 +203,7 @@ func pathOf(uri string) string {
 // maxRecording is the number of bytes of the largest recording that is read.
 const maxRecording = 64 << 20
 
-// readRecording reads the recording of the document, unless it is the one that was read before.
+// readRecording reads the recording of the document, unless it has been read already.
 func (f *openFile) readRecording() {
 	if !strings.HasPrefix(f.uri, "file:") {
 		return

@@ -132,7 +132,7 @@ var handlers = map[string]handler{
 
 func (*server) ignored(context.Context, *jrpc2.Request) (any, error) { return nil, nil }
 
-// A question is what a message asks about a document. Each kind of message has only some of the members.
+// A question holds the parameters of a request about a document. Each kind of message has only some of the members.
 type question struct {
 	Document struct {
 		URI string `json:"uri"`
@@ -146,7 +146,7 @@ type question struct {
 	} `json:"context"`
 }
 
-// about returns the handler of a question about an open document. Of another document nothing is known.
+// about returns the handler of a question about an open document. For any other document the answer is empty.
 func about(answer func(s *server, ctx context.Context, f *openFile, q question) (any, error)) handler {
 	return func(s *server, ctx context.Context, r *jrpc2.Request) (any, error) {
 		var q question

@@ -18,7 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A runView is a run without what a page has in its detail: the page asks for that when it shows it.
+// A runView is a run without the details of its pages, which the browser requests one by one.
 type runView struct {
 	ID string `json:"id"`
 	*workbench.Run
@@ -35,7 +35,7 @@ type cell struct {
 	Met []engine.Verdict `json:"met,omitempty"`
 }
 
-// A keptRun is a run with what it was a run of.
+// A keptRun is a run with its document.
 type keptRun struct {
 	*workbench.Run
 	guards func() map[string]bool // ids of the rules that are guards
@@ -88,13 +88,13 @@ func (s *Session) replay(ctx context.Context, r request) (any, error) {
 	return s.keep(d, run), nil
 }
 
-// A liveRun is a run that has asked the API, and what it has recorded.
+// A liveRun is a run that made requests, with their recording.
 type liveRun struct {
 	Run       *runView   `json:"run"`
 	Recording *Recording `json:"recording,omitempty"`
 }
 
-// run asks the API: that of a built-in case, or the one that the configuration names.
+// run makes requests to the API of a built-in case, or to the API of the configuration.
 func (s *Session) run(ctx context.Context, r request) (any, error) {
 	var source workbench.Source
 	switch c, err := fixtures.Find(r.Case); {
@@ -125,11 +125,11 @@ func (s *Session) run(ctx context.Context, r request) (any, error) {
 	return started, nil
 }
 
-// A pageDetail is all that is known of a page.
+// A pageDetail is a page with its response.
 type pageDetail struct {
 	Page     *workbench.Page     `json:"page"`
 	Response *workbench.Response `json:"response"`
-	Guards   []string            `json:"guards"` // ids of its verdicts that are those of guards
+	Guards   []string            `json:"guards"` // ids of the guards among its verdicts
 }
 
 // page returns a page of a run.
@@ -216,7 +216,7 @@ func (s *Session) items(ctx context.Context, r request) (any, error) {
 	return view, nil
 }
 
-// add adds an item as a row. One that is no object has a single cell, in a column without a name.
+// add adds an item as a row. Any other item than an object has a single cell, in a column without a name.
 func (v *itemsView) add(item json.RawMessage) {
 	row := make([]string, len(v.Columns))
 	put := func(name string, text []byte) {
@@ -242,7 +242,7 @@ func (v *itemsView) add(item json.RawMessage) {
 	v.Rows = append(v.Rows, row)
 }
 
-// members returns the members of an object in their order, or nil if a text is none.
+// members returns the members of an object in their order. It returns nil for any other value.
 func members(item json.RawMessage) (names []string, values []json.RawMessage) {
 	dec := json.NewDecoder(bytes.NewReader(item))
 	if first, _ := dec.Token(); first != json.Delim('{') {

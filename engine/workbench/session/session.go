@@ -33,7 +33,7 @@ type Session struct {
 	runs              latest[*keptRun]
 }
 
-// New returns a session. live returns the source of a run that asks the API; it is nil if none can.
+// New returns a session. live returns the source of a run that makes requests; nil if no run can reach an API.
 func New(bench *workbench.Workbench, live func() workbench.Source) *Session {
 	return &Session{bench: bench, live: live, recordings: latest[*Recording]{prefix: "recording"}, runs: latest[*keptRun]{prefix: "run"}}
 }
@@ -284,7 +284,7 @@ type latest[T any] struct {
 	kept   []T
 }
 
-// maxLatest is the number of values that are kept: a page speaks of the one that it shows, and of the one before.
+// maxLatest is the number of values that are kept. The browser refers only to the current and the previous one.
 const maxLatest = 8
 
 // add keeps a value, and returns its id.

@@ -26,11 +26,11 @@ type Desk struct {
 	Case    string              // name of a built-in case, which is played first; "" for none
 	Live    bool                // whether runs can ask the API
 	Version string              // of the program
-	Notes   func(string) string // changes the words of a library in messages to those of the program; nil for none
+	Notes   func(string) string // rewrites a message of a library in the words of the command; may be nil
 
 	masks masks
 	mu    sync.Mutex
-	seen  []byte // what the file had when it was loaded or saved
+	seen  []byte // content of the file when it was loaded or saved
 }
 
 // Opened is the configuration as the page shows it.

@@ -102,8 +102,8 @@ func (n *Node) note(row []Span, at Span) {
 	}
 }
 
-// clear forgets the values that were found here and below, and reports whether there were any. The
-// last of duplicate keys counts, so nothing of an earlier value may remain.
+// clear forgets the values that were found here and below, and reports whether there were any. If
+// a key occurs twice, the last value counts, so nothing of an earlier value may remain.
 func (n *Node) clear(row []Span) (found bool) {
 	for i := n.cell; i < n.end; i++ {
 		found = found || row[i].End > 0

@@ -69,7 +69,7 @@ func (p *parser) colonAfter(offset int) int {
 	return -1
 }
 
-// block reads the value that begins here, at a column greater than that of what is around it.
+// block reads the value that begins here, at a column greater than the column of the enclosing block.
 func (p *parser) block(n *Node, parent, column, depth int) {
 	if depth > 2*rules.MaxConfigDepth {
 		n.begin(Missing, p.at)
@@ -214,8 +214,8 @@ func (p *parser) key(m *Node, column, depth int) {
 	p.after(m, column, depth)
 }
 
-// stray reads a value that is indented more than its object, and does not belong there. Members become those of
-// the value before it, if that can have some.
+// stray reads a value that is indented more than its object, and does not belong there. Its members are
+// added to the value before it, unless that is a list or in flow style.
 func (p *parser) stray(m *Node, column, depth int) {
 	start := p.at
 	extra := &Node{KeyStart: -1, KeyEnd: -1, Index: -1}

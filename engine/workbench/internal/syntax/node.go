@@ -1,6 +1,6 @@
-// Package syntax reads the text of a configuration, in JSON or YAML, as a tree whose nodes know where they are.
-// It reads any text, also one that is being written: where the text is malformed, the tree has what can be
-// made out. Of a text without mistakes, it has the same values as the parsers of packages rules and rules/yaml.
+// Package syntax parses the text of a configuration, in JSON or YAML, to a tree whose nodes have positions. It
+// accepts incomplete and malformed text: the tree then has the parts that were recognized. For valid text it has
+// the same values as the parsers of packages rules and rules/yaml.
 package syntax
 
 import (
