@@ -51,7 +51,7 @@ func (j *Job) CheckAddress(request requests.Request) error {
 // resolvesAgainstResponse reports whether the next address is resolved against
 // that of the response.
 func (j *Job) resolvesAgainstResponse() bool {
-	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.URL }
+	isURL := func(p *language.Expression) bool { return p.Rule.Role == rules.RoleURL }
 	return !rules.SwitchesOf(j.Ruleset.Dialect).RelativeToBase && slices.ContainsFunc(j.Parts, isURL)
 }
 

@@ -7,22 +7,22 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// auditor compiles the rules of the audit. They come from a table and call built-in functions
+// auditCompiler compiles the rules of the audit. They come from a table and call built-in functions
 // only, so they have no errors and are the same in every job of every configuration: a process
 // compiles each of them once, and only when a list needs it or is explained. They read no
 // values of the responses, so the audit causes no decoding.
-type auditor struct {
+type auditCompiler struct {
 	mu       sync.Mutex
 	shared   *shared
 	triggers map[string]*Trigger // by the ID of the rule
 }
 
-var sharedAuditor = sync.OnceValue(func() *auditor {
-	return &auditor{shared: newShared(nil), triggers: map[string]*Trigger{}}
+var sharedAuditCompiler = sync.OnceValue(func() *auditCompiler {
+	return &auditCompiler{shared: newShared(nil), triggers: map[string]*Trigger{}}
 })
 
 // trigger returns a compiled rule.
-func (a *auditor) trigger(rule *rules.Rule) *Trigger {
+func (a *auditCompiler) trigger(rule *rules.Rule) *Trigger {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	known := a.triggers[rule.ID]
@@ -33,7 +33,7 @@ func (a *auditor) trigger(rule *rules.Rule) *Trigger {
 	return known
 }
 
-func (a *auditor) compile(rule rules.Rule) *Trigger {
+func (a *auditCompiler) compile(rule rules.Rule) *Trigger {
 	c := compilation{shared: a.shared, set: &rules.Ruleset{}}
 	compiled := func(source string) *language.Expression {
 		rule := rule
@@ -51,16 +51,16 @@ func (a *auditor) compile(rule rules.Rule) *Trigger {
 	return t
 }
 
-// Audit returns the rules of the audit, for the last page of a list.
-func (j *Job) Audit() []*Trigger {
+// AuditTriggers returns the rules of the audit, for the last page of a list.
+func (j *Job) AuditTriggers() []*Trigger {
 	var triggers []*Trigger
 	for i := range j.Ruleset.Rules {
-		if rule := &j.Ruleset.Rules[i]; rule.Role == rules.Audit {
-			triggers = append(triggers, sharedAuditor().trigger(rule))
+		if rule := &j.Ruleset.Rules[i]; rule.Role == rules.RoleAudit {
+			triggers = append(triggers, sharedAuditCompiler().trigger(rule))
 		}
 	}
 	return triggers
 }
 
-// AuditRule compiles one rule of the ruleset, whose role is [rules.Audit].
-func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditor().trigger(rule) }
+// AuditRule compiles one rule of the ruleset, whose role is [rules.RoleAudit].
+func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditCompiler().trigger(rule) }

@@ -19,13 +19,13 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 	j := job(t, `{"method": "pagenum"}`)
 	var want []string
 	for _, rule := range j.Ruleset.Rules {
-		if rule.Role == rules.Audit {
+		if rule.Role == rules.RoleAudit {
 			want = append(want, rule.ID)
 		}
 	}
 	require.Contains(t, want, "audit.shift")
 	var got []string
-	for _, c := range j.Audit() {
+	for _, c := range j.AuditTriggers() {
 		got = append(got, c.Rule.ID)
 		require.Len(t, c.Message.holes, strings.Count(c.Rule.Message, "{"), "%s: an expression of the message is text", c.Rule.ID)
 		for _, e := range append([]*language.Expression{c.Expression}, c.Message.holes...) {
@@ -35,20 +35,20 @@ func TestEveryRuleOfTheAuditIsCompiled(t *testing.T) {
 		}
 	}
 	require.Equal(t, want, got)
-	require.Same(t, j.Audit()[0], job(t, `{"method": "offset", "limit": 5}`).Audit()[0])
+	require.Same(t, j.AuditTriggers()[0], job(t, `{"method": "offset", "limit": 5}`).AuditTriggers()[0])
 }
 
 // A rule whose facts are missing is not evaluated, so it must not be met then.
 func TestNoRuleOfTheAuditIsMetWithoutItsSigns(t *testing.T) {
 	list := slices.Clone(job(t, `{"method": "pagenum"}`).Ruleset.Rules)
 	split := rules.Rule{
-		ID: "audit.window", Role: rules.Audit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.FactList},
+		ID: "audit.window", Role: rules.RoleAudit, Source: `list.fullWindow != ""`, Auditing: rules.Auditing{Requires: rules.FactList},
 	}
 	for _, rule := range append(list, split) {
-		if rule.Role != rules.Audit || rule.Requires == 0 {
+		if rule.Role != rules.RoleAudit || rule.Requires == 0 {
 			continue
 		}
-		e := sharedAuditor().compile(rule)
+		e := sharedAuditCompiler().compile(rule)
 		rapid.Check(t, func(t *rapid.T) {
 			number := rapid.SampledFrom([]int{0, 1, 2, 3, 10, 11, 1000, 10_000})
 			c := &rules.Context{

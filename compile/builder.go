@@ -56,14 +56,14 @@ func (j *Job) Builder(values PartValues) (*Builder, error) {
 // the inputs alone.
 func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 	for _, e := range j.Computed {
-		if e.Rule.Role != rules.BaseURL {
+		if e.Rule.Role != rules.RoleBaseURL {
 			continue
 		}
 		b := &Builder{}
 		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
 		if err == nil {
 			if err = b.set(e.Rule, v); err != nil {
-				err = named(b.First.Base.String(), err)
+				err = quoteAddress(b.First.Base.String(), err)
 			}
 		}
 		if err != nil {
@@ -79,7 +79,7 @@ func (j *Job) BaseURL(inputs map[string]any) (string, error) {
 func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 	var origins []string
 	for _, e := range j.Computed {
-		if e.Rule.Role != rules.Allowed || !e.Rule.Common {
+		if e.Rule.Role != rules.RoleAllowedOrigin || !e.Rule.Common {
 			continue
 		}
 		v, err := e.Eval(&language.Machine{}, &rules.Context{Input: inputs})
@@ -98,12 +98,12 @@ func (j *Job) AllowedOrigins(inputs map[string]any) ([]string, error) {
 func (j *Job) BaseReads(input string) bool {
 	reads := func(r language.Read) bool { return r.Is("input") && len(r.Path) > 0 && r.Path[0] == input }
 	return slices.ContainsFunc(j.Computed, func(e *language.Expression) bool {
-		return e.Rule.Role == rules.BaseURL && slices.ContainsFunc(e.Reads, reads)
+		return e.Rule.Role == rules.RoleBaseURL && slices.ContainsFunc(e.Reads, reads)
 	})
 }
 
-// named returns an error that quotes an address, without the user name and the password in it.
-func named(address string, err error) error {
+// quoteAddress returns an error that quotes an address, without the user name and the password in it.
+func quoteAddress(address string, err error) error {
 	if u, invalid := url.Parse(address); invalid == nil && u.User != nil {
 		u.User = nil
 		address = u.String()
@@ -121,13 +121,13 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 	}
 	r := &b.First
 	switch rule.Role {
-	case rules.BaseURL:
+	case rules.RoleBaseURL:
 		var address string
 		if address, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(address)
 		}
 		r.Base = requests.NewBase(address)
-	case rules.Allowed:
+	case rules.RoleAllowedOrigin:
 		var origin string
 		if origin, err = addressOf(v); err == nil {
 			err = rules.CheckOrigin(origin)
@@ -135,9 +135,9 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 		if !rule.Common {
 			b.Origins = append(b.Origins, origin)
 		}
-	case rules.Endpoint:
+	case rules.RoleEndpoint:
 		r.Endpoint, err = addressOf(v)
-	case rules.Param:
+	case rules.RoleParam:
 		if rule.Common {
 			b.common, err = merge(b.common, rule.Target, v)
 			return err
@@ -148,10 +148,10 @@ func (b *Builder) set(rule rules.Rule, v any) (err error) {
 			}
 		}
 		r.Params, err = merge(r.Params, rule.Target, v)
-	case rules.Body:
+	case rules.RoleBody:
 		body, _ := r.Body.(rules.Object)
 		r.Body, err = merge(body, rule.Target, v)
-	case rules.Header:
+	case rules.RoleHeader:
 		r.Headers, err = mergeHeaders(r.Headers, rule.Target, v)
 	}
 	return err

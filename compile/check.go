@@ -21,7 +21,7 @@ func (c *compilation) checkJob(j *Job) {
 	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
 		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
 		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
-			!slices.ContainsFunc(stop.Reads, language.Read.OfResponse)
+			!slices.ContainsFunc(stop.Reads, language.Read.InResponse)
 	})
 	c.warnOfFilterOfNoItem(j)
 	c.warnOfDroppedParams(j)
@@ -47,13 +47,13 @@ func (c *compilation) warn(r rules.Rule, hint, format string, args ...any) {
 
 // warnOfFilterOfNoItem finds a filter that does not read the item.
 func (c *compilation) warnOfFilterOfNoItem(j *Job) {
-	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.Differs) {
+	if f := j.Shape.Filter; f != nil && !slices.ContainsFunc(f.Reads, language.Read.VariesByItem) {
 		c.warn(f.Rule, "a key of the item is item.NAME", "%s does not read item: all items of a page pass, or none", f.Rule.Source)
 	}
 }
 
-// written reports whether a rule was written by the user, not by a table.
-func written(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
+// isUsers reports whether a rule was written by the user, not by a table.
+func isUsers(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
 // askedFor returns a rule as if the user had written it, with the place of the setting that switches
 // it on. It returns a rule that no setting switches on as it is.
@@ -70,8 +70,8 @@ func askedFor(r rules.Rule) rules.Rule {
 func (c *compilation) warnOfConstantTriggers(j *Job) {
 	p := j.Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
-		r, stops := askedFor(s.Rule), s.Rule.Role == rules.Stop
-		if !written(r) {
+		r, stops := askedFor(s.Rule), s.Rule.Role == rules.RoleStop
+		if !isUsers(r) {
 			continue
 		}
 		switch p.Condition(s.Expression) {
@@ -106,7 +106,7 @@ func (c *compilation) warnOfShadowedRules(j *Job) {
 	p := j.Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
-			if i == k || !written(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
+			if i == k || !isUsers(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
 				continue
 			}
 			a, bounded := p.Bound(early.Expression)
@@ -130,7 +130,7 @@ func (c *compilation) warnOfContradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
 			path, ok := onlyPath(a, b)
-			if ok && (written(a.Rule) || written(b.Rule)) && contradict(a, b, path) {
+			if ok && (isUsers(a.Rule) || isUsers(b.Rule)) && contradict(a, b, path) {
 				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
 					b.Rule.ID, a.Rule.ID, language.Read{Root: "body", Path: path})
 			}
@@ -143,7 +143,7 @@ func onlyPath(a, b *Trigger) ([]string, bool) {
 	var path []string
 	for _, reads := range [][]language.Read{a.Reads, b.Reads} {
 		for _, r := range reads {
-			if !r.OfBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
+			if !r.InBody() || len(r.Path) == 0 || path != nil && !slices.Equal(path, r.Path) {
 				return nil, false
 			}
 			path = r.Path
@@ -217,14 +217,14 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 	}
 	var last, wait *rules.Rule
 	for _, e := range j.NextParts {
-		if e.Rule.Role == rules.After {
+		if e.Rule.Role == rules.RoleAfter {
 			wait = &e.Rule
 			continue
 		}
 		if j.varies(e) {
 			return
 		}
-		if written(e.Rule) {
+		if isUsers(e.Rule) {
 			last = &e.Rule
 		}
 	}
@@ -255,7 +255,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.Param || !has || !e.Rule.Subsequent || written(e.Rule) || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Subsequent || isUsers(e.Rule) || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)
@@ -273,7 +273,7 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 	var dropped []string
 	for _, m := range c.set.Job.Params {
 		sets := func(e *language.Expression) bool {
-			return e.Rule.Role.Addresses() || e.Rule.Role == rules.Param && (e.Rule.Target == "" || e.Rule.Target == m.Name)
+			return e.Rule.Role.Addresses() || e.Rule.Role == rules.RoleParam && (e.Rule.Target == "" || e.Rule.Target == m.Name)
 		}
 		if !slices.ContainsFunc(j.NextParts, sets) {
 			dropped = append(dropped, m.Name)
@@ -303,9 +303,9 @@ func (j *Job) varies(e *language.Expression) bool { return j.variesExcept(e, nil
 // variesExcept is varies for an expression that is part of the next values of the variables in seen.
 func (j *Job) variesExcept(e *language.Expression, seen []string) bool {
 	for _, r := range e.Reads {
-		known := r.Known()
+		known := r.Phase()
 		switch {
-		case known == rules.KnownJob, known == rules.KnownFirst:
+		case known == rules.PhaseJob, known == rules.PhaseFirst:
 		case r.Root == "state" && len(r.Path) > 0:
 			if j.stateVaries(r.Path[0], seen) {
 				return true

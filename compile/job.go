@@ -142,7 +142,7 @@ func (c *compilation) job() *Job {
 	job.For = value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })
 	c.checkForNames()
 	for _, rule := range c.set.Rules {
-		if rule.Role == rules.Audit { // compiled on demand by Audit
+		if rule.Role == rules.RoleAudit { // compiled on demand by Audit
 			continue
 		}
 		e, err := c.expression(rule, rule.Role.Scope())
@@ -176,22 +176,22 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 		return checkKnown(e)
 	}
 	switch e.Rule.Role {
-	case rules.For:
+	case rules.RoleFor:
 		job.addForRule(e)
 		return c.checkForRule(e)
-	case rules.Init:
+	case rules.RoleInit:
 		job.Init = append(job.Init, e)
-	case rules.Next:
+	case rules.RoleNext:
 		job.Next = append(job.Next, e)
-	case rules.Stop:
+	case rules.RoleStop:
 		job.Stops = append(job.Stops, c.trigger(job, e))
-	case rules.OnError:
+	case rules.RoleOnError:
 		job.OnErrors = append(job.OnErrors, c.trigger(job, e))
-	case rules.Keep:
+	case rules.RoleKeep:
 		job.Keeps = append(job.Keeps, e)
-	case rules.Filter, rules.Set, rules.Remove:
+	case rules.RoleFilter, rules.RoleSet, rules.RoleRemove:
 		job.Shape.add(e)
-	case rules.Probe:
+	case rules.RoleProbe:
 		job.Probe = &Probe{Expression: e}
 	default:
 		job.Parts = append(job.Parts, e)
@@ -220,11 +220,11 @@ func (c *compilation) report(rule rules.Rule, err error) {
 		path = rule.ID
 	}
 	f := language.AsFault(err)
-	if rule.OfFor() && f.Lists {
+	if rule.BelongsToFor() && f.Lists {
 		f.Hint = hintFor
 	}
 	place := diag.Within(path, rule.Source, f.Offset(rule.Source))
-	if rule.Role == rules.Probe {
+	if rule.Role == rules.RoleProbe {
 		place = diag.Outside(path)
 	}
 	c.diags.Errorf(place, "%s", f.Message).WithHint(f.Hint).Snippet = f.Snippet(rule.Source)

@@ -62,7 +62,7 @@ func (c *compilation) hole(rule rules.Rule, text string) (*language.Expression, 
 	if !closed {
 		return nil, text
 	}
-	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.Param, Source: source}, rule.Role.Scope())
+	hole, err := c.expression(rules.Rule{ID: rule.ID, Role: rules.RoleParam, Source: source}, rule.Role.Scope())
 	if err != nil {
 		return nil, text
 	}

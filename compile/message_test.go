@@ -18,7 +18,7 @@ func TestMessagesHoldExpressions(t *testing.T) {
 		{"what only the audit sees is text in other rules", `{hints.total}`, "{hints.total}"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			m := (&compilation{shared: newShared(nil), set: &rules.Ruleset{}}).message(rules.Rule{Role: rules.Stop, Message: c.message})
+			m := (&compilation{shared: newShared(nil), set: &rules.Ruleset{}}).message(rules.Rule{Role: rules.RoleStop, Message: c.message})
 			require.Equal(t, c.want, m.Text(&language.Machine{}, page))
 		})
 	}

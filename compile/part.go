@@ -41,7 +41,7 @@ func evaluateParts(
 
 func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error) {
 	switch rule.Role {
-	case rules.URL, rules.Endpoint:
+	case rules.RoleURL, rules.RoleEndpoint:
 		if v == nil || v == "" { // the first request keeps the job's own address
 			return nil
 		}
@@ -50,18 +50,18 @@ func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error
 			return err
 		}
 		to.Endpoint = address
-		if rule.Role == rules.URL && !j.Ruleset.IncludeParams {
+		if rule.Role == rules.RoleURL && !j.Ruleset.IncludeParams {
 			to.Params = nil
 		}
-	case rules.HTTPVerb:
+	case rules.RoleVerb:
 		to.Method, err = verbOf(v)
-	case rules.Param:
+	case rules.RoleParam:
 		to.Params, err = merge(to.Params, rule.Target, v)
-	case rules.Header:
+	case rules.RoleHeader:
 		to.Headers, err = mergeHeaders(to.Headers, rule.Target, v)
-	case rules.Body:
+	case rules.RoleBody:
 		to.Body, err = mergeBody(to.Body, rule.Target, v)
-	case rules.After:
+	case rules.RoleAfter:
 		to.After, err = waitOf(v)
 	}
 	return err

@@ -151,10 +151,10 @@ func (j *Job) readsOfItem(path []string) func(language.Read) bool {
 	return func(r language.Read) bool { return r.Is(language.PartitionField) && slices.Equal(r.Path, whole) }
 }
 
-// Expects reports whether an expression of [Job.Computed] should have a value in every partition. This
+// ExpectsValue reports whether an expression of [Job.Computed] should have a value in every partition. This
 // holds for a parameter, a header or a value of the body that depends only on items of ancestors, unless
 // the expression itself allows for nil.
-func (j *Job) Expects(e *language.Expression) bool {
+func (j *Job) ExpectsValue(e *language.Expression) bool {
 	var items []string // the variables that hold items of ancestors
 	for ; j.Parent != nil; j = j.Parent {
 		items = append(items, j.For[0].Name)
@@ -162,7 +162,7 @@ func (j *Job) Expects(e *language.Expression) bool {
 	ofItem := func(r language.Read) bool {
 		return r.Is(language.PartitionField) && !r.Has && !r.Defaulted && len(r.Path) > 0 && slices.Contains(items, r.Path[0])
 	}
-	sent := slices.Contains([]rules.Role{rules.Param, rules.Header, rules.Body}, e.Rule.Role)
+	sent := slices.Contains([]rules.Role{rules.RoleParam, rules.RoleHeader, rules.RoleBody}, e.Rule.Role)
 	return sent && len(e.Reads) > 0 && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return !ofItem(r) }) &&
 		!e.ContainsNil()
 }
@@ -230,18 +230,18 @@ func checkKnown(e *language.Expression) error {
 	for _, r := range e.Reads {
 		late := fmt.Sprintf("%s is computed before the first request, when %s is not known", e.Rule.ID, r)
 		switch {
-		case e.Rule.Role == rules.BaseURL && r.Root != "input":
+		case e.Rule.Role == rules.RoleBaseURL && r.Root != "input":
 			return &language.Fault{
 				Message: fmt.Sprintf("baseUrl cannot read %s: all requests of a run have the same base address", r),
 				Hint:    "baseUrl may read input; write what differs from request to request into the endpoint",
 			}
-		case e.Rule.Role == rules.Allowed && e.Rule.Common && r.Root != "input":
+		case e.Rule.Role == rules.RoleAllowedOrigin && e.Rule.Common && r.Root != "input":
 			return &language.Fault{
 				Message: fmt.Sprintf("api.allowedOrigins cannot read %s: it is about all requests of a run", r),
 				Hint:    "it may read input; an origin that differs between partitions belongs in allowedOrigins of the job",
 			}
-		case r.Root == "now" || r.Known() == rules.KnownJob:
-		case e.Rule.OfFor():
+		case r.Root == "now" || r.Phase() == rules.PhaseJob:
+		case e.Rule.BelongsToFor():
 			return &language.Fault{Message: late, Hint: hintFor}
 		default:
 			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}

@@ -19,15 +19,15 @@ func (j *Job) Sequential() string {
 		return "there is only one page: " + s.Rule.ID
 	}
 	for _, e := range slices.Concat(j.NextParts, j.Next) {
-		if e.Rule.Role == rules.After {
+		if e.Rule.Role == rules.RoleAfter {
 			return e.Rule.ID + " waits before each request"
 		}
 		for _, r := range e.Reads {
-			if known := r.Known(); known != rules.KnownJob && known != rules.KnownPlan {
+			if known := r.Phase(); known != rules.PhaseJob && known != rules.PhasePlan {
 				return fmt.Sprintf("%s reads %s", e.Rule.ID, r)
 			}
 		}
-		if e.Rule.Role == rules.URL && j.resolvesAgainstResponse() {
+		if e.Rule.Role == rules.RoleURL && j.resolvesAgainstResponse() {
 			return e.Rule.ID + " is resolved against the address of the response"
 		}
 	}

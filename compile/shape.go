@@ -21,7 +21,7 @@ type Shape struct {
 	rules []*language.Expression
 }
 
-// ItemField is a change of a member of every item. If the role of its rule is [rules.Remove], it removes
+// ItemField is a change of a member of every item. If the role of its rule is [rules.RoleRemove], it removes
 // the member.
 type ItemField struct {
 	*language.Expression
@@ -55,7 +55,7 @@ func (s *Shape) ReadsKey() bool {
 
 func (s *Shape) add(e *language.Expression) {
 	s.rules = append(s.rules, e)
-	if e.Rule.Role == rules.Filter {
+	if e.Rule.Role == rules.RoleFilter {
 		s.Filter = e
 		s.addReads(e)
 		return
@@ -83,7 +83,7 @@ func (s *Shape) Watches() []Watch {
 // addReads notes the paths of the item that an expression reads. A list on a path is decoded as a whole.
 func (s *Shape) addReads(e *language.Expression) {
 	for _, r := range e.Reads {
-		if !r.OfItem() {
+		if !r.InItem() {
 			continue
 		}
 		path := r.Path
@@ -104,7 +104,7 @@ func isIndex(key string) bool { _, err := strconv.Atoi(key); return err == nil }
 // not copied, since a path does not tell it from a name.
 func copied(e *language.Expression) []string {
 	for _, r := range e.Reads { // the expression may be this read alone
-		if r.OfItem() && len(r.Path) > 0 && !r.Has && e.Formatted() == r.String() && !slices.ContainsFunc(r.Path, isIndex) {
+		if r.InItem() && len(r.Path) > 0 && !r.Has && e.Formatted() == r.String() && !slices.ContainsFunc(r.Path, isIndex) {
 			return r.Path
 		}
 	}

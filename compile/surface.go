@@ -102,10 +102,10 @@ func (s *surface) add(e *language.Expression) {
 // addValue adds a value, with its use in the rule of an expression.
 func (s *surface) addValue(e *language.Expression, p ResponseValue) {
 	role := e.Rule.Role
-	p.Judged = role == rules.Stop
-	p.Sent = role == rules.Next || role.Builds() && role != rules.After
+	p.Judged = role == rules.RoleStop
+	p.Sent = role == rules.RoleNext || role.Builds() && role != rules.RoleAfter
 	p.Address = role.Addresses()
-	p.Waits = role == rules.After
+	p.Waits = role == rules.RoleAfter
 	p.Fails = p.Judged && e.Rule.Outcome == rules.Failed
 	for i := range s.found.Values {
 		if earlier := &s.found.Values[i]; earlier.String() == p.String() {
@@ -176,7 +176,7 @@ func (j *Job) Watches() []Watch {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
 				Link:     i >= len(j.Stops) || apinames.IsNext(r.Path[len(r.Path)-1]),
-				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.Expects && checksPresence(e, r),
+				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}
 		})
 	}
@@ -218,7 +218,7 @@ func (j *Job) NextReads(root string) bool {
 // values are the same, the list goes round in circles. A rule that splits a window does not count: it
 // decides which list is read, and not where that list ends.
 func (j *Job) Decisive() []language.Read {
-	decides := func(r language.Read) bool { return r.OfResponse() || r.Is("state") }
+	decides := func(r language.Read) bool { return r.InResponse() || r.Is("state") }
 	var found []language.Read
 	for _, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		for _, read := range e.Reads {

@@ -173,7 +173,7 @@ func (e *Engine) With(options ...RunOption) *Engine {
 			o.applyRun(&changed.options.run)
 		}
 	}
-	if changed.options.run.secrets != e.options.run.secrets {
+	if changed.options.run.secretsVersion != e.options.run.secretsVersion {
 		changed.redactor = changed.newRedactor()
 	}
 	return &changed

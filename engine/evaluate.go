@@ -36,7 +36,7 @@ func (e *Engine) withProbe(expression string, place trace.Place) (*Engine, error
 	for _, set := range lowered.Jobs {
 		if set.Job.ID == place.Job {
 			set.Rules = append(set.Rules, rules.Rule{
-				ID: string(rules.Probe), Role: rules.Probe, Source: expression, Origin: rules.Origin{Path: "the expression"},
+				ID: string(rules.RoleProbe), Role: rules.RoleProbe, Source: expression, Origin: rules.Origin{Path: "the expression"},
 			})
 		}
 	}

@@ -311,15 +311,15 @@ func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation
 	for _, r := range slices.Concat(job.Stops, job.OnError) {
 		never[r.ID] = r.Never
 		if r.Never == "" {
-			live = append(live, r.Says)
+			live = append(live, r.Clause)
 		}
 	}
 	for _, r := range job.Stops {
 		switch {
-		case r.Never != "" && !slices.Contains(live, r.Says):
-			require.NotContains(t, job.Summary, r.Says, r.ID)
+		case r.Never != "" && !slices.Contains(live, r.Clause):
+			require.NotContains(t, job.Summary, r.Clause, r.ID)
 		case r.Never == "" && !r.Guard && r.Outcome != "guarded" && r.Outcome != "split":
-			require.Contains(t, job.Summary, r.Says, r.ID)
+			require.Contains(t, job.Summary, r.Clause, r.ID)
 		}
 		if strings.HasSuffix(r.ID, ".short") && r.Never == "" {
 			limit, err := json.Marshal(job.Limit)
@@ -328,7 +328,7 @@ func requireLiveRules(t *testing.T, run explainedRun, job explain.JobExplanation
 			if job.Limit == nil { // it is computed
 				want = `fewer items than the limit that the job's parameter \w+ sets`
 			}
-			require.Regexp(t, want, r.Says)
+			require.Regexp(t, want, r.Clause)
 		}
 	}
 	for _, page := range run.pages[job.Job] {

@@ -92,7 +92,7 @@ func (f *fingerprint) job(job *compile.Job) {
 	f.note("rules", j.ID, job.Ruleset.Method, job.Ruleset.Ignore, job.Ruleset.IgnoredFindings)
 	for _, r := range job.Ruleset.Rules {
 		part := "rules"
-		if r.Role == rules.Init || r.Role == rules.Next || r.Role.Builds() {
+		if r.Role == rules.RoleInit || r.Role == rules.RoleNext || r.Role.Builds() {
 			part = "requests"
 		}
 		if r.Role.Scope() == rules.ScopeItem {
@@ -108,7 +108,7 @@ func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 	inputs = maps.Clone(inputs)
 	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.OnlyEndsWindows(name) })
 	for _, r := range job.Ruleset.Rules {
-		if r.Role != rules.Keep {
+		if r.Role != rules.RoleKeep {
 			continue
 		}
 		f.note(part, r.Target, r.Source, cfg.BaseURL, cfg.Dialect, inputs, j.Endpoint, j.Method, j.ListParams(), j.DataField)
@@ -135,7 +135,7 @@ func (f *fingerprint) identify(part string, job *compile.Job) {
 		j := job.Spec()
 		requests = append(requests, j.Endpoint, j.Params, j.Headers)
 		for _, r := range job.Ruleset.Rules {
-			if r.Role == rules.Next || r.Role.Builds() {
+			if r.Role == rules.RoleNext || r.Role.Builds() {
 				requests = append(requests, r.Source)
 			}
 		}

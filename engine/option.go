@@ -54,7 +54,7 @@ type runOptionSet struct {
 	tokens       credential.Store
 	pace         transport.SharedPace
 	offline      bool // whether to use placeholders instead of obtaining tokens
-	secrets      int  // number of options that add secrets
+	secretsVersion int // changes with every option that may add secrets
 	userAgent    string
 	timeout      time.Duration
 	prefetch     int
@@ -205,7 +205,7 @@ func WithLargeResponse(f func()) RunOption {
 // WithAuth overrides the configuration's credentials with credentials of type basic, bearer,
 // header or query, or with a [config.TokenFunc]. Nil means no credentials.
 func WithAuth(a config.Auth) RunOption {
-	return runOption(func(s *runOptionSet) { s.auth = newCredentials(a); s.secrets++ })
+	return runOption(func(s *runOptionSet) { s.auth = newCredentials(a); s.secretsVersion++ })
 }
 
 // WithTokenStore stores the refresh tokens that an API issues to replace the configuration's token
@@ -245,7 +245,7 @@ func WithTimeout(d time.Duration) RunOption {
 // booleans. One compiled engine can serve any number of tenants at the same time, each with its
 // own inputs.
 func WithInputs(values map[string]any) RunOption {
-	return runOption(func(s *runOptionSet) { s.Inputs = values; s.secrets++ })
+	return runOption(func(s *runOptionSet) { s.Inputs = values; s.secretsVersion++ })
 }
 
 // WithKept passes the values saved by the previous run, by job and name: Kept of its [JobResult]s.

@@ -344,7 +344,7 @@ var auditTable = audits([]Rule{
 // audits completes the rows of the table.
 func audits(rows []Rule) []Rule {
 	for i := range rows {
-		rows[i].Role, rows[i].Origin = Audit, Origin{By: Author{Kind: AuthorDefault}}
+		rows[i].Role, rows[i].Origin = RoleAudit, Origin{By: Author{Kind: AuthorDefault}}
 	}
 	return rows
 }

@@ -32,7 +32,7 @@ func (c *Catalog) checkMethod(m Method) error {
 	for _, v := range m.State {
 		place := "variable " + v.Name
 		a.checkIdentifier("the name of a variable", v.Name, ".")
-		a.checkRow(place, v.Only, "", nil, v.Init, v.Next, v.Says)
+		a.checkRow(place, v.Only, "", nil, v.Init, v.Next, v.ValueInWords)
 		if v.Init == "" || v.Next == "" {
 			a.errorf("%s: Init and Next must be expressions", place)
 		}
@@ -183,7 +183,7 @@ func (a *addition) checkOverlay(o Overlay) {
 	parts := append([]Part{o.URL, o.Endpoint, o.Verb}, append(slices.Clone(o.Params), o.Body...)...)
 	for _, p := range parts {
 		place := strings.TrimSpace("part " + p.Name)
-		a.checkRow(place, p.Only, p.Each, nil, p.Name, p.Value, p.Says)
+		a.checkRow(place, p.Only, p.Each, nil, p.Name, p.Value, p.ValueInWords)
 		if p.Value == "" && (p.Name != "" || p.Each != "") {
 			a.errorf("%s: Value must be an expression", place)
 		}

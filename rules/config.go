@@ -15,11 +15,11 @@ import (
 // section 2). [Decode] reads it.
 type Config struct {
 	BaseURL        string
-	User           *url.Userinfo // taken out of BaseURL; may be nil
+	User           *url.Userinfo // taken out of RoleBaseURL; may be nil
 	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
 	Auth           *Auth       // nil without credentials
-	TLS            *tls.Config // certificates for the origin of BaseURL; nil for the system's
+	TLS            *tls.Config // certificates for the origin of RoleBaseURL; nil for the system's
 	Certificates   string      // the texts that TLS was made from, which are secret
 	AllowedOrigins []string    // with expressions in braces: other origins that links and redirects may point to, without credentials
 	Jobs           []Job
@@ -38,8 +38,8 @@ type Config struct {
 	pagination  *pagination     // nil for one request per job
 	pagingDiags *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
 	catalog     *Catalog        // the methods and guards
-	base        requests.Base   // BaseURL, parsed
-	baseSource  Computed        // computes BaseURL; may be zero
+	base        requests.Base   // RoleBaseURL, parsed
+	baseSource  Computed        // computes RoleBaseURL; may be zero
 	path        string          // config path of the object that holds api and config
 }
 
@@ -121,13 +121,13 @@ var configFields = []Field{
 	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item, which functions may compute"},
 }
 
-// check reports mistakes that involve several values, and fills in the ids of jobs
+// finish reports mistakes that involve several values, and fills in the ids of jobs
 // and the jobs of tests.
-func (c *Config) check(diags *diag.Collector) {
+func (c *Config) finish(diags *diag.Collector) {
 	if len(c.Jobs) == 0 {
 		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)
 	}
-	c.nameJobs(diags)
+	c.finishJobs(diags)
 	if c.Dialect == Keboola {
 		c.checkKeboolaJobs(diags)
 	}

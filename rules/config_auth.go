@@ -24,7 +24,7 @@ type Auth struct {
 	Parts    []AuthPart          // login and sign: headers and parameters of requests
 	Expires  *AuthPart           // login: when the login ends; nil if the response does not say
 	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
-	AtOnce   bool                // sign: no expression sees the parts that earlier expressions add
+	Independent   bool                // sign: no expression sees the parts that earlier expressions add
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
@@ -166,7 +166,7 @@ func (d *decoder) authentication(s settings) *Auth {
 	for _, key := range kind.Optional {
 		d.credential(auth, s, sections, key)
 	}
-	d.warnOfUselessCredentials(kind, s.inner("api.authentication"))
+	d.reportUselessCredentials(kind, s.inner("api.authentication"))
 	if auth.Type == AuthBasic && auth.Values["password"] != "" {
 		d.hide(auth.Values["username"] + ":" + auth.Values["password"]) // encoded, even a short password is hidden
 	}
@@ -184,8 +184,8 @@ func (d *decoder) authentication(s settings) *Auth {
 	return auth
 }
 
-// warnOfUselessCredentials reports the keys of other types of authentication.
-func (d *decoder) warnOfUselessCredentials(kind AuthType, s settings) {
+// reportUselessCredentials reports the keys of other types of authentication.
+func (d *decoder) reportUselessCredentials(kind AuthType, s settings) {
 	for _, f := range authenticationFields {
 		if f.Name == "type" || kind.has(f.Name) || !s.get(f.Name).given() {
 			continue

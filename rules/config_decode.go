@@ -35,7 +35,7 @@ func Decode(source *diag.Source, root any, options Options) (*Config, diag.Diagn
 	cfg.Env = d.env.names()
 	d.applyOptions(options)
 	if len(diags.Diagnostics().Errors()) == 0 { // otherwise a missing value would be reported twice
-		cfg.check(diags)
+		cfg.finish(diags)
 	}
 	return cfg, diags.Diagnostics()
 }

@@ -124,7 +124,7 @@ func (r *reader) hideAddress(variable, text string) {
 	for part := range strings.SplitSeq(address.Path, "/") {
 		switch {
 		case len(part) < shortestPart:
-		case secret.Random(part): // a key, as in the address of a webhook
+		case secret.IsRandom(part): // a key, as in the address of a webhook
 			r.hide(part)
 		default:
 			r.hideEnv("", variable, part)
@@ -139,7 +139,7 @@ func (r *reader) hideAddress(variable, text string) {
 func (r *reader) hideEnv(key, variable, text string) {
 	known := slices.Contains(r.cfg.Secrets, text) && !slices.Contains(r.cfg.Identities, text)
 	r.hide(text)
-	if !known && !secret.Header(key, text) && !secret.Header(strings.ReplaceAll(variable, "_", "-"), text) {
+	if !known && !secret.IsHeader(key, text) && !secret.IsHeader(strings.ReplaceAll(variable, "_", "-"), text) {
 		r.cfg.Identities = append(r.cfg.Identities, text)
 	}
 }

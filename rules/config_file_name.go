@@ -26,13 +26,13 @@ func FileNames(dataTypes []string) []string {
 	return names
 }
 
-// unsafe matches everything but letters and digits of any alphabet, dots, underscores and dashes.
-var unsafe = regexp.MustCompile(`[^\p{L}\p{M}\p{N}._-]+`)
+// unsafeCharacters matches everything but letters and digits of any alphabet, dots, underscores and dashes.
+var unsafeCharacters = regexp.MustCompile(`[^\p{L}\p{M}\p{N}._-]+`)
 
 // fileName converts a data type to a safe file name of at most 128 bytes. The name does not begin
 // or end with a dot or a dash, so that no shell hides it and no command takes it for a flag.
 func fileName(dataType string) string {
-	name := unsafe.ReplaceAllString(strings.ToValidUTF8(dataType, "-"), "-")
+	name := unsafeCharacters.ReplaceAllString(strings.ToValidUTF8(dataType, "-"), "-")
 	name = strings.Trim(name, ".-")
 	length := min(len(name), 128)
 	for length < len(name) && !utf8.RuneStart(name[length]) {

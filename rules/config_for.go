@@ -18,7 +18,7 @@ type ForVariable struct {
 	Constants []any   // nil for the other kinds
 	Window    *Window // consecutive spans of times or numbers; nil for the other kinds
 
-	given settings
+	settings settings
 	path  string
 }
 
@@ -54,10 +54,10 @@ var forFields = []Field{
 	{Name: "items", Kind: Text, Doc: "id of another job: the variable is each of its items, one after another"},
 	{Name: "when", Kind: Expression, Doc: "with items: only for the items for which this is true"},
 	{Name: "values", Kind: Values, Doc: "a list of values, or an expression that gives a list"},
-	{Name: "from", Kind: Moment, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
+	{Name: "from", Kind: MomentOrSource, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
 		"the variable has `from` and `to`"},
-	{Name: "to", Kind: Moment, Doc: "end of the last window, which belongs to it only with `granularity`"},
-	{Name: "step", Kind: Distance, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as `input.step`; " +
+	{Name: "to", Kind: MomentOrSource, Doc: "end of the last window, which belongs to it only with `granularity`"},
+	{Name: "step", Kind: LengthOrSource, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as `input.step`; " +
 		"default, and if the expression is nil or empty: one window"},
 	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
 	{Name: "granularity", Kind: Length, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
@@ -78,7 +78,7 @@ func (d *decoder) forVariables(s setting) []ForVariable {
 		if !ok {
 			continue
 		}
-		v := ForVariable{Name: element.Name, Items: given.get("items").text(), given: given, path: element.path()}
+		v := ForVariable{Name: element.Name, Items: given.get("items").text(), settings: given, path: element.path()}
 		d.readForVariable(&v)
 		variables = append(variables, v)
 	}
@@ -97,7 +97,7 @@ func (d *decoder) readForVariable(v *ForVariable) {
 	if !IsIdentifier(v.Name) {
 		d.diags.Errorf(diag.Key(v.path), "a variable needs a name that expressions can use, such as order")
 	}
-	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.given.get(keys[0]).given() })
+	kind := slices.IndexFunc(valueKeys, func(keys []string) bool { return v.settings.get(keys[0]).given() })
 	if kind < 0 {
 		d.diags.Errorf(diag.Value(v.path), "want one of items, values and from").
 			WithHint(`for instance {"items": "orders"}, {"values": ["a", "b"]} or {"from": "2026-01-01", "to": "now()", "step": "7d"}`)
@@ -105,7 +105,7 @@ func (d *decoder) readForVariable(v *ForVariable) {
 	}
 	for i, keys := range valueKeys {
 		for _, key := range keys {
-			if entry := v.given.get(key); i != kind && entry.given() {
+			if entry := v.settings.get(key); i != kind && entry.given() {
 				d.diags.Errorf(diag.Key(entry.path()), "%v does not go with %s", key, valueKeys[kind][0])
 			}
 		}
@@ -121,10 +121,10 @@ func (d *decoder) readForVariable(v *ForVariable) {
 // readConstants reads a list of constants. If an expression computes one of the values, the complete
 // list becomes an expression.
 func (d *decoder) readConstants(v *ForVariable) {
-	list := v.given.get("values")
+	list := v.settings.get("values")
 	values := d.paramValue(list.path(), list.Value)
 	if computedIn(values) != nil {
-		v.given = v.given.with("values", setting{Value: sourceOfValue(values), base: list.path()})
+		v.settings = v.settings.with("values", setting{Value: sourceOfValue(values), base: list.path()})
 		return
 	}
 	v.Constants, _ = values.([]any)
@@ -132,31 +132,31 @@ func (d *decoder) readConstants(v *ForVariable) {
 
 // readWindow reads the lengths of windows.
 func (d *decoder) readWindow(v *ForVariable) {
-	if to := v.given.get("to"); !to.given() {
+	if to := v.settings.get("to"); !to.given() {
 		d.diags.Errorf(diag.Value(v.path), "to is missing: the end of the last window")
 	}
 	w := &Window{
-		Step: spanOf(v.given.get("step").Value), Overlap: spanOf(v.given.get("overlap").Value),
-		Smallest: spanOf(v.given.get("smallest").Value), Splits: v.given.get("splitWhen").given(),
+		Step: spanOf(v.settings.get("step").Value), Overlap: spanOf(v.settings.get("overlap").Value),
+		Smallest: spanOf(v.settings.get("smallest").Value), Splits: v.settings.get("splitWhen").given(),
 	}
-	if step, isText := v.given.get("step").Value.(string); isText {
+	if step, isText := v.settings.get("step").Value.(string); isText {
 		_, err := ParseSpan(step)
 		w.Computed = err != nil
 	}
 	if w.Overlap != (Span{}) && !w.Stepped() {
-		d.diags.Errorf(diag.Value(v.given.get("overlap").path()), "overlap needs step: there is only one window")
+		d.diags.Errorf(diag.Value(v.settings.get("overlap").path()), "overlap needs step: there is only one window")
 	}
-	if w.Granularity = spanOf(v.given.get("granularity").Value); w.Granularity != (Span{}) && w.Smallest == (Span{}) {
+	if w.Granularity = spanOf(v.settings.get("granularity").Value); w.Granularity != (Span{}) && w.Smallest == (Span{}) {
 		w.Smallest = w.Granularity
 	}
 	if w.Step != (Span{}) && w.Step.Less(w.Granularity) {
-		d.diags.Errorf(diag.Value(v.given.get("granularity").path()), "granularity must not be greater than step")
+		d.diags.Errorf(diag.Value(v.settings.get("granularity").path()), "granularity must not be greater than step")
 	}
 	if w.Smallest.Less(w.Granularity) {
-		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest must not be less than granularity")
+		d.diags.Errorf(diag.Value(v.settings.get("smallest").path()), "smallest must not be less than granularity")
 	}
-	if v.given.get("smallest").given() && !w.Splits {
-		d.diags.Errorf(diag.Value(v.given.get("smallest").path()), "smallest needs splitWhen")
+	if v.settings.get("smallest").given() && !w.Splits {
+		d.diags.Errorf(diag.Value(v.settings.get("smallest").path()), "smallest needs splitWhen")
 	}
 	v.Window = w
 }

@@ -11,16 +11,16 @@ import (
 // Templates and paths in the notation of other tools have no meaning here: a run would send them
 // unchanged, or find nothing at a path. They are reported, with the form that has the meaning.
 
-// placeholders matches ${VAR}, {{ expression }}, and {kept.x} or {now()} in braces that are read in
+// placeholderPattern matches ${VAR}, {{ expression }}, and {kept.x} or {now()} in braces that are read in
 // addresses only. The groups are the name of the variable and the expressions.
-var placeholders = regexp.MustCompile(`\$\{([A-Za-z_]\w*)\}|\{\{-?\s*([^{}]*?)\s*-?\}\}|` +
+var placeholderPattern = regexp.MustCompile(`\$\{([A-Za-z_]\w*)\}|\{\{-?\s*([^{}]*?)\s*-?\}\}|` +
 	`\{((?:[A-Za-z_]\w*\.)+\w+|(?:now|date)\([^{}]*\)[^{}]*)\}`)
 
 // warnOfTemplate warns of a placeholder in a text that is sent as it is written. An expression may stand
 // for the text if it is computable.
 func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 	text, _ := v.(string)
-	found := placeholders.FindStringSubmatch(text)
+	found := placeholderPattern.FindStringSubmatch(text)
 	if found == nil || r.dialect == Keboola {
 		return
 	}
@@ -38,12 +38,12 @@ func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 	r.notReplaced(path, found[0]).WithHint(hint)
 }
 
-// inAnyBraces matches the innermost braces with a text in them.
-var inAnyBraces = regexp.MustCompile(`\$?\{[^{}]+\}`)
+// bracesPattern matches the innermost braces with a text in them.
+var bracesPattern = regexp.MustCompile(`\$?\{[^{}]+\}`)
 
 // warnOfBraces warns of braces in a text that no expression computes.
 func (r *reader) warnOfBraces(s setting) {
-	if found := inAnyBraces.FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
+	if found := bracesPattern.FindString(s.text()); found != "" && r.dialect != Keboola && !s.Default && !s.fromEnv {
 		r.notReplaced(s.path(), found).WithHint(s.Name + " is the same in all requests")
 	}
 }
@@ -73,20 +73,20 @@ func (r *reader) notReplaced(path, found string) *diag.Diagnostic {
 
 // warnOfJSONPath warns of a path in JSONPath. A path of items may have stars.
 func (r *reader) warnOfJSONPath(place, path string, stars bool) {
-	if r.dialect == Keboola || !isJSONPath.MatchString(path) {
+	if r.dialect == Keboola || !jsonPathPattern.MatchString(path) {
 		return
 	}
 	hint := "write keys with dots between them: a.b"
 	if keys, ok := keysOfJSONPath(path, stars); ok {
-		hint = "write " + PathOf(keys...)
+		hint = "write " + JoinPath(keys...)
 	} else if !stars {
 		hint += "; a path leads to one value"
 	}
 	r.diags.Warnf(diag.Value(place), "%s is read as keys with dots between them, not as JSONPath", path).WithHint(hint)
 }
 
-// isJSONPath matches a path that begins with $, or has an index or a filter in brackets.
-var isJSONPath = regexp.MustCompile(`^\$(\.|\[|$)|\[(\d+|\*|\?.*|'[^']*'|"[^"]*")\]`)
+// jsonPathPattern matches a path that begins with $, or has an index or a filter in brackets.
+var jsonPathPattern = regexp.MustCompile(`^\$(\.|\[|$)|\[(\d+|\*|\?.*|'[^']*'|"[^"]*")\]`)
 
 // jsonPathStep matches one step of a JSONPath that leads to a key, an element, or all of them.
 var jsonPathStep = regexp.MustCompile(`^(?:\.?([^.\[\]*]+)|\.?\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]|(\.?\[\*\]|\.?\*))`)

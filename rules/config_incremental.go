@@ -23,9 +23,9 @@ var incrementalFields = []Field{
 		"that rises; the greatest value of a complete list is kept"},
 	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
-	{Name: "lag", Kind: Distance, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is one, " +
+	{Name: "lag", Kind: LengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is one, " +
 		"or an expression for one, such as `input.lag`"},
-	{Name: "from", Kind: Moment, Doc: "the value in the first run: a date, a number or an expression; " +
+	{Name: "from", Kind: MomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
 		"without it the first run does not send the parameter"},
 	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +
 		"default: that of the items"},
@@ -56,7 +56,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 			d.diags.Errorf(diag.Value(format.path()), "%v", err).
 				WithHint("write how the time 2006-01-02T15:04:05Z would look, such as 02.01.2006, or unix or unixms")
 		}
-		if lag.Value != nil && !spanOf(lag.Value).OfTime() {
+		if lag.Value != nil && !spanOf(lag.Value).IsTime() {
 			d.diags.Errorf(diag.Value(lag.path()), "format is for times, and a lag of %v is for numbers", lag.Value).
 				WithHint("write a length such as 1h, or remove format")
 		}
@@ -69,7 +69,7 @@ func (d *decoder) readIncremental(s settings, j *Job) {
 	newest := fmt.Sprintf("latestOf(items, %s, %s", strconv.Quote(path.text()), kept)
 	if format.text() != "" {
 		newest += ", " + strconv.Quote(format.text())
-	} else if lag.Value != nil && spanOf(lag.Value).OfTime() { // a text that is no time could not be sent
+	} else if lag.Value != nil && spanOf(lag.Value).IsTime() { // a text that is no time could not be sent
 		newest += ", " + strconv.Quote(AnyTime)
 	}
 	j.increment = &increment{name: name, keep: newest + ")", path: given.path, cursor: path.path()}
@@ -89,7 +89,7 @@ func sentSource(given settings, kept string) string {
 	switch {
 	case lag.Value != nil && spanOf(lag.Value) == (Span{}): // an expression
 		source = earlier(kept, lag.text())
-	case lag.Value != nil && !spanOf(lag.Value).OfTime():
+	case lag.Value != nil && !spanOf(lag.Value).IsTime():
 		source = earlier(kept, spanOf(lag.Value).String())
 	case lag.Value != nil:
 		source = earlier(kept, strconv.Quote(spanOf(lag.Value).String()))

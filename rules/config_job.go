@@ -95,7 +95,7 @@ var jobFields = []Field{
 	{Name: "for", Kind: Map, Each: &Field{Kind: Block, Fields: forFields, OneOf: []string{"items", "values", "from"}},
 		Doc: "variables: the job is run once for each of their values (a partition), each time from the beginning; " +
 			"several variables are nested loops. Expressions read them by their names"},
-	{Name: "key", Kind: OneOrMore, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
+	{Name: "key", Kind: PathList, Doc: "path, or paths, of what identifies an item as it is written, such as `id`: " +
 		"two items with the same are a finding of the audit, `--merge` replaces rows by it, and it is the `key_properties` of Singer"},
 	{Name: "allowedOrigins", Kind: List, Sources: BraceSource, Each: &Field{Kind: Text},
 		Doc: "further origins that the requests of this job and its " +
@@ -150,7 +150,7 @@ func (d *decoder) job(s, api settings) Job {
 	named := j.ID != "" && d.dialect != Keboola // the reference names tables after the endpoint
 	j.Typed = !s.get("dataType").Default || d.dialect == Keboola
 	if s.get("dataType").Default && (named || j.secretEndpoint || j.secretQuery) {
-		j.DataType = j.ID // if it is empty, [Config.nameJobs] sets the id that the job gets
+		j.DataType = j.ID // if it is empty, [Config.finishJobs] sets the id that the job gets
 	}
 	return j
 }
@@ -171,9 +171,9 @@ func (j Job) label() string {
 // jobIDs returns the ids of the jobs, in their order.
 func (c *Config) jobIDs() []string { return value.Map(c.Jobs, func(j Job) string { return j.ID }) }
 
-// nameJobs gives every job an id: its endpoint, with its position if two jobs
+// finishJobs gives every job an id: its endpoint, with its position if two jobs
 // would share it. Ids in the configuration must differ.
-func (c *Config) nameJobs(diags *diag.Collector) {
+func (c *Config) finishJobs(diags *diag.Collector) {
 	count := map[string]int{}
 	for _, j := range c.Jobs {
 		if j.ID == "" {

@@ -10,7 +10,7 @@ import (
 // AuthPart is a header or a parameter of requests that an expression of the credentials
 // gives.
 type AuthPart struct {
-	Role   Role   // [Header] or [Param]; empty for expires
+	Role   Role   // [RoleHeader] or [RoleParam]; empty for expires
 	Name   string // the name of the header or the parameter
 	Source string // expression
 	Path   string // config path
@@ -43,7 +43,7 @@ func (d *decoder) readLogin(auth *Auth, s settings) {
 	if d.keboola != nil {
 		auth.Format = d.keboola.loginFormat
 	}
-	auth.Parts = append(d.authParts(Header, s.get("apiRequest.headers")), d.authParts(Param, s.get("apiRequest.params"))...)
+	auth.Parts = append(d.authParts(RoleHeader, s.get("apiRequest.headers")), d.authParts(RoleParam, s.get("apiRequest.params"))...)
 	if len(auth.Parts) == 0 && s.get("apiRequest").given() {
 		d.diags.Errorf(diag.Value(s.get("apiRequest").path()), "apiRequest needs headers or params, which the response of the login gives").
 			WithHint(`for instance {"headers": {"X-Token": "login.body.token"}}`)
@@ -56,8 +56,8 @@ func (d *decoder) readLogin(auth *Auth, s settings) {
 // readSign reads authentication of type sign. The parameters come before the headers, so that the
 // headers see them. Each group keeps the order in the configuration.
 func (d *decoder) readSign(auth *Auth, s settings) {
-	auth.Parts = append(d.authParts(Param, s.get("params")), d.authParts(Header, s.get("headers"))...)
-	auth.AtOnce = d.keboola != nil && d.keboola.signsAtOnce
+	auth.Parts = append(d.authParts(RoleParam, s.get("params")), d.authParts(RoleHeader, s.get("headers"))...)
+	auth.Independent = d.keboola != nil && d.keboola.signsIndependently
 	if len(auth.Parts) == 0 {
 		d.diags.Errorf(diag.Value(auth.Path), "authentication of type sign needs headers or params").
 			WithHint(`for instance "headers": {"X-Signature": "hmac('sha256', input.key, request.method + request.path)"}`)

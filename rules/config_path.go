@@ -31,8 +31,8 @@ func SplitPath(path string) []string {
 	return append(keys, key.String())
 }
 
-// PathOf joins keys into a path. It is the inverse of [SplitPath].
-func PathOf(keys ...string) string {
+// JoinPath joins keys into a path. It is the inverse of [SplitPath].
+func JoinPath(keys ...string) string {
 	if len(keys) == 0 {
 		return "."
 	}

@@ -29,14 +29,14 @@ func (r *reader) hide(secrets ...string) {
 // and the values of cookies and of the parameters of an address.
 func CredentialsIn(text string) []string {
 	var found []string
-	if name, credential, ok := strings.Cut(text, " "); ok && scheme.MatchString(text) {
+	if name, credential, ok := strings.Cut(text, " "); ok && authorizationPattern.MatchString(text) {
 		found = append(found, credential)
 		if pair, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(name, "basic") {
 			_, password, _ := strings.Cut(string(pair), ":")
 			found = append(found, string(pair), password)
 		}
 	}
-	for _, m := range assignment.FindAllStringSubmatch(text, -1) {
+	for _, m := range assignmentPattern.FindAllStringSubmatch(text, -1) {
 		value, err := url.QueryUnescape(m[1])
 		if err != nil {
 			value = m[1]
@@ -48,18 +48,18 @@ func CredentialsIn(text string) []string {
 	return slices.DeleteFunc(found, func(text string) bool { return text == "" })
 }
 
-// scheme matches the value of an Authorization header (RFC 9110, 11.6.2).
-var scheme = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
+// authorizationPattern matches the value of an Authorization header (RFC 9110, 11.6.2).
+var authorizationPattern = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
 
-// assignment matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
+// assignmentPattern matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
 // address.
-var assignment = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
+var assignmentPattern = regexp.MustCompile(`(?:^|[?&;])\s*[\w.\[\]-]+=([^&;#\s]+)`)
 
 // hidePlainSecret hides the value of a header or a parameter that looks like a secret,
 // although its key has no #, and warns of it: other programs may print it.
 func (r *reader) hidePlainSecret(path, name string, v any) {
 	text, _ := v.(string)
-	if !secret.Like(name, text) {
+	if !secret.IsValue(name, text) {
 		return
 	}
 	r.hide(text)
@@ -74,7 +74,7 @@ func (d *decoder) hideSecretsInEndpoint(s setting) (found bool) {
 		return false
 	}
 	for _, m := range requests.ParseQuery(s.text()) {
-		if text, _ := m.Value.(string); secret.Like(m.Name, text) {
+		if text, _ := m.Value.(string); secret.IsValue(m.Name, text) {
 			d.hide(text)
 			d.diags.Warnf(diag.Value(s.path()), "%s looks like a secret in an address", m.Name).
 				WithHint(fmt.Sprintf("write it under params, as %q", "#"+m.Name))

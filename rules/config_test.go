@@ -281,7 +281,7 @@ func TestSecretsInScrollRequestsAreReadAsInJobs(t *testing.T) {
 		require.ElementsMatch(t, []string{"s1", "s2"}, cfg.Secrets)
 		var targets []string
 		for _, r := range lowered.Jobs[0].Rules {
-			if r.Role == rules.Param {
+			if r.Role == rules.RoleParam {
 				targets = append(targets, r.Target)
 				require.NotContains(t, r.Source, "#")
 			}
@@ -328,7 +328,7 @@ func FuzzPath(f *testing.F) {
 		if len(keys) == 1 && keys[0] == "" {
 			return // the one key that cannot be written
 		}
-		require.Equal(t, keys, rules.SplitPath(rules.PathOf(keys...)))
+		require.Equal(t, keys, rules.SplitPath(rules.JoinPath(keys...)))
 	})
 }
 

@@ -102,7 +102,7 @@ func (s Span) Less(other Span) bool {
 		return floatOf(s.Number) < floatOf(other.Number)
 	}
 	from := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	return s.OfTime() && other.OfTime() && s.After(from, 1).Before(other.After(from, 1))
+	return s.IsTime() && other.IsTime() && s.After(from, 1).Before(other.After(from, 1))
 }
 
 func floatOf(n any) float64 {
@@ -117,9 +117,9 @@ var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|
 var isoDuration = regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})W)?(?:(\d{1,6})D)?` +
 	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6}(?:\.\d{1,6})?)S)?)?$`)
 
-// ISOLength reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
+// ParseISODuration reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
 // a sum of months and days or hours.
-func ISOLength(text string) (Span, bool) {
+func ParseISODuration(text string) (Span, bool) {
 	m := isoDuration.FindStringSubmatch(text)
 	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
 		return Span{}, false
@@ -139,7 +139,7 @@ func ISOLength(text string) (Span, bool) {
 // ParseLag is [ParseSpan] for a length that may be zero: nil, an empty text, 0, 0d or P0D.
 func ParseLag(v any) (Span, error) {
 	if text, isText := v.(string); isText {
-		if s, ok := ISOLength(text); ok {
+		if s, ok := ParseISODuration(text); ok {
 			return s, nil
 		}
 		if m := spanText.FindStringSubmatch(text); m != nil && strings.Trim(m[1], "0") == "" || text == "" || text == "0" {
@@ -187,7 +187,7 @@ func parseSpanText(text string) (Span, error) {
 		default:
 			return Span{Days: n}, nil
 		}
-	} else if s, ok := ISOLength(text); ok && s != (Span{}) {
+	} else if s, ok := ParseISODuration(text); ok && s != (Span{}) {
 		return s, nil
 	} else if d := readDuration(text); d > 0 {
 		return Span{Duration: d}, nil
@@ -195,8 +195,8 @@ func parseSpanText(text string) (Span, error) {
 	return Span{}, fmt.Errorf("want a length above 0, such as 24h, 7d, 1mo or a number, got %s", value.Preview(text))
 }
 
-// OfTime reports whether the span is a length of time.
-func (s Span) OfTime() bool { return s.Number == nil }
+// IsTime reports whether the span is a length of time.
+func (s Span) IsTime() bool { return s.Number == nil }
 
 // After returns the time n spans after t. A month later is the same day of the
 // month, or its last day.

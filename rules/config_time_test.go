@@ -23,7 +23,7 @@ func FuzzParseSpan(f *testing.F) {
 		if span.Months > 999999 { // written in months, a span of years may have too many digits
 			return
 		}
-		if span.OfTime() {
+		if span.IsTime() {
 			require.True(t, span.After(start, 1).After(start), "%q is %s", text, span)
 		}
 		again, err := ParseSpan(span.String())

@@ -21,7 +21,7 @@ import (
 //
 //	expr      the name in expressions
 //	doc       the meaning, as the reference prints it
-//	from      when the value is known, a [Known]; by default with each response
+//	from      when the value is known, a [Phase]; by default with each response
 //	range     the numbers that it may be, as "1.." or "200..599"; it is never nil
 //	counts    the unit that it counts: pages, items, bytes or seconds; it never decreases
 //	declared  the key of the configuration that declares the names in it
@@ -128,7 +128,7 @@ type ContextField struct {
 	Doc      string
 	Type     reflect.Type
 	Index    int    // position in its struct
-	Known    Known  // when its value is known
+	Phase    Phase  // when its value is known
 	Range    *Range // range of its values; nil if it is not a number, or may be nil
 	Counts   string // "pages", "items", "bytes" or "seconds"; empty for a field that counts nothing
 	Declared string // configuration key that declares its names; may be empty
@@ -177,16 +177,16 @@ func (s Scope) Hint() string { return scopes[s].hint }
 // The name is empty if there is no such object.
 func (s Scope) Object() (name string, members []string) { return scopes[s].object, scopes[s].members }
 
-// Known says when the value of a context field is known. Only expressions that are evaluated
+// Phase says when the value of a context field is known. Only expressions that are evaluated
 // later may read it.
-type Known string
+type Phase string
 
 // The times at which values are known.
 const (
-	KnownJob      Known = "job"      // before the first request; it is the same on every page
-	KnownPlan     Known = "plan"     // before the page's request, without any response
-	KnownFirst    Known = "first"    // with the first response; it is the same on every page
-	KnownResponse Known = "response" // with the page's response
+	PhaseJob      Phase = "job"      // before the first request; it is the same on every page
+	PhasePlan     Phase = "plan"     // before the page's request, without any response
+	PhaseFirst    Phase = "first"    // with the first response; it is the same on every page
+	PhaseResponse Phase = "response" // with the page's response
 )
 
 // Range is an interval of numbers, ends included.
@@ -194,13 +194,13 @@ type Range struct{ Low, High float64 }
 
 // ContextFields returns the fields of [Context] in their order.
 func ContextFields() []ContextField {
-	return fieldsOfContext(reflect.TypeFor[Context](), KnownResponse, false)
+	return fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
 }
 
 // fieldsOfContext reads the rows of one struct. If the struct is optional, a pointer to it may be
 // nil, so its fields may be nil, too. Unless a tag says otherwise, a field is known when the struct
 // is.
-func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField {
+func fieldsOfContext(t reflect.Type, known Phase, optional bool) []ContextField {
 	var fields []ContextField
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -208,14 +208,14 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 			continue
 		}
 		row := ContextField{
-			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Known: known,
+			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Phase: known,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
 			Response: f.Tag.Get("of") == "response",
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))
 			if from := f.Tag.Get("from"); from != "" {
-				row.Known = Known(from)
+				row.Phase = Phase(from)
 			}
 		}
 		object, pointer := f.Type, f.Type.Kind() == reflect.Pointer
@@ -223,7 +223,7 @@ func fieldsOfContext(t reflect.Type, known Known, optional bool) []ContextField 
 			object = f.Type.Elem()
 		}
 		if object.Kind() == reflect.Struct {
-			row.Fields = fieldsOfContext(object, row.Known, optional || pointer)
+			row.Fields = fieldsOfContext(object, row.Phase, optional || pointer)
 		}
 		fields = append(fields, row)
 	}

@@ -21,7 +21,7 @@ func TestEveryFieldOfTheContextIsACompleteRow(t *testing.T) {
 				names[f.Name] = true
 				require.NotEmpty(t, f.Doc)
 				require.Equal(t, of.Field(f.Index).Type, f.Type)
-				require.Contains(t, []Known{KnownJob, KnownPlan, KnownFirst, KnownResponse}, f.Known)
+				require.Contains(t, []Phase{PhaseJob, PhasePlan, PhaseFirst, PhaseResponse}, f.Phase)
 				require.Contains(t, []string{"", "pages", "items", "bytes", "seconds"}, f.Counts)
 				require.Contains(t, []string{"", "state", "keep", "inputs", "for"}, f.Declared)
 				if f.Range != nil {
@@ -74,24 +74,24 @@ func TestContextFields(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		path   []string
-		known  Known
+		known  Phase
 		counts string
 		ranged bool
 	}{
-		{"a value of the response", []string{"body"}, KnownResponse, "", false},
-		{"a number of the response", []string{"count"}, KnownResponse, "", true},
-		{"a value that is planned", []string{"page"}, KnownPlan, "pages", true},
-		{"a field of an object with its own tags", []string{"total", "pages"}, KnownPlan, "pages", true},
-		{"a field of an object without", []string{"sent", "url"}, KnownResponse, "", false},
-		{"a value of the job", []string{"limit"}, KnownJob, "", false},
-		{"a field of an object of the job", []string{"job", "params"}, KnownJob, "", false},
-		{"a field of the previous page, which may not exist", []string{"prev", "total", "pages"}, KnownResponse, "", false},
-		{"a field of the first page, which stays the same", []string{"first", "total", "pages"}, KnownFirst, "", false},
+		{"a value of the response", []string{"body"}, PhaseResponse, "", false},
+		{"a number of the response", []string{"count"}, PhaseResponse, "", true},
+		{"a value that is planned", []string{"page"}, PhasePlan, "pages", true},
+		{"a field of an object with its own tags", []string{"total", "pages"}, PhasePlan, "pages", true},
+		{"a field of an object without", []string{"sent", "url"}, PhaseResponse, "", false},
+		{"a value of the job", []string{"limit"}, PhaseJob, "", false},
+		{"a field of an object of the job", []string{"job", "params"}, PhaseJob, "", false},
+		{"a field of the previous page, which may not exist", []string{"prev", "total", "pages"}, PhaseResponse, "", false},
+		{"a field of the first page, which stays the same", []string{"first", "total", "pages"}, PhaseFirst, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			f := find(c.path...)
 			require.Equal(t, c.path[len(c.path)-1], f.Name)
-			require.Equal(t, c.known, f.Known)
+			require.Equal(t, c.known, f.Phase)
 			require.Equal(t, c.counts, f.Counts)
 			require.Equal(t, c.ranged, f.Range != nil)
 		})

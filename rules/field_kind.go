@@ -38,10 +38,10 @@ const (
 	Expression             // an expression
 	Wait                   // an expression for a duration, or one such as "30s"
 	Length                 // the length of a window: 24h, 7d, 1mo, or a number
-	Distance               // a length, or an expression for one
-	Moment                 // the beginning or the end of windows: a date, a number, or an expression
+	LengthOrSource               // a length, or an expression for one
+	MomentOrSource                 // the beginning or the end of windows: a date, a number, or an expression
 	Values                 // a list, or an expression that gives one
-	OneOrMore              // a path, or a list of paths
+	PathList              // a path, or a list of paths
 	Nested                 // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
@@ -92,11 +92,11 @@ var kinds = [...]kindRow{
 	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, readWait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
 	Length:   {`a length such as 24h, 7d, 1mo or a number`, readLength, positiveSchema, "name", false, "string"},
-	Distance: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, readDistance, positiveSchema, "name", false, "string"},
-	Moment: {"a date, a number or an expression", either(readAs[int], either(readAs[float64], readMoment)),
+	LengthOrSource: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, readDistance, positiveSchema, "name", false, "string"},
+	MomentOrSource: {"a date, a number or an expression", either(readAs[int], either(readAs[float64], readMoment)),
 		anyOf(typed("number"), someText), "name", false, "string"},
 	Values: {"a list or an expression", either(readAs[[]any], readNonEmpty), anyOf(typed("array"), someText), "name", false, "any"},
-	OneOrMore: {"a path, or a list of paths", readPathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
+	PathList: {"a path, or a list of paths", readPathList, anyOf(someText, typed("array").With("minItems", 1).With("items", someText)),
 		"name", false, "[]string"},
 	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
 
@@ -236,7 +236,7 @@ func readKey(v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return PathOf(name.(string)), nil
+	return JoinPath(name.(string)), nil
 }
 
 func readTextOrObject(v any) (any, error) {
@@ -276,7 +276,7 @@ func readPathList(v any) (any, error) {
 		case len(keys) == 0 || len(path) > maxPath:
 			return nil, fmt.Errorf("want the path of a member of the items, such as id, got %s", describe(element))
 		default:
-			out[i] = PathOf(keys...)
+			out[i] = JoinPath(keys...)
 		}
 		if slices.Contains(out[:i], out[i]) {
 			return nil, fmt.Errorf("the path %s is named twice", out[i])
@@ -302,7 +302,7 @@ func readPaths(v any) (any, error) {
 		if !isText || path == "" || len(path) > maxPath || m.Name == "" {
 			return nil, fmt.Errorf("want a path as the value of %q, got %s", m.Name, describe(m.Value))
 		}
-		out[i] = Member{Name: m.Name, Value: PathOf(SplitPath(path)...)}
+		out[i] = Member{Name: m.Name, Value: JoinPath(SplitPath(path)...)}
 	}
 	return out, nil
 }

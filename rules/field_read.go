@@ -33,7 +33,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 	}
 	r.reportUnknownKeys(path, object, fields)
 	own := make([]setting, 0, min(len(object), len(fields))+1) // complete adds another one
-	out := settings{reader: r, path: path, fields: fields, own: own}
+	out := settings{reader: r, path: path, fields: fields, entries: own}
 	for i := range fields {
 		f := &fields[i]
 		v, written := object.Get(f.Name)
@@ -49,7 +49,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 			s.Invalid = true
 		}
 		if s.given() {
-			out.own = append(out.own, s)
+			out.entries = append(out.entries, s)
 		}
 	}
 	r.complete(&out)
@@ -108,15 +108,15 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	}
 	s.Value = converted
 	if f.Kind == Key || f.Kind == Path {
-		s.Written, _ = v.(string)
-		if len(s.Written) > maxPath {
-			r.refuse(s, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(s.Written)))
+		s.Spelling, _ = v.(string)
+		if len(s.Spelling) > maxPath {
+			r.refuse(s, nil, f, fmt.Errorf("want a path of at most %d bytes, got %d", maxPath, len(s.Spelling)))
 			return
 		}
 	}
 	switch written, _ := value.Members(v); {
 	case f.Kind == Path:
-		r.warnOfJSONPath(s.path(), s.Written, false)
+		r.warnOfJSONPath(s.path(), s.Spelling, false)
 	case f.Kind == Paths:
 		for _, m := range written {
 			path, _ := m.Value.(string)
@@ -264,7 +264,7 @@ func (r *reader) complete(object *settings) {
 		}
 		if path, ok := s.Value.(string); ok && f.Kind == Path {
 			delimiter := cmp.Or(object.get(f.Delimiter).text(), ".")
-			s.Value = PathOf(r.split(path, delimiter)...)
+			s.Value = JoinPath(r.split(path, delimiter)...)
 		}
 		if s.Value != nil {
 			object.set(s)
@@ -284,8 +284,8 @@ func (r *reader) split(path, delimiter string) []string {
 	return strings.Split(path, delimiter)
 }
 
-// nearest returns a hint for an unknown name: the name that was probably meant, or all known names.
-func nearest(name string, known []string) string {
+// nearestHint returns a hint for an unknown name: the name that was probably meant, or all known names.
+func nearestHint(name string, known []string) string {
 	return cmp.Or(diag.DidYouMean(name, known), knownHere(known))
 }
 

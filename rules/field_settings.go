@@ -17,7 +17,7 @@ import (
 type setting struct {
 	Value   any    // nil if it is missing or invalid
 	Name    string // its key, or its name in settings; empty for the elements of a list
-	Written string // a path or key as the configuration spells it; Value has its canonical spelling
+	Spelling string // a path or key as the configuration spells it; Value has its canonical spelling
 	Default bool   // the configuration does not have it
 	Invalid bool   // the configuration has it, and it has been reported
 
@@ -94,7 +94,7 @@ type settings struct {
 	reader *reader
 	path   string    // config path of the object
 	fields []Field   // the settings that the object may have, with their defaults
-	own    []setting // the settings that differ from their defaults, usually only a few
+	entries    []setting // the settings that differ from their defaults, usually only a few
 
 	defaults map[string]setting // caches the defaults that get has made; nil for no cache
 }
@@ -102,9 +102,9 @@ type settings struct {
 // get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages.
 // An unknown name gives a setting without a value.
 func (s settings) get(name string) setting {
-	for i := range s.own {
-		if s.own[i].Name == name {
-			return s.own[i]
+	for i := range s.entries {
+		if s.entries[i].Name == name {
+			return s.entries[i]
 		}
 	}
 	if outer, inner, ok := strings.Cut(name, "."); ok {
@@ -143,19 +143,19 @@ func findInner(fields []Field, name string) *Field {
 
 // set adds a setting, or replaces the setting of its name.
 func (s *settings) set(added setting) {
-	for i := range s.own {
-		if s.own[i].Name == added.Name {
-			s.own[i] = added
+	for i := range s.entries {
+		if s.entries[i].Name == added.Name {
+			s.entries[i] = added
 			return
 		}
 	}
-	s.own = append(s.own, added)
+	s.entries = append(s.entries, added)
 }
 
 // with returns a copy that also has a setting, which may be one of an inner object.
 func (s settings) with(name string, added setting) settings {
 	added.Name = name
-	s.own = slices.Clone(s.own)
+	s.entries = slices.Clone(s.entries)
 	s.set(added)
 	return s
 }
@@ -211,7 +211,7 @@ func (s settings) expandText(text string, phrases map[string]string) string {
 			return phrase
 		}
 		name, nouns, counted := strings.Cut(name, " ")
-		shown := s.get(name).Written
+		shown := s.get(name).Spelling
 		if shown == "" {
 			shown = textOf(s.get(name).Value)
 		}

@@ -21,7 +21,7 @@ const (
 // mistakes.
 type Slot struct {
 	Field   Field   // the field of the value; in a list or a map, that of its elements
-	Known   bool    // false: no table has the place
+	Described   bool    // false: no table has the place
 	Sources Sources // where the value has expressions
 	Scope   Scope   // what these may read besides the page context
 	Dialect string
@@ -32,7 +32,7 @@ type Slot struct {
 
 // Slot returns the root of a configuration, as it was parsed.
 func (c *Catalog) Slot(root any) Slot {
-	s := Slot{catalog: c, value: root, Field: Field{Kind: Block, Fields: rootFields}, Known: true}
+	s := Slot{catalog: c, value: root, Field: Field{Kind: Block, Fields: rootFields}, Described: true}
 	object, _ := value.Members(root)
 	if inner, wrapped := object.Get("parameters"); wrapped {
 		s.Field.Fields = wrappedFields
@@ -55,8 +55,8 @@ func (s Slot) Keys() []Field {
 	})
 }
 
-// Named reports whether the keys of an object at the place are names that the user chooses.
-func (s Slot) Named() bool { return s.Known && s.Field.Kind == Map }
+// HasFreeKeys reports whether the keys of an object at the place are names that the user chooses.
+func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == Map }
 
 // Default returns the default of the value, or nil.
 func (s Slot) Default() any {
@@ -68,7 +68,7 @@ func (s Slot) Default() any {
 func (s Slot) fields() []Field {
 	f := s.Field
 	switch {
-	case !s.Known:
+	case !s.Described:
 		return nil
 	case f.Kind == Nested:
 		return s.paging()
@@ -110,14 +110,14 @@ func (s Slot) paging() []Field {
 // has a place, too.
 func (s Slot) Step(step string) Slot {
 	f := s.Field
-	next, known := Field{Kind: Any}, s.Known
+	next, known := Field{Kind: Any}, s.Described
 	list, isList := s.value.([]any)
 	switch {
 	case isList && f.Kind == Blocks:
 		next = Field{Kind: Block, Fields: f.Fields}
 	case isList && f.Each != nil:
 		next = *f.Each
-	case isList && f.Kind == OneOrMore:
+	case isList && f.Kind == PathList:
 		next = Field{Kind: Path}
 	case isList:
 	case f.Kind == Map && f.Each != nil:
@@ -144,7 +144,7 @@ func (s Slot) Step(step string) Slot {
 		object, _ := value.Members(s.value)
 		s.value, _ = object.Get(step)
 	}
-	s.Field, s.Known = next, known
+	s.Field, s.Described = next, known
 	s.Sources = max(s.Sources, next.sources())
 	if next.Scope != ScopePage {
 		s.Scope = next.Scope
@@ -155,7 +155,7 @@ func (s Slot) Step(step string) Slot {
 // sources returns where a value of the field has expressions.
 func (f Field) sources() Sources {
 	switch f.Kind {
-	case Expression, Wait, Moment, Distance, Values:
+	case Expression, Wait, MomentOrSource, LengthOrSource, Values:
 		return WholeSource
 	}
 	if f.Address {

@@ -24,10 +24,10 @@ type keboolaConfig struct {
 	authorized     Object // authorization, next to parameters
 	awsCredentials Object // aws.signature.credentials, next to api
 
-	below      bool // a child is being read
-	timesAsked bool // a child of the present job reads the times of runs
+	inChild      bool // a child is being read
+	childReadsTimes bool // a child of the present job reads the times of runs
 
-	signsAtOnce bool   // the expressions that sign a request do not see each other's results
+	signsIndependently bool   // the expressions that sign a request do not see each other's results
 	loginFormat string // the format of the response of a login
 
 	unknown Object // the members of config that have no meaning of their own
@@ -192,7 +192,7 @@ func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.time
 
 // evaluated replaces the function objects in an object by their values. The functions may refer to the
 // attributes and to the values in more.
-func (k *keboolaConfig) evaluated(s setting, references map[string]refers) setting {
+func (k *keboolaConfig) evaluated(s setting, references map[string]resolver) setting {
 	if k == nil {
 		return s
 	}
@@ -213,8 +213,8 @@ func objectAt(object Object, keys ...string) Object {
 }
 
 // functions returns a reader of function objects, which may refer to the attributes and to more.
-func (k *keboolaConfig) functions(more map[string]refers) functions {
-	references := map[string]refers{"attr": k.attributes.refer}
+func (k *keboolaConfig) functions(more map[string]resolver) functions {
+	references := map[string]resolver{"attr": k.attributes.refer}
 	maps.Copy(references, more)
 	return functions{decoder: k.decoder, references: references}
 }
@@ -269,10 +269,10 @@ func (c *Config) checkKeboolaJobs(diags *diag.Collector) {
 }
 
 // times returns the references to the times of runs. current is the expression for the current time.
-func (k *keboolaConfig) times(current string) map[string]refers {
-	return map[string]refers{"time": func(path, name string) (string, bool) {
-		if k.below && (name == startVariable || name == previousStart) {
-			k.timesAsked = true
+func (k *keboolaConfig) times(current string) map[string]resolver {
+	return map[string]resolver{"time": func(path, name string) (string, bool) {
+		if k.inChild && (name == startVariable || name == previousStart) {
+			k.childReadsTimes = true
 			return sharedTimes + "." + name, false
 		}
 		switch name {
@@ -281,7 +281,7 @@ func (k *keboolaConfig) times(current string) map[string]refers {
 		case previousStart:
 			return "(kept." + previousStart + " ?? 0)", false
 		}
-		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearest(name, []string{startVariable, previousStart}))
+		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearestHint(name, []string{startVariable, previousStart}))
 		return "", false
 	}}
 }
@@ -313,14 +313,14 @@ func (l *lowerer) keepStart(set *Ruleset) {
 	}
 	set.StateNames = append(set.StateNames, startVariable)
 	set.Rules = append(set.Rules,
-		Rule{ID: "state." + startVariable, Role: Init, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
-		Rule{ID: "state." + startVariable, Role: Next, Target: startVariable, Source: "state." + startVariable, Clause: "is", Origin: origin},
+		Rule{ID: "state." + startVariable, Role: RoleInit, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
+		Rule{ID: "state." + startVariable, Role: RoleNext, Target: startVariable, Source: "state." + startVariable, Clause: "is", Origin: origin},
 	)
 	if previous < 0 {
 		return
 	}
 	set.KeptNames = append(set.KeptNames, previousStart)
 	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + previousStart, Role: Keep, Target: previousStart, Source: "state." + startVariable, Clause: "is", Origin: origin,
+		ID: "keep." + previousStart, Role: RoleKeep, Target: previousStart, Source: "state." + startVariable, Clause: "is", Origin: origin,
 	})
 }

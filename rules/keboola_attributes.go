@@ -54,7 +54,7 @@ func flatten(prefix string, v any) Object {
 // envVariable is the value of an environment variable of that name.
 type envVariable string
 
-// refer returns the expression for an attribute, and declares its input. It is a [refers].
+// refer returns the expression for an attribute, and declares its input. It is a [resolver].
 func (a *attributes) refer(path, name string) (source string, hidden bool) {
 	for i, over := range a.shared {
 		if slices.Contains(flatten("", over).Names(), name) {
@@ -90,13 +90,13 @@ func (a *attributes) refer(path, name string) (source string, hidden bool) {
 // hiddenName reports whether one of the keys in the path of an attribute marks a secret.
 func hiddenName(name, text string) bool {
 	return slices.ContainsFunc(strings.Split(name, "."), func(key string) bool {
-		return strings.HasPrefix(key, "#") || secret.Like(key, text)
+		return strings.HasPrefix(key, "#") || secret.IsValue(key, text)
 	})
 }
 
 // reportMissing reports an attribute that does not exist.
 func (a *attributes) reportMissing(path, name string) {
-	hint := nearest(name, a.values.Names())
+	hint := nearestHint(name, a.values.Names())
 	inner := slices.DeleteFunc(a.values.Names(), func(known string) bool { return !strings.HasPrefix(known, name+".") })
 	if len(inner) > 0 {
 		hint = "its values are " + strings.Join(inner[:min(len(inner), 20)], ", ")
@@ -111,15 +111,15 @@ func (a *attributes) reportMissing(path, name string) {
 // sourceOfNow is the time at which a job begins, in seconds since 1970.
 const sourceOfNow = "now().Unix()"
 
-// refers reads {"attr": "server"}: the name at a config path. It returns the
+// resolver reads {"attr": "server"}: the name at a config path. It returns the
 // expression for it, and whether its value must never be printed. It reports a name
 // that does not exist, and returns "" then.
-type refers func(path, name string) (source string, hidden bool)
+type resolver func(path, name string) (source string, hidden bool)
 
 // functions reads function objects where these references may stand, by their keys.
 type functions struct {
 	*decoder
-	references  map[string]refers
+	references  map[string]resolver
 	placeholder bool // for the placeholders of a child: urlencode is known, too
 }
 
@@ -160,7 +160,7 @@ func (f functions) calls(v any) bool {
 }
 
 // reference returns the function that resolves an object, if the object is a reference.
-func (f functions) reference(object Object) refers {
+func (f functions) reference(object Object) resolver {
 	if len(object) != 1 {
 		return nil
 	}
@@ -201,7 +201,7 @@ func (f functions) sources(path string, list []any) (sources []string, hidden bo
 }
 
 // refer returns the expression for a reference.
-func (f functions) refer(path string, m Member, read refers) (string, bool) {
+func (f functions) refer(path string, m Member, read resolver) (string, bool) {
 	name, ok := value.Text(m.Value)
 	if !ok {
 		f.diags.Errorf(diag.Value(path), "want the name of a value, got %s", describe(m.Value))
@@ -274,7 +274,7 @@ func (f functions) reportUnknown(path string, written any) {
 		}
 	}
 	name, _ := written.(string)
-	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", describe(written)).WithHint(nearest(name, names))
+	f.diags.Errorf(diag.Value(diag.Join(path, "function")), "unknown function %s", describe(written)).WithHint(nearestHint(name, names))
 }
 
 // usage says how many arguments a function takes.

@@ -53,13 +53,13 @@ func (k *keboolaConfig) credentials(path string, auth any) any {
 // signed returns credentials of type sign, without empty parts.
 func (k *keboolaConfig) signed(parts Object) any {
 	parts = slices.DeleteFunc(parts, func(m Member) bool { o, _ := m.Value.(Object); return len(o) == 0 })
-	k.signsAtOnce = true
+	k.signsIndependently = true
 	return append(Object{{Name: "type", Value: AuthSign}}, parts...)
 }
 
 // parts returns the expressions that compute the members of an object of the credentials. A text
 // without a function is a secret.
-func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]refers) Object {
+func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]resolver) Object {
 	f := functions{decoder: k.decoder, references: references}
 	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
 		if text, ok := k.scalar(place, v); ok {
@@ -101,20 +101,20 @@ func (k *keboolaConfig) secretInput(name, text string) string {
 }
 
 // requestReferences are the references to the request that is sent.
-func (k *keboolaConfig) requestReferences() map[string]refers {
+func (k *keboolaConfig) requestReferences() map[string]resolver {
 	sources := map[string]string{
 		"url": "request.url", "path": "request.path", "queryString": "request.query", "method": "request.method",
 		"hostname": `phpAddress(request.url, "hostname")`, "port": `phpAddress(request.url, "port")`,
 		"resource": `phpAddress(request.url, "resource")`,
 	}
-	return map[string]refers{
+	return map[string]resolver{
 		"attr": k.attributes.refer,
 		"query": func(_, name string) (string, bool) {
 			return fmt.Sprintf("phpFound(query(request.query, %s), %s)", strconv.Quote(name), strconv.Quote("parameter "+name)), false
 		},
 		"request": func(path, name string) (string, bool) {
 			if sources[name] == "" {
-				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearest(name, []string{
+				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearestHint(name, []string{
 					"url", "path", "queryString", "method", "hostname", "port", "resource",
 				}))
 			}
@@ -123,8 +123,8 @@ func (k *keboolaConfig) requestReferences() map[string]refers {
 	}
 }
 
-// given returns the value of a key of authorization.oauth_api.credentials as text.
-func (k *keboolaConfig) given(key string) string {
+// oauthCredential returns the value of a key of authorization.oauth_api.credentials as text.
+func (k *keboolaConfig) oauthCredential(key string) string {
 	place := diag.Join("authorization.oauth_api.credentials", key)
 	v := valueOf(objectAt(k.authorized, "oauth_api", "credentials"), key)
 	text, _ := k.scalar(place, v)
@@ -136,7 +136,7 @@ func (k *keboolaConfig) given(key string) string {
 
 // data returns the tokens that the OAuth provider has issued, as an object.
 func (k *keboolaConfig) data() Object {
-	text := k.given("#data")
+	text := k.oauthCredential("#data")
 	source, err := ParseJSON(diag.NewSource("authorization", text))
 	object, ok := value.Members(source)
 	if (err != nil || !ok) && text != "" {
@@ -147,11 +147,11 @@ func (k *keboolaConfig) data() Object {
 
 // secrets are references to values that are secret. Their inputs have a prefix before their
 // names.
-func (k *keboolaConfig) secrets(prefix string, values Object) refers {
+func (k *keboolaConfig) secrets(prefix string, values Object) resolver {
 	return func(path, name string) (string, bool) {
 		v, ok := values.Get(name)
 		if !ok {
-			k.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name).WithHint(nearest(name, values.Names()))
+			k.diags.Errorf(diag.Value(path), "the OAuth credentials have no value %q", name).WithHint(nearestHint(name, values.Names()))
 			return "", false
 		}
 		text, _ := value.Text(v)
@@ -161,13 +161,13 @@ func (k *keboolaConfig) secrets(prefix string, values Object) refers {
 
 // authorization are the references of oauth20: to the data, as text or as JSON, to the id of
 // the client, and to a nonce and a time for each request.
-func (k *keboolaConfig) authorization(isJSON bool) refers {
-	values := Object{{Name: "clientId", Value: k.given("appKey")}}
-	k.given("#appSecret")
+func (k *keboolaConfig) authorization(isJSON bool) resolver {
+	values := Object{{Name: "clientId", Value: k.oauthCredential("appKey")}}
+	k.oauthCredential("#appSecret")
 	if isJSON {
 		values = append(values, flatten("data.", k.data())...)
 	} else {
-		values = values.With("data", k.given("#data"))
+		values = values.With("data", k.oauthCredential("#data"))
 	}
 	secrets := k.secrets("authorization.", values)
 	return func(path, name string) (string, bool) {
@@ -182,10 +182,10 @@ func (k *keboolaConfig) authorization(isJSON bool) refers {
 }
 
 // owners are the references to the consumer and the user of OAuth.
-func (k *keboolaConfig) owners() map[string]refers {
-	return map[string]refers{
+func (k *keboolaConfig) owners() map[string]resolver {
+	return map[string]resolver{
 		"consumer": k.secrets("authorization.consumer.", Object{
-			{Name: "client_id", Value: k.given("appKey")}, {Name: "client_secret", Value: k.given("#appSecret")},
+			{Name: "client_id", Value: k.oauthCredential("appKey")}, {Name: "client_secret", Value: k.oauthCredential("#appSecret")},
 		}),
 		"user": k.secrets("authorization.user.", flatten("", k.data())),
 	}
@@ -198,7 +198,7 @@ func (k *keboolaConfig) oauth10(path string) any {
 	token, _ := value.Text(valueOf(data, "oauth_token"))
 	tokenSecret, _ := value.Text(valueOf(data, "oauth_token_secret"))
 	source := fmt.Sprintf("phpOAuth1(request, %s, %s, %s, %s, phpSha1(uuid()), %s)",
-		secret("appKey", k.given("appKey")), secret("appSecret", k.given("#appSecret")),
+		secret("appKey", k.oauthCredential("appKey")), secret("appSecret", k.oauthCredential("#appSecret")),
 		secret("oauth_token", token), secret("oauth_token_secret", tokenSecret), sourceOfNow)
 	signature := Object{{Name: "Authorization", Value: Computed{Source: source, Secret: true, Path: path}}}
 	return k.signed(Object{{Name: "headers", Value: signature}})
@@ -206,7 +206,7 @@ func (k *keboolaConfig) oauth10(path string) any {
 
 // loginOf returns credentials of type login. The references are for its request, in
 // addition to the attributes.
-func (k *keboolaConfig) loginOf(path string, object Object, references map[string]refers) any {
+func (k *keboolaConfig) loginOf(path string, object Object, references map[string]resolver) any {
 	place := diag.Join(path, "loginRequest")
 	request, _ := value.Members(valueOf(object, "loginRequest"))
 	k.loginFormat = k.format(path, valueOf(object, "format"))
@@ -247,7 +247,7 @@ func (k *keboolaConfig) format(path string, v any) string {
 // which are paths if the response has a value there.
 func (k *keboolaConfig) answers(path string, object Object, name string) Object {
 	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
-	f := k.functions(map[string]refers{"response": func(_, name string) (string, bool) { return response(name), true }})
+	f := k.functions(map[string]resolver{"response": func(_, name string) (string, bool) { return response(name), true }})
 	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
 		if text, ok := v.(string); ok {
 			return fmt.Sprintf("%s ?? %s", response(text), strconv.Quote(text)), true

@@ -54,25 +54,25 @@ func (k *keboolaConfig) addChildren(job Job, s settings, api settings, above anc
 // addChild adds a child and its own children.
 func (k *keboolaConfig) addChild(path string, v any, api settings, above ancestors) {
 	s := k.object(path, v, jobFields)
-	k.below = true
+	k.inChild = true
 	job := k.job(s, api)
 	k.checkPath(&job, s.get("dataField"))
-	k.below = false
+	k.inChild = false
 	job.parent = above.position + 1
 	item := above.items[len(above.items)-1]
-	given := settings{own: []setting{{Name: "items", Value: "", base: path}}} // the parent has no id yet
+	given := settings{entries: []setting{{Name: "items", Value: "", base: path}}} // the parent has no id yet
 	filter := s.get("recursionFilter")
 	if when := k.filter(filter, item); when != "" {
 		given.set(setting{Name: "when", Value: when, base: filter.path()})
 	}
-	job.For = []ForVariable{{Name: item, path: path, given: given}}
+	job.For = []ForVariable{{Name: item, path: path, settings: given}}
 	above.placeholders, above.variables = slices.Clone(above.placeholders), slices.Clone(above.variables)
 	above.fields = slices.Clone(above.fields)
 	k.addPlaceholders(&job, s.get("placeholders"), &above)
 	k.fillIn(&job, s.get("endpoint"), above)
-	k.below = true
+	k.inChild = true
 	job.Fields = slices.Concat(k.userData(setting{}, s.get("userData")), above.fields, job.Fields)
-	k.below = false
+	k.inChild = false
 	k.addChildren(job, s, api, above)
 }
 
@@ -82,14 +82,14 @@ const sharedTimes = "times"
 
 // shareTimes adds the times of runs to a job whose children ask for them.
 func (k *keboolaConfig) shareTimes(job *Job) {
-	if !k.timesAsked {
+	if !k.childReadsTimes {
 		return
 	}
-	k.timesAsked, job.keepsStart = false, true
+	k.childReadsTimes, job.keepsStart = false, true
 	source := fmt.Sprintf(`[{"currentStart": %s, %q: kept.%s ?? 0}]`, sourceOfNow, previousStart, previousStart)
 	at := diag.Join(job.path, "children")
-	given := settings{own: []setting{{Name: "values", Value: source, base: at}}}
-	job.For = append(job.For, ForVariable{Name: sharedTimes, path: at, given: given})
+	given := settings{entries: []setting{{Name: "values", Value: source, base: at}}}
+	job.For = append(job.For, ForVariable{Name: sharedTimes, path: at, settings: given})
 }
 
 // addPlaceholders adds a variable for each placeholder: the value at a path of an item above.
@@ -107,7 +107,7 @@ func (k *keboolaConfig) addPlaceholders(job *Job, s setting, above *ancestors) {
 		}
 		name := above.variable(m.Name)
 		each := setting{Name: "values", Value: "phpEach(" + source + ")", base: path}
-		job.For = append(job.For, ForVariable{Name: name, path: path, given: settings{own: []setting{each}}})
+		job.For = append(job.For, ForVariable{Name: name, path: path, settings: settings{entries: []setting{each}}})
 		above.placeholders = above.placeholders.With(m.Name, name)
 		tag := "parent_" + strings.TrimPrefix(field, "parent_")
 		above.fields = withMember(above.fields, tag, name, path)
@@ -157,7 +157,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 	item := above.items[len(above.items)-level]
 	source = fmt.Sprintf("phpFound(%s, %q)", FormatPath(item, k.split(field, ".")), "value at "+field+" of the parent's item")
 	if isFunction {
-		f := functions{decoder: k.decoder, placeholder: true, references: map[string]refers{
+		f := functions{decoder: k.decoder, placeholder: true, references: map[string]resolver{
 			"placeholder": func(at, name string) (string, bool) {
 				if name != "value" {
 					k.diags.Errorf(diag.Value(at), "want value, got %q", name)

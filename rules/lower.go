@@ -159,7 +159,7 @@ func (l *lowerer) pick(p *pagination, job Job) (setting, bool) {
 		}
 		known = append(known, s.Name)
 	}
-	l.diags.Errorf(diag.Value(path), "unknown scroller %q", name).WithHint(nearest(name, known))
+	l.diags.Errorf(diag.Value(path), "unknown scroller %q", name).WithHint(nearestHint(name, known))
 	return setting{}, false
 }
 
@@ -188,7 +188,7 @@ func (l *lowerer) addIncrement(set *Ruleset) {
 	}
 	set.KeptNames = append(set.KeptNames, i.name)
 	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + i.name, Role: Keep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
+		ID: "keep." + i.name, Role: RoleKeep, Target: i.name, Source: i.keep, Clause: "is", Origin: l.origin(Author{}, i.path),
 	})
 }
 
@@ -197,17 +197,17 @@ func (l *lowerer) addItemRules(set *Ruleset) {
 	job := &set.Job
 	if job.Filter != "" {
 		set.Rules = append(set.Rules, Rule{
-			ID: "filter", Role: Filter, Source: job.Filter, Clause: job.Filter,
+			ID: "filter", Role: RoleFilter, Source: job.Filter, Clause: job.Filter,
 			Origin: l.origin(Author{}, diag.Join(job.path, "filter")),
 		})
 	}
 	for _, f := range job.Fields {
 		rule := Rule{
-			ID: "fields." + f.Name, Role: Set, Target: PathOf(f.Keys...), Source: f.Source, Clause: "is",
+			ID: "fields." + f.Name, Role: RoleSet, Target: JoinPath(f.Keys...), Source: f.Source, Clause: "is",
 			Origin: l.origin(Author{}, cmp.Or(f.path, diag.Join(diag.Join(job.path, "fields"), f.Name))),
 		}
 		if f.Source == "" {
-			rule.Role, rule.Source, rule.Clause = Remove, "nil", "the member is removed"
+			rule.Role, rule.Source, rule.Clause = RoleRemove, "nil", "the member is removed"
 		}
 		set.Rules = append(set.Rules, rule)
 	}
@@ -236,7 +236,7 @@ func addAuditRules(set *Ruleset) {
 func (l *lowerer) addIgnoredErrors(set *Ruleset) {
 	for _, status := range l.cfg.HTTP.IgnoreErrors {
 		set.Rules = append(set.Rules, Rule{
-			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: OnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
+			ID: fmt.Sprintf("ignoreErrors.%d", status), Role: RoleOnError, Do: ErrorContinue, Source: fmt.Sprintf("status == %d", status),
 			Message: "a response with status {status} is read as a page", Clause: fmt.Sprintf("a response has status %d", status),
 			Origin: l.origin(Author{}, diag.Join(l.cfg.path, "api.http.ignoreErrors")),
 		})

@@ -34,7 +34,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 		}
 	}
 	set := l.ruleset()
-	l.addComputedValues(set, "authentication.params", Param, auth.Params, Placement{})
+	l.addComputedValues(set, "authentication.params", RoleParam, auth.Params, Placement{})
 	out.Params = set.Rules
 	for _, p := range auth.Parts {
 		out.Parts = append(out.Parts, l.authRule(p, true))
@@ -55,7 +55,7 @@ func (c *Config) LowerAuth() (*AuthRules, diag.Diagnostics) {
 func (l *lowerer) authRule(p AuthPart, hidden bool) Rule {
 	id := strings.TrimPrefix(p.Path, diag.Join(l.cfg.path, "api.authentication")+".")
 	return Rule{
-		ID: id, Role: cmp.Or(p.Role, Param), Target: p.Name, Source: p.Source,
+		ID: id, Role: cmp.Or(p.Role, RoleParam), Target: p.Name, Source: p.Source,
 		Placement: Placement{Secret: hidden}, Clause: "is", Origin: l.origin(Author{}, p.Path),
 	}
 }

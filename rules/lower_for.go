@@ -39,10 +39,10 @@ func (l *lowerer) linkParent(set *Ruleset, byID map[string]*Ruleset) {
 		if s.Items == "" {
 			continue
 		}
-		place := diag.Value(s.given.get("items").path())
+		place := diag.Value(s.settings.get("items").path())
 		switch {
 		case byID[s.Items] == nil:
-			l.diags.Errorf(place, "no job has the id %q", s.Items).WithHint(nearest(s.Items, l.cfg.jobIDs()))
+			l.diags.Errorf(place, "no job has the id %q", s.Items).WithHint(nearestHint(s.Items, l.cfg.jobIDs()))
 		case set.Parent != "":
 			l.diags.Errorf(place, "a job can have one parent, and the parent of this job is %s already", set.Parent).
 				WithHint("a variable of that job can be read here too; to combine two lists, request the second for each item of the first")
@@ -96,7 +96,7 @@ func (l *lowerer) setForNames(set *Ruleset, byID map[string]*Ruleset) {
 func (l *lowerer) addForRules(set *Ruleset) {
 	for i, v := range set.Job.For {
 		for _, key := range []string{"when", "values", "from", "to", "step"} {
-			s := v.given.get(key)
+			s := v.settings.get(key)
 			if s.Value == nil || s.Invalid || key == "values" && v.Constants != nil || key == "step" && (v.Window == nil || !v.Window.Computed) {
 				continue
 			}
@@ -105,16 +105,16 @@ func (l *lowerer) addForRules(set *Ruleset) {
 				source = momentSource(s.Value)
 			}
 			set.Rules = append(set.Rules, Rule{
-				ID: v.ID(key), Role: For, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, s.path()), ForIndex: i,
+				ID: v.ID(key), Role: RoleFor, Target: key, Source: source, Clause: "is", Origin: l.origin(Author{}, s.path()), ForIndex: i,
 			})
 		}
-		if s := v.given.get("splitWhen"); s.text() != "" {
+		if s := v.settings.get("splitWhen"); s.text() != "" {
 			if i < len(set.Job.For)-1 {
 				l.diags.Errorf(diag.Key(s.path()), "a variable whose windows are split must be the last").
 					WithHint(fmt.Sprintf("write %v after the others", v.Name))
 			}
 			set.Rules = slices.Insert(set.Rules, 0, Rule{
-				ID: v.ID("splitWhen"), Role: Stop, Source: s.text(), Outcome: Split, Clause: s.text(), Ending: Ending{Drop: true},
+				ID: v.ID("splitWhen"), Role: RoleStop, Source: s.text(), Outcome: Split, Clause: s.text(), Ending: Ending{Drop: true},
 				Message: "the window is read again in two halves", Origin: l.origin(Author{}, s.path()), ForIndex: i,
 			})
 		}
@@ -133,7 +133,7 @@ func (l *lowerer) addKeepFor(set *Ruleset) {
 		l.diags.Errorf(place, "the job keeps no value for the next run").WithHint("add incremental, or keep in the pagination; or remove keepFor")
 	default:
 		set.Rules = append(set.Rules, Rule{
-			ID: "keepFor", Role: For, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
+			ID: "keepFor", Role: RoleFor, Target: "keepFor", Source: job.KeepFor, Clause: "is", Origin: l.origin(Author{}, job.keepForPath),
 			ForIndex: len(job.For),
 		})
 	}

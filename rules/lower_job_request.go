@@ -13,8 +13,8 @@ func (l *lowerer) addJobRequest(set *Ruleset) {
 	job := &set.Job
 	if l.dialect != Keboola { // there, braces are placeholders
 		base := l.cfg.BaseURL
-		l.addAddress(set, BaseURL, &base, l.cfg.path, "api.baseUrl")
-		l.addAddress(set, Endpoint, &job.Endpoint, job.path, "endpoint")
+		l.addAddress(set, RoleBaseURL, &base, l.cfg.path, "api.baseUrl")
+		l.addAddress(set, RoleEndpoint, &job.Endpoint, job.path, "endpoint")
 	}
 	for i, text := range l.cfg.AllowedOrigins {
 		if path := diag.Index(diag.Join(l.cfg.path, "api.allowedOrigins"), i); strings.ContainsAny(text, "{}") {
@@ -27,17 +27,17 @@ func (l *lowerer) addJobRequest(set *Ruleset) {
 		l.addAllowedOrigin(set, diag.Index(diag.Join(job.path, "allowedOrigins"), i), text, false)
 	}
 	if c := job.endpointSource; c.Source != "" {
-		l.addAddressRule(set, Endpoint, c.Source, job.Endpoint, c.Path)
+		l.addAddressRule(set, RoleEndpoint, c.Source, job.Endpoint, c.Path)
 	}
 	if c := l.cfg.baseSource; c.Source != "" {
-		l.addAddressRule(set, BaseURL, c.Source, "", c.Path)
+		l.addAddressRule(set, RoleBaseURL, c.Source, "", c.Path)
 	}
-	l.addComputedValues(set, "http.params", Param, l.cfg.HTTP.Params, Placement{Common: true})
+	l.addComputedValues(set, "http.params", RoleParam, l.cfg.HTTP.Params, Placement{Common: true})
 	common := slices.DeleteFunc(slices.Clone(l.cfg.HTTP.Headers), func(m Member) bool { _, own := job.Headers.Get(m.Name); return own })
-	l.addComputedValues(set, "http.headers", Header, common, Placement{})
-	l.addComputedValues(set, "params", Param, job.Params, Placement{})
-	l.addComputedValues(set, "body", Body, job.Body, Placement{})
-	l.addComputedValues(set, "headers", Header, job.Headers, Placement{})
+	l.addComputedValues(set, "http.headers", RoleHeader, common, Placement{})
+	l.addComputedValues(set, "params", RoleParam, job.Params, Placement{})
+	l.addComputedValues(set, "body", RoleBody, job.Body, Placement{})
+	l.addComputedValues(set, "headers", RoleHeader, job.Headers, Placement{})
 }
 
 // addAddress adds the rule for an address that holds expressions in braces. In an address without
@@ -72,7 +72,7 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 		l.diags.Errorf(diag.Value(path), "%v", err).WithHint(originHint)
 		return
 	}
-	l.addAddressRule(set, Allowed, source, text, path)
+	l.addAddressRule(set, RoleAllowedOrigin, source, text, path)
 	rule := &set.Rules[len(set.Rules)-1]
 	rule.ID, rule.Target, rule.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
@@ -81,7 +81,7 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, words, path string) {
 	set.Rules = append(set.Rules, Rule{
 		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
-		Clause: "is", Says: words, Origin: l.origin(Author{}, path),
+		Clause: "is", ValueInWords: words, Origin: l.origin(Author{}, path),
 	})
 }
 

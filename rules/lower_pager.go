@@ -24,7 +24,7 @@ type pager struct {
 func (p *pager) build() {
 	p.set.Path = p.path
 	if p.method.Once {
-		p.addStateRules(Init)
+		p.addStateRules(RoleInit)
 		p.addFailureRules()
 		p.addOnceRules()
 		p.addKeepRules()
@@ -32,12 +32,12 @@ func (p *pager) build() {
 	}
 	p.set.Method = p.method.Name
 	p.setPageSize()
-	p.addStateRules(Init)
+	p.addStateRules(RoleInit)
 	p.addGuardRules()
 	p.addFailureRules()
 	p.addEndRules()
 	p.addPageLimit()
-	p.addStateRules(Next)
+	p.addStateRules(RoleNext)
 	p.addRequestRules()
 	p.addKeepRules()
 }
@@ -122,7 +122,7 @@ func (p *pager) rule(row StopRule, settings settings, origin Origin) (Rule, bool
 		outcome = Complete
 	}
 	r := Rule{
-		ID: p.id(row.ID), Role: Stop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, Expects: row.Expects},
+		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, ExpectsRead: row.ExpectsRead},
 		Message: settings.expandText(row.Message, nil), NamesJob: row.NamesJob,
 		Clause: settings.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
@@ -194,13 +194,13 @@ func (p *pager) addStateRules(role Role) {
 			continue
 		}
 		source := v.Init
-		if role == Next {
+		if role == RoleNext {
 			source = v.Next
 		}
 		r := stateRule(role, v.Name, p.settings.expandSource(source), p.fromMethod())
 		r.Uses = p.uses(v.Only, source)
-		if role == Next {
-			r.Says = p.settings.expandText(v.Says, nil)
+		if role == RoleNext {
+			r.ValueInWords = p.settings.expandText(v.ValueInWords, nil)
 		}
 		p.add(r)
 		p.set.StateNames = value.AppendNew(p.set.StateNames, v.Name)
@@ -211,7 +211,7 @@ func (p *pager) addStateRules(role Role) {
 		switch {
 		case source.Value != nil:
 			p.add(stateRule(role, o.Name, sourceOf(source.Value), p.origin(Author{}, source.path())))
-		case role == Init:
+		case role == RoleInit:
 			p.add(stateRule(role, o.Name, "nil", p.origin(Author{}, o.path())))
 		}
 		p.set.StateNames = value.AppendNew(p.set.StateNames, o.Name)
@@ -220,7 +220,7 @@ func (p *pager) addStateRules(role Role) {
 
 func stateRule(role Role, name, source string, origin Origin) Rule {
 	clause := "becomes"
-	if role == Init {
+	if role == RoleInit {
 		clause = "starts at"
 	}
 	return Rule{ID: "state." + name + "." + string(role), Role: role, Target: name, Source: source, Clause: clause, Origin: origin}
@@ -312,7 +312,7 @@ var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMi
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
 	out := maps.Clone(noPhrases)
-	if paths := value.Map(p.set.Ignore, func(keys []string) string { return PathOf(keys...) }); len(paths) > 0 {
+	if paths := value.Map(p.set.Ignore, func(keys []string) string { return JoinPath(keys...) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
 	if p.set.LimitBy != "" {
@@ -350,7 +350,7 @@ func userStopID(i int) string { return fmt.Sprintf("stopRules[%d]", i) }
 // addUserStops adds the user's stopping rules with the wanted outcomes.
 func (p *pager) addUserStops(wanted func(Outcome) bool) {
 	for i, element := range p.settings.get("stopRules").elements() {
-		r := Rule{ID: p.id(userStopID(i)), Role: Stop, Outcome: Complete,
+		r := Rule{ID: p.id(userStopID(i)), Role: RoleStop, Outcome: Complete,
 			Source: element.text(), Origin: p.origin(Author{}, element.path())}
 		if object, ok := element.settings(); ok {
 			r.Source, r.Origin = object.get("when").text(), p.origin(Author{}, object.get("when").path())
@@ -410,7 +410,7 @@ func (p *pager) addErrorRules() {
 			continue
 		}
 		p.add(Rule{
-			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: OnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
+			ID: p.id(fmt.Sprintf("onError[%d]", i)), Role: RoleOnError, Do: ErrorAction(object.get("do").text()), Outcome: Complete,
 			OnSuccess: object.get("on").text() == onSuccess, Source: when.text(), Clause: when.text(),
 			Message: p.message(message), CustomMessage: message.text() != "", Origin: p.origin(Author{}, when.path()),
 		})
@@ -422,7 +422,7 @@ func (p *pager) addKeepRules() {
 	for _, value := range p.settings.get("keep").list() {
 		p.set.KeptNames = append(p.set.KeptNames, value.Name)
 		p.add(Rule{
-			ID: "keep." + value.Name, Role: Keep, Target: value.Name, Source: value.text(), Clause: "is",
+			ID: "keep." + value.Name, Role: RoleKeep, Target: value.Name, Source: value.text(), Clause: "is",
 			Origin: p.origin(Author{}, value.path()),
 		})
 	}

@@ -13,8 +13,8 @@ import (
 func (p *pager) addRequestRules() {
 	parts := p.methodParts()
 	userParts := p.userParts()
-	if userParts.has(URL) || userParts.has(Endpoint) {
-		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == URL || r.Role == Endpoint })
+	if userParts.has(RoleURL) || userParts.has(RoleEndpoint) {
+		parts = slices.DeleteFunc(parts, func(r Rule) bool { return r.Role == RoleURL || r.Role == RoleEndpoint })
 	}
 	for _, r := range userParts {
 		parts.put(r)
@@ -87,11 +87,11 @@ func (p *pager) methodParts() requestParts {
 			}
 		}
 	}
-	add(URL, o.URL)
-	add(Endpoint, o.Endpoint)
-	add(HTTPVerb, o.Verb)
-	add(Param, o.Params...)
-	add(Body, o.Body...)
+	add(RoleURL, o.URL)
+	add(RoleEndpoint, o.Endpoint)
+	add(RoleVerb, o.Verb)
+	add(RoleParam, o.Params...)
+	add(RoleBody, o.Body...)
 	p.applyToFirst(parts, o.ApplyToFirst)
 	return parts
 }
@@ -115,7 +115,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 	}
 	if row.Each == "" {
 		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(row.Value), p.fromMethod())
-		r.Says = strings.ReplaceAll(p.settings.expandText(row.Says, nil), " + -", " - ")
+		r.ValueInWords = strings.ReplaceAll(p.settings.expandText(row.ValueInWords, nil), " + -", " - ")
 		r.Uses = p.uses(row.Only, row.Name, row.Value)
 		r.Hint = row.Hint
 		return []Rule{r}
@@ -128,7 +128,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 		}
 		settings := p.settings.with("each", setting{Value: v})
 		r := laterPart(role, m.Name, settings.expandSource(row.Value), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
-		r.Says = settings.expandText(row.Says, nil)
+		r.ValueInWords = settings.expandText(row.ValueInWords, nil)
 		out = append(out, r)
 	}
 	return out
@@ -137,27 +137,27 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 // userParts returns the parts of the user's nextRequest.
 func (p *pager) userParts() requestParts {
 	var parts requestParts
-	for _, role := range []Role{URL, Endpoint, HTTPVerb} {
+	for _, role := range []Role{RoleURL, RoleEndpoint, RoleVerb} {
 		if part := p.settings.get("nextRequest." + string(role)); part.Value != nil {
 			parts = append(parts, laterPart(role, "", addressOrVerb(role, part.text()), p.origin(Author{}, part.path())))
 		}
 	}
-	if parts.has(URL) && parts.has(Endpoint) {
+	if parts.has(RoleURL) && parts.has(RoleEndpoint) {
 		p.diags.Errorf(diag.Value(p.settings.get("nextRequest").path()), "url and endpoint are mutually exclusive").
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
-	for _, role := range []Role{Param, Header, Body} {
+	for _, role := range []Role{RoleParam, RoleHeader, RoleBody} {
 		parts = append(parts, p.named(role)...)
 	}
 	switch include := p.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
 		p.set.IncludeParams = include.flag()
-	case parts.has(URL):
+	case parts.has(RoleURL):
 		p.set.IncludeParams = false
 	}
 	p.applyToFirst(parts, If(With("nextRequest.applyToFirst")))
 	if wait := p.settings.get("nextRequest.after"); wait.Value != nil {
-		parts = append(parts, laterPart(After, "", wait.text(), p.origin(Author{}, wait.path())))
+		parts = append(parts, laterPart(RoleAfter, "", wait.text(), p.origin(Author{}, wait.path())))
 	}
 	return parts
 }
@@ -165,7 +165,7 @@ func (p *pager) userParts() requestParts {
 // addressOrVerb returns the source of an address or a method. A method may be
 // written as a word.
 func addressOrVerb(role Role, source string) string {
-	if verb := strings.ToUpper(source); role == HTTPVerb && slices.Contains(httpMethods, verb) {
+	if verb := strings.ToUpper(source); role == RoleVerb && slices.Contains(httpMethods, verb) {
 		return literal(verb)
 	}
 	return source

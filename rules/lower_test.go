@@ -19,7 +19,7 @@ func stops(t *testing.T, pagination string) []string {
 	require.NoError(t, found.Err())
 	var out []string
 	for _, r := range lowered.Jobs[0].Rules {
-		if r.Role == rules.Stop {
+		if r.Role == rules.RoleStop {
 			out = append(out, r.ID+" "+string(r.Outcome))
 		}
 	}
@@ -288,7 +288,7 @@ func TestJobsDoNotShareTheRulesThatAreAddedToOne(t *testing.T) {
 		for i, set := range lowered.Jobs {
 			var own, audit []string
 			for _, r := range set.Rules {
-				if r.Role == rules.Audit {
+				if r.Role == rules.RoleAudit {
 					audit = append(audit, r.ID)
 				} else {
 					own = append(own, r.ID)

@@ -25,7 +25,7 @@ type StateVariable struct {
 	Init string     // expression for its value before the first request
 	Next string     // expression for its value after a page, which sees the old values
 	Only Conditions // the method has the variable only if these are met
-	Says string     // Next in words, if it reads the response: "the id of the last item"
+	ValueInWords string     // Next in words, if it reads the response: "the id of the last item"
 }
 
 // A Condition is met if a setting has a value. The value false does not count.
@@ -75,7 +75,7 @@ type Part struct {
 	Each  string     // if it is set, there is one part for every member of this setting, with its name; ${each} is its value
 	Value string     // expression
 	Only  Conditions // the request has the part only if these are met
-	Says  string     // Value in words, if it reads the response: "the link at links.next"
+	ValueInWords  string     // Value in words, if it reads the response: "the link at links.next"
 	Hint  string     // the hint for a job whose own value of the part is overridden
 }
 
@@ -91,7 +91,7 @@ type StopRule struct {
 	Message string     // text of the log, with {expressions}
 
 	NamesJob bool // Message names the job, so the log does not
-	Expects  bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
+	ExpectsRead  bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
 }
 
 // The texts of rules that several methods have.
@@ -161,18 +161,18 @@ var builtinMethods = []Method{
 				Doc: "continue from the least identifier instead of the greatest"},
 		},
 		State: []StateVariable{
-			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, Says: "the greatest ${idKey} so far",
+			{Name: "id", Only: Conditions{Without("reverse")}, Init: `nil`, ValueInWords: "the greatest ${idKey} so far",
 				Next: `greatest(items, ${idKey}, state.id)`},
-			{Name: "id", Only: Conditions{With("reverse")}, Init: `nil`, Says: "the least ${idKey} so far",
+			{Name: "id", Only: Conditions{With("reverse")}, Init: `nil`, ValueInWords: "the least ${idKey} so far",
 				Next: `least(items, ${idKey}, state.id)`},
 		},
 		Next: Overlay{
 			Params: []Part{
 				{Name: "${param}", Only: Conditions{withoutIncrement}, Value: `state.id`},
 				{Name: "${param}", Only: Conditions{withIncrement, Without("reverse")}, Value: `number(state.id) + ${increment}`,
-					Says: "the greatest ${idKey} so far + ${increment}"},
+					ValueInWords: "the greatest ${idKey} so far + ${increment}"},
 				{Name: "${param}", Only: Conditions{withIncrement, With("reverse")}, Value: `number(state.id) + ${increment}`,
-					Says: "the least ${idKey} so far + ${increment}"},
+					ValueInWords: "the least ${idKey} so far + ${increment}"},
 			},
 		},
 		Stops: []StopRule{
@@ -212,7 +212,7 @@ var builtinMethods = []Method{
 			Verb:     Part{Value: `${scrollRequest.method}`, Only: Conditions{With("scrollRequest"), With("scrollRequest.method")}},
 			Params: []Part{
 				{Each: "scrollRequest.params", Value: `${each}`, Only: Conditions{With("scrollRequest.params")}},
-				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, Says: "the value at ${responseParam}"},
+				{Name: "${queryParam}", Value: `text(at(${responseParam}))`, ValueInWords: "the value at ${responseParam}"},
 			},
 			OmitParams: If(Without("includeParams")),
 		},
@@ -239,8 +239,8 @@ var builtinMethods = []Method{
 		Next: Overlay{
 			Params: []Part{
 				{Each: "responseParams", Value: `empty(at(${each})) ? nil : text(at(${each}))`,
-					Only: Conditions{With("responseParams")}, Says: "the value at ${each} if there is one"},
-				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, Says: "the members of ${responseObject}"},
+					Only: Conditions{With("responseParams")}, ValueInWords: "the value at ${each} if there is one"},
+				{Value: `at(${responseObject})`, Only: Conditions{With("responseObject")}, ValueInWords: "the members of ${responseObject}"},
 			},
 			OmitParams: If(Without("includeParams")),
 		},
@@ -264,7 +264,7 @@ var builtinMethods = []Method{
 			{Name: "includeParams", Kind: Flag, Default: false, Doc: "send the job's parameters along with the link"},
 		},
 		Next: Overlay{
-			URL:        Part{Value: `link(${rel})`, Says: "the link with rel=${rel}"},
+			URL:        Part{Value: `link(${rel})`, ValueInWords: "the link with rel=${rel}"},
 			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
@@ -287,7 +287,7 @@ var builtinMethods = []Method{
 				Doc: "send the job's parameters with every request, not only with the first"},
 		},
 		Next: Overlay{
-			Params:     []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, Says: "the header ${responseHeader}"}},
+			Params:     []Part{{Name: "${queryParam}", Value: `header(${responseHeader})`, ValueInWords: "the header ${responseHeader}"}},
 			OmitParams: If(Without("includeParams")),
 		},
 		Stops: []StopRule{
@@ -328,7 +328,7 @@ var builtinMethods = []Method{
 				Doc: "a page with fewer items than `limit` is the last; otherwise an empty page is"},
 		},
 		State: []StateVariable{
-			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`, Says: "the ${idKey} of the last item"},
+			{Name: "key", Init: `nil`, Next: `text(at(items[-1], ${idKey}))`, ValueInWords: "the ${idKey} of the last item"},
 		},
 		Next: Overlay{
 			Params: []Part{{Name: "${param}", Value: `state.key`}},
@@ -351,7 +351,7 @@ var builtinMethods = []Method{
 		},
 		Next: Overlay{
 			Body: []Part{{
-				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`, Says: "pageInfo.endCursor of ${connection}",
+				Name: "variables.${variable}", Value: `at(${connection}).pageInfo.endCursor`, ValueInWords: "pageInfo.endCursor of ${connection}",
 			}},
 		},
 		Stops: []StopRule{
@@ -428,10 +428,10 @@ func responseURLFields(delimiter string) []Field {
 }
 
 var responseURLNext = Overlay{
-	URL: Part{Value: `at(${urlKey})`, Only: Conditions{Without("paramIsQuery")}, Says: "the link at ${urlKey}"},
+	URL: Part{Value: `at(${urlKey})`, Only: Conditions{Without("paramIsQuery")}, ValueInWords: "the link at ${urlKey}"},
 	Params: []Part{
 		{Value: `query(at(${urlKey}))`,
-			Only: Conditions{With("paramIsQuery")}, Says: "the query string at ${urlKey}"},
+			Only: Conditions{With("paramIsQuery")}, ValueInWords: "the query string at ${urlKey}"},
 	},
 	OmitParams: If(Without("includeParams")),
 }

@@ -13,9 +13,9 @@ type Rule struct {
 	Role      Role        // the use of its value
 	Target    string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
 	Source    string      // the expression
-	Outcome   Outcome     // the outcome of a Stop, or of an OnError that ends the list
-	Do        ErrorAction // the action of an OnError
-	OnSuccess bool        // the OnError judges responses with a status of success, instead of error responses
+	Outcome   Outcome     // the outcome of a Stop, or of an RoleOnError that ends the list
+	Do        ErrorAction // the action of an RoleOnError
+	OnSuccess bool        // the RoleOnError judges responses with a status of success, instead of error responses
 	ForIndex  int         // For, or a Stop that splits windows: the position of the variable in for
 	Shared    bool        // the rule stands beside method multiple, and applies to each of its scrollers
 
@@ -24,8 +24,8 @@ type Rule struct {
 	Auditing
 
 	Clause        string // completes "stops when …" or "starts at …"
-	Says          string // Next, or a part: its value in words, if it reads the response; may be empty
-	Message       string // text of the log when a Stop or OnError matches; {…} holds an expression
+	ValueInWords  string // Next, or a part: its value in words, if it reads the response; may be empty
+	Message       string // text of the log when a Stop or RoleOnError matches; {…} holds an expression
 	CustomMessage bool   // the user wrote Message
 	NamesJob      bool   // Message names the job
 	Hint          string // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
@@ -33,14 +33,14 @@ type Rule struct {
 	Uses          []Use // the settings that a rule of a method depends on
 }
 
-// OfFor reports whether the rule belongs to a variable of for.
-func (r Rule) OfFor() bool { return r.Role == For || r.Outcome == Split }
+// BelongsToFor reports whether the rule belongs to a variable of for.
+func (r Rule) BelongsToFor() bool { return r.Role == RoleFor || r.Outcome == Split }
 
-// Ending holds the fields of rules with role [Stop].
+// Ending holds the fields of rules with role [RoleStop].
 type Ending struct {
-	Guard   bool // it is a guard; if it fails the run, the class is policy
-	Drop    bool // the page's items are not emitted
-	Expects bool // responses have the values that the rule reads, even if it allows for their absence
+	Guard       bool // it is a guard; if it fails the run, the class is policy
+	Drop        bool // the page's items are not emitted
+	ExpectsRead bool // responses have the values that the rule reads, even if it allows for their absence
 }
 
 // Placement holds the fields of rules that are parts of requests: see [Role.Builds].
@@ -54,7 +54,7 @@ type Placement struct {
 	Common       bool // with PerPartition: every request has it, even if the job's own parameters are left out
 }
 
-// Auditing holds the fields of rules with role [Audit].
+// Auditing holds the fields of rules with role [RoleAudit].
 type Auditing struct {
 	Requires Facts     // facts without which the rule is not met; if it is 0, the rule may be met in any list
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
@@ -77,35 +77,35 @@ type Role string
 
 // The roles.
 const (
-	Init     Role = "init"           // a variable's value before the first request
-	Stop     Role = "stop"           // true ends the job after this page
-	Next     Role = "next"           // a variable's value after a page
-	URL      Role = "url"            // the next request's address
-	Endpoint Role = "endpoint"       // the next request's endpoint
-	BaseURL  Role = "baseUrl"        // the address that endpoints are resolved against, for each partition
-	Allowed  Role = "allowedOrigins" // another origin that links and redirects may point to, for each partition
-	HTTPVerb Role = "method"         // the next request's method
-	Param    Role = "params"         // a parameter of the next request
-	Header   Role = "headers"        // a header of the next request
-	Body     Role = "body"           // a value in the JSON body of the next request
-	After    Role = "after"          // how long to wait before the next request
-	OnError  Role = "onError"        // true decides the action after an error response
-	Keep     Role = "keep"           // a value for the next run
-	Filter   Role = "filter"         // true lets an item pass
-	Set      Role = "set"            // the value of a member of an item
-	Remove   Role = "remove"         // removes a member of an item; it has no value
-	For      Role = "for"            // the values of a variable of for, or a condition on them
-	Audit    Role = "audit"          // true after the last page is a sign that the list is incomplete
-	Probe    Role = "probe"          // a value that is shown to the user: see engine.Engine.Evaluate
+	RoleInit          Role = "init"           // a variable's value before the first request
+	RoleStop          Role = "stop"           // true ends the job after this page
+	RoleNext          Role = "next"           // a variable's value after a page
+	RoleURL           Role = "url"            // the next request's address
+	RoleEndpoint      Role = "endpoint"       // the next request's endpoint
+	RoleBaseURL       Role = "baseUrl"        // the address that endpoints are resolved against, for each partition
+	RoleAllowedOrigin Role = "allowedOrigins" // another origin that links and redirects may point to, for each partition
+	RoleVerb          Role = "method"         // the next request's method
+	RoleParam         Role = "params"         // a parameter of the next request
+	RoleHeader        Role = "headers"        // a header of the next request
+	RoleBody          Role = "body"           // a value in the JSON body of the next request
+	RoleAfter         Role = "after"          // how long to wait before the next request
+	RoleOnError       Role = "onError"        // true decides the action after an error response
+	RoleKeep          Role = "keep"           // a value for the next run
+	RoleFilter        Role = "filter"         // true lets an item pass
+	RoleSet           Role = "set"            // the value of a member of an item
+	RoleRemove        Role = "remove"         // removes a member of an item; it has no value
+	RoleFor           Role = "for"            // the values of a variable of for, or a condition on them
+	RoleAudit         Role = "audit"          // true after the last page is a sign that the list is incomplete
+	RoleProbe         Role = "probe"          // a value that is shown to the user: see engine.Engine.Evaluate
 )
 
 // Scope returns the scope of rules with the role: the names that they may read besides the names of all
 // rules.
 func (r Role) Scope() Scope {
 	switch r {
-	case Audit:
+	case RoleAudit:
 		return ScopeAudit
-	case Filter, Set, Remove, Probe:
+	case RoleFilter, RoleSet, RoleRemove, RoleProbe:
 		return ScopeItem
 	}
 	return ScopePage
@@ -113,12 +113,12 @@ func (r Role) Scope() Scope {
 
 // Addresses reports whether the value is the address of the next request. A missing or empty address
 // ends the list.
-func (r Role) Addresses() bool { return r == URL || r == Endpoint }
+func (r Role) Addresses() bool { return r == RoleURL || r == RoleEndpoint }
 
 // Builds reports whether the rule is part of the next request.
 func (r Role) Builds() bool {
 	switch r {
-	case URL, Endpoint, BaseURL, Allowed, HTTPVerb, Param, Header, Body, After:
+	case RoleURL, RoleEndpoint, RoleBaseURL, RoleAllowedOrigin, RoleVerb, RoleParam, RoleHeader, RoleBody, RoleAfter:
 		return true
 	}
 	return false

@@ -28,7 +28,7 @@ var sharedStops = []StopRule{
 		When:    `total.bytes >= ${forceStop.volume}`,
 		Clause:  "the limit of ${forceStop.volume bytes} of minified JSON is reached",
 		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"},
-	{ID: "nextPageFlag", Only: Conditions{With("nextPageFlag")}, Outcome: Complete, Expects: true,
+	{ID: "nextPageFlag", Only: Conditions{With("nextPageFlag")}, Outcome: Complete, ExpectsRead: true,
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",

@@ -61,7 +61,7 @@ func (r *listRun) audit(ctx context.Context, items int) []trace.Finding {
 	findings := r.watcher.Audit(&r.pooled.machine, evidence.End{
 		Outcome: cmp.Or(r.state.Result.Outcome, rules.Failed), // a run with a failed rule has no outcome
 		Items:   items, StoppedBy: r.state.Result.StoppedBy,
-		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.Filter }),
+		Unseen: r.shaper.missing(func(rule rules.Rule) bool { return rule.Role == rules.RoleFilter }),
 		Kept:   compile.SelectKept(r.state.Result.Kept, r.keepKey),
 	})
 	for i := range findings {

@@ -254,7 +254,7 @@ func (r *listRun) noAddress() trace.Verdict {
 	verdict := trace.Verdict{Rule: reasonNextRequest, Met: true}
 	var because []string
 	for _, part := range r.job.Parts {
-		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.URL || role == rules.Endpoint) {
+		if role := part.Rule.Role; part.Rule.Subsequent && (role == rules.RoleURL || role == rules.RoleEndpoint) {
 			because = append(because, string(role)+" = "+part.Because(r.context()))
 			verdict.Missing = append(verdict.Missing, part.Missing(r.context())...)
 		}

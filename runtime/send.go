@@ -133,7 +133,7 @@ func (s *sender) withhold(request requests.Request) (requests.Request, []string)
 	request.Params = s.withoutSecrets(request.Params, "", &removed)
 	headers := make(rules.Object, 0, len(request.Headers))
 	for _, m := range request.Headers {
-		if secret.Name(m.Name) || s.isSecret(m.Value) {
+		if secret.IsName(m.Name) || s.isSecret(m.Value) {
 			removed = append(removed, m.Name)
 			continue
 		}
@@ -181,7 +181,7 @@ func (s *sender) isSecret(v any) bool {
 // belong to the API.
 func (s *sender) checkAddress(address string) error {
 	configured := func(e *language.Expression) bool {
-		return (e.Rule.Role == rules.URL || e.Rule.Role == rules.Endpoint) && e.Rule.Origin.By == (rules.Author{})
+		return (e.Rule.Role == rules.RoleURL || e.Rule.Role == rules.RoleEndpoint) && e.Rule.Origin.By == (rules.Author{})
 	}
 	if !s.job.Reads("input") || !slices.ContainsFunc(s.job.Parts, configured) || !s.redactor.Contains(address) {
 		return nil

@@ -182,7 +182,7 @@ func (s *shaper) item(item *document.LocatedItem) (passes bool, err error) {
 // value returns the value of a field as JSON, or nil to remove the member.
 func (s *shaper) value(field int) ([]byte, error) {
 	f := s.shape.Fields[field]
-	if f.Rule.Role == rules.Remove {
+	if f.Rule.Role == rules.RoleRemove {
 		return nil, nil
 	}
 	v, err := f.Value(&s.run.pooled.machine, s.run.context())

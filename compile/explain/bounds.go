@@ -74,25 +74,25 @@ func (j explainer) bounds() BoundsExplanation {
 		if slices.ContainsFunc(b.Limits, func(l LimitedByRules) bool { return l.Unit != "pages" }) {
 			most = "stops after "
 		}
-		b.Says = "cannot run forever: " + most + value.OrList(limits) + j.waits() + restarts
+		b.Says = "cannot run forever: " + most + value.OrList(limits) + j.describeWaits() + restarts
 		return b
 	}
 	b.Unbounded = true
-	b.Says = j.unbounded(b.Limits) + j.waits() + restarts
+	b.Says = j.describeUnbounded(b.Limits) + j.describeWaits() + restarts
 	return b
 }
 
-// waits says that the requests wait, if they do.
-func (j explainer) waits() string {
-	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role == rules.After })
+// describeWaits says that the requests wait, if they do.
+func (j explainer) describeWaits() string {
+	i := slices.IndexFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role == rules.RoleAfter })
 	if i < 0 {
 		return ""
 	}
 	return fmt.Sprintf("; each request after the first waits (%s)", j.NextParts[i].Rule.ID)
 }
 
-// unbounded says when a job without bounds never ends.
-func (j explainer) unbounded(limits []LimitedByRules) string {
+// describeUnbounded says when a job without bounds never ends.
+func (j explainer) describeUnbounded(limits []LimitedByRules) string {
 	const cure = "to limit it, set forceStop or guards.maxPages"
 	stopsOnRepetition := slices.ContainsFunc(j.Stops, func(s *compile.Trigger) bool { return s.Rule.Guard && j.WhyNever(s) == "" })
 	switch {

@@ -55,8 +55,8 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 		if guards[text] == nil {
 			order = append(order, text)
 		}
-		guards[text] = append(guards[text], named(r))
-		if strings.Contains(r.Says, rules.UnlessPolled) {
+		guards[text] = append(guards[text], guardInWords(r))
+		if strings.Contains(r.Clause, rules.UnlessPolled) {
 			polled = append(polled, r.ID)
 		} else {
 			unpolled = append(unpolled, r.ID)
@@ -79,10 +79,10 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 	}
 }
 
-// named returns the id of a guard and its clause, without the parts of the clause that all guards share
+// guardInWords returns the id of a guard and its clause, without the parts of the clause that all guards share
 // and without the guard's key, which is the id.
-func named(r RuleExplanation) string {
-	text := strings.Replace(r.Says, rules.UnlessPolled+or, ", unless ", 1)
+func guardInWords(r RuleExplanation) string {
+	text := strings.Replace(r.Clause, rules.UnlessPolled+or, ", unless ", 1)
 	text = strings.TrimSuffix(strings.Replace(text, rules.UnlessPolled, "", 1), fmt.Sprintf(" (guards.%s)", r.ID))
 	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
@@ -118,7 +118,7 @@ func (t *textWriter) audit(list []RuleExplanation) {
 		if r.Never != "" {
 			continue
 		}
-		text := fmt.Sprintf("%s (%s)", r.Says, r.ID)
+		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
 		if r.rule.Unless != "" && t.full {
 			text += ", " + r.rule.Unless
 		}
@@ -154,7 +154,7 @@ func (e *Explanation) afterAudit(r RuleExplanation) string {
 // are listed in full.
 func (t *textWriter) ineffective(x *JobExplanation) (never []string) {
 	for _, r := range slices.Concat(x.Stops, x.OnError, x.Audit) {
-		if r.Never != "" && (t.full || r.rule.Role != rules.Audit) {
+		if r.Never != "" && (t.full || r.rule.Role != rules.RoleAudit) {
 			never = append(never, r.ID+": "+r.Never)
 		}
 	}

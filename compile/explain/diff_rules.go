@@ -38,7 +38,7 @@ func (r *RuleExplanation) side() *Side {
 		return nil
 	}
 	s := &Side{ID: r.ID, Text: r.Source}
-	if r.rule.Role == rules.Remove {
+	if r.rule.Role == rules.RoleRemove {
 		s.Text = "" // it has no text
 	}
 	if says := r.sentence(); says != "" && says != s.Text {
@@ -63,7 +63,7 @@ func (r *RuleExplanation) identity() string {
 		message = in.Message
 	}
 	return fmt.Sprintf("%q", []any{
-		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.OnSuccess, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.Expects,
+		in.Role, in.Target, in.Source, r.Outcome, in.Do, in.OnSuccess, in.Drop, in.Guard, in.First, in.Subsequent, in.Common, in.ExpectsRead,
 		message, r.Never != "",
 	})
 }

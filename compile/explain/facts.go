@@ -30,11 +30,11 @@ func exitStatus(class failure.Class) string { return fmt.Sprintf("exit status %d
 // run.
 func statusOf(r rules.Rule) int {
 	switch {
-	case r.Role == rules.OnError && r.Do == rules.ErrorFail:
+	case r.Role == rules.RoleOnError && r.Do == rules.ErrorFail:
 		return failure.API.ExitStatus()
-	case r.Role == rules.OnError && r.Do == rules.ErrorRestart:
+	case r.Role == rules.RoleOnError && r.Do == rules.ErrorRestart:
 		return failure.Policy.ExitStatus()
-	case r.Role != rules.Stop || r.Outcome != rules.Failed:
+	case r.Role != rules.RoleStop || r.Outcome != rules.Failed:
 		return 0
 	case r.Guard:
 		return failure.Policy.ExitStatus()
@@ -42,8 +42,8 @@ func statusOf(r rules.Rule) int {
 	return failure.Response.ExitStatus()
 }
 
-// refused names the exit status of a run whose list ends with an outcome other than complete.
-func refused(outcome rules.Outcome) string {
+// failOnStatus names the exit status of a run whose list ends with an outcome other than complete.
+func failOnStatus(outcome rules.Outcome) string {
 	return fmt.Sprintf("exit status 0, or %d with --fail-on %s", failure.Suspect.ExitStatus(), outcome)
 }
 
@@ -60,8 +60,8 @@ type NeedExplanation struct {
 func (j explainer) needs() (needs []NeedExplanation) {
 	for _, e := range slices.Concat(j.Next, compile.Expressions(j.Stops), j.Parts, j.Keeps) {
 		for _, keys := range e.NeededKeys() {
-			need := NeedExplanation{Path: rules.PathOf(keys...), Rule: e.Rule.ID}
-			if e.Rule.Role == rules.Next {
+			need := NeedExplanation{Path: rules.JoinPath(keys...), Rule: e.Rule.ID}
+			if e.Rule.Role == rules.RoleNext {
 				need.where = ", on any page but the last"
 			}
 			i := slices.IndexFunc(needs, func(had NeedExplanation) bool { return had.Path == need.Path })
@@ -199,7 +199,7 @@ func (r RetryExplanation) String() string {
 		"An empty body, or an HTML page in the place of data, is retried once or twice. %s"+
 		"Any other status than 200, 201, 203 or 204 fails the run at once (%s, or %d below 400)%s.",
 		subject, value.Counted(r.Max, "time"), statusTransient,
-		r.waits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
+		r.describeWaits(), statusAPI, failure.Response.ExitStatus(), r.renewed())
 }
 
 // statusesInWords lists statuses: "429, 500 or 520 to 524".
@@ -220,8 +220,8 @@ func statusesInWords(list []int) string {
 	return value.OrList(ranges)
 }
 
-// waits says how long a run waits before retries.
-func (r RetryExplanation) waits() string {
+// describeWaits says how long a run waits before retries.
+func (r RetryExplanation) describeWaits() string {
 	if r.wait.First == 0 {
 		return fmt.Sprintf("The header %s gives the wait. ", r.Header)
 	}
@@ -292,8 +292,8 @@ func fileNames(cfg *rules.Config) map[string]string {
 	return names
 }
 
-// written says where the items go, and in which form.
-func (x *JobExplanation) written() string {
+// outputInWords says where the items go, and in which form.
+func (x *JobExplanation) outputInWords() string {
 	if len(x.Items.Files) == 0 {
 		return "nowhere: they are for other jobs only (emit)"
 	}
@@ -322,7 +322,7 @@ func (x *JobExplanation) written() string {
 func shapes(list []RuleExplanation) (keys []string) {
 	for _, r := range list {
 		key := "fields"
-		if r.rule.Role == rules.Filter {
+		if r.rule.Role == rules.RoleFilter {
 			key = "filter"
 		}
 		keys = value.AppendNew(keys, key)
@@ -356,7 +356,7 @@ func (j explainer) keepInWords() string {
 		switch {
 		case compile.KeepsOverAllPages(e):
 			ofAll = append(ofAll, e.Rule.Target)
-		case slices.ContainsFunc(e.Reads, ofPage):
+		case slices.ContainsFunc(e.Reads, variesByPage):
 			ofLast = append(ofLast, e.Rule.Target)
 		}
 	}
@@ -370,7 +370,7 @@ func (j explainer) keepInWords() string {
 	return strings.Join(append(sentences, "If a value is missing, that of the run before stays."), " ")
 }
 
-// ofPage reports whether an expression reads a value that differs from page to page.
-func ofPage(r language.Read) bool {
+// variesByPage reports whether an expression reads a value that differs from page to page.
+func variesByPage(r language.Read) bool {
 	return r.Past == "" && slices.Contains([]string{"body", "header", "link", "items", "count", "page", "total", "sent", "state"}, r.Root)
 }

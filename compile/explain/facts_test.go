@@ -178,12 +178,12 @@ func TestEveryExplanationTellsWhatIsNotInTheRules(t *testing.T) {
 		for i, job := range jobs {
 			one := x.Jobs[i]
 			require.Equal(t, job.Spec().Emits, one.Items.Files != nil, c.Name)
-			require.Equal(t, job.Spec().Emits, strings.Contains(one.written(), "with --out, to "), c.Name)
-			require.Contains(t, text, strings.Join(strings.Fields(one.written()), " "), c.Name)
+			require.Equal(t, job.Spec().Emits, strings.Contains(one.outputInWords(), "with --out, to "), c.Name)
+			require.Contains(t, text, strings.Join(strings.Fields(one.outputInWords()), " "), c.Name)
 			for _, e := range job.Next {
 				for _, keys := range e.ItemKeys() {
 					needs++
-					require.Contains(t, text, "an item has no "+rules.PathOf(keys...), c.Name)
+					require.Contains(t, text, "an item has no "+rules.JoinPath(keys...), c.Name)
 				}
 			}
 			for _, v := range job.For {
@@ -230,7 +230,7 @@ func TestTheFileIsReplacedWithThoseThatBelongToIt(t *testing.T) {
 		},
 	} {
 		x := explainedConfig(t, `{"api": {"baseUrl": "https://x.example/"}, "config": {"jobs": [`+c.jobs+`]}}`, nil)
-		require.Contains(t, x.Jobs[0].written(), c.want, c.jobs)
+		require.Contains(t, x.Jobs[0].outputInWords(), c.want, c.jobs)
 	}
 }
 

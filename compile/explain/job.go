@@ -26,7 +26,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 		IncludeParams: set.IncludeParams, Sequential: j.redact(j.Sequential()), Unused: slices.Clone(set.Unused),
 	}
 	for _, keys := range set.Ignore {
-		x.Ignore = append(x.Ignore, rules.PathOf(keys...))
+		x.Ignore = append(x.Ignore, rules.JoinPath(keys...))
 	}
 	if set.Limit != nil {
 		from := set.LimitFrom
@@ -58,7 +58,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 	}{
 		{j.Computed, &x.Computed}, {j.Init, &x.State}, {j.Next, &x.State}, {j.Parts, &x.Next}, {compile.Expressions(j.Stops), &x.Stops},
 		{compile.Expressions(j.OnErrors), &x.OnError}, {j.KeepRules(), &x.Keep}, {j.Shape.Rules(), &x.Shape},
-		{compile.Expressions(j.Audit()), &x.Audit},
+		{compile.Expressions(j.AuditTriggers()), &x.Audit},
 	} {
 		for _, e := range group.of {
 			*group.to = append(*group.to, j.rule(e))
@@ -66,11 +66,11 @@ func (x *JobExplanation) describeRules(j explainer) {
 	}
 	for i, e := range j.Parts {
 		switch {
-		case x.Next[i].Value != "":
+		case x.Next[i].ValueInWords != "":
 		case e.IsName("limit"):
-			x.Next[i].Value = j.limitInWords()
+			x.Next[i].ValueInWords = j.limitInWords()
 		default:
-			x.Next[i].Value = j.redact(j.Prover().Later(e))
+			x.Next[i].ValueInWords = j.redact(j.Prover().Later(e))
 		}
 	}
 	unreached := j.Unreached()
@@ -83,7 +83,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 	for i, s := range j.OnErrors {
 		x.OnError[i].Never = j.WhyNever(s)
 	}
-	for i, s := range j.Audit() {
+	for i, s := range j.AuditTriggers() {
 		x.Audit[i].Never = j.WhyNever(s)
 		if len(j.Keeps) == 0 && strings.Contains(s.Rule.Source, "list.keptUnread") {
 			x.Audit[i].Never = "no value is kept (keep)"
@@ -109,8 +109,8 @@ func (j explainer) limitInWords() string {
 func (j explainer) rule(e *language.Expression) RuleExplanation {
 	r, redact := e.Rule, j.redact
 	x := RuleExplanation{
-		ID: r.ID, Source: redact(r.Source), Value: redact(r.Says), Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
-		Says: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
+		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords), Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
+		Clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
 		Status: statusOf(r), calls: e.Calls(),
 	}
@@ -118,10 +118,10 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		by := *r.FirstBy
 		x.FirstBy = &by
 	}
-	if x.Says == x.Source {
-		x.Says = redact(e.InWords())
+	if x.Clause == x.Source {
+		x.Clause = redact(e.InWords())
 	}
-	if r.Role == rules.OnError && r.Do != rules.ErrorStop {
+	if r.Role == rules.RoleOnError && r.Do != rules.ErrorStop {
 		x.Outcome = ""
 	}
 	if r.Do == rules.ErrorRestart {
@@ -131,7 +131,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
 	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.Ends() {
-		x.Says = unless(x.Says, "both pages are empty and the requests differ")
+		x.Clause = unless(x.Clause, "both pages are empty and the requests differ")
 	}
 	return x
 }
@@ -220,13 +220,13 @@ func tableInWords(r rules.Response) string {
 func (j explainer) noNext() *RuleExplanation {
 	if !j.Paged() {
 		return &RuleExplanation{
-			ID: compile.ReasonEnd, Source: "true", Outcome: rules.Complete, Says: "the only response is read",
+			ID: compile.ReasonEnd, Source: "true", Outcome: rules.Complete, Clause: "the only response is read",
 			Origin: rules.Origin{By: rules.Author{Kind: rules.AuthorDefault}}, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
 	if part := j.nilAddress(); part != nil {
 		return &RuleExplanation{
-			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete, Says: "there is no next request: " + part.ID + " is nil",
+			ID: compile.ReasonNextRequest, Source: "true", Outcome: rules.Complete, Clause: "there is no next request: " + part.ID + " is nil",
 			Origin: part.Origin, rule: rules.Rule{Role: roleNoNext},
 		}
 	}
@@ -235,10 +235,10 @@ func (j explainer) noNext() *RuleExplanation {
 		return nil
 	}
 	part := j.rule(j.NextParts[i])
-	description := cmp.Or(part.Value, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
+	description := cmp.Or(part.ValueInWords, j.redact(j.Prover().Later(j.NextParts[i])), part.Source)
 	return &RuleExplanation{
 		ID: compile.ReasonNextRequest, Source: "empty(" + part.Source + ")", Reads: part.Reads, Outcome: rules.Complete,
-		Says:   fmt.Sprintf("there is no next request: %s is missing or empty", description),
+		Clause:   fmt.Sprintf("there is no next request: %s is missing or empty", description),
 		Origin: part.Origin, Settings: part.Settings,
 		rule: rules.Rule{Role: roleNoNext, Source: "empty(" + part.rule.Source + ")"},
 	}

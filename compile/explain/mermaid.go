@@ -93,7 +93,7 @@ func (c chart) writeStops(x JobExplanation) (from, arrow string) {
 
 // writeState writes the variables that change after a page.
 func (c chart) writeState(x JobExplanation, from, arrow string) (string, string) {
-	isInit := func(r RuleExplanation) bool { return r.rule.Role == rules.Init }
+	isInit := func(r RuleExplanation) bool { return r.rule.Role == rules.RoleInit }
 	state := assignments(slices.DeleteFunc(slices.Clone(x.State), isInit))
 	if state == nil {
 		return from, arrow
@@ -152,8 +152,8 @@ func assignments(list []RuleExplanation) []string {
 	var texts []string
 	for _, r := range list {
 		text := r.ID + " = " + r.Source
-		if r.rule.Role == rules.Remove {
-			text = r.ID + " " + r.Says
+		if r.rule.Role == rules.RoleRemove {
+			text = r.ID + " " + r.Clause
 		}
 		texts = append(texts, text)
 	}

@@ -177,7 +177,7 @@ func (n *notes) sentence(r *RuleExplanation, path string) string {
 
 // source returns the expression of a rule, or "" if it is written at a path already.
 func (n *notes) source(r *RuleExplanation, path string) string {
-	if n.written(path) == r.rule.Source || r.rule.Role == rules.Remove {
+	if n.written(path) == r.rule.Source || r.rule.Role == rules.RoleRemove {
 		return ""
 	}
 	return r.Source

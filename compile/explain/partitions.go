@@ -69,7 +69,7 @@ func (j explainer) facts(x *PartitionsExplanation) []string {
 	sentences = append(sentences, fmt.Sprintf("With --jobs, %s may run at the same time.", x.Together))
 	if x.OnError == rules.PartitionSkip {
 		return append(sentences, fmt.Sprintf("If one fails, it is counted and named, and the run goes on (onPartitionError); "+
-			"the outcome of the job is then partial (%s).", refused(rules.Partial)))
+			"the outcome of the job is then partial (%s).", failOnStatus(rules.Partial)))
 	}
 	return append(sentences, "If one fails, the run fails with its exit status (onPartitionError).")
 }
@@ -186,7 +186,7 @@ func (j explainer) ofPartitions(maxPartitions int) string {
 	text := "as many as " + strings.Join(times, " times ")
 	if maxPartitions > 0 {
 		text += fmt.Sprintf(", and at most %d in a run (limits.partitions; the outcome is then limited: %s)",
-			maxPartitions, refused(rules.Limited))
+			maxPartitions, failOnStatus(rules.Limited))
 	}
 	return text + "; the bounds are for each of them"
 }

@@ -82,21 +82,21 @@ const roleNoNext rules.Role = "no next request"
 func (r RuleExplanation) sentence() string {
 	switch role := r.rule.Role; {
 	case r.perPartition:
-		return r.Value
+		return r.ValueInWords
 	case role.Builds():
 		return r.partInSentence()
-	case role == rules.Stop, role == roleNoNext:
-		return r.ends()
-	case role == rules.OnError:
+	case role == rules.RoleStop, role == roleNoNext:
+		return r.endSentence()
+	case role == rules.RoleOnError:
 		return fmt.Sprintf("if %s, %s", r.condition(), r.action())
-	case role == rules.Audit:
-		return "draws a finding if " + r.Says
-	case role == rules.Filter:
+	case role == rules.RoleAudit:
+		return "draws a finding if " + r.Clause
+	case role == rules.RoleFilter:
 		return "an item is left out unless this is true"
-	case role == rules.Remove:
-		return r.Says
+	case role == rules.RoleRemove:
+		return r.Clause
 	}
-	return r.Value
+	return r.ValueInWords
 }
 
 // underHeading says what a rule does, for the text of a job, whose headings say what the rules
@@ -104,22 +104,22 @@ func (r RuleExplanation) sentence() string {
 func (r RuleExplanation) underHeading() string {
 	switch role := r.rule.Role; {
 	case r.group() == groupSafety:
-		return fmt.Sprintf("%s when %s", r.effect(), r.Says)
-	case role == rules.OnError && r.Says == r.Source:
+		return fmt.Sprintf("%s when %s", r.effect(), r.Clause)
+	case role == rules.RoleOnError && r.Clause == r.Source:
 		return r.action()
-	case role == rules.OnError:
-		return fmt.Sprintf("if %s, %s", r.Says, r.action())
-	case role == rules.Init, role == rules.Next:
+	case role == rules.RoleOnError:
+		return fmt.Sprintf("if %s, %s", r.Clause, r.action())
+	case role == rules.RoleInit, role == rules.RoleNext:
 		return r.atItsTime()
 	case role.Builds() && !r.perPartition:
 		return r.partUnderHeading()
-	case r.group() == groupSplit && r.Says == r.Source:
+	case r.group() == groupSplit && r.Clause == r.Source:
 		return "the window is read in halves"
-	case role == rules.Stop, role == roleNoNext:
-		if r.Says == r.Source {
+	case role == rules.RoleStop, role == roleNoNext:
+		if r.Clause == r.Source {
 			return ""
 		}
-		return r.Says
+		return r.Clause
 	}
 	return r.sentence()
 }
@@ -130,23 +130,23 @@ func (r RuleExplanation) effect() string {
 	case rules.Failed:
 		return fmt.Sprintf("fails the run (exit status %d)", r.Status)
 	case rules.Guarded:
-		return fmt.Sprintf("ends the list (guarded; %s)", refused(r.Outcome))
+		return fmt.Sprintf("ends the list (guarded; %s)", failOnStatus(r.Outcome))
 	}
 	return fmt.Sprintf("ends the list (%s)", r.Outcome)
 }
 
 // moments say when the rules of a role are evaluated.
 var moments = map[rules.Role]string{
-	rules.Init: "before the first request",
-	rules.Next: "after each page",
-	rules.Keep: "saved for the next run",
-	rules.Set:  "evaluated for each item",
-	rules.For:  "evaluated before the partitions",
+	rules.RoleInit: "before the first request",
+	rules.RoleNext: "after each page",
+	rules.RoleKeep: "saved for the next run",
+	rules.RoleSet:  "evaluated for each item",
+	rules.RoleFor:  "evaluated before the partitions",
 }
 
 // atItsTime says when a variable of the state gets a value, and which value.
 func (r RuleExplanation) atItsTime() string {
-	return strings.TrimSuffix(moments[r.rule.Role]+": "+r.Value, ": ")
+	return strings.TrimSuffix(moments[r.rule.Role]+": "+r.ValueInWords, ": ")
 }
 
 // clauses returns the facts about a rule that its expression does not state: its effect, its
@@ -156,7 +156,7 @@ func (r RuleExplanation) clauses() []string {
 	switch {
 	case r.perPartition:
 		clauses[1] = "computed before the first request"
-	case r.rule.Role == rules.Next:
+	case r.rule.Role == rules.RoleNext:
 		clauses = []string{r.atItsTime()}
 	}
 	if r.Never != "" {
@@ -165,8 +165,8 @@ func (r RuleExplanation) clauses() []string {
 	return slices.DeleteFunc(clauses, func(text string) bool { return text == "" })
 }
 
-// ends describes the effect of a rule that ends the list.
-func (r RuleExplanation) ends() string {
+// endSentence describes the effect of a rule that ends the list.
+func (r RuleExplanation) endSentence() string {
 	switch r.Outcome {
 	case rules.Failed:
 		return fmt.Sprintf("the run fails (exit status %d) when %s", r.Status, r.condition())
@@ -178,22 +178,22 @@ func (r RuleExplanation) ends() string {
 
 // condition says when a rule is true, for a text that has its expression already.
 func (r RuleExplanation) condition() string {
-	if r.Says == r.Source {
+	if r.Clause == r.Source {
 		return "this is true"
 	}
-	return r.Says
+	return r.Clause
 }
 
 // partUnderHeading names a part of a request, and says which requests have it.
 func (r RuleExplanation) partUnderHeading() string {
 	var phrases []string
-	if r.Value != "" {
-		phrases = append(phrases, r.Value)
+	if r.ValueInWords != "" {
+		phrases = append(phrases, r.ValueInWords)
 	}
 	if r.rule.Role.Addresses() && len(r.Reads) > 0 {
 		phrases = append(phrases, "overrides the endpoint; the list ends if it is missing or empty")
 	}
-	if r.rule.Role == rules.After {
+	if r.rule.Role == rules.RoleAfter {
 		phrases = append(phrases, "the wait before the request, in seconds if it is a number; none if it is nil")
 	}
 	setting := ""
@@ -217,7 +217,7 @@ func (r RuleExplanation) partInSentence() string {
 	if r.First || r.FirstOnly {
 		return r.partUnderHeading()
 	}
-	return strings.TrimPrefix(r.Value+"; not in the first request", "; ")
+	return strings.TrimPrefix(r.ValueInWords+"; not in the first request", "; ")
 }
 
 // action describes the action of an onError rule.

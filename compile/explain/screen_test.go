@@ -27,6 +27,6 @@ func TestTheFullTextHasTheExceptionsOfTheAudit(t *testing.T) {
 	text := strings.Join(strings.Fields(x.Text(TextOptions{Full: true})), " ")
 	require.Contains(t, text, "a total exceeds the items read (audit.total), unless responses decide about the next request")
 	for _, r := range x.Jobs[0].Audit {
-		require.Equal(t, r.Never == "", strings.Contains(text, r.Says+" ("+r.ID+")"), r.ID)
+		require.Equal(t, r.Never == "", strings.Contains(text, r.Clause+" ("+r.ID+")"), r.ID)
 	}
 }

@@ -23,20 +23,20 @@ func (x *JobExplanation) describeRequests(j explainer, run RunDetails) {
 		s.kept = nil
 	}
 	first, err := s.first()
-	x.First = s.written(first, err)
+	x.First = s.describe(first, err)
 	if err != nil {
 		return
 	}
 	if s.kept == nil && j.Reads("kept") {
 		laterRun := &simulation{explainer: j, inputs: s.inputs, keptUnknown: true}
 		if request, err := laterRun.first(); err == nil {
-			later := laterRun.written(request, nil)
+			later := laterRun.describe(request, nil)
 			x.FirstKept = &later
 		}
 	}
 	if j.Paged() && j.MaxPages() != 1 {
 		if request, more, err := s.second(first); more || err != nil {
-			second := s.written(request, err)
+			second := s.describe(request, err)
 			x.Second = &second
 		}
 	}
@@ -57,7 +57,7 @@ type simulation struct {
 	phrases []string // phrases of the placeholders
 }
 
-func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.given} }
+func (s *simulation) machine() *language.Machine { return &language.Machine{Given: s.placeholderFor} }
 
 // first makes the first request.
 func (s *simulation) first() (request requests.Request, err error) {
@@ -95,10 +95,10 @@ func (s *simulation) second(first requests.Request) (request requests.Request, m
 	return request, true, err
 }
 
-// given returns a placeholder for an expression whose value is secret, or not known before a run, in
+// placeholderFor returns a placeholder for an expression whose value is secret, or not known before a run, in
 // the form that its role needs: an address, an object or a number. It reports false if the expression
 // can be evaluated.
-func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bool) {
+func (s *simulation) placeholderFor(e *language.Expression, page *rules.Context) (any, bool) {
 	if !e.Rule.Secret && !slices.ContainsFunc(e.Reads, func(r language.Read) bool { return s.isUnknown(r, page) }) {
 		return nil, false
 	}
@@ -108,29 +108,29 @@ func (s *simulation) given(e *language.Expression, page *rules.Context) (any, bo
 		}
 	}
 	switch role := e.Rule.Role; {
-	case e.Rule.PerPartition && role == rules.Endpoint && isWhole(e.Rule.Says):
-		return "https://" + rules.ExpandAddress(e.Rule.Says, s.placeholder) + placeholderHost, true
-	case e.Rule.PerPartition && role == rules.BaseURL && strings.HasPrefix(e.Rule.Says, "{+"): // it gives the host, too
+	case e.Rule.PerPartition && role == rules.RoleEndpoint && isWhole(e.Rule.ValueInWords):
+		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder) + placeholderHost, true
+	case e.Rule.PerPartition && role == rules.RoleBaseURL && strings.HasPrefix(e.Rule.ValueInWords, "{+"): // it gives the host, too
 		host := placeholderHost
-		return "https://" + rules.ExpandAddress(e.Rule.Says, func(source string) string {
+		return "https://" + rules.ExpandAddress(e.Rule.ValueInWords, func(source string) string {
 			mark := s.placeholder(source) + host
 			host = ""
 			return mark
 		}), true
-	case role == rules.Allowed:
-		return "https://" + s.placeholder(e.Rule.Says) + placeholderHost, true
-	case e.Rule.PerPartition && (role == rules.BaseURL || role == rules.Endpoint):
-		return rules.ExpandAddress(e.Rule.Says, s.placeholder), true
-	case e.Rule.PerPartition && role == rules.Param && e.Rule.Target == s.Ruleset.LimitBy:
+	case role == rules.RoleAllowedOrigin:
+		return "https://" + s.placeholder(e.Rule.ValueInWords) + placeholderHost, true
+	case e.Rule.PerPartition && (role == rules.RoleBaseURL || role == rules.RoleEndpoint):
+		return rules.ExpandAddress(e.Rule.ValueInWords, s.placeholder), true
+	case e.Rule.PerPartition && role == rules.RoleParam && e.Rule.Target == s.Ruleset.LimitBy:
 		s.limit = s.placeholder(s.phrase(e, page))
 		return 1, true // the builder checks it
-	case role == rules.URL:
+	case role == rules.RoleURL:
 		return "https://" + s.placeholder(s.phrase(e, page)) + placeholderHost + "/", true
-	case role == rules.HTTPVerb:
+	case role == rules.RoleVerb:
 		return s.Request.Method, true
-	case role == rules.After:
+	case role == rules.RoleAfter:
 		return nil, true // it is not sent
-	case e.Rule.Target == "" && role.Builds() && role != rules.Endpoint:
+	case e.Rule.Target == "" && role.Builds() && role != rules.RoleEndpoint:
 		return rules.Object{{Name: s.placeholder(s.phrase(e, page)), Value: ""}}, true
 	}
 	if !e.Rule.Secret && e.Rule.Role.Builds() {
@@ -157,12 +157,12 @@ func (s *simulation) isUnknown(r language.Read, page *rules.Context) bool {
 			return true
 		}
 	}
-	return page.Page > 0 && r.Known() != rules.KnownJob && r.Known() != rules.KnownPlan
+	return page.Page > 0 && r.Phase() != rules.PhaseJob && r.Phase() != rules.PhasePlan
 }
 
 // phrase says the value of an expression in words.
 func (s *simulation) phrase(e *language.Expression, page *rules.Context) string {
-	phrase := e.Rule.Says
+	phrase := e.Rule.ValueInWords
 	if phrase == "" && page.Page > 0 {
 		phrase = s.Prover().Later(e)
 	}
@@ -184,7 +184,7 @@ const (
 
 var (
 	wholePlaceholder = regexp.MustCompile(`^x7unknown\d+x7$`)
-	placeholders     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
+	placeholderPattern     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
 )
 
 // placeholder returns a new placeholder, which is replaced by the phrase at the end.
@@ -198,8 +198,8 @@ func isPlaceholder(v any) bool {
 	return ok && wholePlaceholder.MatchString(text)
 }
 
-// written describes a request that was made, or why it cannot be made.
-func (s *simulation) written(request requests.Request, err error) RequestExplanation {
+// describe describes a request that was made, or why it cannot be made.
+func (s *simulation) describe(request requests.Request, err error) RequestExplanation {
 	address := ""
 	if err == nil {
 		address, err = request.URL()
@@ -219,8 +219,8 @@ const unknownRequest = "unknown: "
 
 // phrased replaces the placeholders in a text. A text that is JSON remains JSON.
 func (s *simulation) phrased(text string, isJSON bool) string {
-	return placeholders.ReplaceAllStringFunc(text, func(found string) string {
-		groups := placeholders.FindStringSubmatch(found)
+	return placeholderPattern.ReplaceAllStringFunc(text, func(found string) string {
+		groups := placeholderPattern.FindStringSubmatch(found)
 		i, _ := strconv.Atoi(groups[1] + groups[3])
 		if i >= len(s.phrases) {
 			return found

@@ -21,7 +21,7 @@ func (j explainer) summary(x *JobExplanation) string {
 	if x.Bounds.onePage {
 		sentences[0] = first + " once"
 	}
-	ends := x.ends()
+	ends := x.endClauses()
 	for _, g := range []struct{ verb, group string }{
 		{"Ends normally when", groupNormal}, {"Is cut off when", groupCutOff}, {"Fails when", groupError},
 	} {
@@ -32,9 +32,9 @@ func (j explainer) summary(x *JobExplanation) string {
 	return strings.Join(append(sentences, "Bounds: "+x.Bounds.Says), ". ") + "."
 }
 
-// ends returns the clauses of the ends by group. A repeated page is a normal end, too, where
+// endClauses returns the clauses of the ends by group. A repeated page is a normal end, too, where
 // the guard says so (3.1).
-func (x *JobExplanation) ends() map[string][]string {
+func (x *JobExplanation) endClauses() map[string][]string {
 	out := map[string][]string{}
 	add := func(group, clause string) {
 		if clause != "" {
@@ -43,14 +43,14 @@ func (x *JobExplanation) ends() map[string][]string {
 	}
 	for _, r := range x.Stops {
 		if r.group() != groupSafety {
-			add(r.group(), r.Says)
+			add(r.group(), r.Clause)
 		}
 	}
 	for _, need := range x.Needs {
 		add(groupError, need.String())
 	}
 	if x.NoNext != nil && !x.endsWithoutAddress() {
-		add(groupNormal, x.NoNext.Says)
+		add(groupNormal, x.NoNext.Clause)
 	}
 	for _, r := range x.OnError {
 		prefix := "an error response matches "
@@ -60,9 +60,9 @@ func (x *JobExplanation) ends() map[string][]string {
 		switch {
 		case r.Never != "":
 		case r.Do == string(rules.ErrorStop):
-			add(groupNormal, prefix+r.Says)
+			add(groupNormal, prefix+r.Clause)
 		case r.Do == string(rules.ErrorFail):
-			add(groupError, prefix+r.Says)
+			add(groupError, prefix+r.Clause)
 		}
 	}
 	for _, r := range x.Stops {
@@ -76,9 +76,9 @@ func (x *JobExplanation) ends() map[string][]string {
 // repeats returns the clause of a guard that ends lists, without its exceptions, which are listed under
 // "safety". It keeps the exception for polls if the job waits before requests.
 func repeats(r RuleExplanation) string {
-	clause, _, _ := strings.Cut(r.Says, ", unless ")
+	clause, _, _ := strings.Cut(r.Clause, ", unless ")
 	clause = strings.TrimSuffix(clause, " (the duplicate is not written)")
-	if strings.Contains(r.Says, rules.UnlessPolled) {
+	if strings.Contains(r.Clause, rules.UnlessPolled) {
 		clause += ", unless its request repeats the one before after a wait"
 	}
 	return clause
@@ -103,7 +103,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 		switch {
 		case p.FirstOnly, e.IsName("limit") && (p.First || x.Limit == nil): // as in the first request, or omitted
 		case p.rule.Target != "" && j.later(x, p, e) == "nil": // omitted
-		case p.rule.Role == rules.After:
+		case p.rule.Role == rules.RoleAfter:
 			wait = fmt.Sprintf("after a wait of %s, ", waitInWords(p.Source))
 		case p.rule.Role.Addresses():
 			steps = append(steps, "requests "+strings.Trim(j.later(x, p, e), `"`))
@@ -113,7 +113,7 @@ func (j explainer) laterRequests(x *JobExplanation) string {
 			steps = append(steps, fmt.Sprintf("adds %d to %s", step, name))
 		case step != 0:
 			sent = append(sent, fmt.Sprintf("%s (increasing by %d)", name, step))
-		case p.rule.Role == rules.HTTPVerb:
+		case p.rule.Role == rules.RoleVerb:
 			verb = fmt.Sprintf(" with method %s", strings.Trim(j.later(x, p, e), `"`))
 		case p.rule.Target == "":
 			sent = append(sent, j.later(x, p, e)+" as "+name)
@@ -168,18 +168,18 @@ func (j explainer) increment(part *language.Expression) int {
 // later returns a part's value in the requests after the first, in words: the limit by its
 // number, a variable by its next value.
 func (j explainer) later(x *JobExplanation, p RuleExplanation, part *language.Expression) string {
-	if p.Value != "" {
-		return p.Value
+	if p.ValueInWords != "" {
+		return p.ValueInWords
 	}
 	if part.IsName("limit") {
 		return value.Preview(x.Limit)
 	}
 	for _, s := range x.State {
-		if s.rule.Role != rules.Next || !part.IsStateVariable(s.rule.Target) {
+		if s.rule.Role != rules.RoleNext || !part.IsStateVariable(s.rule.Target) {
 			continue
 		}
-		if s.Value != "" {
-			return s.Value
+		if s.ValueInWords != "" {
+			return s.ValueInWords
 		}
 		return s.Source
 	}

@@ -192,7 +192,7 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	if x.Items.Key != nil {
 		t.writeRow("key", strings.Join(x.Items.Key, ", "))
 	}
-	t.writeRow("written", x.written())
+	t.writeRow("written", x.outputInWords())
 	if x.Limit != nil {
 		t.writeRow("page size", value.Preview(x.Limit)+origin(*x.LimitFrom))
 	}
@@ -253,7 +253,7 @@ func (t *textWriter) writeEnds(x *JobExplanation) {
 		well += ", if the audit finds no evidence"
 	}
 	t.writeSection(fmt.Sprintf("normal ends: the list is complete (%s) when", well), x.normal())
-	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, refused(rules.Limited)), x.stops(groupCutOff))
+	t.writeSection(fmt.Sprintf("cut-offs: there may be more (%s; %s) when", rules.Limited, failOnStatus(rules.Limited)), x.stops(groupCutOff))
 	t.writeSection(fmt.Sprintf("errors: the run fails (%s) when", statusResponse), x.stops(groupError))
 	if len(x.Needs) > 0 && len(x.stops(groupError)) == 0 {
 		t.writeHeading(fmt.Sprintf("errors: the run fails (%s) when", statusResponse))
@@ -286,14 +286,14 @@ func (t *textWriter) writeSection(title string, list []RuleExplanation) {
 func (t *textWriter) writeRules(list []RuleExplanation) {
 	t.shown.add(list)
 	for _, r := range list {
-		if r.Value == leftOut && !t.full {
+		if r.ValueInWords == leftOut && !t.full {
 			continue
 		}
 		if by := r.FirstBy; !t.full && r.First && by != nil && by.Origin.By.Kind == rules.AuthorDefault {
 			r.FirstBy = nil
 		}
 		source, effect, message := r.Source, r.underHeading(), ""
-		if r.rule.Role == rules.Remove { // it has no expression
+		if r.rule.Role == rules.RoleRemove { // it has no expression
 			source, effect = effect, ""
 		}
 		if r.rule.CustomMessage || t.full && r.Message != "" {

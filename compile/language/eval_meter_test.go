@@ -99,7 +99,7 @@ func TestHostileExpressionsEndInABudget(t *testing.T) {
 	for _, c := range bombs {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			e, faults := one(t, rules.Stop, c.source)
+			e, faults := one(t, rules.RoleStop, c.source)
 			require.Empty(t, faults)
 			m := &Machine{}
 			var err error
@@ -108,7 +108,7 @@ func TestHostileExpressionsEndInABudget(t *testing.T) {
 			require.Less(t, took, 30*time.Second, "3 s are the most on a quiet machine")
 			t.Log(took, err)
 
-			after, faults := one(t, rules.Stop, `len(filter(items, .id >= 10)) == 2990`)
+			after, faults := one(t, rules.RoleStop, `len(filter(items, .id >= 10)) == 2990`)
 			require.Empty(t, faults)
 			met, err := after.EvalBool(m, page)
 			require.NoError(t, err, "the machine can be used again")
@@ -130,7 +130,7 @@ func TestExpressionsWithoutABoundAreRefusedBeforeAnyRequest(t *testing.T) {
 		{"a source that is nested deeply", deep, "the expression has"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, c.source)
+			_, faults := one(t, rules.RoleStop, c.source)
 			require.NotEmpty(t, faults)
 			require.Contains(t, faults[0].Error(), c.want)
 		})
@@ -143,14 +143,14 @@ func TestTheLongestSourceDoesNotExhaustTheStack(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
 	for _, nested := range []string{"(", "[", "!", "-"} {
 		t.Run(nested, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, strings.Repeat(nested, maxSource))
+			_, faults := one(t, rules.RoleStop, strings.Repeat(nested, maxSource))
 			require.Len(t, faults, 1)
 		})
 	}
 }
 
 func TestNestedCallsAreEvaluatedOnce(t *testing.T) {
-	e, faults := one(t, rules.Param, strings.Repeat("upper(", 2000)+"body.x"+strings.Repeat(")", 2000))
+	e, faults := one(t, rules.RoleParam, strings.Repeat("upper(", 2000)+"body.x"+strings.Repeat(")", 2000))
 	require.Empty(t, faults)
 	for _, c := range []struct {
 		name string
@@ -178,7 +178,7 @@ func TestNumbersNeverWrapSilently(t *testing.T) {
 		{`fromJSON("9007199254740993") == fromJSON("9007199254740992.0e0")`, "false"},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			v, err := e.Eval(&Machine{}, page)
 			require.NoError(t, err)
@@ -192,7 +192,7 @@ func TestNumbersNeverWrapSilently(t *testing.T) {
 		{`2 ** 5000`, "is not a number"},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			_, err := e.Eval(&Machine{}, page)
 			require.ErrorContains(t, err, c.want)
@@ -224,7 +224,7 @@ func TestHonestExpressionsOnManyItemsAreFast(t *testing.T) {
 		`sum(items, .n) > count`,
 	} {
 		t.Run(source, func(t *testing.T) {
-			e, faults := one(t, rules.Stop, source)
+			e, faults := one(t, rules.RoleStop, source)
 			require.Empty(t, faults)
 			m := &Machine{}
 			met, err := e.EvalBool(m, page)
@@ -245,7 +245,7 @@ func TestACancelledRunEndsItsEvaluation(t *testing.T) {
 	reason := errors.New("interrupted")
 	for _, c := range bombs {
 		t.Run(c.name, func(t *testing.T) {
-			e, faults := one(t, rules.Stop, c.source)
+			e, faults := one(t, rules.RoleStop, c.source)
 			require.Empty(t, faults)
 			ctx, cancel := context.WithCancelCause(t.Context())
 			cancel(reason)

@@ -22,7 +22,7 @@ func ExampleLanguage_WithFunction() {
 		panic(err)
 	}
 	compiler := language.NewCompiler(extended)
-	stale := rules.Rule{ID: "stale", Role: rules.Stop, Source: `isStale(date(items[-1].updated), duration("24h"))`}
+	stale := rules.Rule{ID: "stale", Role: rules.RoleStop, Source: `isStale(date(items[-1].updated), duration("24h"))`}
 	rule, err := compiler.Expression(stale, &rules.Ruleset{}, rules.ScopePage)
 	if err != nil {
 		panic(err)

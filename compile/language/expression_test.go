@@ -39,7 +39,7 @@ func compileRule(l *Language, rule rules.Rule) (*Expression, error) {
 // eval evaluates a source on a page whose body is given as JSON.
 func eval(t *testing.T, body, source string) (any, error) {
 	t.Helper()
-	e, faults := one(t, rules.Param, source)
+	e, faults := one(t, rules.RoleParam, source)
 	require.Empty(t, faults)
 	page := &rules.Context{Page: 2, Body: decoded(t, body), Count: 7, Limit: 10, State: map[string]any{"offset": 20}}
 	page.Total.Pages = 2
@@ -188,7 +188,7 @@ func TestKindsThatDoNotGoTogetherAreAnErrorThatSaysHow(t *testing.T) {
 }
 
 func TestAConditionThatOnlyTheResponseDecidesIsCheckedWhenItRuns(t *testing.T) {
-	e, faults := one(t, rules.Stop, `body.done`)
+	e, faults := one(t, rules.RoleStop, `body.done`)
 	require.Empty(t, faults)
 	for _, c := range []struct {
 		body string
@@ -232,7 +232,7 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 		{`len(items) + 1`, 1},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			got, err := e.Eval(&Machine{}, page)
 			require.NoError(t, err)
@@ -242,7 +242,7 @@ func TestTheFunctionsOfAPageAreCalledLikeAnyOther(t *testing.T) {
 }
 
 func TestAProgramMayBeSharedByGoroutines(t *testing.T) {
-	e, _ := one(t, rules.Param, `greatest(body.list, ".") + count`)
+	e, _ := one(t, rules.RoleParam, `greatest(body.list, ".") + count`)
 	body := decoded(t, `{"list": [1, 5, 3]}`)
 	done := make(chan any)
 	for n := range 8 {
@@ -418,7 +418,7 @@ func TestNumbersInStringsDrawANote(t *testing.T) {
 		{`body.day >= "2024-01-01"`, nil},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Stop, c.source)
+			e, faults := one(t, rules.RoleStop, c.source)
 			require.Empty(t, faults)
 			var notes []string
 			m := &Machine{Note: func(_ *Expression, text string) { notes = append(notes, text) }}
@@ -443,7 +443,7 @@ func FuzzExpression(f *testing.F) {
 		if err != nil {
 			return
 		}
-		e, faults := one(t, rules.Stop, source)
+		e, faults := one(t, rules.RoleStop, source)
 		if e == nil {
 			require.NotEmpty(t, faults)
 			return
@@ -463,7 +463,7 @@ func TestALanguageMayBeSharedByGoroutines(t *testing.T) {
 	for range 8 {
 		all.Go(func() {
 			for range 20 {
-				e, faults := oneIn(t, l, rules.Stop, `f(total.pages) > 3 and header("X") == nil and sent.url != prev.sent.url`)
+				e, faults := oneIn(t, l, rules.RoleStop, `f(total.pages) > 3 and header("X") == nil and sent.url != prev.sent.url`)
 				assert.Empty(t, faults)
 				assert.NotEmpty(t, e.Because(&rules.Context{}))
 			}

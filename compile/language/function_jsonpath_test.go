@@ -22,7 +22,7 @@ func TestAJSONPathSelectsWhatTheLibrarySelects(t *testing.T) {
 		`$.links[?(@.rel == 'next')].href`, `$.links[?(@.rel =~ /^n/)].href`, `$.links[?(@.tags[0] == 'x')].rel`, `$.links[?(@.href)].rel`, `$.n[?(@ > 3)]`,
 	} {
 		t.Run(path, func(t *testing.T) {
-			e, faults := one(t, rules.Param, `jsonpath("`+path+`")`)
+			e, faults := one(t, rules.RoleParam, `jsonpath("`+path+`")`)
 			require.Empty(t, faults)
 			got, err := e.Eval(&Machine{}, &rules.Context{Body: body})
 			require.NoError(t, err)
@@ -48,7 +48,7 @@ func TestAJSONPathThatCannotBeLimitedIsRefused(t *testing.T) {
 		{`$.a[`, "not a JSONPath"},
 	} {
 		t.Run(c.path, func(t *testing.T) {
-			_, faults := one(t, rules.Param, `jsonpath("`+c.path+`")`)
+			_, faults := one(t, rules.RoleParam, `jsonpath("`+c.path+`")`)
 			require.Len(t, faults, 1)
 			require.Contains(t, faults[0].Message, c.want)
 		})

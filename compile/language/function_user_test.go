@@ -23,7 +23,7 @@ func withF(t *testing.T, f any) *Language {
 // call evaluates a source that calls a function of an embedder.
 func call(t *testing.T, l *Language, source string) (any, error) {
 	t.Helper()
-	e, faults := oneIn(t, l, rules.Param, source)
+	e, faults := oneIn(t, l, rules.RoleParam, source)
 	require.Empty(t, faults)
 	page := &rules.Context{Page: 2, Count: 7, Body: map[string]any{"n": 5, "s": "x", "list": []any{1, "a"}, "object": map[string]any{"a": 1}}}
 	page.Job.Params = rules.Object{{Name: "b", Value: []any{rules.Object{{Name: "c", Value: 1}}}}}
@@ -188,13 +188,13 @@ func TestMistakesInCallsOfAProgramsFunctionsAreFoundBeforeTheyRun(t *testing.T) 
 			"usage: isStale"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, faults := oneIn(t, l, rules.Stop, c.source)
+			_, faults := oneIn(t, l, rules.RoleStop, c.source)
 			require.Len(t, faults, 1)
 			require.Equal(t, c.message, faults[0].Message)
 			require.Contains(t, faults[0].Hint, c.hint)
 		})
 	}
-	_, faults := one(t, rules.Stop, `isStale(items[-1])`)
+	_, faults := one(t, rules.RoleStop, `isStale(items[-1])`)
 	require.Len(t, faults, 1, "the built-in language has not changed")
 }
 
@@ -253,10 +253,10 @@ func TestTheSignatureOfAFunctionIsDerivedFromItsTypes(t *testing.T) {
 
 func TestATextForAFunctionOfAProgramIsNoPathInTheItems(t *testing.T) {
 	l := withF(t, func([]any, string) any { return nil })
-	e, faults := oneIn(t, l, rules.Stop, `f(items, "label") == 1`)
+	e, faults := oneIn(t, l, rules.RoleStop, `f(items, "label") == 1`)
 	require.Empty(t, faults)
 	require.Empty(t, e.ItemKeys())
-	e, faults = oneIn(t, l, rules.Stop, `greatest(items, "id") == 1`)
+	e, faults = oneIn(t, l, rules.RoleStop, `greatest(items, "id") == 1`)
 	require.Empty(t, faults)
 	require.Equal(t, [][]string{{"id"}}, e.ItemKeys())
 }

@@ -151,7 +151,7 @@ func (w *heapWatch) end() int {
 // its limits, whatever its values are.
 func evaluateHostile(t *testing.T, source string) {
 	t.Helper()
-	e, err := compileRule(Builtin(), rules.Rule{ID: "test", Role: rules.Param, Source: source})
+	e, err := compileRule(Builtin(), rules.Rule{ID: "test", Role: rules.RoleParam, Source: source})
 	if err != nil {
 		return
 	}

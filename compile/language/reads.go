@@ -56,17 +56,17 @@ func (r Read) String() string {
 // Is reports whether the value is in a field of this page, such as body.
 func (r Read) Is(field string) bool { return r.Past == "" && r.Root == field }
 
-// OfBody reports whether the value is in the body of this page.
-func (r Read) OfBody() bool { return r.Is("body") }
+// InBody reports whether the value is in the body of this page.
+func (r Read) InBody() bool { return r.Is("body") }
 
-// OfResponse reports whether the value is a part of the response of this page: see
+// InResponse reports whether the value is a part of the response of this page: see
 // [rules.ContextField].Response.
-func (r Read) OfResponse() bool { return r.Past == "" && pageFields.find(r.Root).Response }
+func (r Read) InResponse() bool { return r.Past == "" && pageFields.find(r.Root).Response }
 
-// Known returns the time at which the value is known.
-func (r Read) Known() rules.Known {
+// Phase returns the time at which the value is known.
+func (r Read) Phase() rules.Phase {
 	if r.Past != "" {
-		return pageFields.find(r.Past).Known
+		return pageFields.find(r.Past).Phase
 	}
 	field := pageFields.find(r.Root)
 	for _, key := range r.Path {
@@ -76,7 +76,7 @@ func (r Read) Known() rules.Known {
 		}
 		field = inner
 	}
-	return field.Known
+	return field.Phase
 }
 
 // An ElementRead is a path that a predicate reads of the elements of a list, such as
@@ -386,8 +386,8 @@ func isFromEnd(n ast.Node) bool {
 	return isUnary
 }
 
-// OfItem reports whether the value is in the item that filter or fields is about.
-func (r Read) OfItem() bool { return r.Is("item") }
+// InItem reports whether the value is in the item that filter or fields is about.
+func (r Read) InItem() bool { return r.Is("item") }
 
-// Differs reports whether a read may have another value for each item of a page.
-func (r Read) Differs() bool { return r.OfItem() || r.Is("key") }
+// VariesByItem reports whether a read may have another value for each item of a page.
+func (r Read) VariesByItem() bool { return r.InItem() || r.Is("key") }

@@ -72,18 +72,18 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 			continue
 		}
 		last := len(r.Path) - 1
-		missing = append(missing, MissingPath{r.String(), nearest(Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page)})
+		missing = append(missing, MissingPath{r.String(), nearestHint(Read{Root: r.Root, Path: r.Path[:last]}, r.Path[last], page)})
 	}
 	for _, r := range e.Elements() {
 		if r.List.String() == "items" && r.missing(page) {
-			missing = append(missing, MissingPath{r.String(), nearest(Read{Root: "items", Path: []string{"0"}}, r.Path[0], page)})
+			missing = append(missing, MissingPath{r.String(), nearestHint(Read{Root: "items", Path: []string{"0"}}, r.Path[0], page)})
 		}
 	}
 	return missing
 }
 
-// nearest returns the name in an object that is most like a key, or "".
-func nearest(object Read, key string, page *rules.Context) string {
+// nearestHint returns the name in an object that is most like a key, or "".
+func nearestHint(object Read, key string, page *rules.Context) string {
 	v, _ := object.Lookup(page)
 	if !isObject(v) {
 		return ""

@@ -38,7 +38,7 @@ func TestReadsListWhatAnExpressionReads(t *testing.T) {
 		{`sent.params.page`, []string{"sent.params.page"}},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			var reads []string
 			for _, r := range e.Reads {
@@ -64,7 +64,7 @@ func TestReadsSayWhichValuesMayBeAbsent(t *testing.T) {
 		{`(body.a ?? "") + body.a`, []string{"body.a"}},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			var reads []string
 			for _, r := range e.Reads {
@@ -97,7 +97,7 @@ func TestBecauseShowsTheValuesThatDecided(t *testing.T) {
 		{`prev.count == 3`, `prev.count(absent) == 3`},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Param, c.source)
+			e, faults := one(t, rules.RoleParam, c.source)
 			require.Empty(t, faults)
 			require.Equal(t, c.want, e.Because(page))
 		})
@@ -106,7 +106,7 @@ func TestBecauseShowsTheValuesThatDecided(t *testing.T) {
 
 func TestMissingListsPathsThatThePageLacks(t *testing.T) {
 	page := &rules.Context{Body: decoded(t, `{"meta": {"total": 25}}`)}
-	e, faults := one(t, rules.Param, `body.meta.totl > 3 or body.meta.total > 3 or has("x") or prev.body.y == 1`)
+	e, faults := one(t, rules.RoleParam, `body.meta.totl > 3 or body.meta.total > 3 or has("x") or prev.body.y == 1`)
 	require.Empty(t, faults)
 	require.Equal(t, []string{"body.meta.totl"}, e.Missing(page), "on the first page there is no previous one to miss")
 	page.Prev = &rules.Past{}
@@ -125,7 +125,7 @@ func TestFlagsAreTheValuesThatTruthyConverts(t *testing.T) {
 		{`body.more == true`, nil},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			e, faults := one(t, rules.Stop, c.source)
+			e, faults := one(t, rules.RoleStop, c.source)
 			require.Empty(t, faults)
 			var flags []string
 			for _, r := range e.Flags() {

@@ -57,8 +57,8 @@ func TestAFieldTestHasTheResultOfItsPredicate(t *testing.T) {
 // requireSame compares an expression with the one that the interpreter goes over.
 func requireSame(t *testing.T, pages []*rules.Context, source string, isFieldTest bool) {
 	t.Helper()
-	tested, faults := one(t, rules.Keep, source)
-	interpreted, others := one(t, rules.Keep, strings.Replace(source, "(items, ", "(concat(items), ", 1))
+	tested, faults := one(t, rules.RoleKeep, source)
+	interpreted, others := one(t, rules.RoleKeep, strings.Replace(source, "(items, ", "(concat(items), ", 1))
 	require.Len(t, others, len(faults), source)
 	if len(faults) > 0 {
 		return // a list is not a number
@@ -80,7 +80,7 @@ func requireSame(t *testing.T, pages []*rules.Context, source string, isFieldTes
 var resultUses = []string{`%s`, `[5, %s, 6]`, `%s == 1`, `%s != 0`, `[%s] != [nil]`, `%s + 1`, `let v = %s; [v, v]`}
 
 func TestTheColumnOfAPageWithoutContentIsEmpty(t *testing.T) {
-	e, faults := one(t, rules.Keep, `map(items, .id)`)
+	e, faults := one(t, rules.RoleKeep, `map(items, .id)`)
 	require.Empty(t, faults)
 	v, err := e.Value(&Machine{}, &rules.Context{Page: 1}, MaxValueBytes)
 	require.NoError(t, err)
@@ -100,7 +100,7 @@ func TestATestOfTheItemHasTheResultOfTheInterpreter(t *testing.T) {
 		`item.id == nil`: false, `item.id in [1, 3]`: false, `item.id == page`: false, `not (item.id == 3)`: false, `item.tags[0] == "a"`: false,
 		`item.id == 3 and item.active == true`: false, `item == 3`: false, `item.active`: false, `now() == nil`: false,
 	} {
-		filter, faults := one(t, rules.Filter, source)
+		filter, faults := one(t, rules.RoleFilter, source)
 		require.Empty(t, faults, source)
 		require.Equal(t, simple, filter.code.test != nil, source)
 		interpreted := *filter.code

@@ -44,7 +44,7 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 			"a", 3) == nil`, "argument 3 of query must be a string, got an integer", "usage: query(url[, name])", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, c.source)
+			_, faults := one(t, rules.RoleStop, c.source)
 			require.Len(t, faults, 1)
 			require.Contains(t, faults[0].Message, c.message)
 			require.Contains(t, faults[0].Hint, c.hint)
@@ -55,13 +55,13 @@ func TestErrorsInAnExpressionShowACaretAndHowToFixIt(t *testing.T) {
 
 func TestASourceThatIsTooLongIsRefusedBeforeItIsParsed(t *testing.T) {
 	fixtures.SkipUnderRace(t, "it runs a single goroutine")
-	_, faults := one(t, rules.Stop, strings.Repeat("(", 1<<20))
+	_, faults := one(t, rules.RoleStop, strings.Repeat("(", 1<<20))
 	require.Len(t, faults, 1)
 	require.Contains(t, faults[0].Message, "the limit is 16384")
 }
 
 func TestRulesOfTheAuditSeeHints(t *testing.T) {
-	e, err := compileRule(Builtin(), rules.Rule{ID: "audit.more", Role: rules.Audit, Source: `hints.more == true`})
+	e, err := compileRule(Builtin(), rules.Rule{ID: "audit.more", Role: rules.RoleAudit, Source: `hints.more == true`})
 	require.NoError(t, err)
 	met, err := e.EvalBool(&Machine{}, &rules.Context{Hints: &rules.Hints{More: true}})
 	require.NoError(t, err)

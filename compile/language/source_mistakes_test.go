@@ -72,7 +72,7 @@ func TestACommonSlipIsAnErrorThatProposesTheRightForm(t *testing.T) {
 		{`len(get(items)) > 0`, "not enough arguments in call to get", ""},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, c.source)
+			_, faults := one(t, rules.RoleStop, c.source)
 			require.Len(t, faults, 1)
 			require.Contains(t, faults[0].Message, c.message)
 			require.Contains(t, faults[0].Message+faults[0].Hint, c.hint)
@@ -87,7 +87,7 @@ func TestWhatLooksLikeASlipIsLeftAlone(t *testing.T) {
 		`body.x matches "^/a=b/"`, `2024 - 1 - 1 > count`, "body.x == `2024-01-01`", `date("2024-01-01").Year() == 2024`, `!body.x.y`, `body.total - count > 1`,
 	} {
 		t.Run(source, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, source)
+			_, faults := one(t, rules.RoleStop, source)
 			require.Empty(t, faults)
 		})
 	}
@@ -101,7 +101,7 @@ func TestAnotherMistakeIsReportedInsteadOfASlip(t *testing.T) {
 		{`cuont == 1 and body.is == 2`, "unknown name cuont"},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			_, faults := one(t, rules.Stop, c.source)
+			_, faults := one(t, rules.RoleStop, c.source)
 			require.Len(t, faults, 1)
 			require.Contains(t, faults[0].Message, c.message)
 		})

@@ -47,7 +47,7 @@ func (t *trial) compare() []Difference {
 }
 
 // compareEnd compares how the run ended.
-func (t *trial) compareEnd(d *differences, want rules.Expect) {
+func (t *trial) compareEnd(d *differences, want rules.Expectation) {
 	r := t.result
 	if want.StoppedBy != nil && !slices.Equal(want.StoppedBy, r.StoppedBy) {
 		d.add("stoppedBy", listed(want.StoppedBy), listed(r.StoppedBy), cmp.Or(t.unknown(want.StoppedBy...), onlyTheReason(want.StoppedBy, r)))
@@ -95,7 +95,7 @@ func (t *trial) failure() string {
 func (t *trial) unknown(ids ...string) string {
 	known := []string{"end", "nextRequest", "error"}
 	for _, r := range t.job.Ruleset.Rules {
-		if r.Role == rules.Stop || r.Role == rules.OnError {
+		if r.Role == rules.RoleStop || r.Role == rules.RoleOnError {
 			known = append(known, r.ID)
 		}
 	}

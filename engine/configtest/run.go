@@ -208,7 +208,7 @@ func (t *trial) guard(id string) bool {
 // A script is the transport and the clock of a test: it answers with the test's
 // pages in order, and reaches no network.
 type script struct {
-	answers                []rules.Answer
+	answers                []rules.TestResponse
 	format                 string // format of the responses of the job
 	origin                 *url.URL
 	redact                 func(string) string

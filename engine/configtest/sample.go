@@ -25,7 +25,7 @@ func (s *Suite) Sample() string {
 		for _, items := range lists {
 			page, content := samplePage(items, job)
 			body, _ := value.Marshal(content)
-			pages, t.Pages = append(pages, page), append(t.Pages, rules.Answer{Body: body})
+			pages, t.Pages = append(pages, page), append(t.Pages, rules.TestResponse{Body: body})
 		}
 		if tried = s.run(context.Background(), t, newCoverage()); tried.OK {
 			break
@@ -77,7 +77,7 @@ var contentTypes = map[string]string{
 
 // bodyOf returns the body of a page and its content type. In a test of a job whose format
 // is not JSON, a body that is a string is sent as its text.
-func bodyOf(answer rules.Answer, format string) (body []byte, contentType string) {
+func bodyOf(answer rules.TestResponse, format string) (body []byte, contentType string) {
 	var text string
 	if contentType = contentTypes[format]; contentType != "" && json.Unmarshal(answer.Body, &text) == nil {
 		return []byte(text), contentType

@@ -38,7 +38,7 @@ func (d *detection) counter(h hypothesis) []candidate {
 	}
 	if h.post {
 		if name := d.call.unset(h.names); name != "" {
-			return d.counted(h, echoed, rules.PathOf("variables", name), when(h.kind.pages, 1, 0))
+			return d.counted(h, echoed, rules.JoinPath("variables", name), when(h.kind.pages, 1, 0))
 		}
 		return nil
 	}

@@ -21,7 +21,7 @@ const hiddenText = "***"
 
 // isSecret reports whether a parameter is probably a credential.
 func isSecret(name, text string) bool {
-	return secret.Parameter(name, text) || text == hiddenText && secret.Name(name) // a recording has the hidden text
+	return secret.IsParameter(name, text) || text == hiddenText && secret.IsName(name) // a recording has the hidden text
 }
 
 // withoutTokens replaces the tokens in the path of an address by inputs: /bot123456:AB…/getUpdates. It
@@ -36,8 +36,8 @@ func (r Request) withoutTokens() (_ Request, guessed []string) {
 	inputs := maps.Clone(r.Inputs)
 	for i, segment := range segments {
 		text, err := url.PathUnescape(segment)
-		isIssued := secret.Issued(text)
-		if err != nil || !strings.Contains(after, "/"+segment) || !isIssued && !secret.Random(text) {
+		isIssued := secret.IsIssued(text)
+		if err != nil || !strings.Contains(after, "/"+segment) || !isIssued && !secret.IsRandom(text) {
 			continue
 		}
 		name := "token"
@@ -91,7 +91,7 @@ func (c *call) setCredentials(user *url.Userinfo, header http.Header) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		key, text := textproto.CanonicalMIMEHeaderKey(name), strings.Join(header[name], ", ")
-		hides := secret.Header(name, text)
+		hides := secret.IsHeader(name, text)
 		switch {
 		case slices.Contains(noise, key) && (key != "Content-Type" || isOwnType(text)):
 		case strings.HasPrefix(name, ":"), strings.HasPrefix(key, "Sec-"): // a pseudo-header of HTTP/2, or a header that only browsers send
@@ -158,7 +158,7 @@ func (c *call) secrets() []string {
 		out = append(append(out, text), parts(text)...)
 	}
 	for name, text := range c.values {
-		if secret.Name(name) {
+		if secret.IsName(name) {
 			out = append(out, text)
 		}
 	}

@@ -24,7 +24,7 @@ func (f fact) says() string { return f.String() + " is " + value.Preview(f.value
 func (p *page) flags() []flag {
 	var out []flag
 	for _, f := range p.facts {
-		kind, ambiguous := apinames.FlagKind(f.name()), apinames.CountsToo(f.name())
+		kind, ambiguous := apinames.FlagKind(f.name()), apinames.MayBeNumber(f.name())
 		flagged, ok := apinames.Flag(f.value, ambiguous)
 		if !ok || kind == "" {
 			continue

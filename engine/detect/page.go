@@ -38,7 +38,7 @@ type page struct {
 // A path leads to a value in a response.
 type path []string
 
-func (p path) String() string { return rules.PathOf(p...) }
+func (p path) String() string { return rules.JoinPath(p...) }
 
 // name returns the last key, or "" for the root.
 func (p path) name() string {

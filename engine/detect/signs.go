@@ -264,12 +264,12 @@ func (d *detection) linked(param, text string) bool {
 // params of JSON-RPC.
 func (d *detection) target(param string) string {
 	if _, isRPC := d.call.body.Get("jsonrpc"); isRPC {
-		return rules.PathOf("params", param)
+		return rules.JoinPath("params", param)
 	}
 	if at := d.size.path; len(at) > 1 {
 		return at.parent().child(param).String()
 	}
-	return rules.PathOf(param)
+	return rules.JoinPath(param)
 }
 
 // tokens finds several values that are sent together.

@@ -62,7 +62,7 @@ func (d *detection) passing(ctx context.Context, root value.Object, name string,
 	inputs := value.Object{}
 	for _, input := range d.call.inputs {
 		text := d.call.values[input]
-		if secret.Name(input) {
+		if secret.IsName(input) {
 			text = "example"
 		}
 		inputs = inputs.With(input, text)
@@ -196,7 +196,7 @@ func (d *detection) isPointer(m value.Member, keys []string) bool {
 }
 
 func (d *detection) withoutSecret(m value.Member) any {
-	if text, ok := m.Value.(string); ok && secret.Like(m.Name, text) {
+	if text, ok := m.Value.(string); ok && secret.IsValue(m.Name, text) {
 		return "…"
 	}
 	return m.Value

@@ -143,7 +143,7 @@ func (d *detection) config(c candidate) value.Object {
 func (d *detection) written(c candidate) value.Object {
 	inputs := value.Object{}
 	for _, name := range d.call.inputs {
-		inputs = inputs.With(name, given("secret", secret.Name(name)))
+		inputs = inputs.With(name, given("secret", secret.IsName(name)))
 	}
 	format := rules.Auto
 	if d.page != nil {

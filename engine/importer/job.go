@@ -169,7 +169,7 @@ func split(s *Stream) (params, body value.Object, next []Next) {
 				next = append(next, Next{Target{place, m.Name}, m.Value.Source})
 				continue
 			}
-			v, inner := splitValue(m.Value, rules.PathOf(m.Name))
+			v, inner := splitValue(m.Value, rules.JoinPath(m.Name))
 			out = append(out, value.Member{Name: m.Name, Value: configured(v)})
 			next = append(next, inner...)
 		}
@@ -186,7 +186,7 @@ func splitValue(v Value, path string) (Value, []Next) {
 	var next []Next
 	out := Value{Object: []Member{}}
 	for _, m := range v.Object {
-		memberPath := rules.PathOf(append(rules.SplitPath(path), m.Name)...)
+		memberPath := rules.JoinPath(append(rules.SplitPath(path), m.Name)...)
 		if m.Value.ReadsPage {
 			next = append(next, Next{Target{InBody, memberPath}, m.Value.Source})
 			continue

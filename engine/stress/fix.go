@@ -183,7 +183,7 @@ func (l *loss) failWhen(name, place string, when func(place string) string) []Ch
 func (l *loss) failWithoutList() (changes []Change) {
 	field, when := ".", `type(body) != "array"`
 	if len(l.list) > 0 {
-		field = rules.PathOf(l.list...)
+		field = rules.JoinPath(l.list...)
 		when = "not has(" + strconv.Quote(field) + ")"
 	}
 	if l.job.Spec().DataField == nil {
@@ -211,11 +211,11 @@ func (l *loss) full() string {
 func (l *loss) says(text string) string {
 	list := "list of items"
 	if len(l.list) > 0 {
-		list = "list at " + rules.PathOf(l.list...)
+		list = "list at " + rules.JoinPath(l.list...)
 	}
 	unnamed := ""
 	if l.job.Spec().DataField == nil {
-		unnamed = "Set dataField to the path of the list, which the model calls " + rules.PathOf(l.list...) + ". "
+		unnamed = "Set dataField to the path of the list, which the model calls " + rules.JoinPath(l.list...) + ". "
 		if len(l.list) == 0 {
 			unnamed = "Set dataField to the path of the list; in the model, it is the response itself. "
 		}

@@ -164,7 +164,7 @@ const onePage = -1
 
 // polls reports whether a job repeats a request after a wait.
 func polls(job *compile.Job) bool {
-	return slices.ContainsFunc(job.Parts, func(e *language.Expression) bool { return e.Rule.Role == rules.After })
+	return slices.ContainsFunc(job.Parts, func(e *language.Expression) bool { return e.Rule.Role == rules.RoleAfter })
 }
 
 // itemsOf returns where the model puts the items, or that a response is one item.

@@ -94,7 +94,7 @@ func sampleValue(job *compile.Job, s compile.ForVariable) any {
 		}
 		return item
 	case s.Window != nil:
-		if !s.Window.Step.OfTime() {
+		if !s.Window.Step.IsTime() {
 			return map[string]any{"from": 0, "to": 1000}
 		}
 		return map[string]any{"from": keyStart, "to": keyStart.Add(30 * 24 * time.Hour)}

@@ -61,7 +61,7 @@ func (t *tree) windowed() bool { return t.hasWindow(func(*rules.Window) bool { r
 
 // timed reports whether a job of the tree has windows of times.
 func (t *tree) timed() bool {
-	return t.hasWindow(func(w *rules.Window) bool { return w.Step.OfTime() })
+	return t.hasWindow(func(w *rules.Window) bool { return w.Step.IsTime() })
 }
 
 func (t *tree) hasWindow(like func(*rules.Window) bool) bool {

@@ -160,7 +160,7 @@ func (c *completer) values() {
 		for _, name := range c.directory().names(jobName) {
 			c.value(name, variableCompletion, "job", "")
 		}
-	case f.Name == "scroller", f.Name == "default" && len(c.steps) > 1 && c.slot.Known && inPagination(c.steps):
+	case f.Name == "scroller", f.Name == "default" && len(c.steps) > 1 && c.slot.Described && inPagination(c.steps):
 		for _, name := range c.directory().names(scrollerName) {
 			c.value(name, variableCompletion, "scroller", "")
 		}
@@ -222,7 +222,7 @@ func (c *completer) literal(word string) {
 
 // paths adds the paths of recorded responses, where a setting is a path.
 func (c *completer) paths(f rules.Field) {
-	isPath := slices.Contains([]rules.Kind{rules.Path, rules.Key, rules.OneOrMore}, f.Kind)
+	isPath := slices.Contains([]rules.Kind{rules.Path, rules.Key, rules.PathList}, f.Kind)
 	lists := f.Name == "dataField" || f.Name == "path" && slices.Contains(c.steps, "dataField")
 	if !isPath && !lists {
 		return
@@ -233,7 +233,7 @@ func (c *completer) paths(f rules.Field) {
 		return
 	}
 	root := &s.body
-	if f.Kind == rules.OneOrMore || slices.Contains([]string{"cursor", "idKey", "key"}, f.Name) {
+	if f.Kind == rules.PathList || slices.Contains([]string{"cursor", "idKey", "key"}, f.Name) {
 		if root = c.itemsOf(job); root == nil {
 			return
 		}

@@ -52,11 +52,11 @@ func (d *Document) keyHover(s *spot) *Hover {
 		return nil
 	}
 	slot := s.slot.Step(s.member.Name)
-	if !slot.Known || slot.Field.Name == "" {
+	if !slot.Described || slot.Field.Name == "" {
 		return nil
 	}
 	text := "**" + s.member.Name + "**"
-	if slot.Field.Kind != rules.Any && !s.slot.Named() {
+	if slot.Field.Kind != rules.Any && !s.slot.HasFreeKeys() {
 		text += ": " + kindOf(slot.Field)
 	}
 	if slot.Field.Doc != "" {

@@ -104,7 +104,7 @@ func (r Readers) Headers(header http.Header) []ReadHeader {
 			name = "Link"
 		}
 		h := ReadHeader{Name: name, Value: header.Get(name), Absent: len(header.Values(name)) == 0, ReadBy: r.by[read]}
-		if secret.Like(name, h.Value) {
+		if secret.IsValue(name, h.Value) {
 			h.Value = hiddenSample
 		}
 		found = append(found, h)
@@ -199,7 +199,7 @@ func (w *pathWalk) addElement(path string, e *shape.Shape, depth int) {
 
 // sampleOf returns a sample of the values, unless they are probably credentials.
 func sampleOf(name string, s *shape.Shape) string {
-	if secret.Like(name, strings.Trim(s.Sample, `"`)) {
+	if secret.IsValue(name, strings.Trim(s.Sample, `"`)) {
 		return hiddenSample
 	}
 	return secret.ReplaceIssued(s.Sample, hiddenSample)

@@ -127,7 +127,7 @@ func (r *Response) headers(header http.Header) []Header {
 	for _, name := range slices.Sorted(maps.Keys(header)) {
 		for _, v := range header[name] {
 			v = r.redactor.Header(name, v)
-			if secret.Header(name, v) {
+			if secret.IsHeader(name, v) {
 				v = hiddenSample
 			}
 			list = append(list, Header{name, v})
@@ -200,7 +200,7 @@ func hiddenIn(text string) string {
 			return
 		}
 		raw := strings.Trim(text[v.start:v.end], `"`)
-		if secret.Like(v.name, raw) || secret.ReplaceIssued(raw, "") != raw {
+		if secret.IsValue(v.name, raw) || secret.ReplaceIssued(raw, "") != raw {
 			hidden = append(hidden, [2]int{v.start, v.end})
 		}
 	})

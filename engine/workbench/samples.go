@@ -141,7 +141,7 @@ func pathsIn(s *shape.Shape, visit func(path string, s *shape.Shape)) {
 	walk = func(s *shape.Shape, path []string, left int) {
 		for _, m := range s.Members {
 			inner := append(slices.Clone(path), m.Name)
-			visit(rules.PathOf(inner...), &m.Shape)
+			visit(rules.JoinPath(inner...), &m.Shape)
 			if left > 0 {
 				walk(&m.Shape, inner, left-1)
 			}

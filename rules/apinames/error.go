@@ -141,7 +141,7 @@ var errorsBeside = sync.OnceValue(func() (table struct{ nextToData, others map[s
 func HasError(object value.Object) bool {
 	return slices.ContainsFunc(object, func(m value.Member) bool {
 		sign, ok := errorsBeside().others[m.Name]
-		return ok && sign.Reports(m.Value)
+		return ok && sign.Matches(m.Value)
 	})
 }
 
@@ -154,8 +154,8 @@ func IsErrorObject(object value.Object) bool {
 			return false
 		}
 		text, _ := m.Value.(string)
-		reports = reports || Fails(text) || slices.ContainsFunc(errorSigns(), func(sign ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Reports(m.Value)
+		reports = reports || IsFailure(text) || slices.ContainsFunc(errorSigns(), func(sign ErrorSign) bool {
+			return len(sign.Keys) == 1 && sign.Keys[0] == m.Name && sign.Matches(m.Value)
 		})
 	}
 	return reports
@@ -191,9 +191,9 @@ var errorMessagePaths = sync.OnceValue(func() [][]string {
 	return out
 })
 
-// Complains reports whether the message of a page without a list is about a failure, as
+// IsComplaint reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it does not say that there are no more items.
-func Complains(message string) bool {
+func IsComplaint(message string) bool {
 	words := wordsOf(message)
 	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
 }
@@ -203,10 +203,10 @@ func wordsOf(text string) []string {
 	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
 }
 
-// Fails reports whether the message of a page with an empty list says that a request has failed. Its
+// IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
 // words must say so, since many APIs have a message on every page.
-func Fails(message string) bool {
-	return Complains(message) && saysFailure(message)
+func IsFailure(message string) bool {
+	return IsComplaint(message) && saysFailure(message)
 }
 
 // saysFailure reports whether a text has a word or a phrase of failure.
@@ -224,9 +224,9 @@ func within(container, name string) []string {
 	return []string{container, name}
 }
 
-// MayReport reports whether a value, as compact JSON, may be one that [ErrorSign.Reports] takes for an
+// MayMatch reports whether a value, as compact JSON, may be one that [ErrorSign.Matches] takes for an
 // error. It is quick.
-func (s ErrorSign) MayReport(raw []byte) bool {
+func (s ErrorSign) MayMatch(raw []byte) bool {
 	word := string(raw[:min(len(raw), len("false")+1)])
 	switch s.Kind {
 	case ErrorFlag:
@@ -237,8 +237,8 @@ func (s ErrorSign) MayReport(raw []byte) bool {
 	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false", "0"}, word)
 }
 
-// Reports reports whether a value at the sign's path reports an error.
-func (s ErrorSign) Reports(v any) bool {
+// Matches reports whether a value at the sign's path reports an error.
+func (s ErrorSign) Matches(v any) bool {
 	switch s.Kind {
 	case ErrorFlag:
 		return v == true

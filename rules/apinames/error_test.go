@@ -58,6 +58,6 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorCode, 10000, false},
 		{apinames.ErrorCode, "404", false},
 	} {
-		require.Equal(t, c.want, apinames.ErrorSign{Kind: c.kind}.Reports(c.v), "%s of %#v", c.kind, c.v)
+		require.Equal(t, c.want, apinames.ErrorSign{Kind: c.kind}.Matches(c.v), "%s of %#v", c.kind, c.v)
 	}
 }

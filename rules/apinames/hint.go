@@ -309,8 +309,8 @@ var pagers = []string{
 	"nextpagetoken", "nexttoken", "nextcursor", "odatanextlink", "startat", "startindex", "maxresults", "perpage", "pagesize", "offset",
 }
 
-// OfPage reports whether a key has no other meaning than a page of a list.
-func OfPage(key string) bool {
+// DescribesPage reports whether a key has no other meaning than a page of a list.
+func DescribesPage(key string) bool {
 	var buffer [maxBare]byte
 	bare := string(appendBare(buffer[:0], key))
 	return slices.Contains(pagers, bare)
@@ -345,9 +345,9 @@ func Flag(v any, counts bool) (flag, ok bool) {
 	return yes, yes || slices.Contains([]string{"false", "no", "n", "0"}, text)
 }
 
-// CountsToo reports whether the key of a flag may also be that of a number or a token, such as
+// MayBeNumber reports whether the key of a flag may also be that of a number or a token, such as
 // lastPage or next.
-func CountsToo(key string) bool {
+func MayBeNumber(key string) bool {
 	return slices.ContainsFunc(HintsOf(key), func(h Hint) bool { return h.Kind != HintMore && h.Kind != HintLast }) ||
 		!IsHint(key, HintMore) && !IsHint(key, HintLast)
 }

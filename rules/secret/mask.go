@@ -21,7 +21,7 @@ func Mask(text string) (masked string, secrets []string) {
 	m.scan()
 	for _, inAddress := range []*regexp.Regexp{userinfo, parameter} {
 		for _, i := range inAddress.FindAllStringSubmatchIndex(text, -1) {
-			if inAddress == userinfo || Name(text[i[2]:i[3]]) {
+			if inAddress == userinfo || IsName(text[i[2]:i[3]]) {
 				m.hide(i[len(i)-2], i[len(i)-1])
 			}
 		}
@@ -153,7 +153,7 @@ func (m *masker) isSecret(key string) bool {
 		return true
 	case plain(key) == pathKey && pathValue.MatchString(rest):
 		return false
-	case key == "value" && (m.authentication > 0 || m.yamlAuthentication < m.at), Name(key):
+	case key == "value" && (m.authentication > 0 || m.yamlAuthentication < m.at), IsName(key):
 		return !holdsObject
 	}
 	return false

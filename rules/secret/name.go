@@ -40,9 +40,9 @@ var uses = map[string]use{
 // parameters, because a header with such a name seldom has another use.
 var headerWords = []string{"token", "key", "secret", "signature", "session", "auth", "authentication", "csrf", "xsrf", "pw"}
 
-// Name reports whether a header, parameter or key of that name usually carries a
+// IsName reports whether a header, parameter or key of that name usually carries a
 // credential, whatever its case and separators: X-Api-Key, api_key, apiKey.
-func Name(name string) bool { return sure(name) || uses[plain(name)] >= often }
+func IsName(name string) bool { return sure(name) || uses[plain(name)] >= often }
 
 const (
 	shortest       = 4
@@ -51,9 +51,9 @@ const (
 	long           = 16
 )
 
-// Like reports whether a value under a name is probably a credential. Under a name
+// IsValue reports whether a value under a name is probably a credential. Under a name
 // with other uses, such as "key", "token" or "code", only a value that looks random is one.
-func Like(name, value string) bool {
+func IsValue(name, value string) bool {
 	switch use := uses[plain(name)]; {
 	case sure(name):
 		return len(value) >= shortest
@@ -65,16 +65,16 @@ func Like(name, value string) bool {
 	return false
 }
 
-// Parameter reports whether a parameter of a request is probably a credential. It is less strict than Like,
+// IsParameter reports whether a parameter of a request is probably a credential. It is less strict than Like,
 // because a false positive only costs the user an environment variable.
-func Parameter(name, value string) bool {
-	return Like(name, value) || Issued(value) || uses[plain(name)] == inParameter && len(value) >= shortest ||
-		Name(name) && len(value) >= long && !strings.ContainsAny(value, " \t\n")
+func IsParameter(name, value string) bool {
+	return IsValue(name, value) || IsIssued(value) || uses[plain(name)] == inParameter && len(value) >= shortest ||
+		IsName(name) && len(value) >= long && !strings.ContainsAny(value, " \t\n")
 }
 
-// Header reports whether a header of a request is probably a credential.
-func Header(name, value string) bool {
-	return Name(name) || Issued(value) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
+// IsHeader reports whether a header of a request is probably a credential.
+func IsHeader(name, value string) bool {
+	return IsName(name) || IsIssued(value) || slices.ContainsFunc(strings.Split(strings.ToLower(name), "-"), func(word string) bool {
 		return slices.Contains(headerWords, word)
 	})
 }
@@ -90,16 +90,16 @@ var (
 	issuedIn = regexp.MustCompile(`\b` + issuedForms)
 )
 
-// Issued reports whether a text has the form of a token that a well-known service issues,
+// IsIssued reports whether a text has the form of a token that a well-known service issues,
 // so that it is a credential under any name, and in a path.
-func Issued(text string) bool { return issued.MatchString(text) }
+func IsIssued(text string) bool { return issued.MatchString(text) }
 
 // ReplaceIssued replaces the tokens in a text that well-known services issue.
 func ReplaceIssued(text, by string) string { return issuedIn.ReplaceAllLiteralString(text, by) }
 
-// Random reports whether a text, such as a segment of a path, looks like a key: it is long, has no
+// IsRandom reports whether a text, such as a segment of a path, looks like a key: it is long, has no
 // words, and is no UUID, which usually names a resource. Of a pair, as in bot123:KEY, the second is meant.
-func Random(text string) bool {
+func IsRandom(text string) bool {
 	const shortest, fewestChanges = 20, 6
 	text = text[strings.LastIndexByte(text, ':')+1:]
 	if len(text) < shortest || uuid.MatchString(text) || !keyLetters.MatchString(text) {

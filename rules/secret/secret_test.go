@@ -12,21 +12,21 @@ func TestNamesThatUsuallyCarryCredentials(t *testing.T) {
 		"X-Api-Key", "x-api.key", "#X-Api.Key", "api_key", "apiKey", "APIKEY", "token", "Authorization", "Proxy-Authorization", "Cookie",
 		"Set-Cookie", "password", "db_password", "client_secret", "access_token", "X-Amz-Security-Token", "X-Vault-Token", "sig", "key",
 	} {
-		require.True(t, Name(name), name)
+		require.True(t, IsName(name), name)
 	}
 	for _, name := range []string{"page", "next_page_token", "pageToken", "cursor", "monkey", "X-Request-Id", "authentication", "author", "keys", ""} {
-		require.False(t, Name(name), name)
+		require.False(t, IsName(name), name)
 	}
 }
 
 func TestAValueIsLikeASecret(t *testing.T) {
-	require.True(t, Like("api_key", "abcd"))
-	require.True(t, Like("token", "abcdefg1"))
-	require.True(t, Like("X-Key", "7c9e6679-7425-40de"))
-	require.False(t, Like("api_key", "abc"), "too short")
-	require.False(t, Like("key", "updated_at"), "a word")
-	require.False(t, Like("token", "12345678"), "a position")
-	require.False(t, Like("cursor", "7c9e6679-7425-40de"))
+	require.True(t, IsValue("api_key", "abcd"))
+	require.True(t, IsValue("token", "abcdefg1"))
+	require.True(t, IsValue("X-Key", "7c9e6679-7425-40de"))
+	require.False(t, IsValue("api_key", "abc"), "too short")
+	require.False(t, IsValue("key", "updated_at"), "a word")
+	require.False(t, IsValue("token", "12345678"), "a position")
+	require.False(t, IsValue("cursor", "7c9e6679-7425-40de"))
 }
 
 func TestTokensAreRecognizedByTheirForm(t *testing.T) {
@@ -35,11 +35,11 @@ func TestTokensAreRecognizedByTheirForm(t *testing.T) {
 		"AKIA0123456789ABCDEF", "shpat_0123456789abcdef0123456789abcdef", "123456789:AAF-0123456789abcdefghijklmnopqrstu",
 		"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxIn0.c2lnbmF0dXJl",
 	} {
-		require.True(t, Issued(text), text)
-		require.False(t, Issued("a "+text), "a text with a token in it")
+		require.True(t, IsIssued(text), text)
+		require.False(t, IsIssued("a "+text), "a text with a token in it")
 	}
 	for _, text := range []string{"", "users", "7c9e6679-7425-40de-944b-e07fc1f90ae7", "2026-01-01T00:00:00", "ghp_users", "bot123", "v1.2.3"} {
-		require.False(t, Issued(text), text)
+		require.False(t, IsIssued(text), text)
 	}
 }
 

@@ -152,7 +152,7 @@ func (l *login) obtain(ctx context.Context) (*transport.Lease, error) {
 // addPart adds the header or the query parameter that a rule sets, with a value.
 func addPart(lease *transport.Lease, rule rules.Rule, text string) {
 	part := [2]string{rule.Target, text}
-	if rule.Role == rules.Header {
+	if rule.Role == rules.RoleHeader {
 		lease.Header = append(lease.Header, part)
 	} else {
 		lease.Query = append(lease.Query, part)

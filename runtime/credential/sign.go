@@ -32,7 +32,7 @@ type signer struct {
 }
 
 func newSigner(of *rules.Auth, options Options) transport.Auth {
-	s := &signer{Options: options, atOnce: of.AtOnce, machines: sync.Pool{New: func() any { return &language.Machine{} }}}
+	s := &signer{Options: options, atOnce: of.Independent, machines: sync.Pool{New: func() any { return &language.Machine{} }}}
 	auth := transport.Auth{Sign: s.sign}
 	for _, e := range options.Expressions.Parts {
 		auth.Computed = append(auth.Computed, e.Rule.Target)
@@ -56,7 +56,7 @@ func (s *signer) sign(request *http.Request, body []byte) error {
 		if err != nil {
 			return s.fault(failure.Config, "the request cannot be signed: ", err)
 		}
-		if e.Rule.Role == rules.Header {
+		if e.Rule.Role == rules.RoleHeader {
 			request.Header.Set(e.Rule.Target, text)
 			continue
 		}

@@ -241,7 +241,7 @@ func (w *itemWriter) inner(start int, edit *memberEdit) int {
 		w.added(edit)
 		return end
 	case (edit.sets || kind == scan.List) && w.err == nil:
-		w.err = fmt.Errorf("%s is %s, want an object", rules.PathOf(w.path...), kind)
+		w.err = fmt.Errorf("%s is %s, want an object", rules.JoinPath(w.path...), kind)
 	}
 	w.out = append(w.out, w.raw[start:end]...)
 	return end

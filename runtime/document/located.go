@@ -129,7 +129,7 @@ func (d *ItemDecoder) Decode(p *LocatedItem) (any, error) {
 		}
 		v, err := decode(raw, left)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", rules.PathOf(read.path...), err)
+			return nil, fmt.Errorf("%s: %w", rules.JoinPath(read.path...), err)
 		}
 		last := len(read.path) - 1
 		for n, key := range read.path[:last] {

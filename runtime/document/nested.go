@@ -86,7 +86,7 @@ type nestedSign struct {
 
 // add adds a member of the object, or of an object with hints in it.
 func (s *nestedSigns) add(name, raw []byte, parent string) {
-	if apinames.OfPage(string(name)) {
+	if apinames.DescribesPage(string(name)) {
 		s.paged = true
 	}
 	for _, hint := range apinames.HintsOf(string(name)) {
@@ -134,7 +134,7 @@ func (s *nestedSigns) nested(path []string) (nested NestedList, ok bool) {
 // meaning.
 func (s nestedSign) follows() bool {
 	text := string(s.raw)
-	if apinames.OfPage(s.path[len(s.path)-1]) {
+	if apinames.DescribesPage(s.path[len(s.path)-1]) {
 		return len(text) > len(`""`) && text[0] == '"'
 	}
 	return strings.HasPrefix(text, `"http://`) || strings.HasPrefix(text, `"https://`)

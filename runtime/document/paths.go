@@ -91,7 +91,7 @@ func (s *selection) project(node *scan.Node) (any, bool, error) {
 	if node.Selected || kind == scan.List && node.Leads {
 		v, err := decode(raw, s.left)
 		if err != nil {
-			err = fmt.Errorf("%s: %w", rules.PathOf(node.Path...), err)
+			err = fmt.Errorf("%s: %w", rules.JoinPath(node.Path...), err)
 		}
 		return v, true, err
 	}

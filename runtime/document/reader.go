@@ -242,7 +242,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.HasErrors = slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool {
 		at := doc.find(sign.Keys)
-		return at.Present() && sign.MayReport(at.Of(doc.raw))
+		return at.Present() && sign.MayMatch(at.Of(doc.raw))
 	})
 	out.DuplicateKey = r.duplicateKey()
 	out.Compared = r.comparedItems(out.Items)

@@ -71,7 +71,7 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
 	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
 		name := string(scan.Unquote(key.Of(raw)))
-		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayReport(at.Of(raw)) && sign.Reports(decodeSmall(at.Of(raw))) {
+		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayMatch(at.Of(raw)) && sign.Matches(decodeSmall(at.Of(raw))) {
 			g.addStray(append(g.pathTo(list, step), name), at)
 			g.stray.Named = named
 			return

@@ -35,7 +35,7 @@ func Suggest(names func(path []string) []string, path []string) string {
 // SuggestField is [Suggest] for the path of a list, as dataField has it: "; did you mean data.users?".
 func SuggestField(names func(path []string) []string, path []string) string {
 	if near := Nearest(names, path); near != nil {
-		return "; did you mean " + rules.PathOf(near...) + "?"
+		return "; did you mean " + rules.JoinPath(near...) + "?"
 	}
 	return ""
 }

@@ -33,7 +33,7 @@ func (w *Watcher) Audit(m *language.Machine, end End) []trace.Finding {
 	var findings []trace.Finding
 	for i := range w.Subject.job.Ruleset.Rules {
 		listed := &w.Subject.job.Ruleset.Rules[i]
-		if listed.Role != rules.Audit || listed.Requires&^facts != 0 ||
+		if listed.Role != rules.RoleAudit || listed.Requires&^facts != 0 ||
 			end.Outcome != rules.Complete && !slices.Contains(listed.Also, end.Outcome) {
 			continue
 		}

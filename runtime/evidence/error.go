@@ -36,7 +36,7 @@ func (w *Watcher) noticeError() {
 			w.noticeStrangeHeader()
 		}
 		if f.Error == "" && f.AbsentPage == c.Page {
-			w.noticeMessage("there is no list at "+f.AbsentList, apinames.Fails)
+			w.noticeMessage("there is no list at "+f.AbsentList, apinames.IsFailure)
 		}
 		if f.Error != "" || !w.page.HasErrors || w.listsErrors() {
 			return
@@ -50,10 +50,10 @@ func (w *Watcher) noticeError() {
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if present && sign.Reports(v) && !(sign.IsCode() && w.page.HasField && saysNothingFound(page)) {
+		if present && sign.Matches(v) && !(sign.IsCode() && w.page.HasField && saysNothingFound(page)) {
 			w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
 			text, isText := v.(string)
-			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.Complains(text)
+			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.IsComplaint(text)
 			return
 		}
 	}
@@ -61,14 +61,14 @@ func (w *Watcher) noticeError() {
 	case w.page.Columns != nil:
 		w.noticeStrangeHeader()
 	case w.lostItems():
-		w.noticeMessage("there is no list of items", apinames.Complains)
+		w.noticeMessage("there is no list of items", apinames.IsComplaint)
 	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
-		w.noticeMessage("the list of items is empty", apinames.Fails)
+		w.noticeMessage("the list of items is empty", apinames.IsFailure)
 	case c.Page == 1 && w.hasOnlyErrors():
-		w.noticeMessage("there is no list of items", apinames.Complains)
+		w.noticeMessage("there is no list of items", apinames.IsComplaint)
 		f.ErrorMild = f.Error != ""
 	case c.Page == 1:
-		w.noticeMessage("there is no list of items", apinames.Fails)
+		w.noticeMessage("there is no list of items", apinames.IsFailure)
 	}
 }
 
@@ -131,7 +131,7 @@ func (w *Watcher) noticeErrorAbove(keys []string) {
 				continue
 			}
 			path := append(slices.Clip(parent), name)
-			if v, _ := w.lookup(path); sign.Reports(v) {
+			if v, _ := w.lookup(path); sign.Matches(v) {
 				w.reportError(rules.FormatPath("body", path) + " is " + shortText(v))
 				return
 			}
@@ -182,7 +182,7 @@ func (w *Watcher) noticeErrorLine() {
 		return
 	}
 	for _, sign := range apinames.ErrorSigns() {
-		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Reports(v) {
+		if v, has := last.Get(sign.Keys[0]); has && len(sign.Keys) == 1 && sign.Matches(v) {
 			w.reportError("its last line is " + shortText(last) + ", which has no member of the other lines")
 			return
 		}
@@ -199,7 +199,7 @@ func (w *Watcher) noticeStrangeHeader() {
 	switch single := w.Context.Count == 0; {
 	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known, single && strings.Contains(columns[0], " ") && apinames.Fails(line):
+	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known, single && strings.Contains(columns[0], " ") && apinames.IsFailure(line):
 		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
 	}
 }

@@ -213,7 +213,7 @@ func (w *Watcher) noticeTotal() {
 // a value that contains it.
 func readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
-		return read.OfBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
+		return read.InBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
 	}
 }
 
@@ -254,7 +254,7 @@ func (w *Watcher) note(hints *rules.Hints, hint hinted) {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
 		}
 	case apinames.HintMore, apinames.HintLast:
-		if flag, ok := apinames.Flag(v, apinames.CountsToo(hint.name())); ok && hints.More == nil {
+		if flag, ok := apinames.Flag(v, apinames.MayBeNumber(hint.name())); ok && hints.More == nil {
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
 		}
 	}

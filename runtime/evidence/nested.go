@@ -73,7 +73,7 @@ func (w *Watcher) countNested(item []byte) {
 func (w *Watcher) passesOver(path []string) bool {
 	job, name := w.Subject.job, strings.ToLower(path[len(path)-1])
 	removes := func(f compile.ItemField) bool {
-		return f.Rule.Role == rules.Remove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
+		return f.Rule.Role == rules.RoleRemove && len(f.Path) <= len(path) && slices.Equal(f.Path, path[:len(f.Path)])
 	}
 	reads := func(child *compile.Job) bool {
 		spec := child.Spec()

@@ -382,7 +382,7 @@ func (w *Watcher) suspectsAbsence(watch compile.Watch, hints *rules.Hints) bool 
 		return !slices.ContainsFunc(w.Subject.watches, func(other compile.Watch) bool {
 			return other.Link && slices.Contains(w.Had, other.String())
 		})
-	case watch.Rule.Expects:
+	case watch.Rule.ExpectsRead:
 		return slices.Contains(w.end.StoppedBy, watch.Rule.ID)
 	}
 	return !watch.Optional

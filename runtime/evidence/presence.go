@@ -120,7 +120,7 @@ type NilCount struct {
 func ValuesOf(job *compile.Job, values compile.PartValues) Values {
 	var all Values
 	for i, e := range job.Computed {
-		if !job.Expects(e) {
+		if !job.ExpectsValue(e) {
 			continue
 		}
 		if all == nil {

@@ -86,7 +86,7 @@ func (w *Watcher) WarnOfRules(m *language.Machine) {
 // 2.2), which is seldom the intention of the API.
 func (w *Watcher) warnOfTextFlags(m *language.Machine, stop *compile.Trigger) {
 	for _, flag := range stop.Flags() {
-		if flag.Has || !flag.OfBody() {
+		if flag.Has || !flag.InBody() {
 			continue
 		}
 		if v, _ := flag.Lookup(w.Context); v == "false" || v == "False" {

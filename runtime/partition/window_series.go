@@ -46,7 +46,7 @@ func newWindows(source rules.Window, from, to any) (*windowSeries, error) {
 		name string
 		span rules.Span
 	}{{"step", source.Step}, {"overlap", source.Overlap}, {"granularity", source.Granularity}, {"smallest", source.Smallest}} {
-		if length.span != (rules.Span{}) && length.span.OfTime() != ofTime {
+		if length.span != (rules.Span{}) && length.span.IsTime() != ofTime {
 			return nil, fmt.Errorf("%s is %s, but from is %s", length.name, length.span, kindOfBound(from))
 		}
 	}

@@ -168,7 +168,7 @@ func (r *Redactor) URL(address string) string {
 	return r.String(param.ReplaceAllStringFunc(address, func(pair string) string {
 		m := param.FindStringSubmatch(pair)
 		name, text := plainOf(m[2]), plainOf(m[3])
-		if !secret.Name(name) && !secret.Like(name, text) && !secret.Issued(text) {
+		if !secret.IsName(name) && !secret.IsValue(name, text) && !secret.IsIssued(text) {
 			return pair
 		}
 		return m[1] + m[2] + "=" + hidden
@@ -186,7 +186,7 @@ func plainOf(text string) string {
 // Header returns the value of a header with the secrets hidden. It hides the whole value if headers
 // of that name usually hold a credential.
 func (r *Redactor) Header(name, value string) string {
-	if secret.Name(name) {
+	if secret.IsName(name) {
 		return hidden
 	}
 	return r.URL(value)

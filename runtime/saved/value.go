@@ -155,7 +155,7 @@ var savedOfContext = sync.OnceValue(func() map[string]int {
 // response.
 func RestoreUnsaved(to *rules.Context, from rules.Context) {
 	for _, f := range rules.ContextFields() {
-		if !f.Saved && f.Known != rules.KnownResponse {
+		if !f.Saved && f.Phase != rules.PhaseResponse {
 			reflect.ValueOf(to).Elem().Field(f.Index).Set(reflect.ValueOf(from).Field(f.Index))
 		}
 	}

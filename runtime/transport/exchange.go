@@ -287,7 +287,7 @@ func (c *Client) newRequest(ctx context.Context, call Call, trusted bool, lease 
 		request.Header.Del(name)
 	}
 	maps.DeleteFunc(request.Header, func(name string, values []string) bool {
-		return secret.Name(name) || slices.ContainsFunc(values, c.options.Redactor.Contains)
+		return secret.IsName(name) || slices.ContainsFunc(values, c.options.Redactor.Contains)
 	})
 	return request, nil
 }

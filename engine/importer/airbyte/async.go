@@ -238,7 +238,7 @@ func (b *builder) records(n node) error {
 			return err
 		}
 		if len(keys) > 0 {
-			b.out.Items = rules.PathOf(keys...)
+			b.out.Items = rules.JoinPath(keys...)
 		}
 	case "ResponseToFileExtractor":
 		if len(b.out.Response) == 0 {

@@ -51,8 +51,8 @@ func (b *builder) finishIncrement() error {
 
 // cursorPath returns the path of the cursor in the items as the API sends them.
 func (b *builder) cursorPath(c *cursor) string {
-	path := rules.PathOf(append(slices.Clone(b.itemPath), strings.Split(c.field, ".")...)...)
-	source, changed := b.overlay[rules.PathOf(c.field)]
+	path := rules.JoinPath(append(slices.Clone(b.itemPath), strings.Split(c.field, ".")...)...)
+	source, changed := b.overlay[rules.JoinPath(c.field)]
 	if !changed {
 		return path
 	}
@@ -60,7 +60,7 @@ func (b *builder) cursorPath(c *cursor) string {
 		return m[1][1:]
 	}
 	c.computed = source
-	return rules.PathOf(c.field)
+	return rules.JoinPath(c.field)
 }
 
 // identity returns the expression that tells the partitions apart, given the expressions for the members of
@@ -121,7 +121,7 @@ func (b *builder) soleStart(c *cursor, uses int) (string, bool) {
 				*where.list = slices.Delete(slices.Clone(*where.list), i, i+1)
 				name := m.Name
 				if where.prefix == "body:" {
-					name = rules.PathOf(name)
+					name = rules.JoinPath(name)
 				}
 				return where.prefix + name, true
 			}

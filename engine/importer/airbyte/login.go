@@ -177,7 +177,7 @@ func (b *builder) session(n node) error {
 		Value: importer.Value{Object: request}},
 		{Name: "apiRequest", Value: importer.Value{Object: api}}}
 	if length, ok := jinja.Length(n.get("expiration_duration").text()); ok && n.get("expiration_duration").given() {
-		if span, err := rules.ParseSpan(length); err == nil && span.OfTime() && span.Months == 0 {
+		if span, err := rules.ParseSpan(length); err == nil && span.IsTime() && span.Months == 0 {
 			auth = append(auth, importer.Member{Name: "expires",
 				Value: importer.Constant(fmt.Sprint(span.Days*24*3600 + int(span.Duration.Seconds())))})
 		}

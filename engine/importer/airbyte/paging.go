@@ -224,13 +224,13 @@ func (b *builder) chooseToken(p *importer.Paging, token jinja.Expr) {
 	last := append(rules.SplitPath(b.out.Items), "-1")
 	switch {
 	case token.Root == "body" && p.Kind == importer.Token && len(token.Keys) > len(last) && slices.Equal(token.Keys[:len(last)], last):
-		p.Kind, p.Path = importer.LastItem, rules.PathOf(token.Keys[len(last):]...)
+		p.Kind, p.Path = importer.LastItem, rules.JoinPath(token.Keys[len(last):]...)
 	case token.Known && (token.Const == nil || token.Const == ""):
 		p.Source = "nil"
 	case token.Root == "body" && len(token.Keys) > 0 && !hasIndex(token.Keys):
-		p.Path = rules.PathOf(token.Keys...)
-	case token.Root == "items[-1]" && p.Kind == importer.Token && b.overlay[rules.PathOf(token.Keys...)] == "":
-		p.Kind, p.Path = importer.LastItem, rules.PathOf(append(slices.Clip(b.itemPath), token.Keys...)...)
+		p.Path = rules.JoinPath(token.Keys...)
+	case token.Root == "items[-1]" && p.Kind == importer.Token && b.overlay[rules.JoinPath(token.Keys...)] == "":
+		p.Kind, p.Path = importer.LastItem, rules.JoinPath(append(slices.Clip(b.itemPath), token.Keys...)...)
 	case token.Root == "header":
 		p.Header = token.Keys[0]
 	case token.Root == "link" && p.Kind == importer.NextURL:

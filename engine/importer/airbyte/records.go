@@ -54,7 +54,7 @@ func (b *builder) response(retriever node) error {
 		}
 	}
 	if len(keys) > 0 {
-		b.out.Items = rules.PathOf(keys...)
+		b.out.Items = rules.JoinPath(keys...)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (b *builder) transformation(n node) error {
 // set notes a change of a member of the items.
 func (b *builder) set(path, source string) {
 	b.overlay[path] = source
-	name := rules.PathOf(append(slices.Clone(b.itemPath), rules.SplitPath(path)...)...)
+	name := rules.JoinPath(append(slices.Clone(b.itemPath), rules.SplitPath(path)...)...)
 	i := slices.IndexFunc(b.out.Fields, func(f importer.Field) bool { return f.Name == name })
 	if i >= 0 {
 		b.out.Fields[i].Source = source
@@ -255,7 +255,7 @@ func (b *builder) addFields(n node) error {
 				source = fmt.Sprintf("%s ? %s : %s", truth.Operand(), e.Operand(), rules.FormatPath("item", keys))
 			}
 		}
-		b.set(rules.PathOf(keys...), source)
+		b.set(rules.JoinPath(keys...), source)
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ func (b *builder) removeFields(n node) {
 			b.note(importer.Partial, pointer, "", "members that a pattern names stay: %s", strings.Join(keys, "."))
 			continue
 		}
-		b.set(rules.PathOf(keys...), "")
+		b.set(rules.JoinPath(keys...), "")
 	}
 }
 
@@ -287,7 +287,7 @@ func (b *builder) flatten(n node) {
 	}
 	n.mark("delete_origin_value", "key_transformation")
 	if n.get("replace_record").flag() && len(b.out.Fields) == 0 && !n.get("key_transformation").given() {
-		b.out.Items = rules.PathOf(append(append(rules.SplitPath(b.out.Items), "*"), keys...)...)
+		b.out.Items = rules.JoinPath(append(append(rules.SplitPath(b.out.Items), "*"), keys...)...)
 		return
 	}
 	b.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))

@@ -45,9 +45,9 @@ func (b *builder) option(n node) (importer.Target, bool, error) {
 		return importer.Target{In: importer.InHeader, Name: keys[0]}, true, nil
 	case "body_data":
 		b.form = true
-		return importer.Target{In: importer.InBody, Name: rules.PathOf(keys...)}, true, nil
+		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
 	case "body_json":
-		return importer.Target{In: importer.InBody, Name: rules.PathOf(keys...)}, true, nil
+		return importer.Target{In: importer.InBody, Name: rules.JoinPath(keys...)}, true, nil
 	}
 	return importer.Target{}, false, fmt.Errorf("%s: inject_into %q is not known", n.path, place)
 }

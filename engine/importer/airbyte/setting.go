@@ -154,7 +154,7 @@ func (r *reader) input(keys []string, schema value.Object, required bool) import
 		in.Doc = cmp.Or(firstSentence(text), in.Doc)
 	}
 	hidden, marked := schema.Get("airbyte_secret")
-	in.Secret = hidden == true || !marked && schema == nil && secret.Name(name)
+	in.Secret = hidden == true || !marked && schema == nil && secret.IsName(name)
 	in.Default, _ = schema.Get("default")
 	switch kind, _ := schema.Get("type"); kind {
 	case "integer", "number":

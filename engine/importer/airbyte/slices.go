@@ -216,7 +216,7 @@ func (b *builder) product(n node, parent *importer.Stream) (*importer.Stream, er
 // itemMember returns a member of an item of this stream under the name of a variable, as its
 // transformations have left it.
 func (b *builder) itemMember(name string, keys []string) (jinja.Expr, error) {
-	path := rules.PathOf(keys...)
+	path := rules.JoinPath(keys...)
 	if source, changed := b.overlay[path]; changed {
 		if source == "" {
 			return jinja.Literal(nil), nil

@@ -202,7 +202,7 @@ func (b *builder) primaryKey(n node) []string {
 			keys = append(keys, b.plain(part))
 		}
 		if len(keys) > 0 && keys[0] != "" {
-			out = append(out, rules.PathOf(keys...))
+			out = append(out, rules.JoinPath(keys...))
 		}
 	}
 	return out

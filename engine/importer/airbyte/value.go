@@ -23,7 +23,7 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 		var out []importer.Member
 		for _, name := range names {
 			was, is := first.Dict()[name], later.Dict()[name]
-			v, leave := b.both(was, is, place, rules.PathOf(name))
+			v, leave := b.both(was, is, place, rules.JoinPath(name))
 			if !leave {
 				out = append(out, importer.Member{Name: name, Value: v})
 			}
@@ -75,7 +75,7 @@ func (b *builder) bodyText(n node, text string, place importer.Place) ([]importe
 	}
 	var out []importer.Member
 	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
-		v, leave, err := b.value(m.node, place, rules.PathOf(m.name))
+		v, leave, err := b.value(m.node, place, rules.JoinPath(m.name))
 		if err != nil {
 			return nil, err
 		}
@@ -118,7 +118,7 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 		if err != nil {
 			return v, false, err
 		}
-		v, leave = b.both(first, later, place, rules.PathOf(rules.SplitPath(path)...))
+		v, leave = b.both(first, later, place, rules.JoinPath(rules.SplitPath(path)...))
 		return v, leave, nil
 	case bool:
 		if place == importer.InBody && !b.form {

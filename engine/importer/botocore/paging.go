@@ -75,7 +75,7 @@ func (t *translation) token(name, expression string) error {
 		return fmt.Errorf("output_token: %w", err)
 	}
 	if last, ok := t.lastItem(q[0]); ok && len(q) == 1 && target.In == importer.InParam {
-		p.Kind, p.Path = importer.LastItem, rules.PathOf(last...)
+		p.Kind, p.Path = importer.LastItem, rules.JoinPath(last...)
 		return nil
 	}
 	source, simple, err := t.tokenSource(q)

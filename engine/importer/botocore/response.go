@@ -29,7 +29,7 @@ func (f found) path() string {
 			b.WriteString("*")
 			continue
 		}
-		b.WriteString(rules.PathOf(k))
+		b.WriteString(rules.JoinPath(k))
 	}
 	return cmp.Or(b.String(), ".")
 }

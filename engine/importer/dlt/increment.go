@@ -264,10 +264,10 @@ func (b *builder) kept() error {
 		return nil
 	}
 	if c.placed && !c.written {
-		b.out.Incremental = &importer.Incremental{Cursor: rules.PathOf(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
+		b.out.Incremental = &importer.Incremental{Cursor: rules.JoinPath(c.keys...), Param: param(c.target), Lag: c.lag, From: c.first()}
 	} else {
 		b.out.Keep = append(b.out.Keep, importer.Field{Name: c.name,
-			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", quote(rules.PathOf(c.keys...)), c.name)})
+			Source: fmt.Sprintf("latestOf(items, %s, kept.%s)", quote(rules.JoinPath(c.keys...)), c.name)})
 		switch {
 		case c.placed:
 			b.place(c, importer.Computed(c.start()))

@@ -94,7 +94,7 @@ func pathOf(n node, usual string) (string, error) {
 	if len(keys) == 0 || slices.Contains(keys, "*") {
 		return "", fmt.Errorf("%s: want the path of one value instead of %q", n.path, text)
 	}
-	return rules.PathOf(keys...), nil
+	return rules.JoinPath(keys...), nil
 }
 
 // target returns the parameter, or the path in the body, that two keys name.

@@ -128,7 +128,7 @@ func (b *builder) mergeHints() {
 }
 
 func keyPaths(n node) []string {
-	return value.Map(n.texts(), func(name string) string { return rules.PathOf(name) })
+	return value.Map(n.texts(), func(name string) string { return rules.JoinPath(name) })
 }
 
 // known notes the keys of the endpoint and of the client that are not known.
@@ -353,11 +353,11 @@ func (b *builder) body(method string) error {
 	}
 	b.out.Body = []importer.Member{}
 	for _, m := range body {
-		v, err := b.value(m, importer.Target{In: importer.InBody, Name: rules.PathOf(m.name)})
+		v, err := b.value(m, importer.Target{In: importer.InBody, Name: rules.JoinPath(m.name)})
 		if err != nil {
 			return err
 		}
-		if b.atCursor(importer.InBody, rules.PathOf(m.name)) {
+		if b.atCursor(importer.InBody, rules.JoinPath(m.name)) {
 			continue
 		}
 		b.out.Body = append(b.out.Body, importer.Member{Name: m.name, Value: v})
@@ -420,7 +420,7 @@ func (b *builder) items() error {
 	if len(keys) > 0 && keys[len(keys)-1] == "*" {
 		keys = keys[:len(keys)-1] // the elements of the list
 	}
-	b.out.Items = rules.PathOf(keys...)
+	b.out.Items = rules.JoinPath(keys...)
 	return nil
 }
 
@@ -431,7 +431,7 @@ func (b *builder) included() error {
 		return fmt.Errorf("%s: the resource has no parent", n.path)
 	}
 	for _, name := range n.texts() {
-		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.PathOf("_" + b.parent + "_" + name),
+		b.out.Fields = append(b.out.Fields, importer.Field{Name: rules.JoinPath("_" + b.parent + "_" + name),
 			Source: rules.FormatPath(b.variable, []string{name})})
 	}
 	return nil

@@ -52,7 +52,7 @@ func (b *builder) referred(n node, found []string) (part, bool) {
 	if key == "" {
 		key, name = n.path, n.name
 	}
-	hidden := kind == "secrets" || kind == "" && secret.Name(name)
+	hidden := kind == "secrets" || kind == "" && secret.IsName(name)
 	in := importer.Input{Name: importer.InputName(name), Secret: hidden, Place: n.path}
 	if strings.Contains(found[2], ".") {
 		in.Doc = found[2] + " of dlt's " + kind
@@ -155,7 +155,7 @@ func (b *builder) value(n node, target importer.Target) (importer.Value, error) 
 	case n.isObject():
 		out := importer.Value{Object: []importer.Member{}}
 		for _, m := range n.members() {
-			inner := importer.Target{In: target.In, Name: rules.PathOf(append(rules.SplitPath(target.Name), m.name)...)}
+			inner := importer.Target{In: target.In, Name: rules.JoinPath(append(rules.SplitPath(target.Name), m.name)...)}
 			v, err := b.value(m, inner)
 			if err != nil {
 				return importer.Value{}, err
@@ -197,7 +197,7 @@ func (b *builder) credential(n node, name string, target importer.Target) (impor
 		return importer.Value{}, false, err
 	}
 	v := joined(parts)
-	isKey := target.In == importer.InHeader && secret.Header(name, text) || target.In == importer.InParam && secret.Parameter(name, text)
+	isKey := target.In == importer.InHeader && secret.IsHeader(name, text) || target.In == importer.InParam && secret.IsParameter(name, text)
 	if v.Source == "" && name != "" && isKey {
 		return importer.Computed(b.plainSecret(n, importer.InputName(name))), true, nil
 	}

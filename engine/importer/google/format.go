@@ -329,4 +329,4 @@ func (t *translation) key() {
 	}
 }
 
-func pathOf(name string) string { return rules.PathOf(name) }
+func pathOf(name string) string { return rules.JoinPath(name) }

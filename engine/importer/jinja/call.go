@@ -123,7 +123,7 @@ func dayDelta(args []Expr, named map[string]Expr) (Expr, error) {
 
 // Length returns a duration of ISO 8601 as a length of the rule language: 7d, 1mo, 90m.
 func Length(text string) (string, bool) {
-	span, ok := rules.ISOLength(text)
+	span, ok := rules.ParseISODuration(text)
 	switch d := span.Duration; {
 	case !ok || span == (rules.Span{}):
 		return "", ok

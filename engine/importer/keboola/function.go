@@ -239,7 +239,7 @@ func (r *reader) input(key string, in importer.Input) string {
 func hidden(name string, v any) bool {
 	text, isScalar := value.Text(v)
 	return !isScalar || slices.ContainsFunc(strings.Split(name, "."), func(key string) bool {
-		return strings.HasPrefix(key, "#") || secret.Like(key, text)
+		return strings.HasPrefix(key, "#") || secret.IsValue(key, text)
 	})
 }
 
@@ -352,14 +352,14 @@ func (r *reader) query(object value.Object, refs references) ([]importer.Member,
 
 // marked returns the name of a parameter, with # if its value is a secret.
 func marked(name string, v importer.Value) string {
-	if text, isText := v.Const.(string); isText && secret.Parameter(name, text) && !strings.HasPrefix(name, "#") {
+	if text, isText := v.Const.(string); isText && secret.IsParameter(name, text) && !strings.HasPrefix(name, "#") {
 		return "#" + name
 	}
 	return name
 }
 
 // pathOf returns a path whose keys a delimiter separates.
-func pathOf(text, delimiter string) string { return rules.PathOf(strings.Split(text, delimiter)...) }
+func pathOf(text, delimiter string) string { return rules.JoinPath(strings.Split(text, delimiter)...) }
 
 // whole returns a number as PHP reads it from a configuration. It reports false for any other value, and for
 // a number that is not above 0.

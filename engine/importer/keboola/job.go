@@ -216,7 +216,7 @@ func isURLEncode(function value.Object) bool {
 
 // withField returns fields with another field, in place of a field of the same name.
 func withField(fields []importer.Field, name, source string) []importer.Field {
-	name = rules.PathOf(name)
+	name = rules.JoinPath(name)
 	for i, f := range fields {
 		if f.Name == name {
 			fields = slices.Clone(fields)

@@ -237,7 +237,7 @@ func (r *reader) headers(object value.Object) ([]importer.Member, error) {
 		if err != nil {
 			return nil, err
 		}
-		if text, isText := v.Const.(string); isText && secret.Header(m.Name, text) && !strings.HasPrefix(m.Name, "#") {
+		if text, isText := v.Const.(string); isText && secret.IsHeader(m.Name, text) && !strings.HasPrefix(m.Name, "#") {
 			m.Name = "#" + m.Name
 		}
 		out = append(out, importer.Member{Name: m.Name, Value: v})

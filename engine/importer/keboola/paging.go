@@ -430,7 +430,7 @@ func (p *pager) flag(o value.Object) {
 	}
 	switch {
 	case !stop && !ifNotSet:
-		p.set("hasMore", rules.PathOf(field))
+		p.set("hasMore", rules.JoinPath(field))
 	case strings.Contains(field, "."):
 		p.rule(fmt.Sprintf("phpTruthy(%s ?? %t) == %t", rules.FormatPath("body", []string{field}), ifNotSet, stop))
 		return

@@ -77,7 +77,7 @@ func (t *translation) target(n node, key string) (importer.Target, error) {
 		return importer.Target{}, fmt.Errorf("%s: want the name of a parameter", n.get(key).path)
 	}
 	if t.inBody(n) {
-		return importer.Target{In: importer.InBody, Name: rules.PathOf(strings.Split(name, ".")...)}, nil
+		return importer.Target{In: importer.InBody, Name: rules.JoinPath(strings.Split(name, ".")...)}, nil
 	}
 	return importer.Target{In: importer.InParam, Name: name}, nil
 }
@@ -205,7 +205,7 @@ var step = regexp.MustCompile(`^(?:\.?([^.\[\]'"]+)|\[(\d+)\]|\['([^']*)'\]|\["(
 func path(n node) (string, error) {
 	text := n.text()
 	if strings.HasPrefix(text, "@") {
-		return rules.PathOf(text), nil
+		return rules.JoinPath(text), nil
 	}
 	var keys []string
 	for rest := text; rest != ""; {
@@ -219,5 +219,5 @@ func path(n node) (string, error) {
 	if len(keys) == 0 {
 		return "", fmt.Errorf("%s: want a path of the response", n.path)
 	}
-	return rules.PathOf(keys...), nil
+	return rules.JoinPath(keys...), nil
 }

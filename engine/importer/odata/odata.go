@@ -212,9 +212,9 @@ func (r *reader) stream(set entitySet, base string, size int) *importer.Stream {
 	case 2:
 		s.Items, next = "d.results", "d.__next"
 	case 3:
-		s.Items, next = "value", rules.PathOf("odata.nextLink")
+		s.Items, next = "value", rules.JoinPath("odata.nextLink")
 	default:
-		s.Items, next = "value", rules.PathOf("@odata.nextLink")
+		s.Items, next = "value", rules.JoinPath("@odata.nextLink")
 	}
 	s.Headers = []importer.Member{{Name: "Accept", Value: importer.Constant("application/json")}}
 	s.Paging = &importer.Paging{Kind: importer.NextURL, Path: next, Into: importer.Target{In: importer.InURL}, NoParam: true}
@@ -249,7 +249,7 @@ func (r *reader) chain(name string) []*entityType {
 func (r *reader) keys(name string) []string {
 	for _, t := range r.chain(name) {
 		if len(t.Keys) > 0 {
-			return value.Map(t.Keys, func(p property) string { return rules.PathOf(strings.Split(p.Name, "/")...) })
+			return value.Map(t.Keys, func(p property) string { return rules.JoinPath(strings.Split(p.Name, "/")...) })
 		}
 	}
 	return nil

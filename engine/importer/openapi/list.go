@@ -98,7 +98,7 @@ func (t *translation) listAt(keys []string) error {
 		}
 		next := t.property(schema, k)
 		if !next.given() && len(t.properties(schema)) > 0 {
-			return fmt.Errorf("the response has no member %s", rules.PathOf(keys[:i+1]...))
+			return fmt.Errorf("the response has no member %s", rules.JoinPath(keys[:i+1]...))
 		}
 		schema = next
 	}
@@ -135,7 +135,7 @@ func (t *translation) keyOfItems() {
 	for _, name := range apinames.Identifiers() {
 		if p := t.property(t.list.item, name); p.given() {
 			if kind := t.typeOf(p); kind != "object" && kind != "array" {
-				t.out.Key = []string{rules.PathOf(name)}
+				t.out.Key = []string{rules.JoinPath(name)}
 			}
 			return
 		}
@@ -147,5 +147,5 @@ func itemsPath(keys []string) string {
 	if len(keys) == 0 {
 		return ""
 	}
-	return rules.PathOf(keys...)
+	return rules.JoinPath(keys...)
 }

@@ -127,12 +127,12 @@ func (t *translation) guess() {
 		return
 	}
 	if more, has := found[apinames.HintMore]; has && p.Kind != importer.NextURL {
-		p.More = rules.PathOf(more.keys...)
+		p.More = rules.JoinPath(more.keys...)
 		names = append(names, "the flag "+p.More)
 	}
 	if last, has := found[apinames.HintLast]; has && p.More == "" && p.Kind != importer.NextURL {
 		p.Stops = append(p.Stops, importer.Stop{When: "truthy(" + rules.FormatPath("body", last.keys) + ")"})
-		names = append(names, "the flag "+rules.PathOf(last.keys...))
+		names = append(names, "the flag "+rules.JoinPath(last.keys...))
 	}
 	t.out.Paging = p
 	t.note(importer.Approximate, "", "pagination",
@@ -160,7 +160,7 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 		p := t.pages(importer.Target{In: importer.InParam, Name: name})
 		names := []string{"the parameter " + name}
 		if pages, has := found[apinames.HintPages]; has {
-			p.Pages = rules.PathOf(pages.keys...)
+			p.Pages = rules.JoinPath(pages.keys...)
 			names = append(names, "the number of pages "+p.Pages)
 		}
 		t.sizeOf(p, "")
@@ -183,7 +183,7 @@ var urlName = regexp.MustCompile(`(?i)(url|uri|link|href|path)$`)
 
 // byNext is paging by a link or a token.
 func (t *translation) byNext(next sign) (*importer.Paging, []string) {
-	path, name := rules.PathOf(next.keys...), next.keys[len(next.keys)-1]
+	path, name := rules.JoinPath(next.keys...), next.keys[len(next.keys)-1]
 	format := t.keyword(next.schema, "format").text()
 	isURL := format == "uri" || format == "url" || format == "uri-reference" || urlName.MatchString(name) ||
 		slices.Contains(apinames.NextURLs(), name)
@@ -236,7 +236,7 @@ func (t *translation) byLastItem(found signs) (*importer.Paging, []string) {
 		if t.property(t.list.item, id).given() && (more || !apinames.Alike(name, "after")) {
 			t.sent["query "+name] = true
 			t.size("")
-			return &importer.Paging{Kind: importer.LastItem, Into: importer.Target{In: importer.InParam, Name: name}, Path: rules.PathOf(id)},
+			return &importer.Paging{Kind: importer.LastItem, Into: importer.Target{In: importer.InParam, Name: name}, Path: rules.JoinPath(id)},
 				[]string{"the parameter " + name, "the member " + id + " of the items"}
 		}
 	}

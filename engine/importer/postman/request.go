@@ -218,7 +218,7 @@ func (t *translation) parameter(name, text string) (importer.Member, error) {
 	if strings.Contains(name, "{{") {
 		return importer.Member{}, fmt.Errorf("%s: a variable in the name of a parameter is not translated: %s", t.place, preview(name))
 	}
-	if text != "" && !strings.Contains(text, "{{") && secret.Parameter(name, text) {
+	if text != "" && !strings.Contains(text, "{{") && secret.IsParameter(name, text) {
 		source := t.input("parameter "+name+" "+text, importer.Input{Name: importer.InputName(name), Secret: true, Place: t.place})
 		t.hidden("the parameter " + name)
 		return importer.Named("#"+name, importer.Computed("input."+source)), nil
@@ -254,7 +254,7 @@ func (t *translation) headers() error {
 			return err
 		}
 		key := h.Key
-		if v.Source == "" && secret.Header(h.Key, text) {
+		if v.Source == "" && secret.IsHeader(h.Key, text) {
 			source := t.input("header "+h.Key+" "+text, importer.Input{Name: importer.InputName(h.Key), Secret: true, Place: t.place})
 			t.hidden("the header " + h.Key)
 			key, v = "#"+key, importer.Computed("input."+source)
@@ -385,7 +385,7 @@ func (t *translation) tree(v any) (importer.Value, error) {
 			if err != nil {
 				return importer.Value{}, err
 			}
-			if text, isText := m.Value.(string); isText && inner.Source == "" && secret.Like(m.Name, text) {
+			if text, isText := m.Value.(string); isText && inner.Source == "" && secret.IsValue(m.Name, text) {
 				source := t.input("body "+m.Name+" "+text, importer.Input{Name: importer.InputName(m.Name), Secret: true, Place: t.place})
 				t.hidden("the member " + m.Name + " of the body")
 				inner, m.Name = importer.Computed("input."+source), "#"+m.Name

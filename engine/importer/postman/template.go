@@ -110,7 +110,7 @@ func (t *translation) isSet(name string) bool {
 
 // isSecret reports whether a variable is a secret, by its type, its name or its value.
 func isSecret(v variable) bool {
-	return v.Type == "secret" || secret.Like(v.Key, v.text()) || secret.Name(v.Key)
+	return v.Type == "secret" || secret.IsValue(v.Key, v.text()) || secret.IsName(v.Key)
 }
 
 // variable returns the name of the input for a variable.

@@ -22,22 +22,22 @@ type Test struct {
 	Kept    map[string]any // the values that an earlier run saved, by name
 	Inputs  map[string]any // the values that the run sets, by name
 	Binding map[string]any // the values of the variables of for, by name
-	Pages   []Answer       // each answers one request
-	Expect  Expect
+	Pages   []TestResponse       // each answers one request
+	Expect  Expectation
 	Path    string // config path of the test
 }
 
-// Answer is one response of the API in a [Test].
-type Answer struct {
+// TestResponse is one response of the API in a [Test].
+type TestResponse struct {
 	Status  int             // 0: 200
 	Headers http.Header     // headers in addition to Content-Type and Date
 	Body    json.RawMessage // body sent unchanged; nil for an empty body
 	After   time.Duration   // delay of the response, on the test's own clock
 }
 
-// Expect is the expected result of a [Test]. Fields that are missing are not
+// Expectation is the expected result of a [Test]. Fields that are missing are not
 // compared.
-type Expect struct {
+type Expectation struct {
 	StoppedBy []string // ids of all rules that matched at the end, in order
 	Reason    string
 	Outcome   Outcome
@@ -125,18 +125,18 @@ func timeIn(v any) (time.Time, bool) {
 }
 
 // answer reads a page of a test: a body, or a complete response.
-func (d *decoder) answer(path string, v any) Answer {
+func (d *decoder) answer(path string, v any) TestResponse {
 	object, isObject := value.Members(v)
 	if _, isList := v.([]any); !isList && !isObject {
 		d.diags.Errorf(diag.Value(path), "want an object or a list, got %s", describe(v)).
 			WithHint(`a response is the body itself, {"data": []}, or {"status": 503, "body": …}`)
-		return Answer{}
+		return TestResponse{}
 	}
 	if !isObject || !d.completeResponse(path, object) {
-		return Answer{Body: d.raw(path, v)}
+		return TestResponse{Body: d.raw(path, v)}
 	}
 	read := d.object(path, object, answerFields)
-	a := Answer{Status: read.get("status").number(), Headers: d.answerHeaders(read.get("headers"))}
+	a := TestResponse{Status: read.get("status").number(), Headers: d.answerHeaders(read.get("headers"))}
 	if body, ok := object.Get("body"); ok {
 		a.Body = d.raw(path+".body", body)
 	}
@@ -197,8 +197,8 @@ func (d *decoder) answerHeaders(s setting) http.Header {
 	return headers
 }
 
-func (d *decoder) expect(s settings) Expect {
-	e := Expect{
+func (d *decoder) expect(s settings) Expectation {
+	e := Expectation{
 		Reason: s.get("reason").text(), Outcome: Outcome(s.get("outcome").text()), Message: s.get("message").text(), Error: s.get("error").text(),
 		Pages: optional(s.get("pages")), Exit: optional(s.get("exit")), Kept: membersOf(s.get("kept").object()),
 		Requests: textsOrNil(s.get("requests")), Findings: textsOrNil(s.get("findings")), StoppedBy: d.stoppedBy(s.get("stoppedBy")),
@@ -303,7 +303,7 @@ func (c *Config) completeTests(diags *diag.Collector) {
 			diags.Errorf(diag.Value(t.Path), "job is missing: there are several jobs").
 				WithHint("known here: " + strings.Join(ids, ", "))
 		case !slices.Contains(ids, t.Job):
-			diags.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearest(t.Job, ids))
+			diags.Errorf(diag.Value(diag.Join(t.Path, "job")), "unknown job %q", t.Job).WithHint(nearestHint(t.Job, ids))
 		}
 		if len(t.Pages) == 0 {
 			diags.Errorf(diag.Value(diag.Join(t.Path, "pages")), "want at least one page").WithHint(`a page is at least {} or []`)
@@ -327,7 +327,7 @@ func (c *Config) checkBinding(diags *diag.Collector, t *Test) {
 	}
 }
 
-func (e Expect) check(diags *diag.Collector, path string) {
+func (e Expectation) check(diags *diag.Collector, path string) {
 	if reflect.ValueOf(e).IsZero() {
 		diags.Errorf(diag.Value(path), "want at least one expectation").
 			WithHint(`for instance {"stoppedBy": "pagenum.empty", "pages": 2, "items": 3}`)

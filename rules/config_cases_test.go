@@ -82,22 +82,22 @@ func TestMistakesInTestsAreReportedWithPlaceAndFix(t *testing.T) {
 func TestAPageOfATestIsABodyOrACompleteResponse(t *testing.T) {
 	for _, c := range []struct {
 		page string
-		want rules.Answer
+		want rules.TestResponse
 	}{
-		{`{"data": [1, 2]}`, rules.Answer{Body: []byte(`{"data":[1,2]}`)}},
-		{`[]`, rules.Answer{Body: []byte(`[]`)}},
-		{`{}`, rules.Answer{Body: []byte(`{}`)}},
-		{`{"status": "ok", "data": []}`, rules.Answer{Body: []byte(`{"status":"ok","data":[]}`)}},
-		{`{"body": [], "comment": 1}`, rules.Answer{Body: []byte(`{"body":[],"comment":1}`)}},
-		{`{"headers": {"A": "b"}}`, rules.Answer{Body: []byte(`{"headers":{"A":"b"}}`)}},
-		{`{"status": 503}`, rules.Answer{Status: 503}},
-		{`{"body": {"status": "ok"}}`, rules.Answer{Status: 200, Body: []byte(`{"status":"ok"}`)}},
-		{`{"body": [1], "after": "1m"}`, rules.Answer{Status: 200, Body: []byte(`[1]`), After: time.Minute}},
-		{`{"body": [1], "after": 1.5}`, rules.Answer{Status: 200, Body: []byte(`[1]`), After: 1500 * time.Millisecond}},
-		{`{"body": null}`, rules.Answer{Status: 200, Body: []byte(`null`)}},
-		{`{"body": "gone", "status": 410}`, rules.Answer{Status: 410, Body: []byte(`"gone"`)}},
+		{`{"data": [1, 2]}`, rules.TestResponse{Body: []byte(`{"data":[1,2]}`)}},
+		{`[]`, rules.TestResponse{Body: []byte(`[]`)}},
+		{`{}`, rules.TestResponse{Body: []byte(`{}`)}},
+		{`{"status": "ok", "data": []}`, rules.TestResponse{Body: []byte(`{"status":"ok","data":[]}`)}},
+		{`{"body": [], "comment": 1}`, rules.TestResponse{Body: []byte(`{"body":[],"comment":1}`)}},
+		{`{"headers": {"A": "b"}}`, rules.TestResponse{Body: []byte(`{"headers":{"A":"b"}}`)}},
+		{`{"status": 503}`, rules.TestResponse{Status: 503}},
+		{`{"body": {"status": "ok"}}`, rules.TestResponse{Status: 200, Body: []byte(`{"status":"ok"}`)}},
+		{`{"body": [1], "after": "1m"}`, rules.TestResponse{Status: 200, Body: []byte(`[1]`), After: time.Minute}},
+		{`{"body": [1], "after": 1.5}`, rules.TestResponse{Status: 200, Body: []byte(`[1]`), After: 1500 * time.Millisecond}},
+		{`{"body": null}`, rules.TestResponse{Status: 200, Body: []byte(`null`)}},
+		{`{"body": "gone", "status": 410}`, rules.TestResponse{Status: 410, Body: []byte(`"gone"`)}},
 		{`{"z": 1, "a": 12345678901234567890, "e": 1.50e3, "é": "\u00e9<"}`,
-			rules.Answer{Body: []byte(`{"z":1,"a":12345678901234567890,"e":1.50e3,"é":"\u00e9<"}`)}},
+			rules.TestResponse{Body: []byte(`{"z":1,"a":12345678901234567890,"e":1.50e3,"é":"\u00e9<"}`)}},
 	} {
 		t.Run(c.page, func(t *testing.T) {
 			cfg, found := decodeTests(t, oneJob, `[{"name": "x", "pages": [`+c.page+`], "expect": {"pages": 1}}]`)
