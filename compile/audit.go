@@ -51,7 +51,7 @@ func (a *auditCompiler) compile(rule rules.Rule) *Trigger {
 	return t
 }
 
-// AuditTriggers returns the rules of the audit, for the last page of a list.
+// AuditTriggers returns the compiled audit rules of the job.
 func (j *Job) AuditTriggers() []*Trigger {
 	var triggers []*Trigger
 	for i := range j.Ruleset.Rules {
@@ -62,5 +62,5 @@ func (j *Job) AuditTriggers() []*Trigger {
 	return triggers
 }
 
-// AuditRule compiles one rule of the ruleset, whose role is [rules.RoleAudit].
+// AuditRule returns the compiled form of one audit rule of the ruleset.
 func (j *Job) AuditRule(rule *rules.Rule) *Trigger { return sharedAuditCompiler().trigger(rule) }

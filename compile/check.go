@@ -52,7 +52,7 @@ func (c *compilation) warnOfFilterOfNoItem(j *Job) {
 	}
 }
 
-// isUsers reports whether a rule was written by the user, not by a table.
+// isUsers reports whether the user wrote the rule, rather than a table.
 func isUsers(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
 // askedFor returns a rule as if the user had written it, with the place of the setting that switches

@@ -4,11 +4,10 @@
 //
 //	rules.Decode        a text becomes a rules.Config
 //	Config.Lower        its methods, guards and settings become rules.Rule: expressions with ids
-//	compile.Rulesets    the rules of each job become a Job: compiled expressions, checked
+//	compile.Jobs        the rules of each job become a Job: compiled expressions, checked
 //	Job.Builder         a Job becomes a Builder of requests, with the computed values
 //	package runtime     requests pages, and after each one asks Job.Stops and Job.Advance
-//	Job.Audit           judges a list that has ended: is it complete?
-//	package explain     says all of this in words, without a request
+//	package evidence    evaluates the rules of [Job.AuditRule] on a list that has ended: is it complete?
 //
 // Rules with the same source share the compiled expression (package language). A [Job] holds the
 // expressions of one job; it never changes and may be shared by goroutines.

@@ -6,10 +6,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
 )

@@ -16,10 +16,10 @@ import (
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/compile"
-	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/engine/config"
 	"github.com/stopwhen/stopwhen/engine/configtest"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"

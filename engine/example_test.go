@@ -6,9 +6,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/config"
+	"github.com/stopwhen/stopwhen/engine/explain"
 )
 
 // users serves 5 users, two per page.

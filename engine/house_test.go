@@ -38,7 +38,6 @@ var mayImport = map[string][]string{
 	"rules/yaml":       {module + "rules", "go.yaml.in/yaml/v4"},
 	"compile/language": {module + "rules", "github.com/expr-lang/expr", "github.com/ohler55/ojg"},
 	"compile":          {module + "rules", module + "compile/language"},
-	"compile/explain":  {module + "rules", module + "compile", module + "runtime/failure"},
 	"runtime/failure":  {module + "rules/panics"},
 	"runtime/redact":   {module + "rules/value", module + "rules/secret"},
 	"runtime/spool":    {module + "runtime/failure"},
@@ -68,6 +67,7 @@ var mayImport = map[string][]string{
 	"engine/config":     {module + "rules"},
 	"engine/configtest": {module + "rules", module + "compile", module + "runtime"},
 	"engine/stress":     {module + "rules", module + "compile", module + "runtime"},
+	"engine/explain":    {module + "rules", module + "compile", module + "runtime/failure"},
 	"engine": {
 		module + "rules", module + "compile", module + "runtime", module + "engine/config",
 		module + "engine/configtest", module + "engine/stress",
@@ -248,7 +248,7 @@ func TestOnlyRulesNameAMethod(t *testing.T) {
 func TestOnlyTheCommandNamesFlags(t *testing.T) {
 	flag := regexp.MustCompile(`(^|[^\x60])--[a-z]`) // backquotes are in the documentation of keys
 	goFiles(t, func(folder, name string, file *ast.File, set *token.FileSet) {
-		for _, exempt := range []string{"/engine/cmd/", "/fixtures/", "/compile/explain/", "/engine/annotate/", "/rules/field_schema.go"} {
+		for _, exempt := range []string{"/engine/cmd/", "/fixtures/", "/engine/explain/", "/engine/annotate/", "/rules/field_schema.go"} {
 			if strings.Contains(filepath.ToSlash(name), exempt) {
 				return
 			}

@@ -48,21 +48,21 @@ type optionSet struct {
 
 // A runOptionSet holds everything that the options of a run set.
 type runOptionSet struct {
-	runtime.Loop // fields set by options; Inputs are the caller's
-	transport    http.RoundTripper
-	auth         *credentials // nil for the credentials of the configuration
-	tokens       credential.Store
-	pace         transport.SharedPace
-	offline      bool // whether to use placeholders instead of obtaining tokens
-	secretsVersion int // changes with every option that may add secrets
-	userAgent    string
-	timeout      time.Duration
-	prefetch     int
-	parallel     int
-	jobs         []string // IDs of the selected jobs; empty for all jobs
-	keepGoing    bool
-	accept       func(JobResult) bool
-	skipped      func(*Page)
+	runtime.Loop   // fields set by options; Inputs are the caller's
+	transport      http.RoundTripper
+	auth           *credentials // nil for the credentials of the configuration
+	tokens         credential.Store
+	pace           transport.SharedPace
+	offline        bool // whether to use placeholders instead of obtaining tokens
+	secretsVersion int  // changes with every option that may add secrets
+	userAgent      string
+	timeout        time.Duration
+	prefetch       int
+	parallel       int
+	jobs           []string // IDs of the selected jobs; empty for all jobs
+	keepGoing      bool
+	accept         func(JobResult) bool
+	skipped        func(*Page)
 }
 
 // selection returns the jobs of [WithJobs] as a set. It is nil for all jobs.

@@ -121,8 +121,8 @@ var configFields = []Field{
 	{Name: "userData", Kind: Any, Support: OnlyKeboola, Doc: "members that are added to every item, which functions may compute"},
 }
 
-// finish reports mistakes that involve several values, and fills in the ids of jobs
-// and the jobs of tests.
+// finish sets what depends on several values: the ids and data types of jobs, and the jobs of tests. It
+// reports mistakes that involve several values.
 func (c *Config) finish(diags *diag.Collector) {
 	if len(c.Jobs) == 0 {
 		diags.Errorf(diag.Value(diag.Join(c.path, "config.jobs")), "want at least one job").WithHint(`a job is at least {"endpoint": "users"}`)

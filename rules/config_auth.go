@@ -19,12 +19,12 @@ type Auth struct {
 	Values map[string]string // the values of its keys, by their names without #: username, clientSecret
 	Params Object            // oauth2: further parameters of the token request
 
-	Computed map[string]Computed // values that expressions give, by the keys of Values
-	Login    *Job                // login: the request
-	Parts    []AuthPart          // login and sign: headers and parameters of requests
-	Expires  *AuthPart           // login: when the login ends; nil if the response does not say
-	Format   string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
-	Independent   bool                // sign: no expression sees the parts that earlier expressions add
+	Computed    map[string]Computed // values that expressions give, by the keys of Values
+	Login       *Job                // login: the request
+	Parts       []AuthPart          // login and sign: headers and parameters of requests
+	Expires     *AuthPart           // login: when the login ends; nil if the response does not say
+	Format      string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
+	Independent bool                // sign: no expression sees what earlier ones have added
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
@@ -184,10 +184,10 @@ func (d *decoder) authentication(s settings) *Auth {
 	return auth
 }
 
-// reportUselessCredentials reports the keys of other types of authentication.
-func (d *decoder) reportUselessCredentials(kind AuthType, s settings) {
+// reportUselessCredentials reports keys that belong to other types of authentication.
+func (d *decoder) reportUselessCredentials(authType AuthType, s settings) {
 	for _, f := range authenticationFields {
-		if f.Name == "type" || kind.has(f.Name) || !s.get(f.Name).given() {
+		if f.Name == "type" || authType.has(f.Name) || !s.get(f.Name).given() {
 			continue
 		}
 		var owners []string
@@ -196,7 +196,7 @@ func (d *decoder) reportUselessCredentials(kind AuthType, s settings) {
 				owners = append(owners, other.Name)
 			}
 		}
-		d.diags.Report(d.unknown, diag.Key(s.get(f.Name).path()), "%s has no effect with type %s", f.Name, kind.Name).
+		d.diags.Report(d.unknown, diag.Key(s.get(f.Name).path()), "%s has no effect with type %s", f.Name, authType.Name).
 			WithHint("remove it; it is for type " + strings.Join(owners, ", "))
 	}
 }

@@ -22,7 +22,7 @@ type Test struct {
 	Kept    map[string]any // the values that an earlier run saved, by name
 	Inputs  map[string]any // the values that the run sets, by name
 	Binding map[string]any // the values of the variables of for, by name
-	Pages   []TestResponse       // each answers one request
+	Pages   []TestResponse // each answers one request
 	Expect  Expectation
 	Path    string // config path of the test
 }

@@ -21,21 +21,21 @@ func (d *decoder) certificates(s settings) *tls.Config {
 				WithHint("it begins with -----BEGIN CERTIFICATE-----, and has line breaks")
 		}
 	}
-	ca := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
-	if !ca.given() || ca.Invalid || value.Empty(ca.Value) {
+	client := s.firstGiven("api.#clientCertificate", "api.clientCertificate")
+	if !client.given() || client.Invalid || value.Empty(client.Value) {
 		if !found {
 			return nil
 		}
 		return config
 	}
-	text, ok := d.secret(ca.path(), ca.Value, true)
+	text, ok := d.secret(client.path(), client.Value, true)
 	d.cfg.Certificates += text
 	if !ok || d.env.placeholders {
 		return config
 	}
 	pair, err := tls.X509KeyPair([]byte(text), []byte(text))
 	if err != nil { // not shown: its text may have parts of the key
-		d.diags.Errorf(diag.Value(ca.path()), "want a certificate and its private key, both in PEM").
+		d.diags.Errorf(diag.Value(client.path()), "want a certificate and its private key, both in PEM").
 			WithHint("write one after the other, with line breaks, or as {\"env\": \"NAME\"}")
 		return config
 	}

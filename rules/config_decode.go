@@ -94,7 +94,7 @@ func (d *decoder) parameters(root any, options Options) any {
 		return root
 	}
 	d.cfg.path = "parameters"
-	d.authorized = valueOf(object, "authorization")
+	d.authorized = object.Value("authorization")
 	if dialectOf(inner, options) == Keboola {
 		object = object.Without("authorization")
 	}

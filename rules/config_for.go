@@ -19,7 +19,7 @@ type ForVariable struct {
 	Window    *Window // consecutive spans of times or numbers; nil for the other kinds
 
 	settings settings
-	path  string
+	path     string
 }
 
 // ID returns the id of the rule of a key of the variable: "for.window.from".

@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -37,16 +36,13 @@ type Pace struct {
 }
 
 var maxRetriesField = Field{Name: "maxRetries", Kind: Integer, Default: 4,
-
 	Doc: "how many times a request is retried after a transient error"}
 
 var retryCodesField = Field{Name: "codes", Kind: List, Each: &Field{Kind: Status},
-
 	Default: []any{408, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529},
 	Doc:     "the statuses that are retried"}
 
 var limitCodesField = Field{Name: "limitCodes", Kind: List, Each: &Field{Kind: Status}, Default: []any{403},
-
 	Doc: "the statuses that are retried, too, if the response says that a rate limit is exceeded: it has the `retryHeader`, " +
 		"or the header `rateLimit.remaining` is 0 (without `rateLimit`: `X-RateLimit-Remaining`, " +
 		"`X-Rate-Limit-Remaining` or `RateLimit-Remaining`)"}
@@ -142,12 +138,12 @@ func (d *decoder) checkRequiredHeaders(s settings) {
 	headers := s.get("config.http.headers").object()
 	if d.keboola.iterates() {
 		for _, over := range d.keboola.iterations {
-			headers = headers.Merge(objectAt(over, "http", "headers"))
+			headers = headers.Merge(value.ObjectAt(over, "http", "headers"))
 		}
 	}
 	for _, header := range s.get("api.http.requiredHeaders").list() {
 		name, _ := header.Value.(string)
-		if valueOf(headers, name) == nil && valueOf(headers, "#"+name) == nil {
+		if headers.Value(name) == nil && headers.Value("#"+name) == nil {
 			d.diags.Errorf(diag.Value(header.path()), "config.http.headers does not have %s", name)
 		}
 	}
@@ -184,101 +180,4 @@ func (d *decoder) header(path, name string, v any, hidden bool) (any, bool) {
 	}
 	d.warnOfTemplate(path, v, true)
 	return d.secret(path, v, hidden)
-}
-
-// params reads parameters. A `#` before a name makes its value a secret, at any
-// depth.
-func (d *decoder) params(s setting) Object {
-	return d.paramsOf(s.path(), s.object())
-}
-
-func (r *reader) paramsOf(path string, object Object) Object {
-	if object == nil {
-		return nil
-	}
-	return value.Map(object, func(m Member) Member { return r.param(diag.Join(path, m.Name), m) })
-}
-
-// isFunction reports whether an object is certainly a user function of the reference, and no value of an API.
-func isFunction(object Object) bool {
-	name, _ := object.Get("function")
-	args, _ := object.Get("args")
-	_, named := name.(string)
-	_, listed := args.([]any)
-	return named && listed && len(object) == 2
-}
-
-// functionKeys begin a user function of the reference, which it accepts instead
-// of the value of a parameter.
-var functionKeys = []string{"function", "attr", "time", "date"}
-
-func (r *reader) param(path string, m Member) Member {
-	if name, hidden := strings.CutPrefix(m.Name, "#"); hidden {
-		if c, ok := computed(path, m.Value); ok {
-			c.Secret = true
-			return Member{Name: name, Value: c}
-		}
-		r.warnOfTemplate(path, m.Value, true)
-		text, _ := r.secret(path, m.Value, true)
-		return Member{Name: name, Value: text}
-	}
-	r.hidePlainSecret(path, m.Name, m.Value)
-	return Member{Name: m.Name, Value: r.paramValue(path, m.Value)}
-}
-
-// paramValue reads the value of a parameter, or a value in it.
-func (r *reader) paramValue(path string, v any) any {
-	if _, isReference := envReference(v); isReference {
-		text, _ := r.secret(path, v, false)
-		return text
-	}
-	if c, ok := computed(path, v); ok {
-		return c
-	}
-	if list, isList := v.([]any); isList {
-		out := make([]any, len(list))
-		for i, element := range list {
-			out[i] = r.paramValue(diag.Index(path, i), element)
-		}
-		return out
-	}
-	if object, ok := value.Members(v); ok {
-		if r.dialect == Keboola && len(object) > 0 && slices.Contains(functionKeys, object[0].Name) || isFunction(object) {
-			r.diags.Errorf(diag.Value(path), "functions and references have no effect here").
-				WithHint(`write {"expr": "…"}, or in dialect keboola put the parameter under params of the jobs`)
-		}
-		return r.paramsOf(path, object)
-	}
-	if r.dialect == Keboola { // PHP keeps no spelling
-		return withoutSpelling(v)
-	}
-	r.warnOfTemplate(path, v, true)
-	return v
-}
-
-// secret reads a scalar as text, or the value of an environment variable where
-// the configuration has {"env": "NAME"}. A value that is hidden or comes from the
-// environment is never printed.
-func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
-	text, ok := value.Text(v)
-	if variable, isReference := envReference(v); isReference {
-		if text, ok = r.envText(variable, path); !ok {
-			return "", false
-		}
-		if !hidden {
-			r.hideEnv(path[len(diag.Parent(path)):], variable, text)
-			return text, true
-		}
-	} else if _, isObject := value.Members(v); isObject {
-		r.diags.Errorf(diag.Value(path), `want a string or {"env": "NAME"}, got an object`)
-		return "", false
-	}
-	if !ok {
-		r.diags.Errorf(diag.Value(path), "want %s, got %s", Secret, describe(v))
-		return "", false
-	}
-	if hidden {
-		r.hide(text)
-	}
-	return text, true
 }

@@ -171,8 +171,8 @@ func (j Job) label() string {
 // jobIDs returns the ids of the jobs, in their order.
 func (c *Config) jobIDs() []string { return value.Map(c.Jobs, func(j Job) string { return j.ID }) }
 
-// finishJobs gives every job an id: its endpoint, with its position if two jobs
-// would share it. Ids in the configuration must differ.
+// finishJobs sets the id of every job that has none: its endpoint, with its position if two jobs would share
+// it. Ids in the configuration must differ.
 func (c *Config) finishJobs(diags *diag.Collector) {
 	count := map[string]int{}
 	for _, j := range c.Jobs {

@@ -177,11 +177,11 @@ func (s Scope) Hint() string { return scopes[s].hint }
 // The name is empty if there is no such object.
 func (s Scope) Object() (name string, members []string) { return scopes[s].object, scopes[s].members }
 
-// Phase says when the value of a context field is known. Only expressions that are evaluated
-// later may read it.
+// A Phase is the point of a run from which the value of a context field is available. An expression may read
+// only fields that are available when it is evaluated.
 type Phase string
 
-// The times at which values are known.
+// The phases.
 const (
 	PhaseJob      Phase = "job"      // before the first request; it is the same on every page
 	PhasePlan     Phase = "plan"     // before the page's request, without any response
@@ -200,7 +200,7 @@ func ContextFields() []ContextField {
 // fieldsOfContext reads the rows of one struct. If the struct is optional, a pointer to it may be
 // nil, so its fields may be nil, too. Unless a tag says otherwise, a field is known when the struct
 // is.
-func fieldsOfContext(t reflect.Type, known Phase, optional bool) []ContextField {
+func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField {
 	var fields []ContextField
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -208,7 +208,7 @@ func fieldsOfContext(t reflect.Type, known Phase, optional bool) []ContextField 
 			continue
 		}
 		row := ContextField{
-			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Phase: known,
+			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Phase: phase,
 			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
 			Response: f.Tag.Get("of") == "response",
 		}

@@ -74,7 +74,7 @@ func TestContextFields(t *testing.T) {
 	for _, c := range []struct {
 		name   string
 		path   []string
-		known  Phase
+		phase  Phase
 		counts string
 		ranged bool
 	}{
@@ -91,7 +91,7 @@ func TestContextFields(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := find(c.path...)
 			require.Equal(t, c.path[len(c.path)-1], f.Name)
-			require.Equal(t, c.known, f.Phase)
+			require.Equal(t, c.phase, f.Phase)
 			require.Equal(t, c.counts, f.Counts)
 			require.Equal(t, c.ranged, f.Range != nil)
 		})

@@ -19,30 +19,30 @@ type Kind int
 
 // The kinds.
 const (
-	Any        Kind = iota // any value
-	Text                   // a non-empty string
-	Flag                   // true or false
-	Count                  // a whole number above 0, or a string that holds one
-	Integer                // a whole number, or a string that holds one
-	Status                 // an HTTP status
-	Path                   // dot-separated keys; `\.` is a dot in a key, a number indexes a list
-	Key                    // one key in the root of the response, taken literally
-	Seconds                // seconds above 0, or a duration: "90s", "10 minutes"
-	PerSecond              // a rate: how many per second, which may be below 1
-	Secret                 // a string, or {"env": "NAME"}
-	Map                    // an object with any keys
-	Paths                  // an object of paths
-	Block                  // an object with the keys of Fields
-	Blocks                 // a list of objects with the keys of Fields
-	List                   // a list
-	Expression             // an expression
-	Wait                   // an expression for a duration, or one such as "30s"
-	Length                 // the length of a window: 24h, 7d, 1mo, or a number
-	LengthOrSource               // a length, or an expression for one
-	MomentOrSource                 // the beginning or the end of windows: a date, a number, or an expression
-	Values                 // a list, or an expression that gives one
-	PathList              // a path, or a list of paths
-	Nested                 // a pagination object; its keys depend on its method
+	Any            Kind = iota // any value
+	Text                       // a non-empty string
+	Flag                       // true or false
+	Count                      // a whole number above 0, or a string that holds one
+	Integer                    // a whole number, or a string that holds one
+	Status                     // an HTTP status
+	Path                       // dot-separated keys; `\.` is a dot in a key, a number indexes a list
+	Key                        // one key in the root of the response, taken literally
+	Seconds                    // seconds above 0, or a duration: "90s", "10 minutes"
+	PerSecond                  // a rate: how many per second, which may be below 1
+	Secret                     // a string, or {"env": "NAME"}
+	Map                        // an object with any keys
+	Paths                      // an object of paths
+	Block                      // an object with the keys of Fields
+	Blocks                     // a list of objects with the keys of Fields
+	List                       // a list
+	Expression                 // an expression
+	Wait                       // an expression for a duration, or one such as "30s"
+	Length                     // the length of a window: 24h, 7d, 1mo, or a number
+	LengthOrSource             // a length, or an expression for one
+	MomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
+	Values                     // a list, or an expression that gives one
+	PathList                   // a path, or a list of paths
+	Nested                     // a pagination object; its keys depend on its method
 
 	// Values of these kinds are read like the reference implementation reads
 	// them (dialect keboola).
@@ -91,7 +91,7 @@ var kinds = [...]kindRow{
 	Expression: {"an expression", readNonEmpty, nil, "nil", false, "string"},
 	Wait: {`an expression for seconds or a duration, or a duration like "30s"`, readWait,
 		anyOf(typed("number").With("minimum", 0), someText), "nil", false, "string"},
-	Length:   {`a length such as 24h, 7d, 1mo or a number`, readLength, positiveSchema, "name", false, "string"},
+	Length:         {`a length such as 24h, 7d, 1mo or a number`, readLength, positiveSchema, "name", false, "string"},
 	LengthOrSource: {`a length such as 24h, 7d, 1mo or a number, or an expression for one`, readDistance, positiveSchema, "name", false, "string"},
 	MomentOrSource: {"a date, a number or an expression", either(readAs[int], either(readAs[float64], readMoment)),
 		anyOf(typed("number"), someText), "name", false, "string"},

@@ -15,11 +15,11 @@ import (
 // []setting for a List or a Map whose elements have a field, settings for an object or a
 // Block, a *pagination for a pagination object, and otherwise the converted value.
 type setting struct {
-	Value   any    // nil if it is missing or invalid
-	Name    string // its key, or its name in settings; empty for the elements of a list
-	Spelling string // a path or key as the configuration spells it; Value has its canonical spelling
-	Default bool   // the configuration does not have it
-	Invalid bool   // the configuration has it, and it has been reported
+	Value    any    // nil if it is missing or invalid
+	Name     string // its key, or its name in settings; empty for the elements of a list
+	Spelling string // a path or key as the configuration spells it; Value is canonical
+	Default  bool   // the configuration does not have it
+	Invalid  bool   // the configuration has it, and it has been reported
 
 	fromEnv  bool // its value comes from the environment
 	isMember bool
@@ -91,10 +91,10 @@ func valuesOf[T any](list []setting) []T {
 
 // settings are the settings of one object by their keys.
 type settings struct {
-	reader *reader
-	path   string    // config path of the object
-	fields []Field   // the settings that the object may have, with their defaults
-	entries    []setting // the settings that differ from their defaults, usually only a few
+	reader  *reader
+	path    string    // config path of the object
+	fields  []Field   // the settings that the object may have, with their defaults
+	entries []setting // the settings that are not left to their defaults, usually only a few
 
 	defaults map[string]setting // caches the defaults that get has made; nil for no cache
 }

@@ -20,11 +20,11 @@ const (
 // A Slot is a place of a configuration, as the tables of fields describe it. The configuration may have
 // mistakes.
 type Slot struct {
-	Field   Field   // the field of the value; in a list or a map, that of its elements
-	Described   bool    // false: no table has the place
-	Sources Sources // where the value has expressions
-	Scope   Scope   // what these may read besides the page context
-	Dialect string
+	Field     Field   // the field of the value; in a list or a map, that of its elements
+	Described bool    // whether a table describes the position
+	Sources   Sources // where the value has expressions
+	Scope     Scope   // what these may read besides the page context
+	Dialect   string
 
 	catalog *Catalog
 	value   any // the value at the place

@@ -24,11 +24,11 @@ type keboolaConfig struct {
 	authorized     Object // authorization, next to parameters
 	awsCredentials Object // aws.signature.credentials, next to api
 
-	inChild      bool // a child is being read
+	inChild         bool // a child is being read
 	childReadsTimes bool // a child of the present job reads the times of runs
 
 	signsIndependently bool   // the expressions that sign a request do not see each other's results
-	loginFormat string // the format of the response of a login
+	loginFormat        string // the format of the response of a login
 
 	unknown Object // the members of config that have no meaning of their own
 }
@@ -46,9 +46,9 @@ func (d *decoder) keboolaConfigOf(root any) (*keboolaConfig, any) {
 	k.attributes = d.newAttributes(members.Without("jobs"), func(name string) string { return name })
 	k.attributes.shared = k.iterations
 	object = object.Without("iterations")
-	k.awsCredentials = objectAt(object, "aws", "signature", "credentials")
+	k.awsCredentials = value.ObjectAt(object, "aws", "signature", "credentials")
 	k.authorized, _ = value.Members(d.authorized)
-	k.authType, _ = valueOf(objectAt(object, "api", "authentication"), "type").(string)
+	k.authType, _ = value.ObjectAt(object, "api", "authentication").Value("type").(string)
 	for i, m := range object {
 		switch m.Name {
 		case "config":
@@ -105,7 +105,7 @@ func (k *keboolaConfig) basicCredentials(config Object) Object {
 	}
 	for _, key := range []string{"username", "#password"} {
 		name := strings.TrimPrefix(key, "#")
-		v, marked := valueOf(config, name), valueOf(config, "#"+name)
+		v, marked := config.Value(name), config.Value("#"+name)
 		config = config.Without(name).Without("#" + name)
 		if php.EmptyConfig(v) {
 			text, _ := value.Text(marked)
@@ -125,16 +125,16 @@ func (k *keboolaConfig) basicCredentials(config Object) Object {
 // api takes functions out of baseUrl, and leaves the address that they give at present.
 func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
-	k.checkPages(diag.Join(path, "pagination"), valueOf(objectAt(object, "pagination"), "pages"))
+	k.checkPages(diag.Join(path, "pagination"), value.ObjectAt(object, "pagination").Value("pages"))
 	if len(k.iterations) > 0 && k.authType == AuthBasic {
 		k.ownBasic, object = true, object.Without("authentication")
 		api = object
 	}
-	if auth := k.credentials(diag.Join(path, "authentication"), valueOf(object, "authentication")); auth != nil {
+	if auth := k.credentials(diag.Join(path, "authentication"), object.Value("authentication")); auth != nil {
 		object = object.With("authentication", auth)
 		api = object
 	}
-	base := valueOf(object, "baseUrl")
+	base := object.Value("baseUrl")
 	computed, ok := k.functions(nil).value(diag.Join(path, "baseUrl"), base).(Computed)
 	if !ok {
 		return api
@@ -202,16 +202,6 @@ func (k *keboolaConfig) evaluated(s setting, references map[string]resolver) set
 // iterates reports whether there are iterations.
 func (k *keboolaConfig) iterates() bool { return k != nil && len(k.iterations) > 0 }
 
-func valueOf(object Object, name string) any { v, _ := object.Get(name); return v }
-
-// objectAt returns the object at a path of keys, or nil.
-func objectAt(object Object, keys ...string) Object {
-	for _, key := range keys {
-		object, _ = value.Members(valueOf(object, key))
-	}
-	return object
-}
-
 // functions returns a reader of function objects, which may refer to the attributes and to more.
 func (k *keboolaConfig) functions(more map[string]resolver) functions {
 	references := map[string]resolver{"attr": k.attributes.refer}
@@ -234,7 +224,7 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 		}
 		return withoutSpelling(attribute), nil
 	case isObject:
-		list, _ = valueOf(object, "args").([]any)
+		list, _ = object.Value("args").([]any)
 	case !isList:
 		return withoutSpelling(v), nil
 	}
@@ -248,7 +238,7 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 	if isList {
 		return values, nil
 	}
-	function, _ := phpFunction(valueOf(object, "function"))
+	function, _ := phpFunction(object.Value("function"))
 	if function.Timed && len(values) == function.Min-1 {
 		values = append(values, 0)
 	}
@@ -284,43 +274,4 @@ func (k *keboolaConfig) times(current string) map[string]resolver {
 		k.diags.Errorf(diag.Value(path), "unknown time %q", name).WithHint(nearestHint(name, []string{startVariable, previousStart}))
 		return "", false
 	}}
-}
-
-const (
-	previousStart = "previousStart" // the name under which a job keeps the time of its beginning for the next run
-	startVariable = "currentStart"  // the variable of the state that holds it
-)
-
-// keepStart adds the rule that saves when a job began, if another rule of the job reads that time.
-func (l *lowerer) keepStart(set *Ruleset) {
-	if l.dialect != Keboola {
-		return
-	}
-	asks := func(source string) int {
-		return slices.IndexFunc(set.Rules, func(r Rule) bool { return strings.Contains(r.Source, source) })
-	}
-	previous := asks("kept." + previousStart)
-	i := max(previous, asks("state."+startVariable))
-	origin := Origin{Path: diag.Join(set.Job.path, "children")}
-	if i >= 0 {
-		origin = set.Rules[i].Origin
-	}
-	if set.Job.keepsStart {
-		i, previous = 0, 0
-	}
-	if i < 0 {
-		return
-	}
-	set.StateNames = append(set.StateNames, startVariable)
-	set.Rules = append(set.Rules,
-		Rule{ID: "state." + startVariable, Role: RoleInit, Target: startVariable, Source: sourceOfNow, Clause: "starts at", Origin: origin},
-		Rule{ID: "state." + startVariable, Role: RoleNext, Target: startVariable, Source: "state." + startVariable, Clause: "is", Origin: origin},
-	)
-	if previous < 0 {
-		return
-	}
-	set.KeptNames = append(set.KeptNames, previousStart)
-	set.Rules = append(set.Rules, Rule{
-		ID: "keep." + previousStart, Role: RoleKeep, Target: previousStart, Source: "state." + startVariable, Clause: "is", Origin: origin,
-	})
 }

@@ -111,10 +111,22 @@ func (a *attributes) reportMissing(path, name string) {
 // sourceOfNow is the time at which a job begins, in seconds since 1970.
 const sourceOfNow = "now().Unix()"
 
-// resolver reads {"attr": "server"}: the name at a config path. It returns the
-// expression for it, and whether its value must never be printed. It reports a name
-// that does not exist, and returns "" then.
+// A resolver returns the expression for a reference, such as {"attr": "server"}, and whether its value must
+// never be printed. It reports a name that does not exist, and returns "" for it.
 type resolver func(path, name string) (source string, hidden bool)
+
+// isFunction reports whether an object is certainly a user function of the reference, and no value of an API.
+func isFunction(object Object) bool {
+	name, _ := object.Get("function")
+	args, _ := object.Get("args")
+	_, named := name.(string)
+	_, listed := args.([]any)
+	return named && listed && len(object) == 2
+}
+
+// functionKeys begin a user function of the reference, which it accepts instead
+// of the value of a parameter.
+var functionKeys = []string{"function", "attr", "time", "date"}
 
 // functions reads function objects where these references may stand, by their keys.
 type functions struct {

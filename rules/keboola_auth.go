@@ -26,9 +26,9 @@ func (k *keboolaConfig) credentials(path string, auth any) any {
 		k.diags.Errorf(diag.Key(diag.Join(k.cfg.path, "aws")), "requests cannot have a signature of AWS and other credentials").
 			WithHint("remove one of aws and api.authentication")
 	}
-	switch valueOf(object, "type") {
+	switch object.Value("type") {
 	case "query", "url.query":
-		if valueOf(object, "query") == nil { // as other dialects write it
+		if object.Value("query") == nil { // as other dialects write it
 			return auth
 		}
 		return k.signed(Object{{Name: "params", Value: k.parts(path, object, "query", k.requestReferences())}})
@@ -36,7 +36,7 @@ func (k *keboolaConfig) credentials(path string, auth any) any {
 		return k.oauth10(path)
 	case "oauth20":
 		references := k.requestReferences()
-		references["authorization"] = k.authorization(valueOf(object, "format") == "json")
+		references["authorization"] = k.authorization(object.Value("format") == "json")
 		delete(references, "attr")
 		return k.signed(Object{
 			{Name: "params", Value: k.parts(path, object, "query", references)},
@@ -61,7 +61,7 @@ func (k *keboolaConfig) signed(parts Object) any {
 // without a function is a secret.
 func (k *keboolaConfig) parts(path string, object Object, name string, references map[string]resolver) Object {
 	f := functions{decoder: k.decoder, references: references}
-	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
+	return k.computedMembers(diag.Join(path, name), object.Value(name), func(place string, v any) (string, bool) {
 		if text, ok := k.scalar(place, v); ok {
 			return k.secretInput(strings.TrimPrefix(place, k.cfg.path+"."), text), true
 		}
@@ -126,7 +126,7 @@ func (k *keboolaConfig) requestReferences() map[string]resolver {
 // oauthCredential returns the value of a key of authorization.oauth_api.credentials as text.
 func (k *keboolaConfig) oauthCredential(key string) string {
 	place := diag.Join("authorization.oauth_api.credentials", key)
-	v := valueOf(objectAt(k.authorized, "oauth_api", "credentials"), key)
+	v := value.ObjectAt(k.authorized, "oauth_api", "credentials").Value(key)
 	text, _ := k.scalar(place, v)
 	if _, isReference := envReference(v); text == "" && !isReference {
 		k.diags.Errorf(diag.Outside(place), "missing: OAuth needs #data, appKey and #appSecret under authorization.oauth_api.credentials")
@@ -195,8 +195,8 @@ func (k *keboolaConfig) owners() map[string]resolver {
 func (k *keboolaConfig) oauth10(path string) any {
 	data := k.data()
 	secret := func(name, text string) string { return k.secretInput("authorization."+name, text) }
-	token, _ := value.Text(valueOf(data, "oauth_token"))
-	tokenSecret, _ := value.Text(valueOf(data, "oauth_token_secret"))
+	token, _ := value.Text(data.Value("oauth_token"))
+	tokenSecret, _ := value.Text(data.Value("oauth_token_secret"))
 	source := fmt.Sprintf("phpOAuth1(request, %s, %s, %s, %s, phpSha1(uuid()), %s)",
 		secret("appKey", k.oauthCredential("appKey")), secret("appSecret", k.oauthCredential("#appSecret")),
 		secret("oauth_token", token), secret("oauth_token_secret", tokenSecret), sourceOfNow)
@@ -208,8 +208,8 @@ func (k *keboolaConfig) oauth10(path string) any {
 // addition to the attributes.
 func (k *keboolaConfig) loginOf(path string, object Object, references map[string]resolver) any {
 	place := diag.Join(path, "loginRequest")
-	request, _ := value.Members(valueOf(object, "loginRequest"))
-	k.loginFormat = k.format(path, valueOf(object, "format"))
+	request, _ := value.Members(object.Value("loginRequest"))
+	k.loginFormat = k.format(path, object.Value("format"))
 	f := k.functions(references)
 	out := Object{}
 	for _, m := range request {
@@ -219,14 +219,14 @@ func (k *keboolaConfig) loginOf(path string, object Object, references map[strin
 		out = append(out, m)
 	}
 	given := Object{}
-	answer, _ := value.Members(valueOf(object, "apiRequest"))
+	answer, _ := value.Members(object.Value("apiRequest"))
 	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
 		if parts := k.answers(diag.Join(path, "apiRequest"), answer, names[0]); len(parts) > 0 {
 			given = append(given, Member{Name: names[1], Value: parts})
 		}
 	}
 	login := Object{{Name: "type", Value: AuthLogin}, {Name: "loginRequest", Value: out}, {Name: "apiRequest", Value: given}}
-	if source := k.expires(diag.Join(path, "expires"), valueOf(object, "expires")); source != "" {
+	if source := k.expires(diag.Join(path, "expires"), object.Value("expires")); source != "" {
 		login = append(login, Member{Name: "expires", Value: source}, Member{Name: "renewBefore", Value: json.Number("0.001")})
 	}
 	return login
@@ -248,7 +248,7 @@ func (k *keboolaConfig) format(path string, v any) string {
 func (k *keboolaConfig) answers(path string, object Object, name string) Object {
 	response := func(name string) string { return FormatPath("login.body", strings.Split(name, ".")) }
 	f := k.functions(map[string]resolver{"response": func(_, name string) (string, bool) { return response(name), true }})
-	return k.computedMembers(diag.Join(path, name), valueOf(object, name), func(place string, v any) (string, bool) {
+	return k.computedMembers(diag.Join(path, name), object.Value(name), func(place string, v any) (string, bool) {
 		if text, ok := v.(string); ok {
 			return fmt.Sprintf("%s ?? %s", response(text), strconv.Quote(text)), true
 		}
@@ -264,13 +264,13 @@ func (k *keboolaConfig) expires(path string, v any) string {
 		text, _ := value.Text(v)
 		return text
 	}
-	name, _ := value.Text(valueOf(object, "response"))
+	name, _ := value.Text(object.Value("response"))
 	if name == "" {
 		k.diags.Errorf(diag.Value(path), `want a number of seconds, or {"response": "a.path"}`)
 		return ""
 	}
 	field := FormatPath("login.body", strings.Split(name, "."))
-	if relative, _ := valueOf(object, "relative").(bool); relative {
+	if relative, _ := object.Value("relative").(bool); relative {
 		return fmt.Sprintf("phpInt(phpFound(%s, %q))", field, name)
 	}
 	return fmt.Sprintf("(phpNumeric(%[1]s) ? phpInt(%[1]s) : phpStrtotime(phpFound(%[1]s, %[2]q), %[3]s)) - %[3]s", field, name, sourceOfNow)
@@ -283,7 +283,7 @@ func (k *keboolaConfig) aws(auth any) any {
 	if object == nil {
 		return auth
 	}
-	text := func(name string) any { return valueOf(object, name) }
+	text := func(name string) any { return object.Value(name) }
 	return Object{
 		{Name: "type", Value: AuthAWS4}, {Name: "region", Value: text("regionName")}, {Name: "service", Value: text("serviceName")},
 		{Name: "accessKeyId", Value: text("accessKeyId")}, {Name: "#secretAccessKey", Value: text("#secretKey")},

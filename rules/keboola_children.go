@@ -147,7 +147,7 @@ func (k *keboolaConfig) placeholder(path string, m Member, above ancestors) (sou
 	written := m.Value
 	function, isFunction := value.Members(m.Value)
 	if isFunction {
-		written = valueOf(function, "path")
+		written = function.Value("path")
 	}
 	field, ok := value.Text(written)
 	if !ok || field == "" {

@@ -21,10 +21,10 @@ type Method struct {
 
 // StateVariable is a variable of a method's state.
 type StateVariable struct {
-	Name string
-	Init string     // expression for its value before the first request
-	Next string     // expression for its value after a page, which sees the old values
-	Only Conditions // the method has the variable only if these are met
+	Name         string
+	Init         string     // expression for its value before the first request
+	Next         string     // expression for its value after a page, which sees the old values
+	Only         Conditions // the method has the variable only if these are met
 	ValueInWords string     // Next in words, if it reads the response: "the id of the last item"
 }
 
@@ -71,12 +71,12 @@ type Overlay struct {
 // Part is one part of a request, computed by an expression. A value that is nil
 // leaves the part out.
 type Part struct {
-	Name  string     // the name of a parameter; if it is empty, the value is an object whose members are merged
-	Each  string     // if it is set, there is one part for every member of this setting, with its name; ${each} is its value
-	Value string     // expression
-	Only  Conditions // the request has the part only if these are met
-	ValueInWords  string     // Value in words, if it reads the response: "the link at links.next"
-	Hint  string     // the hint for a job whose own value of the part is overridden
+	Name         string     // the name of a parameter; if it is empty, the value is an object whose members are merged
+	Each         string     // if it is set, there is one part for every member of this setting, with its name; ${each} is its value
+	Value        string     // expression
+	Only         Conditions // the request has the part only if these are met
+	ValueInWords string     // Value in words, if it reads the response: "the link at links.next"
+	Hint         string     // the hint for a job whose own value of the part is overridden
 }
 
 // StopRule is a stopping rule of a method.
@@ -90,8 +90,8 @@ type StopRule struct {
 	Clause  string     // completes "stops when …"
 	Message string     // text of the log, with {expressions}
 
-	NamesJob bool // Message names the job, so the log does not
-	ExpectsRead  bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
+	NamesJob    bool // Message names the job, so the log does not
+	ExpectsRead bool // responses have the values that it reads: if no response has them, the configuration is probably wrong
 }
 
 // The texts of rules that several methods have.

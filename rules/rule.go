@@ -24,7 +24,7 @@ type Rule struct {
 	Auditing
 
 	Clause        string // completes "stops when …" or "starts at …"
-	ValueInWords  string // Next, or a part: its value in words, if it reads the response; may be empty
+	ValueInWords  string // what Value is, for people, if it reads the response: "the link at links.next"
 	Message       string // text of the log when a Stop or RoleOnError matches; {…} holds an expression
 	CustomMessage bool   // the user wrote Message
 	NamesJob      bool   // Message names the job

@@ -22,7 +22,8 @@
 //   - function*.go are the tables of the functions that this package adds, with their bodies:
 //     function_builtins.go, and function_php.go for dialect keboola. function_user.go calls the
 //     functions of a program.
-//   - expression.go evaluates, prove.go proves and inwords.go describes expressions.
+//   - expression*.go evaluate expressions and answer questions about their source; prove.go proves, and
+//     inwords.go describes. rule_error.go has the error of a rule that failed.
 //
 // # Decisions
 //

@@ -92,7 +92,7 @@ func slice(v, from, to any) (any, error) {
 		a, b := bounds(len(v), from, to)
 		return v[a:b], nil
 	}
-	return nil, fmt.Errorf("want a list or a string to slice, got %s", kindOf(v))
+	return nil, fmt.Errorf("want a list or a string to slice, got %s", KindOf(v))
 }
 
 // bounds returns the bounds of a slice of a value of a length.

@@ -114,7 +114,7 @@ func appendKey(m *meter, to []byte, v any) ([]byte, error) {
 		}
 		return to, err
 	}
-	return nil, fmt.Errorf("want a value that can be compared, got %s", kindOf(v))
+	return nil, fmt.Errorf("want a value that can be compared, got %s", KindOf(v))
 }
 
 func appendText(to []byte, kind byte, text string) []byte {

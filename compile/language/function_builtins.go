@@ -119,7 +119,7 @@ func text(v any) (any, error) {
 	if t, ok := value.Text(Sendable(v)); ok {
 		return t, nil
 	}
-	return nil, fmt.Errorf("want a string or a number to send, got %s", kindOf(v))
+	return nil, fmt.Errorf("want a string or a number to send, got %s", KindOf(v))
 }
 
 func query(args ...any) (any, error) {
@@ -128,7 +128,7 @@ func query(args ...any) (any, error) {
 	}
 	address, ok := args[0].(string)
 	if !ok {
-		return nil, fmt.Errorf("want a URL or a query string, got %s", kindOf(args[0]))
+		return nil, fmt.Errorf("want a URL or a query string, got %s", KindOf(args[0]))
 	}
 	if err := requests.CheckURLLength(address); err != nil {
 		return nil, err
@@ -178,7 +178,7 @@ func kindOrAbsent(v any) string {
 	if v == nil {
 		return "absent"
 	}
-	return kindOf(v)
+	return KindOf(v)
 }
 
 // beyond compares identifiers: as numbers if both are numbers or strings that

@@ -101,7 +101,7 @@ var phpBuiltins = []function{
 func phpQuery(v any) (any, error) {
 	address, ok := v.(string)
 	if !ok {
-		return nil, fmt.Errorf("want a query string, got %s", kindOf(v))
+		return nil, fmt.Errorf("want a query string, got %s", KindOf(v))
 	}
 	if err := requests.CheckURLLength(address); err != nil {
 		return nil, err

@@ -10,7 +10,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // The functions of the expression language have bodies of our own, because its own
@@ -240,56 +239,4 @@ func (f libraryFunction) accept(name string, i int, v any) (any, error) {
 	}
 	return nil, fmt.Errorf("argument %d of %s must be %s, got %s%s",
 		i+1, name, kindName(want), Described(v), argumentHint(want, v))
-}
-
-// KindOf names the kind of a value for messages: "a time". Unlike [value.KindOf], it knows the kinds
-// that only expressions make.
-func KindOf(v any) string { return kindOf(v) }
-
-func kindOf(v any) string {
-	switch v.(type) {
-	case time.Time:
-		return "a time"
-	case time.Duration:
-		return "a duration"
-	case *time.Location:
-		return "a time zone"
-	}
-	return value.KindOf(fieldsOf(v))
-}
-
-// Described returns a value for a message: its kind, with the value of a scalar and the size
-// of a list or an object.
-func Described(v any) string {
-	switch v := fieldsOf(v).(type) {
-	case nil:
-		return "null"
-	case []any:
-		return "a list of " + value.Counted(len(v), "element")
-	default:
-		if members, ok := value.Members(v); ok {
-			return "an object with " + value.Counted(len(members), "member")
-		}
-	}
-	return fmt.Sprintf("%s (%s)", kindOf(v), value.Preview(v))
-}
-
-func typeName(_ *meter, a []any) (any, error) {
-	switch v := fieldsOf(a[0]).(type) {
-	case nil:
-		return "nil", nil
-	case bool:
-		return "bool", nil
-	case float64:
-		return "float", nil
-	case string:
-		return "string", nil
-	case []any:
-		return "array", nil
-	case map[string]any, rules.Object:
-		return "map", nil
-	case time.Time, time.Duration, *time.Location:
-		return fmt.Sprintf("%T", v), nil
-	}
-	return "int", nil
 }

@@ -76,7 +76,7 @@ func fromPairs(m *meter, a []any) (any, error) {
 		}
 		name, ok := value.Text(pair[0])
 		if !ok {
-			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; the name of element %d is %s", i, kindOf(pair[0]))
+			return nil, fmt.Errorf("fromPairs takes lists of a name and a value; the name of element %d is %s", i, KindOf(pair[0]))
 		}
 		object[name] = pair[1]
 	}
@@ -96,7 +96,7 @@ func concat(m *meter, a []any) (any, error) {
 	for i, v := range a {
 		list, ok := v.([]any)
 		if !ok {
-			return nil, fmt.Errorf("argument %d of concat must be a list, got %s", i+1, kindOf(v))
+			return nil, fmt.Errorf("argument %d of concat must be a list, got %s", i+1, KindOf(v))
 		}
 		m.grow(product(len(list), 32))
 		out = append(out, list...)
@@ -164,7 +164,7 @@ func groupBy(m *meter, a []any) (any, error) {
 		case pair.key == nil:
 			name = "null"
 		case !ok:
-			return nil, fmt.Errorf("groupBy: the key of element %d is %s; a key is a string, a number or a boolean", i, kindOf(pair.key))
+			return nil, fmt.Errorf("groupBy: the key of element %d is %s; a key is a string, a number or a boolean", i, KindOf(pair.key))
 		}
 		group, _ := groups[name].([]any)
 		m.grow(24)

@@ -170,7 +170,7 @@ func toJSON(m *meter, a []any) (any, error) {
 	m.growText(v)
 	text, err := value.Marshal(v)
 	if err != nil {
-		return nil, fmt.Errorf("toJSON: %s cannot be written as JSON", kindOf(a[0]))
+		return nil, fmt.Errorf("toJSON: %s cannot be written as JSON", KindOf(a[0]))
 	}
 	return string(text), nil
 }

@@ -63,7 +63,7 @@ func (r Read) InBody() bool { return r.Is("body") }
 // [rules.ContextField].Response.
 func (r Read) InResponse() bool { return r.Past == "" && pageFields.find(r.Root).Response }
 
-// Phase returns the time at which the value is known.
+// Phase returns the phase from which the value is available.
 func (r Read) Phase() rules.Phase {
 	if r.Past != "" {
 		return pageFields.find(r.Past).Phase
@@ -389,5 +389,5 @@ func isFromEnd(n ast.Node) bool {
 // InItem reports whether the value is in the item that filter or fields is about.
 func (r Read) InItem() bool { return r.Is("item") }
 
-// VariesByItem reports whether a read may have another value for each item of a page.
+// VariesByItem reports whether the value may differ between the items of a page.
 func (r Read) VariesByItem() bool { return r.InItem() || r.Is("key") }

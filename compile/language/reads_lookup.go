@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -150,42 +149,4 @@ func preview(v any) string {
 		return "none"
 	}
 	return value.Preview(v)
-}
-
-// Sendable returns a value as it is sent: a time as text (RFC 3339), a duration in
-// seconds.
-func Sendable(v any) any {
-	return replaceScalars(v, func(v any) any {
-		switch v := v.(type) {
-		case time.Time:
-			return v.Format(time.RFC3339Nano)
-		case time.Duration:
-			return v.Seconds()
-		}
-		return v
-	})
-}
-
-// JSONForm returns a value as it is read after it was written as JSON: a time, a duration and a time
-// zone are strings then, which date, duration and timezone read.
-func JSONForm(v any) any {
-	return value.Plain(replaceScalars(fieldsOf(v), func(v any) any {
-		switch v := fieldsOf(v).(type) {
-		case time.Time:
-			return v.Format(time.RFC3339Nano)
-		case time.Duration:
-			return v.String()
-		case *time.Location:
-			return v.String()
-		case rules.Object:
-			return JSONForm(v)
-		default:
-			return v
-		}
-	}))
-}
-
-func replaceScalars(v any, by func(any) any) any {
-	v, _ = value.Replace(v, value.Replacement{Scalar: func(v any) (any, error) { return by(v), nil }})
-	return v
 }

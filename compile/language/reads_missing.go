@@ -56,7 +56,7 @@ func (r Read) countItems(page *rules.Context) int {
 // have.
 type MissingPath struct {
 	Path string
-	Hint string // the nearest existing name; "" without a near one
+	Hint string // such as: did you mean "next"? Empty if no name is similar
 }
 
 // Misspelt lists the headers that the expression reads and the response does not
@@ -82,7 +82,7 @@ func (e *Expression) Misspelt(page *rules.Context) []MissingPath {
 	return missing
 }
 
-// nearestHint returns the name in an object that is most like a key, or "".
+// nearestHint returns a hint with the name in an object that is most similar to key, or "".
 func nearestHint(object Read, key string, page *rules.Context) string {
 	v, _ := object.Lookup(page)
 	if !isObject(v) {

@@ -40,7 +40,7 @@ func bytesOf(v any) ([]byte, error) {
 	}
 	text, ok := value.Text(v)
 	if !ok {
-		return nil, fmt.Errorf("want text, got %s", kindOf(v))
+		return nil, fmt.Errorf("want text, got %s", KindOf(v))
 	}
 	return []byte(text), nil
 }

@@ -54,7 +54,7 @@ func callMethod(m *meter, name string, args []any) (any, error) {
 	}
 	method := reflect.ValueOf(args[0]).MethodByName(name)
 	if !method.IsValid() || method.Type().NumIn() != len(args)-1 {
-		return nil, fmt.Errorf("%s has no function %s with %s", kindOf(args[0]), name, value.Counted(len(args)-1, "argument"))
+		return nil, fmt.Errorf("%s has no function %s with %s", KindOf(args[0]), name, value.Counted(len(args)-1, "argument"))
 	}
 	in, _ := goArguments(name, method.Type(), args[1:])
 	for _, a := range args[1:] {

@@ -4,8 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/workbench/internal/syntax"
 )

@@ -3,7 +3,7 @@ package workbench
 import (
 	"errors"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
+	"github.com/stopwhen/stopwhen/engine/explain"
 )
 
 // An Explained is an explanation of a document.

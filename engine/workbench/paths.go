@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/shape"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/secret"

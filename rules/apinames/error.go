@@ -224,8 +224,7 @@ func within(container, name string) []string {
 	return []string{container, name}
 }
 
-// MayMatch reports whether a value, as compact JSON, may be one that [ErrorSign.Matches] takes for an
-// error. It is quick.
+// MayMatch is a fast test of compact JSON: if it reports false, Matches reports false, too.
 func (s ErrorSign) MayMatch(raw []byte) bool {
 	word := string(raw[:min(len(raw), len("false")+1)])
 	switch s.Kind {
@@ -246,10 +245,10 @@ func (s ErrorSign) Matches(v any) bool {
 		flag, ok := Flag(v, false)
 		return ok && !flag
 	case ErrorWord:
-		return isFailure(v)
+		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
-		return isFailure(v) || len(wordsOf(text)) > 1 && saysFailure(text) || negative.MatchString(text)
+		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(text) || negative.MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -263,8 +262,8 @@ func (s ErrorSign) Matches(v any) bool {
 // IsCode reports whether the sign is a number or a word that may also say that there are no items.
 func (s ErrorSign) IsCode() bool { return s.Kind == ErrorCode || s.Kind == ErrorStatus }
 
-// isFailure reports whether a value is a word of failure.
-func isFailure(v any) bool {
+// isFailureWord reports whether a value is a word of failure.
+func isFailureWord(v any) bool {
 	text, ok := v.(string)
 	return ok && slices.Contains(failureWords, strings.ToLower(text))
 }

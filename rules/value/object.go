@@ -39,6 +39,9 @@ func (o Object) Get(name string) (any, bool) {
 	return nil, false
 }
 
+// Value returns the value of name, or nil.
+func (o Object) Value(name string) any { v, _ := o.Get(name); return v }
+
 // With returns a copy in which name has the value: in its old place if the object
 // had it, otherwise at the end.
 func (o Object) With(name string, value any) Object {
@@ -188,6 +191,13 @@ func At(v any, keys []string) (any, bool) {
 		v = inner
 	}
 	return v, true
+}
+
+// ObjectAt returns the object at a path of keys in v. It returns nil if there is no object at the path.
+func ObjectAt(v any, keys ...string) Object {
+	v, _ = At(v, keys)
+	object, _ := Members(v)
+	return object
 }
 
 // Plain returns a value with a map in the place of every [Object]. The maps in it are not searched,

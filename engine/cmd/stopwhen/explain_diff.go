@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/printable"

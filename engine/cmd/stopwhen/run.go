@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/stopwhen/stopwhen/compile/explain"
+	"github.com/stopwhen/stopwhen/engine/explain"
 )
 
 // A runCommand is stopwhen run.

@@ -4,16 +4,35 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"maps"
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
+	"github.com/stopwhen/stopwhen/runtime/ahead"
+	"github.com/stopwhen/stopwhen/runtime/partition"
 	"github.com/stopwhen/stopwhen/runtime/transport"
 )
+
+// A Distribution shares runs of an engine among machines, as package engine/cluster does: a run is
+// divided into tasks, and each machine opens a [Session], which runs some of them.
+type Distribution struct{ engine *Engine }
+
+// Distribution returns the operations for programs that share a run among machines.
+func (e *Engine) Distribution() Distribution { return Distribution{e} }
+
+// RunFacts hold the facts about a shared run that all machines know.
+type RunFacts struct {
+	ID      string    // ID of the run, the same on all machines; Run in events
+	Worker  string    // name of this machine, in events
+	Started time.Time // start of the run, the same on all machines; now() returns it to the expressions of variables
+}
 
 // Origin returns the scheme, host and port of the API, such as "https://api.example.com". It is
 // empty if they come from the environment or from a secret input, which this process may lack (see
@@ -41,6 +60,53 @@ func (d Distribution) Origin() string {
 // Parallel returns the number of requests that the configuration allows in flight:
 // api.http.parallel. 0 means no limit.
 func (d Distribution) Parallel() int { return d.engine.cfg.HTTP.Pace.Parallel }
+
+// ahead returns the policy by which a session requests pages ahead. Because storing a page takes a
+// while, the next page is requested meanwhile, unless the user wants no page ahead. If the
+// configuration limits the requests in flight, each task makes one request at a time.
+func (d Distribution) ahead(p ahead.Policy) ahead.Policy {
+	switch {
+	case p.Large == 0:
+		return p
+	case d.Parallel() > 0:
+		return ahead.Policy{Delivering: true}
+	}
+	p.Delivering = true
+	return p
+}
+
+// RootTasks returns the tasks with which a run begins: one for each of [Info].Roots. With
+// limits.partitions there is one task for all jobs, because only a fixed order omits the same
+// partitions in every run.
+func (d Distribution) RootTasks() []partition.Task {
+	return partition.RootTasks(d.engine.roots(), d.engine.cfg.MaxPartitions > 0)
+}
+
+// Tallies returns a tally for each tree of the jobs that run, by the ID of the root job. They make
+// no requests and need no secrets.
+func (d Distribution) Tallies() map[string]*partition.Tally {
+	e := d.engine
+	log := e.log()
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	walk := e.walk(runtime.Loop{Log: log, Redactor: e.Redactor(), Kept: e.options.run.Kept})
+	tallies := map[string]*partition.Tally{}
+	for _, root := range e.roots() {
+		tallies[root.ID()] = walk.NewTally(root)
+	}
+	return tallies
+}
+
+// Outlines returns the outlines of the jobs that run, parents before their children.
+func (d Distribution) Outlines() []partition.Outline {
+	return partition.Outlines(d.engine.roots(), d.engine.selected())
+}
+
+// Checkpoints returns the checkpoints of [WithResume], by job.
+func (d Distribution) Checkpoints() map[string]json.RawMessage {
+	return maps.Clone(d.engine.options.run.Resume)
+}
 
 // WrittenSecrets reports secrets that are written in the text of the configuration instead of
 // being read from the environment. The engine must have been loaded with [WithPlaceholders] and
@@ -115,9 +181,4 @@ func (e *Engine) secretPlace(at int) secretPlace {
 		}
 	}
 	return place
-}
-
-// Checkpoints returns the checkpoints of [WithResume], by job.
-func (d Distribution) Checkpoints() map[string]json.RawMessage {
-	return maps.Clone(d.engine.options.run.Resume)
 }

@@ -183,8 +183,8 @@ const (
 )
 
 var (
-	wholePlaceholder = regexp.MustCompile(`^x7unknown\d+x7$`)
-	placeholderPattern     = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
+	wholePlaceholder   = regexp.MustCompile(`^x7unknown\d+x7$`)
+	placeholderPattern = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
 )
 
 // placeholder returns a new placeholder, which is replaced by the phrase at the end.

@@ -138,18 +138,18 @@ type ItemsExplanation struct {
 
 // RuleExplanation describes one rule.
 type RuleExplanation struct {
-	ID      string        `json:"id" doc:"id in the trace and the result"`
-	Source  string        `json:"source" doc:"expression"`
-	ValueInWords   string        `json:"value,omitempty" doc:"the value of the expression in words"`
-	Reads   []string      `json:"reads,omitempty" doc:"what it reads"`
-	Outcome rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
-	Status  int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
-	Do      string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
-	Success bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses with status 200, 201, 203 or 204"`
-	Drop    bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
-	Clause    string        `json:"says" doc:"the rule in words"`
-	Message string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
-	Origin  rules.Origin  `json:"origin"`
+	ID           string        `json:"id" doc:"id in the trace and the result"`
+	Source       string        `json:"source" doc:"expression"`
+	ValueInWords string        `json:"value,omitempty" doc:"the value of the expression in words"`
+	Reads        []string      `json:"reads,omitempty" doc:"what it reads"`
+	Outcome      rules.Outcome `json:"outcome,omitempty" doc:"what the end means for the list"`
+	Status       int           `json:"status,omitempty" doc:"exit status of a run that fails because of the rule; absent: it fails no run"`
+	Do           string        `json:"do,omitempty" doc:"of an onError rule: what it does"`
+	Success      bool          `json:"success,omitempty" doc:"of an onError rule: it judges only responses with status 200, 201, 203 or 204"`
+	Drop         bool          `json:"drop,omitempty" doc:"the page's items are not emitted"`
+	Clause       string        `json:"says" doc:"the rule in words"`
+	Message      string        `json:"message,omitempty" doc:"for the log; expressions in braces are evaluated"`
+	Origin       rules.Origin  `json:"origin"`
 
 	Settings []rules.Use `json:"settings,omitempty" doc:"the settings that a rule of a method depends on"`
 

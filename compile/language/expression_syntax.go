@@ -1,0 +1,165 @@
+package language
+
+import (
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// Elements returns the values that predicates read of the elements of lists.
+func (e *Expression) Elements() (reads []ElementRead) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call == "" {
+			reads = append(reads, ElementRead{a.read, a.element})
+		}
+	}
+	return reads
+}
+
+// ItemKeys returns the paths that functions read of all items: greatest(items, "id").
+func (e *Expression) ItemKeys() (keys [][]string) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call != "" {
+			keys = append(keys, a.element)
+		}
+	}
+	return keys
+}
+
+// NeededKeys returns the ItemKeys that every item must have. An item without one fails the expression.
+func (e *Expression) NeededKeys() (keys [][]string) {
+	for _, a := range e.code.accesses {
+		if a.ofElement && a.call != "" && !a.lenient {
+			keys = append(keys, a.element)
+		}
+	}
+	return keys
+}
+
+// Literals returns the texts and whole numbers in the expression, in their order.
+func (e *Expression) Literals() (literals []any) {
+	for node := range nodes(e.code.syntax) {
+		switch n := node.(type) {
+		case *ast.StringNode:
+			literals = append(literals, n.Value)
+		case *ast.IntegerNode:
+			literals = append(literals, n.Value)
+		}
+	}
+	return literals
+}
+
+// Items returns the paths that the expression reads of every item of the page. An empty path is the
+// complete item.
+func (e *Expression) Items() [][]string { return e.code.items }
+
+// Functions returns the functions of an embedder that the expression calls, each once.
+func (e *Expression) Functions() []Function { return e.code.names.functions }
+
+// Calls returns the names of the functions that the expression calls, each once.
+func (e *Expression) Calls() (names []string) {
+	for node := range nodes(e.code.syntax) {
+		if call, ok := node.(*ast.CallNode); ok && calleeName(call) != "" {
+			names = value.AppendNew(names, calleeName(call))
+		}
+	}
+	return names
+}
+
+// Composite returns the value of an expression that is a list or an object literal, as
+// [{"id": state.id}] is. Constants in the literal are themselves; for any other value in it, compute is
+// called with the source of the value, here state.id, and its result is inserted. Composite reports
+// false if the expression is not such a literal.
+func (e *Expression) Composite(compute func(source string) any) (any, bool) {
+	switch e.code.syntax.(type) {
+	case *ast.ArrayNode, *ast.MapNode:
+		return compositeValue(e.code.syntax, compute), true
+	}
+	return nil, false
+}
+
+func compositeValue(node ast.Node, compute func(source string) any) any {
+	switch n := node.(type) {
+	case *ast.NilNode:
+		return nil
+	case *ast.BoolNode:
+		return n.Value
+	case *ast.IntegerNode:
+		return n.Value
+	case *ast.FloatNode:
+		return n.Value
+	case *ast.StringNode:
+		return n.Value
+	case *ast.ArrayNode:
+		return value.Map(n.Nodes, func(element ast.Node) any { return compositeValue(element, compute) })
+	case *ast.MapNode:
+		object := make(value.Object, len(n.Pairs))
+		for i, one := range n.Pairs {
+			pair := one.(*ast.PairNode)
+			name, constant := constantKey(pair.Key)
+			if !constant {
+				return compute(n.String())
+			}
+			object[i] = value.Member{Name: name, Value: compositeValue(pair.Value, compute)}
+		}
+		return object
+	}
+	return compute(node.String())
+}
+
+// ContainsNil reports whether the source has the constant nil: then the value may be nil on purpose.
+func (e *Expression) ContainsNil() bool {
+	for node := range nodes(e.code.syntax) {
+		if _, ok := node.(*ast.NilNode); ok {
+			return true
+		}
+	}
+	return false
+}
+
+// GivesNil reports whether v, a value of the expression, is nil. If the expression is an object or a list
+// literal, GivesNil reports whether a value written in the literal is nil, at any depth.
+func (e *Expression) GivesNil(v any) bool { return givesNil(e.code.syntax, v) }
+
+// IsComposite reports whether the expression is an object or a list literal.
+func (e *Expression) IsComposite() bool {
+	_, object := e.code.syntax.(*ast.MapNode)
+	_, list := e.code.syntax.(*ast.ArrayNode)
+	return object || list
+}
+
+func givesNil(node ast.Node, v any) bool {
+	switch node := node.(type) {
+	case *ast.MapNode:
+		object, _ := value.Members(v)
+		return slices.ContainsFunc(node.Pairs, func(pair ast.Node) bool {
+			p, _ := pair.(*ast.PairNode)
+			key, constant := p.Key.(*ast.StringNode)
+			if !constant {
+				return false
+			}
+			member, _ := object.Get(key.Value)
+			return givesNil(p.Value, member)
+		})
+	case *ast.ArrayNode:
+		list, _ := v.([]any)
+		for i, e := range node.Nodes {
+			if i >= len(list) || givesNil(e, list[i]) {
+				return true
+			}
+		}
+		return false
+	}
+	return v == nil
+}
+
+// Formatted returns the source in its canonical form.
+func (e *Expression) Formatted() string { return e.code.syntax.String() }
+
+// IsName reports whether the expression is just a name.
+func (e *Expression) IsName(name string) bool { return isIdentifier(e.code.syntax, name) }
+
+// IsStateVariable reports whether the expression is just a variable of the state: state.name.
+func (e *Expression) IsStateVariable(name string) bool { return isVariable(e.code.syntax, name) }
