@@ -70,9 +70,9 @@ var mayImport = map[string][]string{
 	"engine/explain":    {module + "rules", module + "compile", module + "runtime/failure"},
 	"engine": {
 		module + "rules", module + "compile", module + "runtime", module + "engine/config",
-		module + "engine/configtest", module + "engine/stress",
+		module + "engine/configtest", module + "engine/explain", module + "engine/stress",
 	},
-	"engine/annotate":   {module + "rules", module + "compile"},
+	"engine/annotate":   {module + "rules", module + "compile", module + "engine/explain"},
 	"engine/checkpoint": {module + "runtime"},
 	"engine/contract": {
 		module + "rules", module + "engine", module + "runtime/failure", module + "runtime/trace",
@@ -323,6 +323,63 @@ func TestFilesAreWrittenInOnePlace(t *testing.T) {
 		})
 	})
 	require.Len(t, found, len(mayWrite), "a file of mayWrite does not write any more")
+}
+
+// TestDocumentsNameWhatIsDeclared requires the Go names in docs/ARCHITECTURE.md, and those in the tables of
+// doc.go files, to be declared somewhere: names that are exported, and names with a dot, such as Rule.ID and
+// compile.Jobs.
+func TestDocumentsNameWhatIsDeclared(t *testing.T) {
+	declared := map[string]bool{}
+	tables := map[string]string{} // the documentation of packages, by the name of the file
+	goFiles(t, func(_, name string, file *ast.File, _ *token.FileSet) {
+		declared[file.Name.Name] = true
+		if filepath.Base(name) == "doc.go" {
+			tables[name] = file.Doc.Text()
+		}
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok {
+				declared[f.Name.Name] = true
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				declared[n.Name.Name] = true
+			case *ast.Field:
+				for _, id := range n.Names {
+					declared[id.Name] = true
+				}
+			case *ast.ValueSpec:
+				for _, id := range n.Names {
+					declared[id.Name] = true
+				}
+			}
+			return true
+		})
+	})
+	check := func(at, name string) {
+		qualifier, member, dotted := strings.Cut(name, ".")
+		require.True(t, declared[qualifier] && (!dotted || declared[member]), "%s names %s, which is not declared", at, name)
+	}
+	page, err := os.ReadFile("../docs/ARCHITECTURE.md")
+	require.NoError(t, err)
+	names := 0
+	for _, found := range regexp.MustCompile("`([A-Z]\\w*|[A-Za-z]\\w*\\.[A-Za-z]\\w*)`").FindAllStringSubmatch(string(page), -1) {
+		if !slices.Contains([]string{"go", "md", "json", "yaml", "html", "txt", "ndjson"}, found[1][strings.LastIndexByte(found[1], '.')+1:]) {
+			check("docs/ARCHITECTURE.md", found[1])
+			names++
+		}
+	}
+	require.Greater(t, names, 50)
+	row := regexp.MustCompile(`(?m)^\t(\w+\.[A-Z]\w*) {2,}`)
+	rows := 0
+	for at, text := range tables {
+		for _, found := range row.FindAllStringSubmatch(text, -1) {
+			check(at, found[1])
+			rows++
+		}
+	}
+	require.Greater(t, rows, 3)
 }
 
 func TestEveryExportedNameIsDocumented(t *testing.T) {
