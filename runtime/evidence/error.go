@@ -83,7 +83,7 @@ func saysNothingFound(page *rules.Context) bool {
 	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
 		v, _ := language.Read{Root: "body", Path: path}.Lookup(page)
 		text, _ := v.(string)
-		return text != "" && !apinames.Complains(text)
+		return text != "" && !apinames.IsComplaint(text)
 	})
 }
 
