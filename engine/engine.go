@@ -289,7 +289,7 @@ func (e *Engine) Check() error {
 		job := root.ID()
 		if token := e.options.run.Resume[job]; token != nil {
 			if err := runtime.Checkpoint(token).CheckVersion(); err != nil {
-				return runtime.UnusableError(job, err)
+				return runtime.UnusableCheckpoint(job, err)
 			}
 		}
 	}

@@ -59,7 +59,7 @@ func refused(option string, err error) error {
 
 // A trial is a pagination object that puts rows of an addition in force.
 type trial struct {
-	of         string // the addition: "method from"
+	addition   string // such as "method from"
 	pagination rules.Object
 }
 
@@ -83,7 +83,7 @@ func (s optionSet) tryIn(dialect string) error {
 		_, err := build(nil, root, optionSet{decode: rules.Options{Catalog: s.decode.Catalog, Dialect: dialect}, language: s.language})
 		if found, ok := errors.AsType[Diagnostics](err); ok {
 			for _, d := range found {
-				d.Path = t.of + ": " + d.Path
+				d.Path = t.addition + ": " + d.Path
 			}
 			return found
 		}

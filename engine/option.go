@@ -309,10 +309,12 @@ func WithSkippedPages(f func(*Page)) RunOption {
 	return runOption(func(s *runOptionSet) { s.skipped = f })
 }
 
-// WithSigns adds the values that describe the list to every page: see Page.Signs. A contract compares
-// them.
-func WithSigns() RunOption { return runOption(func(s *runOptionSet) { s.Signs = true }) }
+// WithPagingValues adds the values that describe the list to every page: see Page.PagingValues. A contract
+// compares them.
+func WithPagingValues() RunOption { return runOption(func(s *runOptionSet) { s.PagingValues = true }) }
 
 // WithVerdictValues adds to every verdict the values that decided it. By default only verdicts of met
 // rules have them. A trace needs all of them. The cost is some microseconds per page.
-func WithVerdictValues() RunOption { return runOption(func(s *runOptionSet) { s.Verdicts = true }) }
+func WithVerdictValues() RunOption {
+	return runOption(func(s *runOptionSet) { s.VerdictValues = true })
+}

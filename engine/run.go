@@ -80,7 +80,7 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 				if !gate.yielding { // a panic there belongs to the caller of Pages
 					err = failure.Recovered(job.ID(), recover(), err)
 				}
-				if ended := gate.end(run, i, job.ID(), withTimeout(run, results[i], err)); ended != nil {
+				if ended := gate.end(run, i, job.ID(), blameTimeout(run, results[i], err)); ended != nil {
 					cancel(ended)
 				}
 				<-walk.Slots
@@ -98,9 +98,9 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 	return result, join(gate.err(), result.Err())
 }
 
-// withTimeout returns the error of a tree of jobs. If the timeout of the run ended a job, the
-// timeout is the error, and the result of the job says so.
-func withTimeout(ctx context.Context, results []JobResult, err error) error {
+// blameTimeout returns the timeout as the error of a tree of jobs if it ended one of them, and says so in
+// the result of that job. It returns any other error unchanged.
+func blameTimeout(ctx context.Context, results []JobResult, err error) error {
 	limited := timeoutOf(ctx, err)
 	if limited == nil {
 		return err

@@ -32,9 +32,9 @@ import (
 //	// Job for a job without a parent.
 //	Root  string
 //	Final bool // whether the page is the last of Root and of all jobs below it
-//	// Signs are the values of the response that rules read or that describe the list. Only a run that
+//	// PagingValues are the values of the response that rules read or that describe the list. Only a run that
 //	// compares them with a contract asks for them.
-//	Signs []evidence.Sign
+//	PagingValues []evidence.PagingValue
 //
 //	func (*Page) Checkpoint() (json.RawMessage, error)
 type Page = runtime.Page

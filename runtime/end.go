@@ -51,9 +51,9 @@ func (r *listRun) after(failed error) ListResult {
 
 // withSeen returns a result with the paths that the list had and lacked.
 func (r *listRun) withSeen(result Result) ListResult {
-	paths := evidence.Seen{Had: r.state.Noticed.Seen(), Values: r.values}
+	paths := evidence.Seen{Had: r.state.History.Seen(), Values: r.values}
 	if result.Outcome != rules.Failed {
-		paths.Lacked = r.state.Noticed.Lacked
+		paths.Lacked = r.state.History.Lacked
 	}
 	return ListResult{Result: result, Seen: paths}
 }

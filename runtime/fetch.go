@@ -56,7 +56,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 		return out, err
 	}
 	if err != nil {
-		return out, r.fault(failure.Config, err)
+		return out, r.errorOn(failure.Config, err)
 	}
 	if len(withheld) > 0 {
 		r.warn("withheld", "a request to another origin than that of baseUrl is made without "+strings.Join(withheld, ", ")+
@@ -158,7 +158,7 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 func (r *listRun) undecided(refused *failure.Error, err error) error {
 	failed := *refused
 	failed.Class, failed.Err = failure.Response, err
-	e := r.Fault(r.pooled.machine.Context, &failed)
+	e := r.CompleteError(r.pooled.machine.Context, &failed)
 	e.Message += "; " + refused.Message
 	return e
 }
@@ -194,7 +194,7 @@ func (r *listRun) message(trigger *compile.Trigger, c *rules.Context) string {
 // stopOnError ends the job on an error response. The sink receives the response as a last page without
 // items, so that the trace shows why the list ended.
 func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f fetchResult) error {
-	page := &Page{Record: r.record(request, f)}
+	page := &Page{Record: r.newRecord(request, f)}
 	page.Page = r.context().Page + 1
 	r.stop(page, []string{f.action.rule}, f.action.outcome, f.action.text)
 	page.Verdicts = []trace.Verdict{{Rule: f.action.rule, Met: true, Because: f.action.because}}
@@ -263,7 +263,7 @@ func (r *listRun) knownEnd() int {
 	if end == 0 {
 		end = math.MaxInt
 	}
-	first := r.state.Noticed.FirstTotal
+	first := r.state.History.FirstTotal
 	if perPage, _ := r.context().Limit.(int); first != nil && first.Total > 0 && perPage > 0 {
 		end = min(end, (first.Total+perPage-1)/perPage)
 	}

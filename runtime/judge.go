@@ -24,15 +24,15 @@ func (r *listRun) judge(page *Page) error {
 		r.current.notes = nil
 		met, err := stop.EvalBool(&r.pooled.machine, r.context())
 		if err != nil {
-			return r.fault(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
+			return r.errorOn(failure.Response, &language.RuleError{Rule: stop.Rule, Err: err})
 		}
 		verdict := trace.Verdict{Rule: stop.Rule.ID, Met: met, Notes: r.current.notes}
-		if met || r.Verdicts {
+		if met || r.VerdictValues {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(r.context())), stop.Missing(r.context())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
 		if met && stop.Rule.Outcome == rules.Split && !r.list.Splits {
-			r.state.Noticed.Facts.FullWindow, r.state.Noticed.Facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
+			r.state.History.Facts.FullWindow, r.state.History.Facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
 			continue
 		}
 		if !met {

@@ -33,8 +33,8 @@ type Loop struct {
 	// means [document.MaxValueBytes].
 	MaxValueBytes int
 
-	Verdicts bool // whether every verdict has the values of its rule, and not only a verdict that was met
-	Signs    bool // whether pages have Signs
+	VerdictValues bool // whether verdicts that are not met also have the values of their rules
+	PagingValues  bool // whether pages have PagingValues
 
 	Ahead ahead.Policy // which pages are requested ahead of their turn
 
@@ -156,8 +156,8 @@ func (r *listRun) decide(ctx context.Context, page *Page) (next requests.Request
 	}
 	failed = r.shape(ctx, page, failed)
 	r.watcher.NoticeKeys(page.Items)
-	if r.Signs {
-		page.Signs = r.watcher.Signs()
+	if r.PagingValues {
+		page.PagingValues = r.watcher.PagingValues()
 	}
 	if failed == nil && page.Decision == trace.Continue {
 		next, failed = r.proceed(page)

@@ -31,9 +31,9 @@ type Page struct {
 	Root  string
 	Final bool // whether the page is the last of Root and of all jobs below it
 
-	// Signs are the values of the response that rules read or that describe the list. Only a run that
+	// PagingValues are the values of the response that rules read or that describe the list. Only a run that
 	// compares them with a contract asks for them.
-	Signs []evidence.Sign
+	PagingValues []evidence.PagingValue
 
 	members    []any            // keys of the items in the object that holds them; see [document.Reading.Members]
 	values     *document.Values // values of the items as the API sent them; nil without items
@@ -112,7 +112,7 @@ func (r *listRun) failedPage(fault *trace.Fault, err error) *trace.Record {
 			}
 		}
 	}
-	record := r.record(r.current.request, f)
+	record := r.newRecord(r.current.request, f)
 	record.Page, record.Verdicts = r.context().Page+1, []trace.Verdict{}
 	record.Decision, record.Outcome, record.StoppedBy, record.Reason = trace.Stop, rules.Failed, []string{ReasonError}, ReasonError
 	record.Error = fault

@@ -32,7 +32,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	}
 	reading.Lines, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
-	record, c := r.record(request, f), r.context()
+	record, c := r.newRecord(request, f), r.context()
 	r.describePage(reading, f)
 	c.Sent = r.sender.sentFacts(request, record.Request)
 	sent := digestOf(record.Request)
@@ -89,8 +89,8 @@ func (r *listRun) setTypes(lists []document.TypedItems) []document.TypedItems {
 	return lists
 }
 
-// record returns the beginning of a page's trace.
-func (r *listRun) record(request requests.Request, f fetchResult) trace.Record {
+// newRecord returns the record of a page with the facts that are known before it is judged.
+func (r *listRun) newRecord(request requests.Request, f fetchResult) trace.Record {
 	return trace.Record{
 		Job: r.job.ID(), Partition: r.shownBinding(), Request: r.sender.shownCall(request, f.call),
 		Status: f.Status, Decision: trace.Continue, StoppedBy: []string{}, Attempts: f.Attempts,

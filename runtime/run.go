@@ -32,17 +32,17 @@ type listRun struct {
 	switches  rules.Switches
 	receiver  Receiver
 	sender    sender
-	converter *format.Converter // nil if the responses are JSON
-	keepKey   string            // chooses the kept values of the partition; "" if all partitions share them
-	lastKept  map[string]any    // values that the previous run kept, including their secrets
-	builder   *compile.Builder  // nil before the first request
-	values    evidence.Values   // which values of the request are nil, for the audit of all partitions
+	converter *format.Converter  // nil if the responses are JSON
+	keepKey   string             // chooses the kept values of the partition; "" if all partitions share them
+	lastKept  map[string]any     // values that the previous run kept, including their secrets
+	builder   *compile.Builder   // nil before the first request
+	values    evidence.NilCounts // which values of the request are nil, for the audit of all partitions
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
 	// again after a resume: they are caches of the state, requests in flight, and past warnings.
 	state    state
-	watcher  evidence.Watcher // changes state.Noticed
+	watcher  evidence.Watcher // changes state.History
 	shaper   *shaper          // nil if items are passed on unchanged
 	queue    *ahead.Queue     // nil until a page is requested ahead of its turn
 	lastPage int              // the number of the last page, if it is known; otherwise 0
@@ -58,7 +58,7 @@ func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *list
 	r := l.Pool.get(&l, job)
 	*r = listRun{Loop: l, list: list, job: job, pooled: r.pooled, receiver: receiver, switches: rules.SwitchesOf(job.Ruleset.Dialect)}
 	r.watcher = evidence.Watcher{
-		Noticed: &r.state.Noticed, Subject: r.pooled.subject, Context: r.context(), Largest: &r.state.LargestPage,
+		History: &r.state.History, Subject: r.pooled.subject, Context: r.context(), Largest: &r.state.LargestPage,
 		Redactor: l.Redactor, Warn: r.warn,
 	}
 	r.shaper = newShaper(r)
@@ -144,7 +144,7 @@ func (r *listRun) close() {
 // false for a job that had already ended.
 func (r *listRun) begin(ctx context.Context) (request requests.Request, more bool, err error) {
 	if r.keepKey, err = r.job.KeepKey(&r.pooled.machine, r.context()); err != nil {
-		return request, false, r.fault(r.list.Partition.Blame(), err)
+		return request, false, r.errorOn(r.list.Partition.Blame(), err)
 	}
 	r.state.Result.Kept = compile.NestKept(compile.SelectKept(r.Kept[r.job.ID()], r.keepKey), r.keepKey)
 	if r.lastKept, err = r.RevealKept(ctx, r.job, r.keepKey); err != nil {
@@ -164,7 +164,7 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	c := r.context()
 	if r.builder == nil {
 		if err := r.bind(); err != nil {
-			return request, r.fault(r.list.Partition.Blame(), err)
+			return request, r.errorOn(r.list.Partition.Blame(), err)
 		}
 	}
 	variables, request, err := r.builder.Begin(&r.pooled.machine, c)
@@ -173,11 +173,11 @@ func (r *listRun) firstRequest() (request requests.Request, err error) {
 	}
 	if len(r.list.Partition.Binding) > 0 && err == nil { // an address with values of items, as {+order.link}
 		if _, err = request.URL(); err != nil {
-			return request, r.fault(r.list.Partition.Blame(), err)
+			return request, r.errorOn(r.list.Partition.Blame(), err)
 		}
 	}
 	if err != nil {
-		return request, r.fault(failure.Config, err)
+		return request, r.errorOn(failure.Config, err)
 	}
 	return request, nil
 }
@@ -194,7 +194,7 @@ func (r *listRun) nextRequest() (request requests.Request, more bool, err error)
 		err = r.job.CheckAddress(request)
 	}
 	if err != nil {
-		return request, false, r.fault(failure.Response, err)
+		return request, false, r.errorOn(failure.Response, err)
 	}
 	c.State, r.state.Parts.Value = variables, parts
 	r.state.Due = time.Time{}
@@ -235,7 +235,7 @@ func (r *listRun) restart(request requests.Request, f fetchResult) (requests.Req
 	r.Log.Warn(fmt.Sprintf("Job '%s' restarts from the first request: %s%s", r.name(), f.action.text, rewritten),
 		"event", "restart", "job", r.job.ID(), "rule", f.action.rule)
 	r.reset()
-	r.state.Noticed.Facts.Rewritten = r.obtained()
+	r.state.History.Facts.Rewritten = r.obtained()
 	r.queue.Close()
 	return r.firstRequest()
 }

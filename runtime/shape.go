@@ -91,7 +91,7 @@ func (s *shaper) page(ctx context.Context, page *Page) error {
 // separately for each list.
 func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, lists []document.TypedItems, err error) {
 	s.out.Reset(int64(len(page.Items.Bytes())))
-	var marks []document.ListEnd
+	var ends []document.ListEnd
 	read, written := 0, 0
 	for _, list := range page.Lists {
 		passed, err := s.list(ctx, page, list.Items, read)
@@ -100,13 +100,13 @@ func (s *shaper) lists(ctx context.Context, page *Page) (items document.Items, l
 		}
 		read += list.Items.Len()
 		written += passed
-		marks = append(marks, document.ListEnd{DataType: list.DataType, End: int(s.out.Len()), Count: written})
+		ends = append(ends, document.ListEnd{DataType: list.DataType, End: int(s.out.Len()), Count: written})
 	}
 	block, window, err := s.out.Body()
 	if err != nil {
 		return items, nil, err
 	}
-	items, lists = document.Lists(block, window, marks)
+	items, lists = document.Lists(block, window, ends)
 	return items, lists, nil
 }
 
@@ -203,9 +203,9 @@ var null = []byte("null")
 func (s *shaper) fault(item int, err error) error {
 	place := fmt.Sprintf("item %d of the page", item)
 	if failed, ok := errors.AsType[*language.RuleError](err); ok {
-		return s.run.fault(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", place, failed.Err)})
+		return s.run.errorOn(failure.Response, &language.RuleError{Rule: failed.Rule, Err: fmt.Errorf("%s: %w", place, failed.Err)})
 	}
-	return s.run.fault(failure.Response, fmt.Errorf("%s: %w", place, err))
+	return s.run.errorOn(failure.Response, fmt.Errorf("%s: %w", place, err))
 }
 
 // maxSample is the size, in bytes, of the largest item that is kept for suggestions.
@@ -216,7 +216,7 @@ func (s *shaper) look(raw json.RawMessage) {
 	if s.sample == nil && len(raw) <= maxSample {
 		s.sample = slices.Clone(raw)
 	}
-	n := &s.run.state.Noticed
+	n := &s.run.state.History
 	s.unseen = slices.DeleteFunc(s.unseen, func(w compile.Watch) bool {
 		seen := slices.Contains(n.Had, w.String())
 		if _, present := w.Lookup(s.run.context()); !seen && (present || document.Find(raw, w.Path) != nil) {
@@ -233,7 +233,7 @@ func (s *shaper) missing(selects func(rules.Rule) bool) (missing []evidence.Abse
 		return nil
 	}
 	for _, w := range s.unseen {
-		if !w.Optional && selects(w.Rule) && !slices.Contains(s.run.state.Noticed.Had, w.String()) {
+		if !w.Optional && selects(w.Rule) && !slices.Contains(s.run.state.History.Had, w.String()) {
 			text := fmt.Sprintf("%s (%s)%s", w, w.Rule.ID, s.suggest(w.Path))
 			missing = append(missing, evidence.Absence{Key: w.String(), Text: text, Ordinary: true})
 		}

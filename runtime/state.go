@@ -47,7 +47,7 @@ type state struct {
 	Kept saved.Value[map[string]any] `json:"kept,omitzero"`
 
 	Restarts    int              `json:"restarts,omitempty"`
-	Noticed     evidence.Noticed `json:"noticed"`
+	History     evidence.History `json:"noticed"`
 	LargestPage int              `json:"largestPage,omitempty"` // number of items on the largest page
 
 	Request      document.Digest   `json:"request"`      // the last request
@@ -85,10 +85,10 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 		if e, ok := errors.AsType[*saved.Error](err); ok {
 			err = e
 		}
-		return nil, r.fault(failure.Config, err)
+		return nil, r.errorOn(failure.Config, err)
 	}
 	if checkpoint, err = saved.NewConcealer(r.Secrets, r.Redactor, nil).Conceal(checkpoint); err != nil {
-		return nil, r.fault(failure.Config, err)
+		return nil, r.errorOn(failure.Config, err)
 	}
 	return checkpoint, nil
 }
@@ -98,7 +98,7 @@ func (r *listRun) checkpoint() (json.RawMessage, error) {
 func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (request requests.Request, more bool, err error) {
 	from, err := Checkpoint(checkpoint).state(r.Concealer(ctx), r.job.ID())
 	if err != nil {
-		return request, false, UnusableError(r.job.ID(), err)
+		return request, false, UnusableCheckpoint(r.job.ID(), err)
 	}
 	if from.Done {
 		r.state = from
@@ -106,7 +106,7 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	}
 	r.state.Computed = from.Computed
 	if err := r.bind(); err != nil {
-		return request, false, UnusableError(r.job.ID(), err)
+		return request, false, UnusableCheckpoint(r.job.ID(), err)
 	}
 	fresh := r.state.Context.Value // the values that come from the configuration
 	r.state = from
@@ -116,13 +116,14 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	c.Header, c.Link = fresh.Header, fresh.Link
 	r.started = r.Clock.Now().Add(-from.Elapsed)
 	if request, err = r.builder.Apply(from.Parts.Value, from.Base); err != nil {
-		return request, false, UnusableError(r.job.ID(), err)
+		return request, false, UnusableCheckpoint(r.job.ID(), err)
 	}
 	return request, true, nil
 }
 
-// UnusableError returns the error for a checkpoint of a job that cannot be used because of err.
-func UnusableError(job string, err error) error {
+// UnusableCheckpoint returns the error for a checkpoint of a job that cannot be used because of err. job is
+// "" if the error names the job.
+func UnusableCheckpoint(job string, err error) error {
 	return &failure.Error{Class: failure.State, Job: job, Op: "resume", Err: err,
 		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }

@@ -200,7 +200,7 @@ func TestAPublicationThatFailedIsPartOfTheNextCommit(t *testing.T) {
 		require.NoError(t, s.Mark("a", json.RawMessage(fmt.Sprint(page)), a))
 		if page == 2 {
 			d.operations, d.failing, d.failures = 0, 2, 1 // the rows were synced
-			require.ErrorIs(t, s.Publish(Commitment{Parts: []Part{{Output: a}}}), errFull)
+			require.ErrorIs(t, s.Publish(Publication{Parts: []Part{{Output: a}}}), errFull)
 		} else {
 			require.NoError(t, s.Flush())
 		}
@@ -229,7 +229,7 @@ func TestAnOutputWhosePublicationFailedIsDue(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, s.Mark("a", json.RawMessage("1"), a))
 		d.operations, d.failing, d.failures = 0, failing, 1
-		err = s.Publish(Commitment{Parts: []Part{{Output: a}}})
+		err = s.Publish(Publication{Parts: []Part{{Output: a}}})
 		if err == nil {
 			require.True(t, a.Published())
 			require.False(t, a.Due())

@@ -306,7 +306,7 @@ func (e extraction) run(d *disk) error {
 			}
 		}
 	}
-	c := Commitment{Kept: map[string]json.RawMessage{"job": json.RawMessage(fmt.Sprintf(`{"n":%d}`, increment))}}
+	c := Publication{Kept: map[string]json.RawMessage{"job": json.RawMessage(fmt.Sprintf(`{"n":%d}`, increment))}}
 	if e.kept {
 		c.KeptFile = simulatedKept
 	}
@@ -326,7 +326,7 @@ func (e extraction) run(d *disk) error {
 	}
 	if err := s.Publish(c); err != nil {
 		if e.again {
-			err = errors.Join(err, s.Publish(Commitment{}), s.End())
+			err = errors.Join(err, s.Publish(Publication{}), s.End())
 		}
 		return err
 	}

@@ -13,7 +13,7 @@
 // repaired by the next run: see [Store.Publish].
 //
 // The record of a publication is part of the state. Without a state it is a file next to the
-// output, and there is no record if a single rename publishes the rows. A [Commitment], which a
+// output, and there is no record if a single rename publishes the rows. A [Publication], which a
 // caller requests, differs from the record: whether rows are appended, rewritten or renamed
 // depends on the files.
 //

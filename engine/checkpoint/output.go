@@ -120,7 +120,7 @@ func (o *Output) Published() bool { return o.published }
 // it. Such an output is published for this run, which must not write to it.
 func (o *Output) Due() bool {
 	p := o.store.state.Publish
-	return p != nil && slices.ContainsFunc(p.parts(), func(part *publication) bool { return part.Name == o.name })
+	return p != nil && slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Name == o.name })
 }
 
 // Released reports whether the rows will not be published: see [Store.Release].

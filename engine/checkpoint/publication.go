@@ -15,12 +15,12 @@ import (
 )
 
 // CompleteSuffix is the file name ending of rewritten rows that are not published yet: see
-// [Commitment].
+// [Publication].
 const CompleteSuffix = ".complete"
 
-// A publication describes a publication that has begun, so that it can be completed after a crash, any
-// number of times. Its fields describe the first file and the kept values; Also describes the other files.
-type publication struct {
+// A publicationRecord describes a publication that has begun, so that it can be completed after a crash,
+// any number of times. Its fields describe the first file and the kept values; Also describes the other files.
+type publicationRecord struct {
 	Name     string                     `json:"name,omitempty"`     // "" if only values are kept
 	Bytes    int64                      `json:"bytes"`              // size of the rows
 	Complete bool                       `json:"complete,omitempty"` // whether the rows are in the file with [CompleteSuffix]
@@ -32,7 +32,7 @@ type publication struct {
 	KeptFile string                     `json:"keptFile,omitempty"`
 	KeptFor  map[string]string          `json:"keptFor,omitempty"`
 	Sum      string                     `json:"sum,omitempty"`    // hash of the rows, with a state
-	Also     []*publication             `json:"also,omitempty"`   // further files, without kept values
+	Also     []*publicationRecord       `json:"also,omitempty"`   // further files, without kept values
 	Record   string                     `json:"record,omitempty"` // absolute path of the record of several files, without a state
 
 	moved     bool // the file has its rows
@@ -40,16 +40,16 @@ type publication struct {
 }
 
 // parts returns the publications of the single files.
-func (p *publication) parts() []*publication {
+func (p *publicationRecord) parts() []*publicationRecord {
 	if p.Name == "" {
 		return nil
 	}
-	return append([]*publication{p}, p.Also...)
+	return append([]*publicationRecord{p}, p.Also...)
 }
 
 // order returns the rank of a file in the order of the moves: appended rows come first, because only they
 // can be undone.
-func (p *publication) order() int {
+func (p *publicationRecord) order() int {
 	if p.Append {
 		return 0
 	}
@@ -57,7 +57,7 @@ func (p *publication) order() int {
 }
 
 // from returns the name of the file from which the rows are moved.
-func (p *publication) from() string {
+func (p *publicationRecord) from() string {
 	if p.Complete {
 		return p.Name + CompleteSuffix
 	}
@@ -65,15 +65,15 @@ func (p *publication) from() string {
 }
 
 // size returns the size of the file after the publication.
-func (p *publication) size() int64 {
+func (p *publicationRecord) size() int64 {
 	return p.Base + int64(len(p.Prefix)) + p.Bytes - p.Skip
 }
 
 // carryOut moves the rows to their names and saves the kept values. It skips completed steps. Rows
 // are appended before files are replaced, because only the former can be undone.
-func (p *publication) carryOut(files fileSystem) error {
+func (p *publicationRecord) carryOut(files fileSystem) error {
 	parts := p.parts()
-	slices.SortStableFunc(parts, func(a, b *publication) int { return cmp.Compare(a.order(), b.order()) })
+	slices.SortStableFunc(parts, func(a, b *publicationRecord) int { return cmp.Compare(a.order(), b.order()) })
 	for _, part := range parts {
 		if err := part.move(files); err != nil {
 			p.unchanged = part.unchanged
@@ -94,7 +94,7 @@ func (p *publication) carryOut(files fileSystem) error {
 var errNoRows = errors.New("rows are missing")
 
 // move moves the rows to the published file.
-func (p *publication) move(files fileSystem) error {
+func (p *publicationRecord) move(files fileSystem) error {
 	rows, err := files.Open(p.from(), 0)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -112,7 +112,7 @@ func (p *publication) move(files fileSystem) error {
 	return err
 }
 
-func (p *publication) rename(files fileSystem, from string) error {
+func (p *publicationRecord) rename(files fileSystem, from string) error {
 	files.CopyMode(p.Name, from)
 	err := files.Rename(from, p.Name)
 	p.unchanged = err != nil
@@ -123,7 +123,7 @@ func (p *publication) rename(files fileSystem, from string) error {
 }
 
 // add appends the rows to the file. If that fails, the file is restored.
-func (p *publication) add(files fileSystem, rows file) error {
+func (p *publicationRecord) add(files fileSystem, rows file) error {
 	to, err := files.Open(p.Name, 0)
 	if err != nil {
 		return ioError("open the output", err)
@@ -148,12 +148,12 @@ func (p *publication) add(files fileSystem, rows file) error {
 }
 
 // added returns a reader of the bytes that the publication appends to the file.
-func (p *publication) added(rows file) io.Reader {
+func (p *publicationRecord) added(rows file) io.Reader {
 	return io.MultiReader(bytes.NewReader(p.Prefix), io.NewSectionReader(rows, p.Skip, p.Bytes-p.Skip))
 }
 
 // removePartial removes the rows that the published file has now.
-func (p *publication) removePartial(files fileSystem) error {
+func (p *publicationRecord) removePartial(files fileSystem) error {
 	if !p.Append && !p.Complete {
 		return nil
 	}
@@ -163,7 +163,7 @@ func (p *publication) removePartial(files fileSystem) error {
 
 // verify checks that the rows are unchanged, because a run without the state may have replaced
 // them.
-func (p *publication) verify(files fileSystem) error {
+func (p *publicationRecord) verify(files fileSystem) error {
 	if p.Sum == "" {
 		return nil
 	}
@@ -187,7 +187,7 @@ func (p *publication) verify(files fileSystem) error {
 }
 
 // requireMoved checks that rows missing in their partial file are in the published one.
-func (p *publication) requireMoved(files fileSystem) error {
+func (p *publicationRecord) requireMoved(files fileSystem) error {
 	f, err := files.Open(p.Name, 0)
 	if err == nil {
 		defer f.Close()
@@ -204,7 +204,7 @@ func (p *publication) requireMoved(files fileSystem) error {
 
 // requireOwn checks that the end of the file has not been changed by others since the publication
 // began.
-func (p *publication) requireOwn(to, rows file) error {
+func (p *publicationRecord) requireOwn(to, rows file) error {
 	size, err := to.Size()
 	if err != nil {
 		return ioError("read the output", err)
@@ -246,16 +246,16 @@ func begins(text, written io.Reader) (bool, error) {
 
 // undo removes the rows that a failed publication has appended. It reports whether all files are as
 // they were before. A file that was replaced cannot be restored.
-func (p *publication) undo(files fileSystem) bool {
-	parts := slices.DeleteFunc(p.parts(), func(part *publication) bool { return !part.moved })
-	if slices.ContainsFunc(parts, func(part *publication) bool { return !part.Append }) {
+func (p *publicationRecord) undo(files fileSystem) bool {
+	parts := slices.DeleteFunc(p.parts(), func(part *publicationRecord) bool { return !part.moved })
+	if slices.ContainsFunc(parts, func(part *publicationRecord) bool { return !part.Append }) {
 		return false
 	}
-	return !slices.ContainsFunc(parts, func(part *publication) bool { return part.truncate(files) != nil })
+	return !slices.ContainsFunc(parts, func(part *publicationRecord) bool { return part.truncate(files) != nil })
 }
 
 // truncate removes the appended rows.
-func (p *publication) truncate(files fileSystem) error {
+func (p *publicationRecord) truncate(files fileSystem) error {
 	f, err := files.Open(p.Name, 0)
 	if err != nil {
 		return err
@@ -264,7 +264,7 @@ func (p *publication) truncate(files fileSystem) error {
 }
 
 // discard removes the rewritten rows of a publication that has changed nothing.
-func (p *publication) discard(files fileSystem) {
+func (p *publicationRecord) discard(files fileSystem) {
 	for _, part := range p.parts() {
 		if part.Complete {
 			_ = files.Remove(part.from()) // the next publication replaces it
@@ -273,7 +273,7 @@ func (p *publication) discard(files fileSystem) {
 }
 
 // keep saves the kept values in their file.
-func (p *publication) keep(files fileSystem) error {
+func (p *publicationRecord) keep(files fileSystem) error {
 	if p.KeptFile == "" || len(p.Kept) == 0 {
 		return nil
 	}
@@ -315,16 +315,16 @@ func readKept(files fileSystem, path string) (map[string]map[string]json.RawMess
 	if err != nil {
 		return nil, err
 	}
-	keptByJob, err := ParseKept(text)
+	keptByJob, err := ParseKeptMembers(text)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return keptByJob, nil
 }
 
-// ParseKept parses a file of kept values: an object that has, by job, objects with the values by
-// name and with [KeptForMember].
-func ParseKept(text []byte) (kept map[string]map[string]json.RawMessage, err error) {
+// ParseKeptMembers parses a file of kept values as JSON: an object that has, by job, objects with the values
+// by name and with [KeptForMember].
+func ParseKeptMembers(text []byte) (kept map[string]map[string]json.RawMessage, err error) {
 	if len(text) == 0 {
 		return nil, errors.New("it has 0 bytes")
 	}

@@ -10,8 +10,8 @@ import (
 	"maps"
 )
 
-// A Commitment describes the changes that [Store.Publish] makes at once.
-type Commitment struct {
+// A Publication describes the changes that [Store.Publish] makes at once.
+type Publication struct {
 	// Parts are the outputs to be published.
 	Parts []Part
 
@@ -34,7 +34,7 @@ const AnotherList = "a list that was requested in another way: at another addres
 // job kept its values. It is not the name of a value.
 const KeptForMember = "$for"
 
-// A Part of a commitment is an output whose rows are published.
+// A Part of a publication is an output whose rows are published.
 type Part struct {
 	Output *Output
 
@@ -52,7 +52,7 @@ type Part struct {
 // run that opens the state, the file of kept values or one of the outputs completes the
 // publication. If rows cannot be moved before a file was replaced, the published files are as they
 // were before, and the publication counts as not begun.
-func (s *Store) Publish(c Commitment) error {
+func (s *Store) Publish(c Publication) error {
 	if err := s.repair(); err != nil { // a publication that failed in this run
 		return err
 	}
@@ -79,15 +79,15 @@ func (s *Store) Publish(c Commitment) error {
 }
 
 // plan prepares outputs for their publication. The result is not nil, even with an error.
-func (s *Store) plan(c Commitment) (*publication, error) {
-	p := &publication{}
+func (s *Store) plan(c Publication) (*publicationRecord, error) {
+	p := &publicationRecord{}
 	if err := s.settle(); err != nil {
 		return p, err
 	}
 	for i, part := range c.Parts {
 		copied := p
 		if i > 0 {
-			copied = &publication{}
+			copied = &publicationRecord{}
 			p.Also = append(p.Also, copied)
 		}
 		if err := s.planPart(copied, part); err != nil {
@@ -104,7 +104,7 @@ func (s *Store) plan(c Commitment) (*publication, error) {
 
 // planPart completes the file of an output and makes it durable, and then decides how to publish it: by
 // rewriting the rows, by appending them to the existing file, or by renaming the file.
-func (s *Store) planPart(p *publication, part Part) error {
+func (s *Store) planPart(p *publicationRecord, part Part) error {
 	o := part.Output
 	var before file
 	var base int64 // size of the published file
@@ -150,7 +150,7 @@ func (s *Store) planPart(p *publication, part Part) error {
 }
 
 // appendTo prepares a publication that adds rows to a file of size base.
-func (p *publication) appendTo(before file, base int64, o *Output) error {
+func (p *publicationRecord) appendTo(before file, base int64, o *Output) error {
 	p.Append, p.Base = true, base
 	if base == 0 {
 		return nil
@@ -167,7 +167,7 @@ func (p *publication) appendTo(before file, base int64, o *Output) error {
 }
 
 // begin records a publication.
-func (s *Store) begin(p *publication) error {
+func (s *Store) begin(p *publicationRecord) error {
 	s.state.Publish = p
 	if s.path == "" {
 		err := p.record(s.files)
@@ -180,7 +180,7 @@ func (s *Store) begin(p *publication) error {
 }
 
 // end replaces the record of a completed publication with its results.
-func (s *Store) end(p *publication) error {
+func (s *Store) end(p *publicationRecord) error {
 	if s.state.Kept == nil {
 		s.state.Kept = map[string]json.RawMessage{}
 	}
@@ -197,7 +197,7 @@ func (s *Store) end(p *publication) error {
 }
 
 // forget removes the record of a publication.
-func (s *Store) forget(p *publication) error {
+func (s *Store) forget(p *publicationRecord) error {
 	s.state.Publish = nil
 	if s.path == "" {
 		return p.forget(s.files)

@@ -46,7 +46,7 @@ func repair(files fileSystem, path string) (bool, error) {
 }
 
 // readRecord reads the record next to a file. It returns nil if there is no record.
-func readRecord(files fileSystem, path string) (*publication, error) {
+func readRecord(files fileSystem, path string) (*publicationRecord, error) {
 	text, err := readFile(files, path+RedoSuffix)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
@@ -54,7 +54,7 @@ func readRecord(files fileSystem, path string) (*publication, error) {
 	if err != nil {
 		return nil, ioError("read "+path+RedoSuffix, err)
 	}
-	p := &publication{}
+	p := &publicationRecord{}
 	if err := json.Unmarshal(text, p); err != nil || p.Name == "" && p.Record == "" {
 		return nil, &failure.Error{
 			Class: failure.State, Op: "repair", Message: path + RedoSuffix + " is damaged or was not written by stopwhen",
@@ -66,17 +66,17 @@ func readRecord(files fileSystem, path string) (*publication, error) {
 
 // recorded reports whether a publication without a state has a record. A publication by a single
 // rename needs no record.
-func (p *publication) recorded() bool {
-	return slices.ContainsFunc(p.parts(), func(part *publication) bool { return part.Append || part.Complete || p.KeptFile != "" })
+func (p *publicationRecord) recorded() bool {
+	return slices.ContainsFunc(p.parts(), func(part *publicationRecord) bool { return part.Append || part.Complete || p.KeptFile != "" })
 }
 
 // redo returns the name of the record.
-func (p *publication) redo() string { return cmp.Or(p.Record, p.Name+RedoSuffix) }
+func (p *publicationRecord) redo() string { return cmp.Or(p.Record, p.Name+RedoSuffix) }
 
 // record saves a publication next to the file of kept values or, without that file, next to the
 // first file of rows. If there are several files, a file next to each of them names the record, so that
 // every run that opens one of them finds it. Without the record, such a file has no meaning.
-func (p *publication) record(files fileSystem) error {
+func (p *publicationRecord) record(files fileSystem) error {
 	if !p.recorded() {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (p *publication) record(files fileSystem) error {
 		}
 		p.Record = saved.Record
 		for _, part := range p.parts() {
-			if err := writeRecord(files, part.Name+RedoSuffix, publication{Record: saved.Record}); err != nil {
+			if err := writeRecord(files, part.Name+RedoSuffix, publicationRecord{Record: saved.Record}); err != nil {
 				return err
 			}
 		}
@@ -96,7 +96,7 @@ func (p *publication) record(files fileSystem) error {
 	return writeRecord(files, p.redo(), saved)
 }
 
-func writeRecord(files fileSystem, path string, p publication) error {
+func writeRecord(files fileSystem, path string, p publicationRecord) error {
 	text, err := json.Marshal(p)
 	if err == nil {
 		err = replaceFile(files, path, append(text, '\n'))
@@ -105,7 +105,7 @@ func writeRecord(files fileSystem, path string, p publication) error {
 }
 
 // absolute returns a publication with absolute paths, whose record can stand in any directory.
-func (p *publication) absolute(files fileSystem) (publication, error) {
+func (p *publicationRecord) absolute(files fileSystem) (publicationRecord, error) {
 	combined, others := *p, p.Also
 	combined.Also = nil
 	for _, part := range others {
@@ -130,7 +130,7 @@ func (p *publication) absolute(files fileSystem) (publication, error) {
 }
 
 // forget removes the record of a publication, and then the files that name it.
-func (p *publication) forget(files fileSystem) error {
+func (p *publicationRecord) forget(files fileSystem) error {
 	if !p.recorded() {
 		return nil
 	}

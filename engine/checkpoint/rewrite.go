@@ -9,7 +9,7 @@ import (
 
 // rewrite writes the content of a publication to a separate file, which is then renamed. The rows
 // and the existing file remain unchanged until then.
-func (s *Store) rewrite(p *publication, part Part) error {
+func (s *Store) rewrite(p *publicationRecord, part Part) error {
 	p.Complete = true
 	f, err := replaced(s.files, p.from(), s.mode)
 	if err != nil {
@@ -28,7 +28,7 @@ func (s *Store) rewrite(p *publication, part Part) error {
 	return ioError("rewrite "+part.Output.name, err)
 }
 
-func (s *Store) rewriteTo(f file, p *publication, part Part) error {
+func (s *Store) rewriteTo(f file, p *publicationRecord, part Part) error {
 	o := part.Output
 	partial, err := s.files.Open(o.path, 0)
 	if err != nil {
@@ -75,7 +75,7 @@ func (s *Store) RewriteRows(o *Output, write func(to io.Writer, before, rows io.
 	if err := o.close(); err != nil {
 		return false, ioError("write the output", err)
 	}
-	p := &publication{Name: o.name}
+	p := &publicationRecord{Name: o.name}
 	if err := s.rewrite(p, Part{Output: o, Rewrite: write}); err != nil {
 		return false, err
 	}

@@ -23,7 +23,7 @@ type stateFile struct {
 	Jobs        map[string]json.RawMessage `json:"jobs"`              // checkpoint of each job
 	Kept        map[string]json.RawMessage `json:"kept,omitempty"`    // values for the next run, by job
 	Notes       map[string]string          `json:"notes,omitempty"`   // see Store.SetNote
-	Publish     *publication               `json:"publish,omitempty"` // publication in progress
+	Publish     *publicationRecord         `json:"publish,omitempty"` // publication in progress
 	Ended       bool                       `json:"ended,omitempty"`   // the run is over, and its caller has been told so: see Store.End
 	Sum         string                     `json:"sum"`               // checksum of all fields above
 }
@@ -86,8 +86,8 @@ func changes(before, now map[string]string) []string {
 // refusals describes the owner of a state whose fingerprint differs in parts with a prefix. If
 // several entries apply, the last one is used.
 var refusals = []struct{ prefix, owner string }{
-	{OrderPart, "a collection with other options"},
-	{FormatPart, "a collection with other options"},
+	{saved.OrderPart, "a collection with other options"},
+	{saved.FormatPart, "a collection with other options"},
 	{saved.InputPart, "a run with other inputs"},
 	{"", "another configuration"},
 }
@@ -136,12 +136,3 @@ func (s *Store) refuseOutputs(format, path string) error {
 		"or use checkpoint.Restart to discard that and start over"
 	return err
 }
-
-// Names of the parts that only the fingerprint of a collection has: see package engine/cluster.
-// RunPart consists of the name of the run and, after a space, the token that distinguishes runs
-// with the same name. The state of a run is refused by all other runs, even after it has ended.
-const (
-	RunPart    = "run"
-	OrderPart  = "order"
-	FormatPart = "format"
-)

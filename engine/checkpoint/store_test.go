@@ -200,8 +200,8 @@ func TestOnlyWhatIsMarkedIsCommitted(t *testing.T) {
 	require.EqualValues(t, len("a2 is cut o"), s.Discarded())
 	write(a, "a2\n")
 	write(b, "b2\n")
-	require.NoError(t, s.Publish(Commitment{Parts: []Part{{Output: a}}}))
-	require.NoError(t, s.Publish(Commitment{Parts: []Part{{Output: b}}}))
+	require.NoError(t, s.Publish(Publication{Parts: []Part{{Output: a}}}))
+	require.NoError(t, s.Publish(Publication{Parts: []Part{{Output: b}}}))
 	require.NoError(t, s.Close())
 	for name, want := range map[string]string{"a": "a1\na2\n", "b": "b1\nb2\n"} {
 		text, err := os.ReadFile(filepath.Join(dir, name))
@@ -267,7 +267,7 @@ func TestRowsThatAnotherProgramHasReplacedAreNotPublished(t *testing.T) {
 		}
 		require.NoError(t, os.Remove(path+PartialSuffix))
 		require.NoError(t, os.WriteFile(path+PartialSuffix, []byte("{\"id\":22}\n"), 0o600))
-		err = s.Publish(Commitment{Parts: []Part{{Output: o}}})
+		err = s.Publish(Publication{Parts: []Part{{Output: o}}})
 		require.ErrorContains(t, err, "another program has replaced "+path+PartialSuffix)
 		for name, want := range map[string]string{path: "{\"id\":0}\n", path + PartialSuffix: "{\"id\":22}\n"} {
 			text, err := os.ReadFile(name)
@@ -294,7 +294,7 @@ func TestADamagedFileOfKeptValuesFailsBeforeRowsAreMoved(t *testing.T) {
 		require.NoError(t, err)
 		_, err = o.Write([]byte("row\n"))
 		require.NoError(t, err)
-		c := Commitment{Parts: []Part{{Output: o}}, KeptFile: kept, Kept: map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)}}
+		c := Publication{Parts: []Part{{Output: o}}, KeptFile: kept, Kept: map[string]json.RawMessage{"a": json.RawMessage(`{"n":1}`)}}
 		require.ErrorContains(t, s.Publish(c), want)
 		require.NoFileExists(t, name)
 		require.FileExists(t, name+PartialSuffix)

@@ -9,10 +9,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
-	"github.com/stopwhen/stopwhen/runtime/failure"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -81,8 +80,8 @@ func (c *collection) resume(ctx context.Context) error {
 		if saved[root] == nil {
 			continue
 		}
-		if err := c.takeUp(t, saved[root]); err != nil {
-			return unusable(fmt.Errorf("job '%s': %w", root, err))
+		if err := c.restore(t, saved[root]); err != nil {
+			return runtime.UnusableCheckpoint("", fmt.Errorf("job '%s': %w", root, err))
 		}
 		if err := c.store.Check(ctx, c.run.ID(), c.mark(t)); err != nil {
 			return err
@@ -94,8 +93,8 @@ func (c *collection) resume(ctx context.Context) error {
 	return nil
 }
 
-// takeUp restores the checkpoint of a tree.
-func (c *collection) takeUp(t *tree, saved json.RawMessage) error {
+// restore continues a tree from its checkpoint.
+func (c *collection) restore(t *tree, saved json.RawMessage) error {
 	var from collectCheckpoint
 	if err := record.Decode(saved, &from); err != nil {
 		return err
@@ -138,12 +137,6 @@ func (t *tree) last() uint64 {
 		return 0
 	}
 	return t.Path[len(t.Path)-1].Sequence
-}
-
-// unusable returns the error for a checkpoint from which a collection cannot continue.
-func unusable(err error) error {
-	return &engine.Error{Class: failure.State, Op: "resume", Err: err,
-		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
 }
 
 // checkpoint returns the checkpoint of a tree. done says whether nothing is left to collect.

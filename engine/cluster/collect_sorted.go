@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
 	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
@@ -105,7 +106,7 @@ func (w *sortedWalk) resume(ctx context.Context, path []pathStep) error {
 			found := w.top().todo
 			index := slices.IndexFunc(found, func(t partition.Task) bool { return t.ID == s.Task })
 			if index < 0 {
-				return unusable(fmt.Errorf("there is no task %s", s.Task))
+				return runtime.UnusableCheckpoint("", fmt.Errorf("there is no task %s", s.Task))
 			}
 			w.top().todo = found[index+1:]
 			w.push(found[index])

@@ -20,7 +20,7 @@ func (c *collection) watched(ctx context.Context) (watched context.Context, stop
 	watched, cancel := context.WithCancelCause(ctx)
 	var watchers sync.WaitGroup
 	watchers.Go(func() { cancel(c.watch(watched, cancel, &watchers)) })
-	watchers.Go(func() { c.tellWhyIdle(watched, cancel) })
+	watchers.Go(func() { c.logWhyIdle(watched, cancel) })
 	return watched, func() {
 		cancel(nil)
 		watchers.Wait()
@@ -77,7 +77,7 @@ func (c *collection) closeAfterCancel(ctx context.Context, stop context.CancelCa
 	c.limit.mu.Lock()
 	defer c.limit.mu.Unlock()
 	stored, err := c.store.Run(ctx, c.run.ID())
-	if err == nil && goesOn(stored) {
+	if err == nil && isActive(stored) {
 		return
 	}
 	var last uint64
@@ -111,9 +111,9 @@ func (c *collection) isFinal(sequence uint64) bool {
 	return last != nil && sequence >= *last
 }
 
-// tellWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
+// logWhyIdle logs why no pages arrive, as far as the server knows. It logs each reason once until
 // pages arrive again. If the server has lost pages that were collected, it stops the collection.
-func (c *collection) tellWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
+func (c *collection) logWhyIdle(ctx context.Context, stop context.CancelCauseFunc) {
 	seen, logged := c.arrivals.count.Load(), ""
 	tick := time.NewTicker(c.run.cluster.timing.idle)
 	defer tick.Stop()

@@ -173,14 +173,14 @@ func requireListed(t *testing.T, run *cluster.Run, s *status.Run) {
 	waiting, err := run.Partitions(t.Context(), func(p status.Partition) error {
 		sum.Add(status.Counts{Pages: p.Pages, Items: p.Items, Bytes: p.Bytes, Findings: p.Findings})
 		states[p.State]++
-		if p.State == status.FailedState {
+		if p.State == status.StateFailed {
 			require.Equal(t, s.Failed[0], p)
 		}
 		return nil
 	})
 	require.NoError(t, err)
 	require.Zero(t, waiting)
-	require.Equal(t, map[status.State]int{status.Ended: s.Total.Done, status.FailedState: s.Total.Failed}, states)
+	require.Equal(t, map[status.State]int{status.StateDone: s.Total.Done, status.StateFailed: s.Total.Failed}, states)
 	want := status.Counts{Pages: s.Total.Pages, Items: s.Total.Items, Bytes: s.Total.Bytes, Findings: s.Total.Findings}
 	require.Equal(t, want, sum)
 }

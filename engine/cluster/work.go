@@ -266,7 +266,7 @@ func (w *workerRun) watchRuns(ctx context.Context) error {
 		defer w.mu.Unlock()
 		var r record.Run
 		switch {
-		case !goesOn(&stored):
+		case !isActive(&stored):
 			w.endSessions(stored.Name, "")
 			w.removeRun(stored.Name)
 			w.cluster.problems.forget(stored.Name)

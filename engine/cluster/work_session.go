@@ -123,9 +123,9 @@ func (s *session) isOpen() bool {
 	}
 }
 
-// goesOn reports whether the tasks of a run are executed. The record is nil if the run was
+// isActive reports whether the tasks of a run are executed. The record is nil if the run was
 // deleted. An unreadable record does not mean that the run has ended.
-func goesOn(stored *store.Record) bool {
+func isActive(stored *store.Record) bool {
 	if stored == nil || stored.Value == nil {
 		return false
 	}
@@ -192,7 +192,7 @@ func (w *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
 	secret := e.Info().SecretInputs
 	for _, name := range slices.Sorted(maps.Keys(w.Inputs)) {
 		if !slices.Contains(secret, name) {
-			w.sayUnused(r.ID(), name)
+			w.logUnusedInput(r.ID(), name)
 			continue
 		}
 		if inputs == nil {
@@ -206,8 +206,8 @@ func (w *workerRun) inputs(r *Run, e *engine.Engine) map[string]any {
 	return inputs
 }
 
-// sayUnused logs once that a run does not use an input of this worker.
-func (w *workerRun) sayUnused(run, name string) {
+// logUnusedInput logs once that a run does not use an input of this worker.
+func (w *workerRun) logUnusedInput(run, name string) {
 	w.mu.Lock()
 	told := w.unused[name]
 	w.unused[name] = true

@@ -86,7 +86,7 @@ func namesData(name []byte) bool {
 	return bytes.IndexFunc(name, digits) < 0 || shape.HasFormat(name, "date") || shape.HasFormat(name, "uuid")
 }
 
-// AddPage adds a page, which has its Signs only with [engine.WithSigns]. The pages of a list come in their
+// AddPage adds a page, which has its PagingValues only with [engine.WithPagingValues]. The pages of a list come in their
 // order. An empty page says nothing: the page before it may be the last one of the list, and not full.
 func (c *Contract) AddPage(page *engine.Page) {
 	if page.Count == 0 {
@@ -104,11 +104,11 @@ func (c *Contract) AddPage(page *engine.Page) {
 		p.addSize(p.latest, 1)
 	}
 	p.latest = page.Count
-	if len(page.Signs) == 0 {
+	if len(page.PagingValues) == 0 {
 		return
 	}
-	signs := make(value.Object, len(page.Signs))
-	for i, s := range page.Signs {
+	signs := make(value.Object, len(page.PagingValues))
+	for i, s := range page.PagingValues {
 		signs[i] = value.Member{Name: s.At, Value: s.Value}
 	}
 	if text, err := value.Marshal(signs); err == nil {

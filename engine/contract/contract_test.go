@@ -98,11 +98,11 @@ func TestWhatIsNotInTheContractDoesNotDiffer(t *testing.T) {
 
 // pagesOf returns the contract of a list with pages of some sizes. A run that continues after any of them
 // has the same contract.
-func pagesOf(t *testing.T, signs []evidence.Sign, sizes ...int) *contract.Contract {
+func pagesOf(t *testing.T, signs []evidence.PagingValue, sizes ...int) *contract.Contract {
 	t.Helper()
 	c, continued := &contract.Contract{}, &contract.Contract{}
 	for i, size := range sizes {
-		page := &engine.Page{Signs: signs}
+		page := &engine.Page{PagingValues: signs}
 		page.Job, page.Page, page.Count = "users", i+1, size
 		c.AddPage(page)
 		continued.AddPage(page)
@@ -117,7 +117,7 @@ func pagesOf(t *testing.T, signs []evidence.Sign, sizes ...int) *contract.Contra
 }
 
 func TestThePagesOfAListDiffer(t *testing.T) {
-	sign := func(at string, v any) []evidence.Sign { return []evidence.Sign{{At: at, Value: v}} }
+	sign := func(at string, v any) []evidence.PagingValue { return []evidence.PagingValue{{At: at, Value: v}} }
 	for name, c := range map[string]struct {
 		before, now *contract.Contract
 		want        []string

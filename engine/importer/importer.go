@@ -55,13 +55,13 @@ type Format struct {
 	Read func(files []File, o Options) (*Source, error)
 }
 
-// Taken reports whether a name means something in expressions, so that a variable cannot have it.
-func Taken(name string) bool {
-	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || words[name] || !rules.IsIdentifier(name)
+// IsReserved reports whether a name has a meaning in expressions, so that no variable can have it.
+func IsReserved(name string) bool {
+	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || operatorWords[name] || !rules.IsIdentifier(name)
 }
 
-// words are the operators of expressions.
-var words = map[string]bool{"in": true, "not": true, "and": true, "or": true, "matches": true, "contains": true, "startsWith": true,
+// operatorWords are the operators and constants of expressions that are words.
+var operatorWords = map[string]bool{"in": true, "not": true, "and": true, "or": true, "matches": true, "contains": true, "startsWith": true,
 	"endsWith": true, "let": true, "if": true, "else": true, "nil": true, "null": true, "true": true, "false": true}
 
 // MaxFileBytes is the size of the largest file that is read.

@@ -64,7 +64,7 @@ func benchmarkFormat(b *testing.B, text string, state bool) {
 	}
 	part, err := file.part(nil)
 	require.NoError(b, err)
-	require.NoError(b, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
+	require.NoError(b, store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{part}}))
 	info, err := os.Stat(filepath.Join(dir, "orders"))
 	require.NoError(b, err)
 	b.ReportMetric(float64(info.Size())/float64(written), "size/NDJSON")
@@ -90,7 +90,7 @@ func BenchmarkParquet(b *testing.B) {
 		}
 		part, err := file.part(nil)
 		require.NoError(b, err)
-		require.NoError(b, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
+		require.NoError(b, store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{part}}))
 		require.NoError(b, store.Close())
 	}
 }

@@ -64,7 +64,7 @@ func (p *Publisher) openContract() error {
 		p.options.known[output] = c.before.Items(output)
 	}
 	if !p.options.Received {
-		p.engine = p.engine.With(engine.WithSigns())
+		p.engine = p.engine.With(engine.WithPagingValues())
 	}
 	return nil
 }

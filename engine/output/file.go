@@ -22,7 +22,7 @@ type file struct {
 	store      *checkpoint.Store
 	rows       *checkpoint.Output
 	options    Options
-	stream     string
+	dataType   string // data type of the items
 	appends    bool
 	key        []string // paths of the key by which rows are merged into the existing file; nil if they are not
 	head       head     // columns of the file that rows are added to
@@ -31,14 +31,13 @@ type file struct {
 	rowsBefore *int64 // see replaces; nil if the rows have not been counted
 }
 
-// openFile returns a file of a store. stream names the stream of its items, which is the data type
-// of jobs.
-func (o Options) openFile(store *checkpoint.Store, path, stream string) (*file, error) {
+// openFile returns a file of a store for the items of a data type.
+func (o Options) openFile(store *checkpoint.Store, path, dataType string) (*file, error) {
 	rows, err := store.Rows(path, o.Format.compression())
 	if err != nil {
 		return nil, err
 	}
-	return &file{store: store, rows: rows, options: o, stream: stream}, nil
+	return &file{store: store, rows: rows, options: o, dataType: dataType}, nil
 }
 
 // append declares, before anything is written, that the items are added to the existing file. It
@@ -117,13 +116,13 @@ func (f *file) Write(p []byte) (int, error) {
 
 func (f *file) items() encoder {
 	if f.encoder == nil {
-		f.encoder = f.options.encoder(f.rows, f.stream, f.head)
+		f.encoder = f.options.encoder(f.rows, f.dataType, f.head)
 	}
 	return f.encoder
 }
 
 // part completes the items, with the values that their jobs keep for the next run, and returns them
-// as a part of a commitment.
+// as a part of a publication.
 func (f *file) part(kept map[string]json.RawMessage) (checkpoint.Part, error) {
 	if err := f.items().state(kept); err != nil {
 		return checkpoint.Part{}, err

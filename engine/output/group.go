@@ -13,8 +13,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A group has the targets that are published in one commit, together with the values that their jobs
-// keep. If the jobs of a tree keep values, or their rows are added, all files of the tree form a group,
+// A group has the targets that are published together, with the values that their jobs keep. If the jobs of a tree keep values, or their rows are added, all files of the tree form a group,
 // because the next run requests the rows of all of them again, or of none of them. Any other file has a
 // group of its own.
 type group struct {
@@ -122,7 +121,7 @@ func (p *Publisher) trees() map[string][]string {
 	return trees
 }
 
-// together reports whether the files of a tree are published in one commit.
+// together reports whether the files of a tree are published together.
 func (p *Publisher) together(jobs []string) bool {
 	return slices.ContainsFunc(jobs, func(job string) bool {
 		return len(p.engine.Job(job).Keepers) > 0 ||
@@ -205,7 +204,7 @@ func (p *Publisher) endQueues() error {
 			}
 		}
 		if t.stream != nil && t.stream.waits() {
-			if err := p.closeTable(t.stream); err != nil {
+			if err := p.endStream(t.stream); err != nil {
 				return err
 			}
 		}
@@ -234,7 +233,7 @@ func (p *Publisher) publish(g *group) error {
 	if err != nil || len(parts) == 0 && (hasFiles || len(kept) == 0 || !p.savesKept()) {
 		return err
 	}
-	err = p.store.Publish(checkpoint.Commitment{
+	err = p.store.Publish(checkpoint.Publication{
 		Parts: parts, Kept: kept, KeptFile: p.options.KeptFile, KeptFor: p.kept.fingerprints,
 	})
 	switch {
@@ -251,7 +250,7 @@ func (p *Publisher) publish(g *group) error {
 }
 
 // completeRows completes the rows of a group: a stream receives the kept values, and the files become the
-// parts of a commitment. If the next run requests the rows again (repeats), added rows are withheld.
+// parts of a publication. If the next run requests the rows again (repeats), added rows are withheld.
 func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repeats bool) (parts []checkpoint.Part, err error) {
 	for _, t := range g.targets {
 		switch {
@@ -275,8 +274,8 @@ func (p *Publisher) completeRows(g *group, kept map[string]json.RawMessage, repe
 	return parts, nil
 }
 
-// closeTable ends a stream.
-func (p *Publisher) closeTable(s *stream) error {
+// endStream ends a stream.
+func (p *Publisher) endStream(s *stream) error {
 	for _, e := range s.encoders {
 		if s.waits() {
 			p.warnMixed("the table", e)

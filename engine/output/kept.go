@@ -62,7 +62,7 @@ func ParseKept(text []byte) (map[string]map[string]any, error) {
 
 // parseKept returns the values and, by job, the fingerprint of the list that they are about.
 func parseKept(text []byte) (values map[string]map[string]any, keptFor map[string]string, err error) {
-	if _, err := checkpoint.ParseKept(text); err != nil {
+	if _, err := checkpoint.ParseKeptMembers(text); err != nil {
 		return nil, nil, err
 	}
 	if err := value.Unmarshal(text, &values); err != nil {
@@ -111,7 +111,7 @@ func newKeptValues(fingerprint map[string]string) keptValues {
 	return k
 }
 
-// repairKept completes the commit that an earlier run with the file of kept values has begun.
+// repairKept completes the publication that an earlier run with the file of kept values began.
 func (p *Publisher) repairKept() error {
 	if p.options.KeptFile == "" {
 		return nil
@@ -119,7 +119,7 @@ func (p *Publisher) repairKept() error {
 	return p.repair(p.options.KeptFile)
 }
 
-// readKept finds the values from which the run continues. The commits of an earlier run, which may have
+// readKept finds the values from which the run continues. The publications of an earlier run, which may have
 // saved some of them, are complete by then.
 func (p *Publisher) readKept() (err error) {
 	switch {

@@ -156,7 +156,7 @@ func TestRowsAreAddedToATable(t *testing.T) {
 			writeParts(t, file, items)
 			part, err := file.part(nil)
 			require.NoError(t, err)
-			require.NoError(t, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
+			require.NoError(t, store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{part}}))
 			require.NoError(t, store.Close())
 		}
 		f, err := os.Open(path)

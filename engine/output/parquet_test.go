@@ -131,7 +131,7 @@ func publishParquet(t require.TestingT, path string, write func(w io.Writer), ke
 	write(file)
 	part, err := file.part(nil)
 	require.NoError(t, err)
-	require.NoError(t, store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{part}}))
+	require.NoError(t, store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{part}}))
 	require.NoError(t, store.Close())
 }
 

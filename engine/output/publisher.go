@@ -378,7 +378,7 @@ func (p *Publisher) settle() error {
 	var errs error
 	for _, t := range p.targets {
 		if t.stream != nil {
-			errs = errors.Join(errs, p.closeTable(t.stream))
+			errs = errors.Join(errs, p.endStream(t.stream))
 		} else {
 			errs = errors.Join(errs, t.file.settle())
 		}

@@ -92,7 +92,7 @@ func (p *Publisher) publishRecords(result *engine.Result, failed error) error {
 		if r.private && exists {
 			_ = os.Chmod(r.file.Name(), 0o600) // a file that replaces another has its mode; some file systems have no modes
 		}
-		if err := p.store.Publish(checkpoint.Commitment{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
+		if err := p.store.Publish(checkpoint.Publication{Parts: []checkpoint.Part{{Output: r.file}}}); err != nil {
 			return err
 		}
 	}

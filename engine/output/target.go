@@ -88,11 +88,11 @@ func (p *Publisher) openTarget(place Place) error {
 	return nil
 }
 
-// repair completes the commit that an earlier run has begun.
+// repair completes the publication that an earlier run began.
 func (p *Publisher) repair(path string) error {
 	repaired, err := checkpoint.Repair(path)
 	if repaired {
-		p.log.Info(path+": completed the commit that an earlier run had begun", "event", "repaired", "file", path)
+		p.log.Info(path+": completed the publication that an earlier run had begun", "event", "repaired", "file", path)
 	}
 	return err
 }

@@ -53,20 +53,20 @@ var _ rowWriter = (*checkpoint.Output)(nil)
 // defaultNested joins the names of nested members.
 const defaultNested = "."
 
-// encoder returns the encoder of a stream of items. before has the columns of the file that rows
+// encoder returns the encoder of the items of a data type. before has the columns of the file that rows
 // are added to.
-func (o Options) encoder(to rowWriter, stream string, before head) encoder {
+func (o Options) encoder(to rowWriter, dataType string, before head) encoder {
 	nested := cmp.Or(o.Nested, defaultNested)
 	switch o.Format.kind() {
 	case CSV:
 		if before.columns == nil {
-			before = headOf(o.known[stream], nested, maxColumns)
+			before = headOf(o.known[dataType], nested, maxColumns)
 		}
 		return newCSV(to, nested, before.columns)
 	case Parquet:
-		return newParquet(to, nested, before.merge(headOf(o.known[stream], nested, maxParquetColumns)))
+		return newParquet(to, nested, before.merge(headOf(o.known[dataType], nested, maxParquetColumns)))
 	case Singer:
-		return newSinger(to, stream, o.Catalog, o.keys[stream], o.known[stream])
+		return newSinger(to, dataType, o.Catalog, o.keys[dataType], o.known[dataType])
 	}
 	return &ndjson{to: to}
 }

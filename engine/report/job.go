@@ -22,8 +22,8 @@ type Job struct {
 	// incomplete, then the others. At most the first ten have their pages.
 	Partitions []*Partition
 
-	open *Partition        // partition that is being read
-	of   map[string]*ended // by [Partition.End]
+	open  *Partition        // partition that is being read
+	byEnd map[string]*ended // by [Partition.End]
 }
 
 // Ends counts the partitions that ended in one way: see [Partition.End].
@@ -76,13 +76,13 @@ func (j *Job) close() {
 	}
 	j.open = nil
 	j.Totals.merge(p.Totals)
-	if j.of == nil {
-		j.of = map[string]*ended{}
+	if j.byEnd == nil {
+		j.byEnd = map[string]*ended{}
 	}
-	e := j.of[p.Status()]
+	e := j.byEnd[p.Status()]
 	if e == nil {
 		e = &ended{}
-		j.of[p.Status()] = e
+		j.byEnd[p.Status()] = e
 	}
 	e.count++
 	if len(e.listed) < maxListed {
@@ -96,7 +96,7 @@ func (j *Job) end() {
 	j.close()
 	drawn := budget{}
 	for _, name := range statuses {
-		e := j.of[string(name)]
+		e := j.byEnd[string(name)]
 		if e == nil {
 			continue
 		}
@@ -110,7 +110,7 @@ func (j *Job) end() {
 		j.Partitions = append(j.Partitions, listed...)
 		j.Ends = append(j.Ends, Ends{string(name), e.count, e.count - len(listed)})
 	}
-	j.of = nil
+	j.byEnd = nil
 }
 
 // Partitioned reports whether the job has variables.

@@ -35,7 +35,7 @@ func underway() *status.Run {
 				Ends: []status.End{{Outcome: "complete", Reason: "short", Partitions: 315, Suspect: 3},
 					{Outcome: "skipped", Reason: "api", Partitions: 4}}},
 		},
-		Failed: []status.Partition{{Job: "orders", Task: "0-v1", Partition: "shop=<b>", Pages: 4, State: status.FailedState,
+		Failed: []status.Partition{{Job: "orders", Task: "0-v1", Partition: "shop=<b>", Pages: 4, State: status.StateFailed,
 			Error: &status.Error{Class: "api", Message: "status 403 Forbidden", Hint: "check api.authentication"}}},
 		Findings: []status.Finding{{Job: "lines", ID: "audit.total", Partitions: 3, Partition: "order.id=5", Message: "body.total is 999"}},
 		Running:  []status.Partition{{Job: "lines", Task: "0-p1j0i3", Partition: "order.id=8", Pages: 2, Worker: "w-1"}},
@@ -163,11 +163,11 @@ func TestAStatusWithoutAnythingIsClosed(t *testing.T) {
 }
 
 func TestALineOfAPartitionSaysHowItEnded(t *testing.T) {
-	p := status.Partition{Job: "lines", Task: "0-v1", Partition: "order=1", State: status.Ended,
+	p := status.Partition{Job: "lines", Task: "0-v1", Partition: "order=1", State: status.StateDone,
 		Outcome: "complete", Reason: "short", Pages: 1, Items: 2, Findings: 1}
 	require.Equal(t, "job lines (order=1): done, complete by short, 1 page, 2 items, 1 finding [0-v1]", report.PartitionText(p))
 	p = underway().Failed[0]
 	require.Equal(t, "job orders (shop=<b>): failed, 4 pages, 0 items: status 403 Forbidden [0-v1]", report.PartitionText(p))
-	p = status.Partition{Task: "all", State: status.Working}
+	p = status.Partition{Task: "all", State: status.StateRunning}
 	require.Equal(t, "all jobs: running, 0 pages, 0 items [all]", report.PartitionText(p))
 }

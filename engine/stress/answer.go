@@ -180,7 +180,7 @@ func (a *api) value(p *signal, r *reply) any {
 	if v, ok := r.said[p.meaning.name]; ok {
 		return v
 	}
-	return p.meaning.of(a, r, r.next)
+	return p.meaning.value(a, r, r.next)
 }
 
 // linkTo returns an address of the page that begins at an index. It has the parameters of the first

@@ -116,7 +116,7 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	case flag:
 		return !earlier.flags(m.name == "last")
 	}
-	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.of(nil, nil, 0))
+	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.value(nil, nil, 0))
 }
 
 // fitting maps the names of meanings to functions that report whether the values of a place may have the meaning.

@@ -77,7 +77,7 @@ func altered(k string, change func(v any) any) effect {
 	return func(a *api, r *reply) {
 		for _, f := range a.signals {
 			if f.meaning.kind == k {
-				r.said[f.meaning.name] = change(f.meaning.of(a, r, r.next))
+				r.said[f.meaning.name] = change(f.meaning.value(a, r, r.next))
 			}
 		}
 	}

@@ -12,10 +12,10 @@ import (
 // A meaning is the information that a value of a response gives about the list. The meaning of a
 // place is found by trying: with the right meanings, the job obtains the list.
 type meaning struct {
-	name string
-	kind string // one of pointer, flag, amount, measure and constant
-	says string // completes "meta.next is …"
-	of   func(a *api, r *reply, next int) any
+	name  string
+	kind  string // one of pointer, flag, amount, measure and constant
+	says  string // completes "meta.next is …"
+	value func(a *api, r *reply, next int) any
 }
 
 // Kinds of meanings.

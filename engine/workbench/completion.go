@@ -80,7 +80,7 @@ func (c *completer) keys(object *syntax.Node, slot rules.Slot) {
 	}
 	if slot.Field.Name == "partition" || slot.Field.Name == "inputs" || slot.Field.Name == "kept" { // of a test
 		kind := map[string]nameKind{"partition": variableName, "inputs": inputName, "kept": keptName}[slot.Field.Name]
-		for _, name := range c.directory().names(kind) {
+		for _, name := range c.nameIndex().names(kind) {
 			if slices.Contains(c.steps, "tests") && object.Member(name) == nil {
 				c.add(Completion{Label: name, Kind: variableCompletion, Detail: string(kind), Edit: c.keyEdit(name)})
 			}
@@ -157,11 +157,11 @@ func (c *completer) values() {
 		c.literal("true")
 		c.literal("false")
 	case f.Name == "items" && slices.Contains(c.steps, "for"), f.Name == "job" && slices.Contains(c.steps, "tests"):
-		for _, name := range c.directory().names(jobName) {
+		for _, name := range c.nameIndex().names(jobName) {
 			c.value(name, variableCompletion, "job", "")
 		}
 	case f.Name == "scroller", f.Name == "default" && len(c.steps) > 1 && c.slot.Described && inPagination(c.steps):
-		for _, name := range c.directory().names(scrollerName) {
+		for _, name := range c.nameIndex().names(scrollerName) {
 			c.value(name, variableCompletion, "scroller", "")
 		}
 	}
@@ -268,7 +268,7 @@ func (d *Document) jobHere(n *syntax.Node) string {
 	if job := d.outline().jobOf(n); job != nil {
 		return jobID(job)
 	}
-	if jobs := d.directory().jobs; len(jobs) == 1 {
+	if jobs := d.nameIndex().jobs; len(jobs) == 1 {
 		return jobID(jobs[0])
 	}
 	return ""
@@ -359,11 +359,11 @@ func functionDoc(f language.Function) string {
 
 // variablesHere returns the variables of for that the place may read.
 func (c *completer) variablesHere() []string {
-	dir := c.directory()
+	index := c.nameIndex()
 	at := c.node
 	job := c.outline().jobOf(at)
-	return slices.DeleteFunc(dir.names(variableName), func(name string) bool {
-		_, known := dir.variable(job, name)
+	return slices.DeleteFunc(index.names(variableName), func(name string) bool {
+		_, known := index.variable(job, name)
 		return !known
 	})
 }
@@ -423,7 +423,7 @@ func (c *completer) inText(e *expressionSpot) {
 // values, or names that the configuration gives.
 func (d *Document) members(at *spot, job, root string, path []string) (fields []rules.ContextField, s *shape.Shape, names []string) {
 	if kind, isObject := objects[root]; isObject && len(path) == 0 {
-		names = d.directory().names(kind)
+		names = d.nameIndex().names(kind)
 		if kind == stateName {
 			for _, name := range d.methodState(at) {
 				if !slices.Contains(names, name) {
@@ -487,9 +487,9 @@ func (d *Document) variableAt(s *spot, name string, path []string) *shape.Shape 
 		n = s.object
 	}
 	job := d.outline().jobOf(n)
-	for _, other := range d.directory().jobs {
+	for _, other := range d.nameIndex().jobs {
 		v := other.At("for", name)
-		if v == nil || job != nil && other != job && !d.directory().isAncestor(other, job, 0) {
+		if v == nil || job != nil && other != job && !d.nameIndex().isAncestor(other, job, 0) {
 			continue
 		}
 		if items := v.Member("items"); items != nil {

@@ -16,13 +16,13 @@ type Document struct {
 	Text      string
 	Recording *recording.Recording // see [Document.WithRecording]
 
-	bench   *Workbench
-	good    *engine.Engine // of the latest text before this one that compiled; may be nil
-	samples *samples       // of the recording
-	lines   func() *lineTable
+	bench        *Workbench
+	lastCompiled *engine.Engine // latest earlier text that compiled, as an engine; may be nil
+	samples      *samples       // of the recording
+	lines        func() *lineTable
 
 	outline   func() *outline
-	directory func() *nameIndex
+	nameIndex func() *nameIndex
 
 	explained func() *explain.Explanation    // explanation of the text or, if it does not compile, of the last text that did; nil if none did
 	load      func() (*engine.Engine, error) // compiles the text once
@@ -34,7 +34,7 @@ func newDocument(d Document) *Document {
 	d.loaded = &atomic.Pointer[engine.Engine]{}
 	d.lines = sync.OnceValue(func() *lineTable { return newLineTable(d.Text) })
 	d.outline = sync.OnceValue(func() *outline { return newOutline(d.Text) })
-	d.directory = sync.OnceValue(func() *nameIndex { return newNameIndex(d.outline()) })
+	d.nameIndex = sync.OnceValue(func() *nameIndex { return newNameIndex(d.outline()) })
 	d.explained = sync.OnceValue(func() *explain.Explanation {
 		e, _ := d.engine()
 		if e == nil {
@@ -58,7 +58,7 @@ func (d *Document) With(text string) *Document {
 	next := *d
 	next.Text = text
 	if e := d.loaded.Load(); e != nil {
-		next.good = e
+		next.lastCompiled = e
 	}
 	return newDocument(next)
 }
@@ -72,7 +72,7 @@ func (d *Document) engine() (e *engine.Engine, current bool) {
 	if e, err := d.load(); err == nil {
 		return e, true
 	}
-	return d.good, false
+	return d.lastCompiled, false
 }
 
 // IsConfiguration reports whether the text is, or may become, a configuration: it has a key of a configuration,

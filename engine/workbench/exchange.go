@@ -73,7 +73,7 @@ func (t *tap) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	x.status, x.answered = response.StatusCode, response.Header.Clone()
-	response.Body = &keptBody{ReadCloser: response.Body, of: x}
+	response.Body = &keptBody{ReadCloser: response.Body, exchange: x}
 	return response, nil
 }
 
@@ -96,17 +96,17 @@ func (t *tap) taken() []*exchange {
 // keptBody keeps what is read of a body.
 type keptBody struct {
 	io.ReadCloser
-	of *exchange
+	exchange *exchange
 }
 
 // Read reads from the body.
 func (b *keptBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	room := maxBody - len(b.of.answer)
-	b.of.cut = b.of.cut || n > room
-	b.of.answer = append(b.of.answer, p[:min(n, room)]...)
+	room := maxBody - len(b.exchange.answer)
+	b.exchange.cut = b.exchange.cut || n > room
+	b.exchange.answer = append(b.exchange.answer, p[:min(n, room)]...)
 	if err != nil && err != io.EOF {
-		b.of.err = err
+		b.exchange.err = err
 	}
 	return n, err
 }

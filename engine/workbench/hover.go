@@ -28,7 +28,7 @@ func (d *Document) Hover(position Position) *Hover {
 	if e := s.expression(); e != nil {
 		return d.expressionHover(e)
 	}
-	if m := d.directory().at(s.offset); m != nil && m.kind == jobName {
+	if m := d.nameIndex().at(s.offset); m != nil && m.kind == jobName {
 		return d.hover(s.start, s.end, d.jobText(m.name))
 	}
 	for _, v := range s.slot.Field.Values {
@@ -62,8 +62,8 @@ func (d *Document) keyHover(s *spot) *Hover {
 	if slot.Field.Doc != "" {
 		text += "\n\n" + slot.Field.Doc
 	}
-	if m := d.directory().at(s.start); m != nil && m.isKey {
-		text += fmt.Sprintf("\n\n%s, which is named %s", m.kind, counted(len(d.directory().same(m))-1))
+	if m := d.nameIndex().at(s.start); m != nil && m.isKey {
+		text += fmt.Sprintf("\n\n%s, which is named %s", m.kind, counted(len(d.nameIndex().same(m))-1))
 	}
 	return d.hover(s.start, s.end, text)
 }
@@ -113,7 +113,7 @@ func (d *Document) nameText(e *expressionSpot, name string) string {
 				return fmt.Sprintf("`%s`\n\n%s\n\n`%s` is `%s`", f.Signature, f.Doc, f.Example, f.Result)
 			}
 		}
-		if _, known := d.directory().variable(d.outline().jobOf(e.node), name); known {
+		if _, known := d.nameIndex().variable(d.outline().jobOf(e.node), name); known {
 			return "**" + name + "**: variable of `for`"
 		}
 		return ""

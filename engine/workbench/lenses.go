@@ -31,7 +31,7 @@ func (d *Document) Lenses(ctx context.Context) []Lens {
 		}
 	}
 	stops := d.stops(ctx)
-	for _, job := range d.directory().jobs {
+	for _, job := range d.nameIndex().jobs {
 		id := jobID(job)
 		if id == "" {
 			continue

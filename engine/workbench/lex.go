@@ -149,8 +149,8 @@ type chain struct {
 	call string // within a text: the function whose argument it is; "[" for an index
 }
 
-// lexed is a source with its tokens.
-type lexed struct {
+// A tokenized is a source with its tokens.
+type tokenized struct {
 	source string
 	tokens []lexeme
 	budget *int // steps that are left
@@ -159,7 +159,7 @@ type lexed struct {
 // chainAt returns the chain that ends at an offset.
 func chainAt(source string, offset int) chain {
 	budget := 100
-	e := lexed{source: source, tokens: lex(source), budget: &budget}
+	e := tokenized{source: source, tokens: lex(source), budget: &budget}
 	tokens, i := e.tokens, 0
 	for i < len(tokens) && tokens[i].end < offset {
 		i++
@@ -191,7 +191,7 @@ func chainAt(source string, offset int) chain {
 func isDot(operator string) bool { return operator == "." || operator == "?." }
 
 // chainBefore returns the chain that ends with a token, and the index of the token before it.
-func (e lexed) chainBefore(i int) (root string, path []string, before int) {
+func (e tokenized) chainBefore(i int) (root string, path []string, before int) {
 	source, tokens := e.source, e.tokens
 	if *e.budget--; i < 0 || *e.budget < 0 { // a text that is malformed could lead to the same place again
 		return "", nil, i
@@ -240,7 +240,7 @@ func (e lexed) chainBefore(i int) (root string, path []string, before int) {
 
 // elementOf returns the chain of an element of a list, if the token is in a predicate that is called for each
 // element of that list, as in filter(items, #.id > 0). Otherwise root is empty.
-func (e lexed) elementOf(i int) (root string, path []string, before int) {
+func (e tokenized) elementOf(i int) (root string, path []string, before int) {
 	open := e.enclosing(i)
 	if open > 0 && e.tokens[open].of(e.source) == "(" && e.tokens[open-1].kind == nameToken {
 		if root, path = e.argument(open); root != "" {
@@ -251,7 +251,7 @@ func (e lexed) elementOf(i int) (root string, path []string, before int) {
 }
 
 // argument returns the chain that is the first argument of a call. open is the index of its opening parenthesis.
-func (e lexed) argument(open int) (root string, path []string) {
+func (e tokenized) argument(open int) (root string, path []string) {
 	source, tokens := e.source, e.tokens
 	depth, end := 0, open+1
 	for ; end < len(tokens); end++ {
@@ -266,7 +266,7 @@ func (e lexed) argument(open int) (root string, path []string) {
 			depth--
 		}
 	}
-	root, path, before := lexed{e.source, e.tokens[:end], e.budget}.chainBefore(end - 1)
+	root, path, before := tokenized{e.source, e.tokens[:end], e.budget}.chainBefore(end - 1)
 	if before != open {
 		return "", nil
 	}
@@ -276,7 +276,7 @@ func (e lexed) argument(open int) (root string, path []string) {
 func unquoted(text string) string { return strings.Trim(text, "\"'`") }
 
 // textChain returns the chain for a place in a text.
-func (e lexed) textChain(i, at int) chain {
+func (e tokenized) textChain(i, at int) chain {
 	source, tokens := e.source, e.tokens
 	t := tokens[i]
 	c := chain{text: true, prefix: source[t.start+1 : at], from: t.start + 1, to: t.end}
@@ -304,7 +304,7 @@ func (e lexed) textChain(i, at int) chain {
 }
 
 // enclosing returns the index of the bracket that is open at a token, or -1.
-func (e lexed) enclosing(i int) int {
+func (e tokenized) enclosing(i int) int {
 	source, tokens := e.source, e.tokens
 	depth := 0
 	for ; i >= 0; i-- {

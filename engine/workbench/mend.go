@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/yaml"
 )
 
-// A Mended is the effect of the fixes of stress on a document.
-type Mended struct {
+// A MendResult is the effect of the fixes of stress on a document.
+type MendResult struct {
 	Text    string          `json:"text"`
 	Edits   []Edit          `json:"edits"` // edits that turn the document into Text
 	Changes []stress.Change `json:"changes"`
@@ -23,7 +23,7 @@ type Mended struct {
 }
 
 // Mend returns the document with the fixes of rows of [Document.Stress], which are given by their behaviours.
-func (d *Document) Mend(ctx context.Context, behaviours ...string) (*Mended, error) {
+func (d *Document) Mend(ctx context.Context, behaviours ...string) (*MendResult, error) {
 	report, err := d.Stress(ctx, stress.Options{})
 	if err != nil {
 		return nil, err
@@ -36,7 +36,7 @@ func (d *Document) Mend(ctx context.Context, behaviours ...string) (*Mended, err
 	if err != nil {
 		return nil, err
 	}
-	return &Mended{Text: text, Edits: d.difference(text), Changes: combined.Changes, Effects: combined.Effects}, nil
+	return &MendResult{Text: text, Edits: d.difference(text), Changes: combined.Changes, Effects: combined.Effects}, nil
 }
 
 // Changed returns the text of a configuration after changes. All else remains as it is, comments included.

@@ -51,94 +51,94 @@ func jobID(job *syntax.Node) string {
 
 // newNameIndex collects the names.
 func newNameIndex(o *outline) *nameIndex {
-	dir := &nameIndex{parents: map[*syntax.Node][]*syntax.Node{}}
+	index := &nameIndex{parents: map[*syntax.Node][]*syntax.Node{}}
 	root := o.config()
 	if list := root.At("config", "jobs"); list != nil && list.Kind == syntax.List {
-		dir.jobs = list.Inner
+		index.jobs = list.Inner
 	}
-	for _, job := range dir.jobs {
-		dir.job(o, job)
+	for _, job := range index.jobs {
+		index.job(o, job)
 	}
 	if api := root.Member("api"); api != nil {
-		dir.pagination(o, api.Member("pagination"))
+		index.pagination(o, api.Member("pagination"))
 	}
-	dir.keys(inputName, "", root.Member("inputs"), true)
+	index.keys(inputName, "", root.Member("inputs"), true)
 	if tests := root.Member("tests"); tests != nil {
 		for _, test := range tests.Inner {
-			dir.value(jobName, test.Member("job"), false)
-			dir.keys(inputName, "", test.Member("inputs"), false)
-			dir.keys(keptName, "", test.Member("kept"), false)
-			dir.keys(variableName, "", test.Member("partition"), false)
+			index.value(jobName, test.Member("job"), false)
+			index.keys(inputName, "", test.Member("inputs"), false)
+			index.keys(keptName, "", test.Member("kept"), false)
+			index.keys(variableName, "", test.Member("partition"), false)
 		}
 	}
-	o.expressions(func(n *syntax.Node, slot rules.Slot, from, to int) { dir.expression(o, n, from, to) })
-	slices.SortStableFunc(dir.mentions, func(a, b mention) int { return a.start - b.start })
-	return dir
+	o.expressions(func(n *syntax.Node, slot rules.Slot, from, to int) { index.expression(o, n, from, to) })
+	slices.SortStableFunc(index.mentions, func(a, b mention) int { return a.start - b.start })
+	return index
 }
 
 // job adds the names in a job.
-func (dir *nameIndex) job(o *outline, job *syntax.Node) {
+func (index *nameIndex) job(o *outline, job *syntax.Node) {
 	id := job.Member("id")
 	if id == nil {
 		id = job.Member("endpoint")
 	}
-	dir.value(jobName, id, true)
-	dir.value(scrollerName, job.Member("scroller"), false)
-	dir.pagination(o, job.Member("pagination"))
+	index.value(jobName, id, true)
+	index.value(scrollerName, job.Member("scroller"), false)
+	index.pagination(o, job.Member("pagination"))
 	variables := job.Member("for")
-	dir.keys(variableName, job.Path(), variables, true)
+	index.keys(variableName, job.Path(), variables, true)
 	if variables == nil {
 		return
 	}
 	for _, v := range variables.Inner {
 		items := v.Member("items")
-		dir.value(jobName, items, false)
-		for _, other := range dir.jobs {
+		index.value(jobName, items, false)
+		for _, other := range index.jobs {
 			if items != nil && items.Kind == syntax.Scalar && other != job && jobID(other) == items.Text {
-				dir.parents[job] = append(dir.parents[job], other)
+				index.parents[job] = append(index.parents[job], other)
 			}
 		}
 	}
 }
 
 // pagination adds the names in a pagination object.
-func (dir *nameIndex) pagination(o *outline, n *syntax.Node) {
+func (index *nameIndex) pagination(o *outline, n *syntax.Node) {
 	if n != nil && n.Kind == syntax.Alias {
 		n = o.anchors[n.Text]
 	}
 	if n == nil {
 		return
 	}
-	dir.keys(stateName, n.Path(), n.Member("state"), true)
-	dir.keys(keptName, "", n.Member("keep"), true)
-	dir.value(scrollerName, n.Member("default"), false)
+	index.keys(stateName, n.Path(), n.Member("state"), true)
+	index.keys(keptName, "", n.Member("keep"), true)
+	index.value(scrollerName, n.Member("default"), false)
 	if all := n.Member("scrollers"); all != nil {
-		dir.keys(scrollerName, "", all, true)
+		index.keys(scrollerName, "", all, true)
 		for _, nested := range all.Inner {
-			dir.pagination(o, nested)
+			index.pagination(o, nested)
 		}
 	}
 }
 
 // value adds the name that is a value.
-func (dir *nameIndex) value(kind nameKind, n *syntax.Node, defines bool) {
+func (index *nameIndex) value(kind nameKind, n *syntax.Node, defines bool) {
 	if n == nil || n.Kind != syntax.Scalar || n.Text == "" {
 		return
 	}
-	dir.mentions = append(dir.mentions, mention{
+	index.mentions = append(index.mentions, mention{
 		kind: kind, name: n.Text, defines: defines, node: n, from: 0, to: len(n.Text),
 		start: n.Source(0), end: n.Source(len(n.Text)),
 	})
 }
 
 // keys adds the names that are the keys of an object.
-func (dir *nameIndex) keys(kind nameKind, scope string, n *syntax.Node, defines bool) {
+func (index *nameIndex) keys(kind nameKind, scope string, n *syntax.Node, defines bool) {
 	if n == nil || n.Kind != syntax.Object {
 		return
 	}
 	for _, m := range n.Inner {
 		if m.KeyStart >= 0 && m.Name != mergeKey {
-			dir.mentions = append(dir.mentions, mention{
+			index.mentions = append(index.mentions, mention{
 				kind: kind, name: m.Name, scope: scope, defines: defines, node: m, isKey: true, start: m.KeyStart, end: m.KeyEnd,
 			})
 		}
@@ -149,7 +149,7 @@ func (dir *nameIndex) keys(kind nameKind, scope string, n *syntax.Node, defines 
 var objects = map[string]nameKind{"state": stateName, "kept": keptName, "input": inputName, "partition": variableName}
 
 // expression adds the names that an expression reads.
-func (dir *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
+func (index *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 	source := n.Text[from:to]
 	tokens := slices.DeleteFunc(lex(source), func(t lexeme) bool { return t.kind == commentToken })
 	word := func(i int) string {
@@ -165,7 +165,7 @@ func (dir *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 			m.from, m.to = m.from+1, m.to-1
 		}
 		m.start, m.end = n.Source(m.from), n.Source(m.to)
-		dir.mentions = append(dir.mentions, m)
+		index.mentions = append(index.mentions, m)
 	}
 	for i, t := range tokens {
 		if t.kind != nameToken || isDot(word(i-1)) || word(i+1) == "(" {
@@ -175,13 +175,13 @@ func (dir *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 		kind, isObject := objects[name]
 		switch {
 		case isObject && isDot(word(i+1)) && i+2 < len(tokens) && tokens[i+2].kind == nameToken:
-			add(kind, dir.scopeOf(o, kind, n, job, word(i+2)), tokens[i+2], word(i+2))
+			add(kind, index.scopeOf(o, kind, n, job, word(i+2)), tokens[i+2], word(i+2))
 		case isObject && word(i+1) == "[" && i+2 < len(tokens) && tokens[i+2].kind == textToken && tokens[i+2].closed:
 			inside := unquoted(word(i + 2))
-			add(kind, dir.scopeOf(o, kind, n, job, inside), tokens[i+2], inside)
+			add(kind, index.scopeOf(o, kind, n, job, inside), tokens[i+2], inside)
 		case isObject, word(i-1) == "let", word(i+1) == ":" && (word(i-1) == "{" || word(i-1) == ","):
 		default:
-			if scope, known := dir.variable(job, name); known {
+			if scope, known := index.variable(job, name); known {
 				add(variableName, scope, t, name)
 			}
 		}
@@ -189,12 +189,12 @@ func (dir *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 }
 
 // scopeOf returns the scope of a name that an expression of a job reads.
-func (dir *nameIndex) scopeOf(o *outline, kind nameKind, n, job *syntax.Node, name string) string {
+func (index *nameIndex) scopeOf(o *outline, kind nameKind, n, job *syntax.Node, name string) string {
 	switch kind {
 	case stateName:
 		return o.pagingOf(n)
 	case variableName:
-		scope, _ := dir.variable(job, name)
+		scope, _ := index.variable(job, name)
 		return scope
 	}
 	return ""
@@ -223,15 +223,15 @@ func (o *outline) pagingOf(n *syntax.Node) string {
 // variable returns the path of the job that declares the variable that name means in an expression of a job, and
 // reports whether there is one. An expression outside of jobs, for which job is nil, can read the variables of
 // all jobs; the path is then empty.
-func (dir *nameIndex) variable(job *syntax.Node, name string) (scope string, known bool) {
-	for _, other := range dir.jobs {
+func (index *nameIndex) variable(job *syntax.Node, name string) (scope string, known bool) {
+	for _, other := range index.jobs {
 		if other.At("for", name) == nil {
 			continue
 		}
 		if job == nil {
 			return "", true
 		}
-		if other == job || dir.isAncestor(other, job, 0) {
+		if other == job || index.isAncestor(other, job, 0) {
 			scope, known = other.Path(), true
 			if other == job {
 				return scope, true
@@ -242,16 +242,16 @@ func (dir *nameIndex) variable(job *syntax.Node, name string) (scope string, kno
 }
 
 // isAncestor reports whether a job is a parent of another job, or an ancestor of one of its parents.
-func (dir *nameIndex) isAncestor(of, job *syntax.Node, depth int) bool {
-	return depth < rules.MaxConfigDepth && slices.ContainsFunc(dir.parents[job], func(parent *syntax.Node) bool {
-		return parent == of || dir.isAncestor(of, parent, depth+1)
+func (index *nameIndex) isAncestor(of, job *syntax.Node, depth int) bool {
+	return depth < rules.MaxConfigDepth && slices.ContainsFunc(index.parents[job], func(parent *syntax.Node) bool {
+		return parent == of || index.isAncestor(of, parent, depth+1)
 	})
 }
 
 // at returns the mention at an offset, or nil.
-func (dir *nameIndex) at(offset int) *mention {
-	for i := range dir.mentions {
-		if m := &dir.mentions[i]; m.start <= offset && offset <= m.end {
+func (index *nameIndex) at(offset int) *mention {
+	for i := range index.mentions {
+		if m := &index.mentions[i]; m.start <= offset && offset <= m.end {
 			return m
 		}
 	}
@@ -259,8 +259,8 @@ func (dir *nameIndex) at(offset int) *mention {
 }
 
 // same returns all mentions of the name that a mention stands for, including that mention.
-func (dir *nameIndex) same(as *mention) (mentions []mention) {
-	for _, m := range dir.mentions {
+func (index *nameIndex) same(as *mention) (mentions []mention) {
+	for _, m := range index.mentions {
 		if m.kind == as.kind && m.name == as.name && (m.scope == as.scope || m.scope == "" || as.scope == "") {
 			mentions = append(mentions, m)
 		}
@@ -269,8 +269,8 @@ func (dir *nameIndex) same(as *mention) (mentions []mention) {
 }
 
 // names returns the names of a kind that the configuration defines, each once.
-func (dir *nameIndex) names(kind nameKind) (names []string) {
-	for _, m := range dir.mentions {
+func (index *nameIndex) names(kind nameKind) (names []string) {
+	for _, m := range index.mentions {
 		if m.kind == kind && m.defines && !slices.Contains(names, m.name) {
 			names = append(names, m.name)
 		}

@@ -30,18 +30,18 @@ func (d *Document) References(at Position) []Range {
 }
 
 func (d *Document) mentions(at Position) []mention {
-	m := d.directory().at(d.lines().offset(at))
+	m := d.nameIndex().at(d.lines().offset(at))
 	if m == nil {
 		return nil
 	}
-	return d.directory().same(m)
+	return d.nameIndex().same(m)
 }
 
 // Renamable returns the range of the name at a position and the name. It reports false if there is none that
 // can be renamed.
 func (d *Document) Renamable(at Position) (Range, string, bool) {
-	m := d.directory().at(d.lines().offset(at))
-	if m == nil || !slices.ContainsFunc(d.directory().same(m), func(m mention) bool { return m.defines }) {
+	m := d.nameIndex().at(d.lines().offset(at))
+	if m == nil || !slices.ContainsFunc(d.nameIndex().same(m), func(m mention) bool { return m.defines }) {
 		return Range{}, "", false
 	}
 	return d.lines().span(m.start, m.end), m.name, true
@@ -49,11 +49,11 @@ func (d *Document) Renamable(at Position) (Range, string, bool) {
 
 // Rename returns the edits that rename the job, scroller, input or variable at a position.
 func (d *Document) Rename(at Position, name string) ([]Edit, error) {
-	m := d.directory().at(d.lines().offset(at))
+	m := d.nameIndex().at(d.lines().offset(at))
 	if m == nil {
 		return nil, errors.New("no name of a job, a scroller, an input or a variable stands here")
 	}
-	mentions := d.directory().same(m)
+	mentions := d.nameIndex().same(m)
 	if err := d.checkName(m, name, mentions); err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (d *Document) checkName(m *mention, name string, all []mention) error {
 		return fmt.Errorf("several places give the name %s, and others may mean any of them", m.name)
 	case name == "", isWord && !rules.IsIdentifier(name):
 		return fmt.Errorf("%q is no name: write letters, digits and _", name)
-	case name != m.name && slices.Contains(d.directory().names(m.kind), name):
+	case name != m.name && slices.Contains(d.nameIndex().names(m.kind), name):
 		return fmt.Errorf("there is a %s %s already", m.kind, name)
 	case m.kind == variableName && d.reserved(name):
 		return fmt.Errorf("expressions read something else as %s", name)

@@ -33,7 +33,7 @@ type Response struct {
 	Paths   []ReadPath   `json:"paths"`           // the paths of a body in JSON
 	Error   string       `json:"error,omitempty"` // why there is no response, or only a part of one
 
-	of       *exchange
+	exchange *exchange
 	redactor *redact.Redactor
 	readers  Readers
 	once     sync.Once
@@ -68,7 +68,7 @@ func (r *Response) shownOnce() *Response {
 
 // read fills in the response from its exchange.
 func (r *Response) read() {
-	x := r.of
+	x := r.exchange
 	r.Method, r.URL, r.Status, r.Bytes = x.method, r.redactor.URL(x.address), x.status, len(x.answer)
 	r.RequestHeaders, r.Headers = r.headers(x.header), r.headers(x.answered)
 	r.RequestBody, _ = r.shown(x.body)

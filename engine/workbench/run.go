@@ -119,7 +119,7 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 		played := o.player.Played()
 		r.Played = &played
 		for _, x := range o.player.Unplayed() {
-			r.unplayed = append(r.unplayed, &Response{of: exchangeOf(x), redactor: e.Redactor()})
+			r.unplayed = append(r.unplayed, &Response{exchange: exchangeOf(x), redactor: e.Redactor()})
 		}
 	}
 	r.end(result, err)
@@ -163,7 +163,7 @@ func (r *runBuilder) add(record trace.Record, items engine.Items) {
 	if len(exchanges) > 0 {
 		last = exchanges[len(exchanges)-1]
 	}
-	r.responses = append(r.responses, &Response{of: last, redactor: r.redactor})
+	r.responses = append(r.responses, &Response{exchange: last, redactor: r.redactor})
 }
 
 // end adds how the jobs ended.
@@ -195,7 +195,7 @@ func (r *runBuilder) describe(e *engine.Engine) {
 	}
 	for _, response := range r.unplayed {
 		for i, p := range r.Pages {
-			if made := r.responses[i].of; made != nil && sameAddress(made.address, response.of.address) {
+			if made := r.responses[i].exchange; made != nil && sameAddress(made.address, response.exchange.address) {
 				response.readers = readers[p.Job]
 			}
 		}
@@ -235,7 +235,7 @@ func (r *Run) why(i int) string {
 // Response returns the response of a page, by its number. It returns nil if there is no such page, or nothing
 // was requested for it.
 func (r *Run) Response(number int) *Response {
-	if number < 1 || number > len(r.responses) || r.responses[number-1].of == nil {
+	if number < 1 || number > len(r.responses) || r.responses[number-1].exchange == nil {
 		return nil
 	}
 	return r.responses[number-1].shownOnce()

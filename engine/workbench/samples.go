@@ -15,8 +15,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// A sampled is the shape of the recorded responses of a job.
-type sampled struct {
+// A responseShape is the shape of the recorded responses of a job.
+type responseShape struct {
 	body    shape.Shape
 	headers http.Header // of all pages
 }
@@ -25,8 +25,8 @@ type sampled struct {
 // as long as the jobs make the same requests.
 type samples struct {
 	once sync.Once
-	jobs map[string]*sampled
-	all  sampled // of every response
+	jobs map[string]*responseShape
+	all  responseShape // of every response
 }
 
 // maxSampled is the number of bytes of all bodies that are read.
@@ -34,7 +34,7 @@ const maxSampled = 8 << 20
 
 // sampled returns the shape of the responses of a job, or of all jobs if there are none for the job. It returns
 // nil without a recording.
-func (d *Document) sampled(job string) *sampled {
+func (d *Document) sampled(job string) *responseShape {
 	if d.Recording == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (d *Document) sampled(job string) *sampled {
 }
 
 func (s *samples) read(d *Document) {
-	s.jobs, s.all.headers = map[string]*sampled{}, http.Header{}
+	s.jobs, s.all.headers = map[string]*responseShape{}, http.Header{}
 	size := 0
 	for _, x := range d.Recording.Exchanges {
 		if size += len(x.ResponseBody); size > maxSampled {
@@ -63,7 +63,7 @@ func (s *samples) read(d *Document) {
 	}
 	size = 0
 	for job, pages := range recording.Samples(context.Background(), e, d.Recording).Pages {
-		sample := &sampled{headers: http.Header{}}
+		sample := &responseShape{headers: http.Header{}}
 		for _, page := range pages {
 			if size += len(page.Body); size <= maxSampled && json.Valid(page.Body) {
 				_ = sample.body.Add(page.Body)
@@ -101,7 +101,7 @@ func (d *Document) itemsOf(job string) *shape.Shape {
 		return nil
 	}
 	path, known := []string{}, false
-	for _, n := range d.directory().jobs {
+	for _, n := range d.nameIndex().jobs {
 		if jobID(n) != job {
 			continue
 		}

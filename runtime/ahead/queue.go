@@ -45,10 +45,10 @@ type Queue struct {
 	delivering  bool // see [Policy]
 	independent bool // whether the requests of the job read no response
 
-	machine language.Machine
-	context rules.Context // context after the page before the last requested one
-	largest int           // size in bytes of the largest body since the first large page; 0 before it
-	sent    int           // largest number of bytes received for one of these bodies, which may be compressed
+	machine  language.Machine
+	context  rules.Context // context after the page before the last requested one
+	largest  int           // size in bytes of the largest body since the first large page; 0 before it
+	received int           // most bytes received for one of these bodies, before decompression
 
 	mu      sync.Mutex // guards the flights and spare
 	flights []*Flight
@@ -78,8 +78,8 @@ func (q *Queue) Arrived(response *transport.Response) {
 	if q == nil || q.window > 1 || q.large == 0 || q.largest == 0 && bytes < q.large || !transport.IsPage(response.Status) {
 		return
 	}
-	q.largest, q.sent = max(q.largest, bytes), max(q.sent, response.Arrived)
-	if len(q.flights) == 0 && bytes >= max(q.large, q.largest/2) && q.list.Client.MayReserve() {
+	q.largest, q.received = max(q.largest, bytes), max(q.received, response.Arrived)
+	if len(q.flights) == 0 && bytes >= max(q.large, q.largest/2) && q.list.Client.HasQuota() {
 		q.context = *q.list.Context
 		q.requestPlanned(0)
 	}
@@ -99,7 +99,7 @@ func (q *Queue) Offer(next requests.Request) {
 		}
 	}
 	if len(q.flights) > 0 && q.largest > 0 {
-		q.requestPlanned((q.sent + 1) / 2)
+		q.requestPlanned((q.received + 1) / 2)
 	}
 }
 
@@ -153,13 +153,13 @@ func (q *Queue) Close() {
 		b.Release()
 	}
 	q.flights, q.spare, q.ctx = nil, nil, nil
-	q.window, q.largest, q.sent = 0, 0, 0
+	q.window, q.largest, q.received = 0, 0, 0
 }
 
 // fill requests pages until the window is full. While a failed flight is in the queue, it requests no
 // page.
 func (q *Queue) fill() {
-	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.list.Client.MayReserve() {
+	for len(q.flights) < q.window && !slices.ContainsFunc(q.flights, (*Flight).failed) && q.list.Client.HasQuota() {
 		if !q.requestPlanned(0) {
 			return
 		}
@@ -237,14 +237,14 @@ func (q *Queue) noteArrival(f *Flight, bytes int) {
 // beginNext begins the waiting flight if the previous one has arrived.
 func (q *Queue) beginNext() {
 	i := slices.IndexFunc(q.flights, func(f *Flight) bool { return f.done == nil })
-	if i > 0 && q.flights[i-1].arrived >= q.flights[i].after && q.list.Client.MayReserve() {
+	if i > 0 && q.flights[i-1].arrived >= q.flights[i].after && q.list.Client.HasQuota() {
 		q.begin(q.flights[i])
 	}
 }
 
 // begin begins a flight.
 func (q *Queue) begin(f *Flight) {
-	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.Reserve()
+	f.Call.Into, f.Call.Turn = q.buffer(), q.list.Client.CountRequest()
 	f.Began, f.done = q.list.Clock.Now(), make(chan struct{})
 	if q.list.Reader != nil {
 		f.Call.Reader = q.list.Reader.ScansArriving()

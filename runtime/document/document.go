@@ -199,7 +199,7 @@ func (d *document) visit(
 		case m.whole:
 			var v any
 			var err error
-			d.restoredFor(m.at, func() { v, err = decode(m.at.Of(d.raw), memory) })
+			d.withCommasIn(m.at, func() { v, err = decode(m.at.Of(d.raw), memory) })
 			if err != nil {
 				return err
 			}

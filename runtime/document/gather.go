@@ -48,7 +48,7 @@ func (g *gatherer) gather(out *Reading) error {
 	g.out.Reset(int64(len(g.doc.raw)))
 	g.count, g.names, g.name, g.stars, g.err = 0, nil, nil, g.stars[:0], nil
 	g.stray, g.truncated = nil, Truncated{}
-	var marks []ListEnd
+	var ends []ListEnd
 	for _, list := range g.field.Lists {
 		fixed := list.Fixed()
 		found, at := g.doc.kindAt(fixed), g.doc.find(fixed)
@@ -62,25 +62,25 @@ func (g *gatherer) gather(out *Reading) error {
 			return g.err
 		}
 		out.Found = append(out.Found, found)
-		marks = append(marks, ListEnd{list.DataType, int(g.out.Len()), g.count})
+		ends = append(ends, ListEnd{list.DataType, int(g.out.Len()), g.count})
 	}
 	block, window, err := g.out.Body()
-	out.Items, out.Lists = Lists(block, window, marks)
+	out.Items, out.Lists = Lists(block, window, ends)
 	out.Members, out.Stray, out.Truncated = g.names, g.stray, g.truncated
 	return err
 }
 
 // A ListEnd is the end of a list of items in a block: its offset, and the number of items up to it.
 type ListEnd struct {
-	DataType string
-	End      int
-	Count    int
+	DataType string `json:"dataType"`
+	End      int    `json:"end"`
+	Count    int    `json:"count"`
 }
 
 // Lists returns all items of a block, and the items of each of its lists.
-func Lists(block []byte, window *spool.Window, marks []ListEnd) (all Items, lists []TypedItems) {
+func Lists(block []byte, window *spool.Window, ends []ListEnd) (all Items, lists []TypedItems) {
 	end, count := 0, 0
-	for _, m := range marks {
+	for _, m := range ends {
 		items := NewItems(block[end:m.End:m.End], m.Count-count, window)
 		items.at = end
 		lists = append(lists, TypedItems{m.DataType, items})
@@ -92,13 +92,13 @@ func Lists(block []byte, window *spool.Window, marks []ListEnd) (all Items, list
 // ListEnds returns the ends of lists within the block of their items. [Lists] restores the lists from
 // them.
 func ListEnds(lists []TypedItems) []ListEnd {
-	marks := make([]ListEnd, len(lists))
+	ends := make([]ListEnd, len(lists))
 	end, count := 0, 0
 	for i, list := range lists {
 		end, count = end+len(list.Items.Bytes()), count+list.Items.Len()
-		marks[i] = ListEnd{DataType: list.DataType, End: end, Count: count}
+		ends[i] = ListEnd{DataType: list.DataType, End: end, Count: count}
 	}
-	return marks
+	return ends
 }
 
 // follow adds the items below a value, following the steps of the path from step on. It reports

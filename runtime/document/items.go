@@ -156,18 +156,18 @@ func (d *document) elements(list scan.Span) Items {
 	return Items{d.raw[list.Start+1 : list.End : list.End], len(d.separators), d.window, list.Start + 1}
 }
 
-// restoredFor calls f while the value at a span has its separators.
-func (d *document) restoredFor(at scan.Span, f func()) {
+// withCommasIn calls f while the items within the value at a span are separated by commas.
+func (d *document) withCommasIn(at scan.Span, f func()) {
 	if at.Start < d.items.End && at.End > d.items.Start {
-		d.restored(f)
+		d.withCommas(f)
 	} else {
 		f()
 	}
 }
 
-// restored calls f while the document has its separators. For a large page this takes as long as
-// writing the page again.
-func (d *document) restored(f func()) {
+// withCommas calls f while the items of the document are separated by commas instead of newlines. For a
+// large page this takes as long as writing the page again.
+func (d *document) withCommas(f func()) {
 	d.separate(',', ']')
 	f()
 	d.separate('\n', '\n')

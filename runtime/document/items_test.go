@@ -73,8 +73,8 @@ func TestAnIterationOverItemsMayEndEarly(t *testing.T) {
 }
 
 func TestMarksRestoreTheListsOfAPage(t *testing.T) {
-	marks := []ListEnd{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
-	_, lists := Lists([]byte("1\n2\n3\n"), nil, marks)
-	require.Equal(t, marks, ListEnds(lists))
+	ends := []ListEnd{{DataType: "a", End: 2, Count: 1}, {DataType: "b", End: 2, Count: 1}, {DataType: "c", End: 6, Count: 3}}
+	_, lists := Lists([]byte("1\n2\n3\n"), nil, ends)
+	require.Equal(t, ends, ListEnds(lists))
 	require.Empty(t, ListEnds(nil))
 }

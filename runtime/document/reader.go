@@ -129,16 +129,16 @@ func (r *Reader) newDocument() document {
 			noted = append(noted, list.Fixed())
 		}
 	}
-	marks := scan.Targets{
+	targets := scan.Targets{
 		Body: scan.NewTree(o.Paths, noted), Detect: r.field == nil, Compact: true, MaxItems: o.MaxItems, MaxDepth: o.MaxDepth,
 	}
 	if r.field != nil && r.field.Lists == nil {
-		marks.Items = marks.Body.Root.At(r.field.Keys...)
+		targets.Items = targets.Body.Root.At(r.field.Keys...)
 	}
 	if len(r.values.columns) > 0 && !r.values.whole || len(o.Places) > 0 {
-		marks.Columns = r.values.tree
+		targets.Columns = r.values.tree
 	}
-	return document{scanner: scan.New(marks), dropsInvalid: o.Switches.DropInvalid}
+	return document{scanner: scan.New(targets), dropsInvalid: o.Switches.DropInvalid}
 }
 
 // Scan scans a response with a status below 400, whose body is in memory, ahead of its turn.
@@ -344,7 +344,7 @@ func (r *Reader) lookup(paths *Paths) (body any, err error) {
 		if doc.decodes(doc.items, root, s.row) {
 			list = doc.items
 		}
-		doc.restoredFor(list, func() { body, _, err = s.project(root) })
+		doc.withCommasIn(list, func() { body, _, err = s.project(root) })
 	})
 	return body, err
 }

@@ -47,11 +47,11 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body []byte, detect bool) {
 		paths := [][]string{{"a", "b"}}
-		marks := scan.Targets{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
+		targets := scan.Targets{Body: scan.NewTree(append(paths, []string{"data"}), nil), Compact: true, Detect: detect, MaxDepth: 512}
 		if !detect {
-			marks.Items = marks.Body.Root.At("data")
+			targets.Items = targets.Body.Root.At("data")
 		}
-		d := &document{scanner: scan.New(marks)}
+		d := &document{scanner: scan.New(targets)}
 		plain := bytes.Clone(bytes.TrimPrefix(body, byteOrderMark))
 		err := d.parse(bytes.Clone(body))
 		if errors.As(err, new(*DepthError)) {
@@ -85,7 +85,7 @@ func FuzzRead(f *testing.F) {
 		var elements []json.RawMessage
 		require.NoError(t, json.Unmarshal(bytes.Clone(list.Of(d.raw)), &elements))
 		requireItems(t, elements, d.elements(list))
-		d.restored(func() {
+		d.withCommas(func() {
 			require.Equal(t, compact.String(), string(d.raw))
 			requireLocated(t, d)
 		})

@@ -63,6 +63,6 @@ func (r *Reader) names(path []string) (names []string) {
 	if !hasIndex(path) {
 		return r.doc.names(path)
 	}
-	r.doc.restored(func() { names = r.doc.names(path) })
+	r.doc.withCommas(func() { names = r.doc.names(path) })
 	return names
 }

@@ -28,11 +28,11 @@ type Absence struct {
 const keyItems = "dataField"
 
 // Seen returns the keys of the paths that a response had.
-func (n *Noticed) Seen() []string {
-	if n.HadItems {
-		return append([]string{keyItems}, n.Had...)
+func (h *History) Seen() []string {
+	if h.HadItems {
+		return append([]string{keyItems}, h.Had...)
 	}
-	return n.Had
+	return h.Had
 }
 
 // missing describes the paths that no response had although one should have, or returns "". If
@@ -56,12 +56,12 @@ func joinMissing(texts []string) string { return strings.Join(texts, ", nor ") }
 // absences returns the watched paths that no response had, except for paths that are normally
 // absent.
 func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
-	n := w.Noticed
-	if n.Responses == 0 {
+	h := w.History
+	if h.Responses == 0 {
 		return nil
 	}
 	promisesMore := w.promisesMore(hints)
-	if !n.HadItems && hints.Total != 0 {
+	if !h.HadItems && hints.Total != 0 {
 		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !promisesMore}
 		if f := w.Subject.job.Spec().DataField; f != nil {
 			a.Text = f.Text + " (dataField)" + document.SuggestField(w.page.Names, f.Keys)
@@ -75,13 +75,13 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 		absences = append(absences, a)
 	}
 	for _, list := range w.listsOf() {
-		if key := watchedList(list); n.HadItems && !slices.Contains(n.Had, key) {
+		if key := watchedList(list); h.HadItems && !slices.Contains(h.Had, key) {
 			text := list.Text + " (dataField)" + document.SuggestField(w.page.Names, list.Fixed())
 			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore})
 		}
 	}
 	for _, watch := range w.Subject.watches {
-		if !slices.Contains(n.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
+		if !slices.Contains(h.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
 			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
 			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, promisesMore)})
 		}
@@ -109,7 +109,7 @@ func (w *Watcher) isOrdinary(watch compile.Watch, promisesMore bool) bool {
 type Seen struct {
 	Had    []string  `json:"had,omitempty"`
 	Lacked []Absence `json:"lacked,omitempty"` // the paths of Had are left out
-	Values Values    `json:"values,omitempty"`
+	Values NilCounts `json:"values,omitempty"`
 }
 
 // Empty reports whether nothing was added.

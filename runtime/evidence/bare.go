@@ -17,8 +17,8 @@ import (
 // Some pages are not bare. A list that is null counts as an empty list unless page 1 has another member. A
 // message explains the page. A link or a token is usually absent from the last page, so it does not count.
 func (w *Watcher) noticeBareEnd() {
-	c, n := w.Context, w.Noticed
-	n.Facts.BarePage = 0
+	c, h := w.Context, w.History
+	h.Facts.BarePage = 0
 	if c.Count > 0 || c.Total.Items == 0 || c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
 		return
 	}
@@ -34,7 +34,7 @@ func (w *Watcher) noticeBareEnd() {
 			return
 		}
 	}
-	n.Facts.BarePage = c.Page
+	h.Facts.BarePage = c.Page
 }
 
 // listIsNull reports whether the page has null in the place of the list.

@@ -13,19 +13,19 @@ import (
 // instead of the last. Or a request is repeated and returns the same page, although that page had only
 // new items the first time. fresh says whether this page has new items.
 func (w *Watcher) noticeCursor(request, before document.Digest, sent trace.Sent, fresh bool) {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	if !w.Subject.readsItems || c.Polled {
 		return
 	}
 	switch {
 	case c.Page == 1:
-		n.FirstItem = w.firstOfMany()
-	case c.Page == 2 && c.Count == 0 && n.FirstItem != "" && sends(sent, n.FirstItem) && !sends(n.First, n.FirstItem):
-		n.Facts.CursorFirst = n.FirstItem
-	case c.SamePage && request == before && n.Fresh && c.Count >= *w.Largest && n.Facts.CursorPage == 0:
-		n.Facts.CursorPage = c.Page - 1
+		h.FirstItem = w.firstOfMany()
+	case c.Page == 2 && c.Count == 0 && h.FirstItem != "" && sends(sent, h.FirstItem) && !sends(h.First, h.FirstItem):
+		h.Facts.CursorFirst = h.FirstItem
+	case c.SamePage && request == before && h.Fresh && c.Count >= *w.Largest && h.Facts.CursorPage == 0:
+		h.Facts.CursorPage = c.Page - 1
 	}
-	n.Fresh = fresh
+	h.Fresh = fresh
 }
 
 // firstOfMany returns the identifier of the first item of a page, or "" if the item has no identifier or

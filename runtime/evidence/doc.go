@@ -17,8 +17,8 @@
 //
 // The loop (package runtime) calls the watcher of the list in this order:
 //
-//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in Noticed.Identities,
-//     and noticeTotal (hints.go) the total of 5 in Noticed.FirstTotal. Noticed is part of the state of
+//   - Notice, page 1 (notice.go): noticeItems remembers the identifiers 1 and 2 in History.Identities,
+//     and noticeTotal (hints.go) the total of 5 in History.FirstTotal. History is part of the state of
 //     the list, so that it survives a resume.
 //   - Notice, page 2: noticeItems finds the identifier 2 again, with the same content. It counts one of
 //     Facts.Duplicates, and sets Facts.ShiftPage to 2.
@@ -33,8 +33,8 @@
 // The other files each notice one kind of sign: moved.go a list at another path, error.go bodies that
 // report errors, bare.go a page without any member of page 1, absence.go paths that no response has,
 // nested.go lists within items, key.go keys that occur twice, cursor.go a cursor that is the wrong item,
-// presence.go paths of a parent's items that no item has. signs.go returns the values of a page that say
-// something about its list, for the user.
+// presence.go paths of a parent's items that no item has. paging_value.go returns the values of a
+// page that contracts compare.
 //
 // # Decisions
 //

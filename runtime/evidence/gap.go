@@ -24,37 +24,37 @@ func (g *listGap) begin(page int) {
 // the list, or only one of several lists, may just have no items of it; and a rule may have accepted a failure
 // of the server as a page, but 404 usually means that there is nothing. These are another fact.
 func (w *Watcher) noticeGap() {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	if c.Status >= http.StatusInternalServerError && c.Count == 0 { // a rule has accepted the failure as a page
-		for i := range n.Gaps {
-			n.Gaps[i].begin(c.Page)
+		for i := range h.Gaps {
+			h.Gaps[i].begin(c.Page)
 		}
 	}
 	if c.Status >= http.StatusBadRequest || w.page.Lookup == nil {
 		return
 	}
 	switch {
-	case c.Count > 0 && n.Gap > 0 && n.Facts.LostPage == 0:
-		n.Facts.LostPage = n.Gap
-	case !w.page.HasField && c.Count == 0 && n.HadItems && n.Gap == 0:
-		n.Gap = c.Page
+	case c.Count > 0 && h.Gap > 0 && h.Facts.LostPage == 0:
+		h.Facts.LostPage = h.Gap
+	case !w.page.HasField && c.Count == 0 && h.HadItems && h.Gap == 0:
+		h.Gap = c.Page
 	}
-	n.Facts.AbsentPage = 0
-	if len(w.page.Found) != len(n.Gaps) {
-		n.Gaps = make([]listGap, len(w.page.Found))
+	h.Facts.AbsentPage = 0
+	if len(w.page.Found) != len(h.Gaps) {
+		h.Gaps = make([]listGap, len(w.page.Found))
 	}
 	for i, found := range w.page.Found {
-		gap := &n.Gaps[i]
+		gap := &h.Gaps[i]
 		if w.page.Lists[i].Items.Len() > 0 {
-			if gap.Page > 0 && n.Facts.GapPage == 0 {
-				n.Facts.GapPage, n.Facts.GapList = gap.Page, w.nameOfList(i)
+			if gap.Page > 0 && h.Facts.GapPage == 0 {
+				h.Facts.GapPage, h.Facts.GapList = gap.Page, w.nameOfList(i)
 			}
 			gap.Items, gap.Page = true, 0
 			continue
 		}
 		isAbsent := found == "" && w.page.HasField // another list is present
 		if gap.Items && isAbsent {
-			n.Facts.AbsentPage, n.Facts.AbsentList = c.Page, w.nameOfList(i)
+			h.Facts.AbsentPage, h.Facts.AbsentList = c.Page, w.nameOfList(i)
 		}
 		if isAbsent || found == scan.Null {
 			gap.begin(c.Page)

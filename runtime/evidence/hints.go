@@ -14,8 +14,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// An audited is the list as the audit sees it.
-type audited struct {
+// An auditInput is the list as the audit sees it.
+type auditInput struct {
 	facts rules.ListFacts
 	hints rules.Hints
 }
@@ -46,8 +46,8 @@ func (w *Watcher) Hints() *rules.Hints {
 	return hints
 }
 
-// A hinted is a value of a response that may describe its list.
-type hinted struct {
+// A foundHint is a value of a response that may describe its list.
+type foundHint struct {
 	path   []string // path of a value in the body
 	rank   int      // rank of its name; see [apinames.Hint]
 	kind   apinames.HintKind
@@ -59,7 +59,7 @@ type hinted struct {
 }
 
 // name returns the key of the value, or the name of its header.
-func (h hinted) name() string {
+func (h foundHint) name() string {
 	if n := len(h.path); n > 0 {
 		return h.path[n-1]
 	}
@@ -67,7 +67,7 @@ func (h hinted) name() string {
 }
 
 // hintsOf returns the hints of the last response, beginning with its body. The list is not nil.
-func (w *Watcher) hintsOf(c *rules.Context) []hinted {
+func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
 		text := c.Header(hint.Name)
@@ -77,19 +77,19 @@ func (w *Watcher) hintsOf(c *rules.Context) []hinted {
 				key, _ := hint.Member(text.(string))
 				place += "." + key
 			}
-			found = append(found, hinted{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
+			found = append(found, foundHint{kind: hint.Kind, at: place, value: v, by: readsHeader(hint.Name)})
 		}
 	}
 	if next := c.Link("next"); next != nil {
-		found = append(found, hinted{kind: apinames.HintNext, at: "the Link header", value: next, by: readsLink})
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: readsLink})
 	}
 	return found
 }
 
 // hintsInBody returns the hints in the body of the last response, nearest to the root first.
 // The list is not nil.
-func (w *Watcher) hintsInBody() []hinted {
-	found := []hinted{}
+func (w *Watcher) hintsInBody() []foundHint {
+	found := []foundHint{}
 	if w.page.Visit == nil {
 		return found
 	}
@@ -99,11 +99,11 @@ func (w *Watcher) hintsInBody() []hinted {
 		return !members && (apinames.HintsOf(name) != nil || apinames.FlagKind(name) != "" || name == apinames.JQGridRecords ||
 			isLinks(name) || apinames.RoughNext(name, "a token")), members
 	}
-	var records []hinted
+	var records []foundHint
 	var visit func(path []string, v any)
 	visit = func(path []string, v any) {
 		name := path[len(path)-1]
-		hint := hinted{path: path, at: language.Read{Root: "body", Path: path}.String(), value: v, inBody: true, by: readsTo(path)}
+		hint := foundHint{path: path, at: language.Read{Root: "body", Path: path}.String(), value: v, inBody: true, by: readsTo(path)}
 		add := func(kind apinames.HintKind, rank int, rough bool) {
 			hint.kind, hint.rank, hint.rough = kind, rank, rough
 			found = append(found, hint)
@@ -146,7 +146,7 @@ func (w *Watcher) hintsInBody() []hinted {
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b hinted) int {
+	slices.SortStableFunc(found, func(a, b foundHint) int {
 		return cmp.Or(len(a.path)-len(b.path), slices.Compare(a.path[:len(a.path)-1], b.path[:len(b.path)-1]), a.rank-b.rank)
 	})
 	return found
@@ -235,7 +235,7 @@ func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
 }
 
 // note records a value if it is the first hint of its kind.
-func (w *Watcher) note(hints *rules.Hints, hint hinted) {
+func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	c, path, v := w.Context, hint.at, hint.value
 	read := hint.by != nil && slices.ContainsFunc(w.Subject.decisives, hint.by)
 	switch hint.kind {

@@ -16,33 +16,33 @@ const maxFirstPaths = 256
 // noticeMoved notices a page whose items may have moved: the list of items is missing, although the
 // first page has it, and another list of objects is at a path that the first page does not have.
 func (w *Watcher) noticeMoved() {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	if c.Page == 1 && c.Status < http.StatusBadRequest && w.page.HasField && w.Subject.job.Paged() {
-		n.FirstPaths, n.FirstNames, n.NamesByList = w.outline(), nil, nil
+		h.FirstPaths, h.FirstNames, h.NamesByList = w.outline(), nil, nil
 		for i := range w.page.Lists {
 			names := w.namesOfItem(i)
-			if n.FirstNames == nil {
-				n.FirstNames = names
+			if h.FirstNames == nil {
+				h.FirstNames = names
 			}
 			if w.listsOf() != nil {
-				n.NamesByList = append(n.NamesByList, names)
+				h.NamesByList = append(h.NamesByList, names)
 			}
 		}
 	}
 	w.noticeGap()
-	if n.Facts.MovedPage > 0 {
+	if h.Facts.MovedPage > 0 {
 		return
 	}
-	if place := w.page.Place; c.Count > 0 && place != "" && len(n.FirstPaths) > 0 && !slices.Contains(n.FirstPaths, place) {
-		n.Facts.MovedPage, n.Facts.MovedTo, n.Facts.MovedRead = c.Page, value.Clip(place, 200), true
+	if place := w.page.Place; c.Count > 0 && place != "" && len(h.FirstPaths) > 0 && !slices.Contains(h.FirstPaths, place) {
+		h.Facts.MovedPage, h.Facts.MovedTo, h.Facts.MovedRead = c.Page, value.Clip(place, 200), true
 		return
 	}
 	if !w.lostItems() {
 		return
 	}
 	for _, path := range w.placesOfItems() {
-		if place := rules.FormatPath("body", path); !slices.Contains(n.FirstPaths, place) && w.listsObjects(path) {
-			n.Facts.MovedPage, n.Facts.MovedTo = c.Page, value.Clip(place, 200)
+		if place := rules.FormatPath("body", path); !slices.Contains(h.FirstPaths, place) && w.listsObjects(path) {
+			h.Facts.MovedPage, h.Facts.MovedTo = c.Page, value.Clip(place, 200)
 			return
 		}
 	}

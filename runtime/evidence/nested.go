@@ -21,16 +21,16 @@ const maxSearched = 16
 // except in the middle of a very large page. It also notices lists below a star that say so: rules of the job
 // may page through them, so only the latest page with items counts.
 func (w *Watcher) noticeNested() {
-	n, items := w.Noticed, w.page.Compared
-	if !n.Nests {
+	h, items := w.History, w.page.Compared
+	if !h.Nests {
 		for _, item := range items[:min(maxSearched, len(items))] {
 			if bytes.IndexByte(item, '[') >= 0 {
-				document.NestedLists(item, func(document.NestedList) { n.Nests = true })
+				document.NestedLists(item, func(document.NestedList) { h.Nests = true })
 			}
 		}
 	}
 	switch {
-	case !n.Nests:
+	case !h.Nests:
 	case w.page.Bytes > maxErrorBody:
 		for _, item := range items {
 			w.countNested(item)

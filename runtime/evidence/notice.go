@@ -16,8 +16,8 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
 
-// A Noticed holds the facts about a list that the audit needs from page to page.
-type Noticed struct {
+// A History holds the facts about a list that the audit needs from page to page.
+type History struct {
 	Facts rules.ListFacts `json:"facts"`
 
 	Lists      Recall `json:"lists"`               // key: digest of a page's items; value: its number and its request
@@ -93,30 +93,30 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 // noticeRepeat notices a page with the items of an earlier one. It reports whether the page has
 // items and all of them are known.
 func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent) bool {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	if c.Count == 0 {
 		return false
 	}
 	now := newListSighting(c.Page, request)
-	number, known := n.Lists.Get(w.page.List)
+	number, known := h.Lists.Get(w.page.List)
 	earlier := listSighting(number)
 	if !known && c.SamePage { // it differs in its spelling
 		earlier, known = newListSighting(c.Page-1, before), true
 	}
 	if !known {
-		n.Lists.Put(w.page.List, uint64(now))
+		h.Lists.Put(w.page.List, uint64(now))
 		return false
 	}
 	if earlier.request() == now.request() {
 		return true
 	}
-	f := &n.Facts
+	f := &h.Facts
 	w.repeats = true
 	if f.Repeats++; f.Repeats == 1 {
 		f.RepeatPage, f.RepeatOf, f.RepeatCount = c.Page, earlier.page(), c.Count
 	}
 	if earlier.page() == 1 && f.FirstAgain == 0 {
-		f.FirstAgain, f.FirstParams = c.Page, difference(n.First, sent)
+		f.FirstAgain, f.FirstParams = c.Page, difference(h.First, sent)
 	}
 	return true
 }
@@ -125,17 +125,17 @@ func (w *Watcher) noticeRepeat(request, before document.Digest, sent trace.Sent)
 // another number, and that its request lacks the parameter. The last page may be smaller, so page 3
 // decides.
 func (w *Watcher) noticeSize(sent trace.Sent) {
-	c, n := w.Context, w.Noticed
-	if c.Page <= len(n.Sizes) {
-		n.Sizes[c.Page-1] = c.Count
+	c, h := w.Context, w.History
+	if c.Page <= len(h.Sizes) {
+		h.Sizes[c.Page-1] = c.Count
 	}
-	first, second := n.Sizes[0], n.Sizes[1]
+	first, second := h.Sizes[0], h.Sizes[1]
 	address := func(sent trace.Sent) string { path, _, _ := strings.Cut(sent.URL, "?"); return path }
-	if c.Page == 2 && second != first && address(n.First) == address(sent) {
-		n.Lost = lost(n.First, sent, strconv.Itoa(first))
+	if c.Page == 2 && second != first && address(h.First) == address(sent) {
+		h.Lost = lost(h.First, sent, strconv.Itoa(first))
 	}
-	if n.Lost != "" && (c.Page == 2 && second > first || c.Page == 3 && second < first && c.Count > 0) {
-		n.Facts.LostParams, n.Facts.SizeBefore, n.Facts.SizeAfter = n.Lost, first, second
+	if h.Lost != "" && (c.Page == 2 && second > first || c.Page == 3 && second < first && c.Count > 0) {
+		h.Facts.LostParams, h.Facts.SizeBefore, h.Facts.SizeAfter = h.Lost, first, second
 	}
 }
 
@@ -198,7 +198,7 @@ func shortText(v any) string {
 // reports whether all items with identifiers are known, and whether these items are also unchanged. Both are
 // false if no item has an identifier.
 func (w *Watcher) noticeItems() (allKnown, allSame bool) {
-	n := w.Noticed
+	h := w.History
 	identified, known, unchanged := 0, 0, 0
 	overlap := w.overlaps() // until an item is not on the previous page
 	for _, item := range w.page.Compared {
@@ -211,11 +211,11 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 		}
 		identified++
 		key := document.DigestOf(id, document.Digest{})
-		n.LastItem = key.Half()
+		h.LastItem = key.Half()
 		now := newItemSighting(w.Context.Page, item)
-		number, seen := n.Identities.Get(key)
+		number, seen := h.Identities.Get(key)
 		earlier := itemSighting(number)
-		n.Identities.Put(key, uint64(now))
+		h.Identities.Put(key, uint64(now))
 		if !seen {
 			overlap = false
 			continue
@@ -234,7 +234,7 @@ func (w *Watcher) noticeItems() (allKnown, allSame bool) {
 			w.noticeAgain(id, earlier, now)
 		}
 	}
-	n.Facts.Identified += identified
+	h.Facts.Identified += identified
 	return identified > 0 && known == identified, identified > 0 && unchanged == identified
 }
 
@@ -268,19 +268,19 @@ func (w *Watcher) noticeAgain(id []byte, earlier, now itemSighting) {
 // read items: they may ask for these items again, which is not a sign of a changed list. If the very last
 // item is not among them, the list is not sorted by the cursor, so overlaps reports false.
 func (w *Watcher) overlaps() bool {
-	n := w.Noticed
+	h := w.History
 	for _, item := range w.page.Compared {
 		id := document.Identity(item)
 		if id == nil {
 			continue
 		}
 		key := document.DigestOf(id, document.Digest{})
-		number, seen := n.Identities.Get(key)
+		number, seen := h.Identities.Get(key)
 		now := newItemSighting(w.Context.Page, nil)
 		switch {
 		case !w.Subject.readsItems || !seen || !itemSighting(number).isOnPageBefore(now):
 			return false
-		case n.LastItem == 0 || n.LastItem == key.Half() || w.listsOf() != nil:
+		case h.LastItem == 0 || h.LastItem == key.Half() || w.listsOf() != nil:
 			return true
 		}
 	}
@@ -303,15 +303,15 @@ func (w *Watcher) countRepeated(allSame bool) {
 // constant scroll token also repeats a request, so the list is in a loop only if another request
 // came between, or all items of the page are known.
 func (w *Watcher) noticeCycle(request, before document.Digest, sent trace.Sent, known bool) {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	read := w.decisive().Half()
-	earlier, repeated := n.Requests.Get(request)
-	n.Requests.Put(request, read)
+	earlier, repeated := h.Requests.Get(request)
+	h.Requests.Put(request, read)
 	c.RepeatedRequest = repeated && earlier == read
 	if !c.RepeatedRequest || request == before && !known {
 		return
 	}
-	f := &n.Facts
+	f := &h.Facts
 	if f.Cycles++; f.Cycles == 1 {
 		f.CyclePage, f.CycleSent = c.Page, value.Clip(sent.Method+" "+sent.URL, 300)
 		w.Warn("repeated_request", fmt.Sprintf("page %d repeats an earlier request (%s), and nothing that the rules read has changed; "+
@@ -338,24 +338,24 @@ func (w *Watcher) decisive() document.Digest {
 
 // noticePaths records the watched paths that the response has.
 func (w *Watcher) noticePaths() {
-	c, n := w.Context, w.Noticed
+	c, h := w.Context, w.History
 	if c.Status >= 400 || w.page.Lookup == nil {
 		return
 	}
-	n.Responses++
-	n.HadItems = n.HadItems || w.page.HasField
+	h.Responses++
+	h.HadItems = h.HadItems || w.page.HasField
 	for i, list := range w.listsOf() {
-		if key := watchedList(list); w.page.Found[i] != "" && !slices.Contains(n.Had, key) {
-			n.Had = append(n.Had, key)
+		if key := watchedList(list); w.page.Found[i] != "" && !slices.Contains(h.Had, key) {
+			h.Had = append(h.Had, key)
 		}
 	}
 	for _, watch := range w.Subject.watches {
 		key := watch.String()
-		if slices.Contains(n.Had, key) {
+		if slices.Contains(h.Had, key) {
 			continue
 		}
 		if _, present := watch.Lookup(c); present {
-			n.Had = append(n.Had, key)
+			h.Had = append(h.Had, key)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func (p *Presence) Save() map[string][][]string {
 // partition ran, a path counts only if its value is sent or added to items: a condition may be about a
 // path that items seldom have. The finding is evidence if such a path made a value nil in all requests,
 // or a field nil in the items of several partitions. A single parent may lack a path that others have.
-func (p *Presence) Finding(job *compile.Job, partitions int, values Values) *trace.Finding {
+func (p *Presence) Finding(job *compile.Job, partitions int, values NilCounts) *trace.Finding {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.missing[job]) == 0 || slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
@@ -106,9 +106,9 @@ func readsItem(job *compile.Job, e *language.Expression, path []string) bool {
 	})
 }
 
-// Values counts, by the id of a rule, the partitions in which the value that the rule computes for
+// NilCounts counts, by the id of a rule, the partitions in which the value that the rule computes for
 // the request was nil. It has only the rules whose values every partition should have.
-type Values map[string]NilCount
+type NilCounts map[string]NilCount
 
 // A NilCount counts the partitions that have computed a value, and the partitions in which it was nil.
 type NilCount struct {
@@ -117,14 +117,14 @@ type NilCount struct {
 }
 
 // ValuesOf returns the count of one partition, given the values of [compile.Job.Computed].
-func ValuesOf(job *compile.Job, values compile.PartValues) Values {
-	var all Values
+func ValuesOf(job *compile.Job, values compile.PartValues) NilCounts {
+	var all NilCounts
 	for i, e := range job.Computed {
 		if !job.ExpectsValue(e) {
 			continue
 		}
 		if all == nil {
-			all = Values{}
+			all = NilCounts{}
 		}
 		count := NilCount{All: 1}
 		if e.GivesNil(values[i]) {
@@ -136,10 +136,10 @@ func ValuesOf(job *compile.Job, values compile.PartValues) Values {
 }
 
 // add adds the count of other partitions.
-func (v *Values) add(other Values) {
+func (v *NilCounts) add(other NilCounts) {
 	for id, count := range other {
 		if *v == nil {
-			*v = Values{}
+			*v = NilCounts{}
 		}
 		before := (*v)[id]
 		(*v)[id] = NilCount{before.Nil + count.Nil, before.All + count.All}
@@ -147,7 +147,7 @@ func (v *Values) add(other Values) {
 }
 
 // always reports whether a value was nil in every partition.
-func (v Values) always(e *language.Expression) bool {
+func (v NilCounts) always(e *language.Expression) bool {
 	count := v[e.Rule.ID]
 	return count.Nil > 0 && count.Nil == count.All
 }
@@ -155,7 +155,7 @@ func (v Values) always(e *language.Expression) bool {
 // Findings returns the findings about values that were nil. A value that was nil in every partition
 // is evidence, since each of them has requested another list than the configuration says; a value that
 // was nil in some partitions is a hint. Paths of found are left out, because found reports them itself.
-func (v Values) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
+func (v NilCounts) Findings(job *compile.Job, found *Presence) (findings []trace.Finding) {
 	if slices.Contains(job.Ruleset.IgnoredFindings, findingMissing) {
 		return nil
 	}

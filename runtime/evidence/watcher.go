@@ -16,7 +16,7 @@ import (
 // A Watcher finds signs, page by page, that a list may be incomplete. The audit rules judge them at
 // the end of the list.
 type Watcher struct {
-	*Noticed // part of the state of the job
+	*History // part of the state of the job
 
 	Subject     *Subject
 	Context     *rules.Context // context of the last page
@@ -29,8 +29,8 @@ type Watcher struct {
 	page    document.Reading // the last page
 	strange []byte           // the first item of the last page that has no identifier, and only members of errors
 	repeats bool             // whether an earlier page has the same items
-	hinted  []hinted         // hints of the last page; nil until they are needed
-	audited audited
+	hinted  []foundHint      // hints of the last page; nil until they are needed
+	audited auditInput
 	end     End
 }
 
@@ -48,7 +48,7 @@ type Subject struct {
 	job        *compile.Job
 	watches    []compile.Watch
 	decisives  []language.Read
-	signs      []language.Read // the values that rules read of a response, except of its items
+	paging     []language.Read // the values that rules read of a response, except of its items
 	readsItems bool            // whether the next request reads items
 	keys       [][]string      // paths of the values that identify an item; nil if no values do
 	keyPaths   string          // the same, for people
@@ -60,8 +60,8 @@ func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
 	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
-		signs: signsOf(watched, job.Decisive()),
-		job:   job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
+		paging: readsOfPaging(watched, job.Decisive()),
+		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
 	}

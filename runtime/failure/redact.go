@@ -45,7 +45,7 @@ func (r *redaction) error(err error) error {
 	case *panics.Error:
 		return &panics.Error{Text: r.text(known.Text), Trace: known.Trace}
 	}
-	shown := redacted{text: r.text(fmt.Sprint(err)), of: &err} // unlike a call of Error, Sprint recovers from a panic
+	shown := redacted{text: r.text(fmt.Sprint(err)), original: &err} // unlike a call of Error, Sprint recovers from a panic
 	several, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		shown.cause = r.error(errors.Unwrap(err))
@@ -61,9 +61,9 @@ func (r *redaction) error(err error) error {
 
 // A redacted is an error without its secrets.
 type redacted struct {
-	text  string
-	cause error  // without secrets, too; may be nil
-	of    *error // the error with its secrets; behind a pointer, so that no verb of fmt prints it
+	text     string
+	cause    error  // without secrets, too; may be nil
+	original *error // the error with its secrets; behind a pointer, so that no verb of fmt prints it
 }
 
 func (r *redacted) Error() string { return r.text }
@@ -72,11 +72,11 @@ func (r *redacted) Error() string { return r.text }
 func (r *redacted) Unwrap() error { return r.cause }
 
 // Is reports whether the error with its secrets is target.
-func (r *redacted) Is(target error) bool { return errors.Is(*r.of, target) }
+func (r *redacted) Is(target error) bool { return errors.Is(*r.original, target) }
 
 // As finds target in the causes without secrets, or else in the error itself.
 func (r *redacted) As(target any) bool {
-	return r.cause != nil && errors.As(r.cause, target) || errors.As(*r.of, target)
+	return r.cause != nil && errors.As(r.cause, target) || errors.As(*r.original, target)
 }
 
 // A redactedList is a redacted error with several causes.

@@ -13,12 +13,12 @@ import (
 
 // An allJobsRun is the task that runs all jobs of the run in order, with the limit on partitions.
 type allJobsRun struct {
-	walk    Walk
-	store   func(context.Context, *Step) error
-	stored  error                      // error of store
-	saved   map[string]json.RawMessage // position of the task: the checkpoint of each job
-	skipped []trace.Record             // records since the last step
-	ending  *Ending
+	walk     Walk
+	store    func(context.Context, *Step) error
+	storeErr error                      // error that store returned
+	saved    map[string]json.RawMessage // position of the task: the checkpoint of each job
+	skipped  []trace.Record             // records since the last step
+	ending   *Ending
 }
 
 // runAll runs the task of all jobs, from a position unless it is nil.
@@ -35,8 +35,8 @@ func (s *Tasks) runAll(ctx context.Context, position json.RawMessage, store func
 	for _, root := range s.roots {
 		results, err := a.walk.run(ctx, root, a.storePage)
 		switch {
-		case a.stored != nil && !isFailure(a.stored):
-			return nil, a.stored
+		case a.storeErr != nil && !isFailure(a.storeErr):
+			return nil, a.storeErr
 		case errors.Is(err, failure.ErrCancelled):
 			return nil, err
 		}
@@ -68,6 +68,6 @@ func (a *allJobsRun) storePage(ctx context.Context, page *runtime.Page) error {
 	if step.Position, err = json.Marshal(a.saved); err != nil {
 		return err
 	}
-	a.stored = a.store(ctx, step)
-	return a.stored
+	a.storeErr = a.store(ctx, step)
+	return a.storeErr
 }

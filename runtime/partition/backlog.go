@@ -26,11 +26,11 @@ type backlog struct {
 
 // A backlogEntry is a page, or the end of a partition.
 type backlogEntry struct {
-	outgoing // its page is nil for the end of a partition
+	outgoingPage // its page is nil for the end of a partition
 
 	kept      stack
 	items     storedItems
-	original  *storedItems // the items of outgoing.sent
+	original  *storedItems // the items of outgoingPage.sent
 	partition runtime.Partition
 	result    EndedResult
 }
@@ -39,7 +39,7 @@ type backlogEntry struct {
 type storedItems struct {
 	all   document.Items // empty if the items are in the file
 	lists []document.TypedItems
-	marks []document.ListEnd // ends of the lists within the items
+	ends  []document.ListEnd // ends of the lists within the items
 	at    [2]int64           // start and end of the items in the file; both are 0 for items in memory
 }
 
@@ -57,7 +57,7 @@ func newBacklog(limit int64) *backlog {
 
 // keep adds a page to the backlog. It reports false, and adds nothing, if the turn of the task has
 // come.
-func (b *backlog) keep(ctx context.Context, d outgoing) (bool, error) {
+func (b *backlog) keep(ctx context.Context, d outgoingPage) (bool, error) {
 	if b.waitForRoom(ctx) {
 		return false, nil
 	}
@@ -97,12 +97,12 @@ func wake(changed *sync.Cond) {
 }
 
 // store adds a page, with a copy of its items, and the stack after it.
-func (b *backlog) store(d outgoing, s stack) error {
+func (b *backlog) store(d outgoingPage, s stack) error {
 	page := *d.page
 	if !d.emits { // the items are no longer needed
 		page.Items, page.Lists = document.Items{}, nil
 	}
-	e := backlogEntry{outgoing: d, kept: s}
+	e := backlogEntry{outgoingPage: d, kept: s}
 	e.page, e.sent, e.stack = &page, nil, nil
 	var err error
 	if e.items, err = b.storeItems(page.Items, document.ListEnds(page.Lists)); err != nil {
@@ -122,10 +122,10 @@ func (b *backlog) store(d outgoing, s stack) error {
 }
 
 // storeItems stores a copy of items.
-func (b *backlog) storeItems(items document.Items, marks []document.ListEnd) (s storedItems, err error) {
-	s.marks = marks
+func (b *backlog) storeItems(items document.Items, ends []document.ListEnd) (s storedItems, err error) {
+	s.ends = ends
 	if n := len(items.Bytes()); b.bytes+n <= backlogMemory {
-		s.all, s.lists = document.Lists(bytes.Clone(items.Bytes()), nil, marks)
+		s.all, s.lists = document.Lists(bytes.Clone(items.Bytes()), nil, ends)
 		b.bytes += n
 		return s, nil
 	}
@@ -148,7 +148,7 @@ func (b *backlog) loadItems(s storedItems, buffer *spool.Buffer) (document.Items
 	if err != nil {
 		return document.Items{}, nil, err
 	}
-	all, lists := document.Lists(block, window, s.marks)
+	all, lists := document.Lists(block, window, s.ends)
 	return all, lists, nil
 }
 
@@ -179,7 +179,7 @@ func (b *backlog) drain(ctx context.Context, to *frame) error {
 			to.forwardEnd(e.partition, e.result)
 			continue
 		}
-		if err := b.replay(e, func(d outgoing) error { return to.forwardFromChild(ctx, d) }); err != nil {
+		if err := b.replay(e, func(d outgoingPage) error { return to.forwardFromChild(ctx, d) }); err != nil {
 			return err
 		}
 	}
@@ -212,7 +212,7 @@ func (b *backlog) removeFirst() (backlogEntry, bool) {
 }
 
 // replay passes a page on, with its items.
-func (b *backlog) replay(e backlogEntry, to func(outgoing) error) error {
+func (b *backlog) replay(e backlogEntry, to func(outgoingPage) error) error {
 	var written, sent spool.Buffer
 	defer written.Release()
 	defer sent.Release()
@@ -228,7 +228,7 @@ func (b *backlog) replay(e backlogEntry, to func(outgoing) error) error {
 		e.sent = &items
 	}
 	e.stack = func() (stack, error) { return e.kept, nil }
-	return to(e.outgoing)
+	return to(e.outgoingPage)
 }
 
 // discard closes the temporary file.

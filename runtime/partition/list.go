@@ -38,7 +38,7 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	b := newBacklog(0)
 	defer b.discard()
 	result, err := loop.RunList(ctx, list, func(ctx context.Context, d *runtime.Delivery) (bool, error) {
-		_, err := b.keep(ctx, outgoing{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
+		_, err := b.keep(ctx, outgoingPage{page: d.Page, sent: d.Sent, emits: true, stack: func() (stack, error) {
 			checkpoint, err := d.Checkpoint()
 			return stack{{progress: progress{position: checkpoint}}}, err
 		}})
@@ -47,12 +47,12 @@ func (t *tree) runList(ctx context.Context, p runtime.Partition, from position, 
 	if err == nil && result.Outcome == rules.Split {
 		return result, nil
 	}
-	return t.replay(ctx, b, receiver, result, err)
+	return t.deliverTried(ctx, b, receiver, result, err)
 }
 
-// replay delivers the pages of a partition that was tried. If the receiver refuses a page, the result
+// deliverTried delivers the pages of a partition that was tried. If the receiver refuses a page, the result
 // is the result after the last delivered page.
-func (t *tree) replay(
+func (t *tree) deliverTried(
 	ctx context.Context, b *backlog, receiver runtime.Receiver, result runtime.ListResult, err error,
 ) (runtime.ListResult, error) {
 	var delivered position
@@ -61,7 +61,7 @@ func (t *tree) replay(
 		d := &runtime.Delivery{
 			Page: e.page, Checkpoint: func() (position, error) { return checkpoint, nil }, Result: func() runtime.ListResult { return result },
 		}
-		failed := b.replay(e, func(o outgoing) error {
+		failed := b.replay(e, func(o outgoingPage) error {
 			d.Sent = o.sent
 			ok, err := receiver(ctx, d)
 			if ok {
@@ -84,8 +84,8 @@ func resultAt(job string, at position) runtime.Result {
 	return s.Result
 }
 
-// failed returns r as the result of a partition that failed with err.
-func (t *tree) failed(r runtime.Result, err error) runtime.Result {
+// asFailed returns r as the result of a partition that failed with err.
+func (t *tree) asFailed(r runtime.Result, err error) runtime.Result {
 	r.Outcome, r.Reason, r.StoppedBy = rules.Failed, runtime.ReasonError, []string{}
 	r.Message, r.Error = t.Redactor.String(err.Error()), trace.FaultOf(err, t.Redactor)
 	return r

@@ -235,12 +235,12 @@ func (t *tree) resume(ctx context.Context) (*node, error) {
 		root, err = r.read(state.Tree)
 	}
 	if err != nil {
-		return nil, runtime.UnusableError(id, err)
+		return nil, runtime.UnusableCheckpoint(id, err)
 	}
 	if !state.Started.IsZero() {
 		t.started = state.Started
 	}
-	t.tally.takeUp(state.tallyState)
+	t.tally.restore(state.tallyState)
 	for _, r := range state.Results {
 		if r.Partitions != nil {
 			t.quota.spend(r.Partitions.Count)

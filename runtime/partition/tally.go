@@ -236,8 +236,8 @@ func (t *Tally) save() tallyState {
 	return s
 }
 
-// takeUp restores a state that save returned and check accepted.
-func (t *Tally) takeUp(s tallyState) {
+// restore adds a state that save returned and check accepted.
+func (t *Tally) restore(s tallyState) {
 	t.found.Merge(s.Missing, t.jobs)
 	for id, one := range s.Seen {
 		if known := t.seen[t.jobs[id]]; known != nil && one != nil {
@@ -319,8 +319,8 @@ func (t *Tally) Restore(saved json.RawMessage) error {
 		err = t.check(s)
 	}
 	if err != nil {
-		return runtime.UnusableError(t.root.ID(), err)
+		return runtime.UnusableCheckpoint(t.root.ID(), err)
 	}
-	t.takeUp(s)
+	t.restore(s)
 	return nil
 }

@@ -203,7 +203,7 @@ func (r *taskRun) skippedEnding(result runtime.ListResult) *Ending {
 
 // failedEnding returns the ending of a task that failed before its list began.
 func (r *taskRun) failedEnding(err error) *Ending {
-	return r.ending(runtime.ListResult{Result: r.failed(runtime.Result{Job: r.task.Job}, err)})
+	return r.ending(runtime.ListResult{Result: r.asFailed(runtime.Result{Job: r.task.Job}, err)})
 }
 
 // RootOf returns the index of the root job of a task, given the task's id. It reports false for the

@@ -22,7 +22,7 @@ type taskRun struct {
 	job       *compile.Job
 	partition runtime.Partition
 	store     func(context.Context, *Step) error
-	stored    error    // error of store
+	storeErr  error    // error that store returned
 	position  position // position after the last step
 	ended     *Ending  // ending in the last step; nil if the task continues
 }
@@ -38,13 +38,13 @@ func (r *taskRun) storeList(ctx context.Context) (*Ending, error) {
 		return r.ended, nil
 	case err == nil:
 		return r.ending(result), nil
-	case r.stored != nil && !isFailure(r.stored):
-		return nil, r.stored
+	case r.storeErr != nil && !isFailure(r.storeErr):
+		return nil, r.storeErr
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
 	}
-	if r.stored != nil { // the children read a wrong value
-		result.Result = r.failed(result.Result, err)
+	if r.storeErr != nil { // the children read a wrong value
+		result.Result = r.asFailed(result.Result, err)
 	} else if Skips(r.job, err) {
 		return r.skippedEnding(result), err
 	}
@@ -61,8 +61,8 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 	page := d.Page
 	page.Root, page.Skipped = r.root.ID(), page.Outcome == rules.Failed
 	step := &Step{Label: r.label(), Page: page, Position: checkpoint}
-	if r.stored = r.addChildTasks(ctx, d, step); r.stored != nil { // the partition is not at fault
-		return false, r.stored
+	if r.storeErr = r.addChildTasks(ctx, d, step); r.storeErr != nil { // the partition is not at fault
+		return false, r.storeErr
 	}
 	if page.Skipped {
 		step.Position = r.position
@@ -78,12 +78,12 @@ func (r *taskRun) storePage(ctx context.Context, d *runtime.Delivery) (delivered
 	if !r.emits(r.job) {
 		page.Items, page.Lists = document.Items{}, nil
 	}
-	r.stored = r.store(ctx, step)
+	r.storeErr = r.store(ctx, step)
 	page.Items, page.Lists = items, lists
-	if r.position = step.Position; r.stored == nil {
+	if r.position = step.Position; r.storeErr == nil {
 		r.ended = step.Ending
 	}
-	return r.stored == nil, r.stored
+	return r.storeErr == nil, r.storeErr
 }
 
 // addChildTasks adds the tasks for the items of a page to its step.
@@ -138,13 +138,13 @@ func (r *taskRun) search(ctx context.Context) (*Ending, error) {
 			err = json.Unmarshal(r.position, &start)
 		}
 		if err != nil {
-			return nil, runtime.UnusableError(r.task.Job, err)
+			return nil, runtime.UnusableCheckpoint(r.task.Job, err)
 		}
 	}
 	ending, err := r.storeValues(ctx, start)
 	switch {
-	case r.stored != nil && !isFailure(r.stored):
-		return nil, r.stored
+	case r.storeErr != nil && !isFailure(r.storeErr):
+		return nil, r.storeErr
 	case errors.Is(err, failure.ErrCancelled):
 		return nil, err
 	case err != nil:
@@ -172,8 +172,8 @@ func (r *taskRun) storeValues(ctx context.Context, state foundState) (*Ending, e
 		if !more || len(step.Children) == maxFound {
 			state.Next += len(step.Children)
 			step.Position, _ = json.Marshal(state)
-			if r.stored = r.store(ctx, step); !more || r.stored != nil {
-				return step.Ending, r.stored
+			if r.storeErr = r.store(ctx, step); !more || r.storeErr != nil {
+				return step.Ending, r.storeErr
 			}
 			step = &Step{Label: r.label()}
 		}

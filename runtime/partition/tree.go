@@ -206,7 +206,7 @@ func (t *tree) ruleContext(ctx context.Context, p runtime.Partition, e *language
 
 // fault returns the error of a rule of a variable.
 func (t *tree) fault(ctx context.Context, p runtime.Partition, err error) error {
-	return t.Fault(ctx, &failure.Error{
+	return t.CompleteError(ctx, &failure.Error{
 		Class: p.Blame(), Job: p.Job.ID(), Partition: t.Redactor.String(p.Label()), Op: "for", Err: err,
 	})
 }
@@ -242,8 +242,8 @@ func (q *Quota) spend(n int) {
 	}
 }
 
-// give returns a partition that did not run after all.
-func (q *Quota) give() {
+// giveBack returns a partition that did not run after all.
+func (q *Quota) giveBack() {
 	if q != nil {
 		q.left++
 	}

@@ -80,14 +80,14 @@ func (f *frame) run(ctx context.Context) error {
 		return nil
 	case len(f.todo) > 0: // tasks of an earlier run
 		if err := f.runChildren(ctx); err != nil {
-			f.forwardEnd(f.partition, EndedResult{Result: f.failed(resultAt(f.node.job.ID(), f.position), err)})
+			f.forwardEnd(f.partition, EndedResult{Result: f.asFailed(resultAt(f.node.job.ID(), f.position), err)})
 			return err
 		}
 	}
 	result, err := f.runList(ctx, f.partition, f.position, f.runPage)
 	if err == nil && result.Outcome == rules.Split {
 		f.node.split = true
-		f.quota.give()
+		f.quota.giveBack()
 		return nil
 	}
 	return f.endPartition(result, err)
@@ -126,7 +126,7 @@ func (f *frame) runPage(ctx context.Context, d *runtime.Delivery) (delivered boo
 		return false, err
 	}
 	page.Skipped = skipsOn(f.partition.Job, page)
-	err = f.forward(ctx, outgoing{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
+	err = f.forward(ctx, outgoingPage{page: page, emits: f.emits(f.partition.Job), last: f.last && len(f.todo) == 0, stack: f.stack})
 	if err != nil {
 		return false, err
 	}
@@ -214,8 +214,8 @@ func (f *frame) popChild(child *node) {
 	f.changed.Broadcast()
 }
 
-// An outgoing is a page on its way to the sink.
-type outgoing struct {
+// An outgoingPage is a page on its way to the sink.
+type outgoingPage struct {
 	page  *runtime.Page
 	sent  *document.Items // the items as the API sent them; nil if the children have already seen the page, or if filter and fields changed nothing
 	emits bool            // whether its items are written
@@ -226,7 +226,7 @@ type outgoing struct {
 }
 
 // forward passes a page to the sink, or to the backlog of a task that runs ahead of its turn.
-func (f *frame) forward(ctx context.Context, d outgoing) error {
+func (f *frame) forward(ctx context.Context, d outgoingPage) error {
 	if f.node.backlog != nil {
 		if kept, err := f.node.backlog.keep(ctx, d); kept || err != nil {
 			return err
@@ -239,7 +239,7 @@ func (f *frame) forward(ctx context.Context, d outgoing) error {
 }
 
 // forwardFromChild forwards a page of the task whose turn it is.
-func (f *frame) forwardFromChild(ctx context.Context, d outgoing) error {
+func (f *frame) forwardFromChild(ctx context.Context, d outgoingPage) error {
 	childStack := d.stack
 	d.last = d.last && f.endsAfterThis()
 	d.stack = func() (stack, error) {
@@ -275,7 +275,7 @@ func (f *frame) endPartition(result runtime.ListResult, err error) error {
 	skipped := false
 	switch {
 	case f.err != nil: // the partition itself has not failed
-		result.Result = f.failed(result.Result, f.err)
+		result.Result = f.asFailed(result.Result, f.err)
 	case Skips(f.partition.Job, err):
 		f.Log.Error(fmt.Sprintf("%v; the partition is skipped", err), "event", "partition_skipped",
 			"job", result.Job, "partition", f.partition.Label())
@@ -300,7 +300,7 @@ func (f *frame) leaveOut() {
 }
 
 // deliver passes a page to the sink.
-func (t *tree) deliver(ctx context.Context, d outgoing) error {
+func (t *tree) deliver(ctx context.Context, d outgoingPage) error {
 	page := d.page
 	page.Root, page.Final = t.root.ID(), d.last
 	if !d.emits {

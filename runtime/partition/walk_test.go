@@ -415,7 +415,7 @@ func TestAQuotaIsSpentAndGivenBack(t *testing.T) {
 	require.True(t, q.take())
 	require.True(t, q.take())
 	require.False(t, q.take())
-	q.give()
+	q.giveBack()
 	require.True(t, q.take())
 	q.spend(5)
 	require.False(t, q.take())

@@ -8,8 +8,8 @@ import (
 	"unicode/utf8"
 )
 
-// A Found is a place in a text that reveals a secret.
-type Found struct {
+// A Match is a place in a text that reveals a secret.
+type Match struct {
 	Start, End int    // offsets in bytes
 	Name       string // name of the secret
 	Secret     string
@@ -30,19 +30,19 @@ type needle struct {
 
 // A finder finds the forms of secrets in texts.
 type finder struct {
-	secrets []named
+	secrets []namedSecret
 	needles [256][]needle // by first byte
 	any     bool
 }
 
-// A named is a secret with its name.
-type named struct{ name, text string }
+// A namedSecret is a secret with its name.
+type namedSecret struct{ name, text string }
 
 // maxEscapes is the number of times that a text is unescaped. JSON in a URL that is printed as JSON
 // needs three, and a secret that itself looks escaped needs more.
 const maxEscapes = 6
 
-func newFinder(secrets []named) *finder {
+func newFinder(secrets []namedSecret) *finder {
 	f := &finder{secrets: secrets}
 	seen := map[string]bool{}
 	for i, s := range secrets {
@@ -69,12 +69,12 @@ const (
 )
 
 // find returns all places in a text that reveal a secret, in any order. The places may overlap.
-func (f *finder) find(text string, why purpose) []Found {
+func (f *finder) find(text string, why purpose) []Match {
 	if !f.any {
 		return nil
 	}
-	var found []Found
-	var levels []unescaped // the given text first
+	var found []Match
+	var levels []unescapedText // the given text first
 	for current := text; ; {
 		f.scan(current, why, func(n *needle, inner, outer span) {
 			if why == toSpellAgain {
@@ -83,7 +83,7 @@ func (f *finder) find(text string, why purpose) []Found {
 			for _, level := range slices.Backward(levels) {
 				outer = level.source(outer)
 			}
-			match := Found{Start: outer.start, End: outer.end, Name: f.secrets[n.secret].name, Secret: f.secrets[n.secret].text, Form: n.form.name}
+			match := Match{Start: outer.start, End: outer.end, Name: f.secrets[n.secret].name, Secret: f.secrets[n.secret].text, Form: n.form.name}
 			match.Escaped = len(levels) > 0 || n.form.of == nil
 			found = append(found, match)
 		})
@@ -197,8 +197,8 @@ func isAlphanumeric(r rune) bool {
 
 // joined returns the parts of a text that the found places cover, in order. Overlapping places form
 // one part.
-func joined(found []Found) []span {
-	slices.SortFunc(found, func(a, b Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+func joined(found []Match) []span {
+	slices.SortFunc(found, func(a, b Match) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out []span
 	for _, f := range found {
 		if last := len(out) - 1; last >= 0 && f.Start < out[last].end {

@@ -72,7 +72,7 @@ func isBase64(c byte) bool {
 	return c < 0x80 && isAlphanumeric(rune(c)) || c == '+' || c == '/' || c == '-' || c == '_'
 }
 
-// Spell returns a secret in the form that [Found] states. It reports false for an unknown form.
+// Spell returns a secret in the form that [Match] states. It reports false for an unknown form.
 func Spell(name, secret string) (string, bool) {
 	for _, f := range forms {
 		if f.name == name {
@@ -105,9 +105,9 @@ func needlesOf(text string) []needle {
 	return out
 }
 
-// An unescaped is a text in which every escape of URLs, JSON, PHP and HTML was replaced by its
+// An unescapedText is a text in which every escape of URLs, JSON, PHP and HTML was replaced by its
 // character.
-type unescaped struct {
+type unescapedText struct {
 	text    string
 	escapes []escape // in order
 }
@@ -117,12 +117,12 @@ type escape struct{ at, length, from, size int }
 
 // unescape replaces the escapes of a text once. The result may contain escapes again. It reports
 // false if the text has no escapes.
-func unescape(text string) (unescaped, bool) {
+func unescape(text string) (unescapedText, bool) {
 	first := strings.IndexAny(text, `%\&`)
 	if first < 0 {
-		return unescaped{}, false
+		return unescapedText{}, false
 	}
-	u := unescaped{}
+	u := unescapedText{}
 	var b strings.Builder
 	copied := 0
 	for i := first; i < len(text); {
@@ -138,7 +138,7 @@ func unescape(text string) (unescaped, bool) {
 		copied = i
 	}
 	if copied == 0 {
-		return unescaped{}, false
+		return unescapedText{}, false
 	}
 	b.WriteString(text[copied:])
 	u.text = b.String()
@@ -146,13 +146,13 @@ func unescape(text string) (unescaped, bool) {
 }
 
 // source returns the part of the escaped text from which a part of the unescaped text comes.
-func (u unescaped) source(part span) span {
+func (u unescapedText) source(part span) span {
 	return span{u.startOffset(part.start), u.endOffset(part.end)}
 }
 
 // startOffset returns the offset in the escaped text for the start of a part of the unescaped text. An
 // escape that the part begins in belongs to it.
-func (u unescaped) startOffset(start int) int {
+func (u unescapedText) startOffset(start int) int {
 	i := sort.Search(len(u.escapes), func(i int) bool { return u.escapes[i].at > start }) - 1
 	if i < 0 {
 		return start
@@ -164,7 +164,7 @@ func (u unescaped) startOffset(start int) int {
 }
 
 // endOffset is startOffset for the end of a part. An escape that the part ends in belongs to it.
-func (u unescaped) endOffset(end int) int {
+func (u unescapedText) endOffset(end int) int {
 	i := sort.Search(len(u.escapes), func(i int) bool { return u.escapes[i].at >= end }) - 1
 	if i < 0 {
 		return end

@@ -35,8 +35,8 @@ type Redactor struct {
 	finder atomic.Pointer[finder]
 
 	mu     sync.Mutex
-	fixed  []named // secrets that are always hidden
-	recent []named // secrets that [Redactor.Hide] added, the latest last
+	fixed  []namedSecret // secrets that are always hidden
+	recent []namedSecret // secrets that [Redactor.Hide] added, the latest last
 }
 
 // maxRecent is the number of secrets of [Redactor.Hide] that are remembered, so that a token that
@@ -64,7 +64,7 @@ func New(secrets []string) *Redactor {
 func NewNamed(secrets map[string]string) *Redactor {
 	r := &Redactor{}
 	for _, name := range slices.Sorted(maps.Keys(secrets)) {
-		r.fixed = append(r.fixed, named{name, secrets[name]})
+		r.fixed = append(r.fixed, namedSecret{name, secrets[name]})
 	}
 	r.update()
 	return r
@@ -78,11 +78,11 @@ func (r *Redactor) Hide(text string) { r.HideAs(TokenName, text) }
 func (r *Redactor) HideAs(name, text string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	same := func(s named) bool { return s.text == text }
+	same := func(s namedSecret) bool { return s.text == text }
 	if text == "" || slices.ContainsFunc(r.recent, same) || slices.ContainsFunc(r.fixed, same) {
 		return
 	}
-	r.recent = append(r.recent, named{name, text})
+	r.recent = append(r.recent, namedSecret{name, text})
 	r.recent = r.recent[max(0, len(r.recent)-maxRecent):]
 	r.update()
 }
@@ -91,14 +91,14 @@ func (r *Redactor) HideAs(name, text string) {
 // the longer secret counts.
 func (r *Redactor) update() {
 	all := slices.Concat(r.fixed, r.recent)
-	slices.SortStableFunc(all, func(a, b named) int { return cmp.Compare(len(b.text), len(a.text)) })
+	slices.SortStableFunc(all, func(a, b namedSecret) int { return cmp.Compare(len(b.text), len(a.text)) })
 	r.finder.Store(newFinder(all))
 }
 
 // Find returns the places in a text that contain a secret, in any order; they may overlap. It is
 // for a text that must be restored later: unlike [Redactor.String], it finds neither the beginnings
 // of secrets in a clipped text nor the surrounding text that reveals them in base64.
-func (r *Redactor) Find(text string) []Found { return r.finder.Load().find(text, toSpellAgain) }
+func (r *Redactor) Find(text string) []Match { return r.finder.Load().find(text, toSpellAgain) }
 
 // Generation returns a value that identifies the current secrets: it equals an earlier result unless
 // the secrets have changed.

@@ -141,7 +141,7 @@ func TestAFoundSecretCanBeSpelledAgain(t *testing.T) {
 	}
 	found := r.Find("s3cret%20key/1")
 	require.Len(t, found, 1)
-	require.Equal(t, Found{Start: 0, End: 14, Name: "api", Secret: text, Escaped: true}, found[0])
+	require.Equal(t, Match{Start: 0, End: 14, Name: "api", Secret: text, Escaped: true}, found[0])
 	require.Empty(t, r.Find("s3cret k…"), "a clipped text cannot be restored")
 }
 

@@ -58,7 +58,7 @@ func quoted(marshal func(any) ([]byte, error), text string) string {
 
 // A Concealer replaces secrets in saved values by their names, and the names by the secrets.
 type Concealer struct {
-	find       func(text string) []redact.Found
+	find       func(text string) []redact.Match
 	secrets    map[string]string // by name
 	fetch      Fetch
 	generation any // identifies the current secrets of the redactor
@@ -161,7 +161,7 @@ func (c *Concealer) concealText(text string) string {
 	for i := range found {
 		found[i] = withoutNeedlessEscape(text, found[i])
 	}
-	slices.SortFunc(found, func(a, b redact.Found) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
+	slices.SortFunc(found, func(a, b redact.Match) int { return cmp.Or(a.Start-b.Start, b.End-a.End) })
 	var out strings.Builder
 	end := 0
 	for _, f := range found {
@@ -178,7 +178,7 @@ func (c *Concealer) concealText(text string) string {
 
 // withoutNeedlessEscape narrows a found place to the secret itself if the text has a needless
 // escape before it, such as the backslash of "\~". The restored text is the same.
-func withoutNeedlessEscape(text string, f redact.Found) redact.Found {
+func withoutNeedlessEscape(text string, f redact.Match) redact.Match {
 	revealed, known := redact.Spell(f.Form, f.Secret)
 	if !f.Escaped || !known || revealed == "" {
 		return f
@@ -191,7 +191,7 @@ func withoutNeedlessEscape(text string, f redact.Found) redact.Found {
 }
 
 // nameOf returns the name of a secret together with its spelling.
-func (c *Concealer) nameOf(f redact.Found, written string) string {
+func (c *Concealer) nameOf(f redact.Match, written string) string {
 	name := f.Name + "|" + f.Form
 	if !f.Escaped {
 		return strings.TrimSuffix(name, "|")

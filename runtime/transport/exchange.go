@@ -51,7 +51,7 @@ type Call struct {
 
 	Origins []string // origins that the call may also go to, without credentials, if they are public
 
-	Turn int // number from [Client.Reserve], if the request was counted there; otherwise 0
+	Turn int // number from [Client.CountRequest], if the request was counted there; otherwise 0
 
 	// Ended is the end of the first attempt of a call that was made ahead and is passed to
 	// [Client.Complete]; otherwise it is zero. The first retry of such a call does not count
@@ -167,9 +167,9 @@ func (c *Client) redirected(call Call, status int, location string) (Call, error
 // response.
 func (c *Client) roundTrip(ctx context.Context, call Call) (*Response, error) {
 	if call.Turn == 0 {
-		call.Turn = c.Reserve()
+		call.Turn = c.CountRequest()
 	}
-	defer c.gate.ended()
+	defer c.gate.endRequest()
 	trusted, err := c.trust(call)
 	if err != nil {
 		return nil, err

@@ -117,17 +117,17 @@ func (g *gate) Reserve(Pace) Reservation {
 
 // A localReservation is a [Reservation] within one process.
 type localReservation struct {
-	of *rate.Reservation
-	at time.Time // time of the reservation
+	reservation *rate.Reservation
+	at          time.Time // time of the reservation
 }
 
 // Wait implements [Reservation].
 func (r *localReservation) Wait(context.Context) (time.Duration, error) {
-	return r.of.DelayFrom(r.at), nil
+	return r.reservation.DelayFrom(r.at), nil
 }
 
 // Cancel implements [Reservation].
-func (r *localReservation) Cancel() { r.of.CancelAt(r.at) }
+func (r *localReservation) Cancel() { r.reservation.CancelAt(r.at) }
 
 // An originHold is a [Hold] for the requests of one client. If a response says when to retry, no job
 // sends a request to the origin before that time. Then one request goes first. The others follow
@@ -200,8 +200,9 @@ type quota struct {
 	active int       // requests in flight, which the API may not have counted yet
 }
 
-// ended counts a request as no longer in flight.
-func (g *gate) ended() {
+// endRequest counts a request as no longer in flight for the API's rate limit; leave does so for
+// [Pace.Parallel].
+func (g *gate) endRequest() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.quota.active--
@@ -241,10 +242,9 @@ func (l RateLimit) exceeded(headers http.Header) (reset string, ok bool) {
 	return "", false
 }
 
-// Reserve counts a request against the rate limit of the API before the request is made, and
-// returns its number for [Call.Turn]. If requests wait for the [Pace], the lowest number comes
-// first.
-func (c *Client) Reserve() int {
+// CountRequest counts a request against the API's rate limit before it is made, and returns its number
+// for [Call.Turn]. If requests wait for the [Pace], the lowest number comes first.
+func (c *Client) CountRequest() int {
 	g := c.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -254,9 +254,9 @@ func (c *Client) Reserve() int {
 	return g.numbers
 }
 
-// MayReserve reports whether the API allows another request besides the requests in flight, according to
+// HasQuota reports whether the API allows another request besides the requests in flight, according to
 // its last report. It reports true before any report.
-func (c *Client) MayReserve() bool {
+func (c *Client) HasQuota() bool {
 	g := c.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -58,15 +58,15 @@ func (l *Lease) address(address string) string {
 type leases struct {
 	mu      sync.Mutex
 	current *Lease
-	pending *obtaining // nil unless a lease is being obtained
+	pending *leaseRequest // nil unless a lease is being obtained
 }
 
-// An obtaining is a running call of [Auth.Obtain].
-type obtaining struct {
-	done  chan struct{} // closed at its end
-	lease *Lease
-	err   error
-	left  bool // the caller gave up because its context ended, so the error does not apply to others
+// A leaseRequest is a call of [Auth.Obtain] that has not returned.
+type leaseRequest struct {
+	done      chan struct{} // closed at its end
+	lease     *Lease
+	err       error
+	abandoned bool // the caller gave up because its context ended, so the error does not apply to others
 }
 
 // get returns the lease for a request. refused is a lease that the API has refused, or nil; get
@@ -80,7 +80,7 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 			return c, nil
 		}
 		if l.pending == nil {
-			started := &obtaining{done: make(chan struct{})}
+			started := &leaseRequest{done: make(chan struct{})}
 			l.pending = started
 			l.mu.Unlock()
 			return l.obtain(ctx, auth, started)
@@ -90,7 +90,7 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 		if err := waitFor(ctx, pending.done); err != nil {
 			return nil, err
 		}
-		if !pending.left {
+		if !pending.abandoned {
 			return pending.lease, pending.err
 		}
 	}
@@ -98,12 +98,12 @@ func (l *leases) get(ctx context.Context, auth Auth, now func() time.Time, refus
 
 // obtain obtains a lease for all waiting requests. They do not wait for a store or a transport that
 // panics.
-func (l *leases) obtain(ctx context.Context, auth Auth, started *obtaining) (*Lease, error) {
+func (l *leases) obtain(ctx context.Context, auth Auth, started *leaseRequest) (*Lease, error) {
 	func() {
 		started.err = failure.Exited()
 		defer func() {
 			started.err = failure.Recovered("", recover(), started.err)
-			started.left = started.err != nil && ctx.Err() != nil
+			started.abandoned = started.err != nil && ctx.Err() != nil
 			l.mu.Lock()
 			defer l.mu.Unlock()
 			if started.err == nil {

@@ -79,7 +79,7 @@ func (c *Client) waitInTurn(ctx context.Context, call Call, p *preparedRequest, 
 	if isHeld() {
 		return false, nil
 	}
-	if err := c.complete(ctx, call, p); err != nil {
+	if err := c.buildRequest(ctx, call, p); err != nil {
 		return false, err
 	}
 	pacer := c.options.Pacer
@@ -130,8 +130,8 @@ func (c *Client) reportPace(ctx context.Context, call Call, began time.Time, wai
 	c.observe(ctx, call, Event{Kind: EventWait, Time: began, Duration: wait, Source: SourcePerSecond})
 }
 
-// complete builds the HTTP request, with its credentials.
-func (c *Client) complete(ctx context.Context, call Call, p *preparedRequest) (err error) {
+// buildRequest obtains the lease that a request needs and builds the HTTP request with its credentials.
+func (c *Client) buildRequest(ctx context.Context, call Call, p *preparedRequest) (err error) {
 	if p.trusted {
 		if p.lease, err = c.lease(ctx, call); err != nil {
 			return err

@@ -113,9 +113,9 @@ func (c *Client) judgePage(call Call, r *Response) (*failure.Error, bool) {
 	if what, retries := doubtful(call, r); call.attempt <= retries && call.attempt < c.options.Retry.MaxAttempts {
 		return c.fault(failure.Response, call, r.Status, fmt.Sprintf("status %d with %s", r.Status, what)), true
 	}
-	reason := statusFault(r.Status)
+	reason := statusProblem(r.Status)
 	if reason == "" {
-		reason = charsetFault(r)
+		reason = charsetProblem(r)
 	}
 	if reason == "" {
 		return nil, false
@@ -153,11 +153,11 @@ func (r *Response) Head() []byte {
 func (r *Response) KeepHead() { r.head = bytes.Clone(r.Head()) }
 
 // IsPage reports whether a response with the status is a page. An [ErrorDecision] may accept others.
-func IsPage(status int) bool { return statusFault(status) == "" }
+func IsPage(status int) bool { return statusProblem(status) == "" }
 
-// statusFault describes why a response with a status below 400 cannot be a page. It returns "" if
+// statusProblem describes why a response with a status below 400 cannot be a page. It returns "" if
 // it can.
-func statusFault(status int) string {
+func statusProblem(status int) string {
 	switch status {
 	case http.StatusOK, http.StatusCreated, http.StatusNonAuthoritativeInfo, http.StatusNoContent:
 		return ""
@@ -169,8 +169,8 @@ func statusFault(status int) string {
 	return "want 200, 201, 203 or 204"
 }
 
-// charsetFault returns the charset of a response if it is not UTF-8, or "".
-func charsetFault(r *Response) string {
+// charsetProblem returns the charset of a response if it is not UTF-8, or "".
+func charsetProblem(r *Response) string {
 	_, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
 	if err != nil || charset == "" || charset == "utf-8" || charset == "utf8" || charset == "us-ascii" {

@@ -25,10 +25,10 @@ type State string
 
 // States of a partition.
 const (
-	Waiting     State = "waiting" // it is queued: for the first time, again after a failure, or handed back after some pages
-	Working     State = "running" // a worker has it
-	Ended       State = "done"
-	FailedState State = "failed" // it was set aside; a retry continues it
+	StateWaiting State = "waiting" // it is queued: for the first time, again after a failure, or handed back after some pages
+	StateRunning State = "running" // a worker runs it
+	StateDone    State = "done"
+	StateFailed  State = "failed" // it was set aside; a retry continues it
 )
 
 // An Overview lists all runs on a server.

@@ -113,11 +113,11 @@ func (a *app) report(err error) {
 		fmt.Fprintln(w, a.printed(mistakes))
 		err = configError(mistakes)
 	}
-	var hints []string
+	var texts []string
 	for _, cause := range joined(err) {
-		hints = value.AppendNew(hints, a.textOf(cause)) // a file that cannot be written may fail twice
+		texts = value.AppendNew(texts, a.textOf(cause)) // a file that cannot be written may fail twice
 	}
-	for _, text := range hints {
+	for _, text := range texts {
 		fmt.Fprintf(w, "stopwhen: %s\n", text)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/engine/output"
+	"github.com/stopwhen/stopwhen/runtime/saved"
 )
 
 // A collection is a run on many machines whose pages a command collects.
@@ -36,9 +37,9 @@ func (c *collectCommand) fingerprint(run *cluster.Run) map[string]string {
 		order = "sorted"
 	}
 	return map[string]string{
-		checkpoint.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
-		checkpoint.OrderPart:  order,
-		checkpoint.FormatPart: c.itemFormat + " " + c.csvNested,
+		saved.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
+		saved.OrderPart:  order,
+		saved.FormatPart: c.itemFormat + " " + c.csvNested,
 	}
 }
 

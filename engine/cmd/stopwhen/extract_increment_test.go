@@ -138,9 +138,9 @@ func TestJobsThatContinueAndJobsThatStartDoNotShareAFile(t *testing.T) {
 	g.require(t, 5)
 }
 
-// TestAnInterruptedCommitIsCompletedByTheNextRun puts the record of a publication next to
+// TestAnInterruptedPublicationIsCompletedByTheNextRun puts the record of a publication next to
 // its rows, as a crash in the middle leaves it.
-func TestAnInterruptedCommitIsCompletedByTheNextRun(t *testing.T) {
+func TestAnInterruptedPublicationIsCompletedByTheNextRun(t *testing.T) {
 	g := newGrowing(t)
 	g.size.Store(5)
 	kept := g.path("kept.json")
@@ -151,7 +151,7 @@ func TestAnInterruptedCommitIsCompletedByTheNextRun(t *testing.T) {
 		`{"name": "x", "bytes": %d, "append": true, "base": %d, "kept": {"items": {"size": 7}}, "keptFile": %q}`,
 		len(rows), 5*len("{\"id\":1}\n"), kept), 0o600))
 	g.size.Store(9)
-	require.Contains(t, g.run(t, 0, "--kept", kept), "completed the commit that an earlier run had begun")
+	require.Contains(t, g.run(t, 0, "--kept", kept), "completed the publication that an earlier run had begun")
 	g.require(t, 9)
 	require.NoFileExists(t, g.path("out/items.ndjson.redo"))
 }

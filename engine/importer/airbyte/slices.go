@@ -288,7 +288,7 @@ func (b *builder) variable(name string) string {
 		name = "parent"
 	}
 	used := func(name string) bool {
-		if importer.Taken(name) {
+		if importer.IsReserved(name) {
 			return true
 		}
 		for s := b.out; s != nil; {
@@ -310,7 +310,7 @@ func (b *builder) variable(name string) string {
 			return candidate
 		}
 		candidate = fmt.Sprintf("%s_%d", name, n)
-		if n == 2 && importer.Taken(name) {
+		if n == 2 && importer.IsReserved(name) {
 			candidate = "the_" + name
 		}
 	}

@@ -212,7 +212,7 @@ func (b *builder) variableName(parent *resource) string {
 		taken[s.For[0].Name] = true
 	}
 	name := importer.Singular(importer.InputName(parent.name))
-	for n := 2; importer.Taken(name) || taken[name]; n++ {
+	for n := 2; importer.IsReserved(name) || taken[name]; n++ {
 		name = fmt.Sprintf("%s_%d", importer.Singular(importer.InputName(parent.name)), n)
 	}
 	return name

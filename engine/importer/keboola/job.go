@@ -116,7 +116,7 @@ func variable(stream string, taken []string) string {
 	case strings.HasSuffix(name, "s") && !strings.HasSuffix(name, "ss"):
 		name = strings.TrimSuffix(name, "s")
 	}
-	if importer.Taken(name) || name == runVariable {
+	if importer.IsReserved(name) || name == runVariable {
 		name = "the_" + name
 	}
 	for i, first := 2, name; slices.Contains(taken, name); i++ {

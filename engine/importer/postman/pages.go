@@ -288,7 +288,7 @@ func (e *entry) childOf(lists map[string]*entry) {
 			continue
 		}
 		name := importer.Singular(importer.InputName(segments[i-1]))
-		if importer.Taken(name) {
+		if importer.IsReserved(name) {
 			name += "_item"
 		}
 		for _, id := range parent.ids {

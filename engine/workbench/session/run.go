@@ -38,8 +38,8 @@ type cell struct {
 // A keptRun is a run with its document.
 type keptRun struct {
 	*workbench.Run
-	guards func() map[string]bool // ids of the rules that are guards
-	of     *workbench.Document
+	guards   func() map[string]bool // ids of the rules that are guards
+	document *workbench.Document
 }
 
 // keep keeps a run for later calls.
@@ -195,7 +195,7 @@ func (s *Session) items(ctx context.Context, r request) (any, error) {
 	}
 	run := kept.Run
 	if run.Played != nil { // a replay has left them out
-		if run, err = kept.of.Run(ctx, workbench.FromRecording(), r.Limits); err != nil {
+		if run, err = kept.document.Run(ctx, workbench.FromRecording(), r.Limits); err != nil {
 			return nil, err
 		}
 	}

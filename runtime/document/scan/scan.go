@@ -64,14 +64,14 @@ type Scanner struct {
 var onlyRoot = NewColumns(nil)
 
 // New returns a scanner.
-func New(m Targets) *Scanner {
-	if m.Body == nil {
-		m.Body = onlyRoot
+func New(t Targets) *Scanner {
+	if t.Body == nil {
+		t.Body = onlyRoot
 	}
-	if m.MaxDepth <= 0 || m.MaxDepth > MaxDepth {
-		m.MaxDepth = MaxDepth
+	if t.MaxDepth <= 0 || t.MaxDepth > MaxDepth {
+		t.MaxDepth = MaxDepth
 	}
-	return &Scanner{Targets: m, Found: Found{Row: make([]Span, m.Body.Width)}}
+	return &Scanner{Targets: t, Found: Found{Row: make([]Span, t.Body.Width)}}
 }
 
 // Scan scans data and sets the fields of [Found]. The error is a [*SyntaxError], a [*DepthError] or an

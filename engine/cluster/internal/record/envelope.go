@@ -16,7 +16,7 @@ import (
 // the items with a NATS client depend on its format.
 type Envelope struct {
 	Record   *engine.Record        `json:"record,omitempty"` // record of the page; nil if the step has no page
-	Lists    []List                `json:"lists,omitempty"`  // lists of the items, which follow the envelope
+	Lists    []document.ListEnd    `json:"lists,omitempty"`  // lists of the items, which follow the envelope
 	Kept     map[string]any        `json:"kept,omitempty"`
 	Root     string                `json:"root,omitempty"`
 	Final    bool                  `json:"final,omitempty"`
@@ -28,13 +28,6 @@ type Envelope struct {
 	Task     *partition.Task       `json:"task,omitempty"` // failed task, needed to retry it
 }
 
-// A List is one of the lists of a page's items. It ends at the given byte and item.
-type List struct {
-	DataType string `json:"dataType"`
-	End      int    `json:"end"`
-	Count    int    `json:"count"`
-}
-
 // EncodeStep returns the envelope of a step.
 func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 	e := Envelope{
@@ -42,9 +35,7 @@ func EncodeStep(step *partition.Step, failed *partition.Task) ([]byte, error) {
 	}
 	if page := step.Page; page != nil {
 		e.Record, e.Kept, e.Root, e.Final = &page.Record, page.Kept, page.Root, page.Final
-		for _, m := range document.ListEnds(page.Lists) {
-			e.Lists = append(e.Lists, List{m.DataType, m.End, m.Count})
-		}
+		e.Lists = document.ListEnds(page.Lists)
 	}
 	return json.Marshal(e)
 }
@@ -91,7 +82,6 @@ func (e *Envelope) Page(entry *store.Entry, final bool) *engine.Page {
 	if e.Record == nil {
 		return nil
 	}
-	marks := value.Map(e.Lists, func(l List) document.ListEnd { return document.ListEnd(l) })
-	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, marks)
+	items, lists := document.Lists(entry.Items.Bytes(), entry.Window, e.Lists)
 	return &engine.Page{Record: *e.Record, Root: e.Root, Items: items, Lists: lists, Kept: e.Kept, Final: final}
 }

@@ -29,7 +29,7 @@ func (i Item) message(after uint64) *nats.Msg {
 	m := nats.NewMsg(taskSubject(i.Origin, i.Key))
 	m.Data = i.Payload
 	m.Header.Set(headerExpected, strconv.FormatUint(after, 10))
-	note{Again: i.Again, RetryOf: i.RetryOf}.set(m.Header)
+	taskHeader{Again: i.Again, RetryOf: i.RetryOf}.set(m.Header)
 	return m
 }
 
@@ -89,7 +89,7 @@ func (s *Store) enqueue(ctx context.Context, item Item) error {
 		switch {
 		case errors.Is(err, jetstream.ErrMsgNotFound):
 			return nats.ErrTimeout // it has been removed in the meantime
-		case err != nil || item.RetryOf == 0 || noteOf(queued.Header).RetryOf == item.RetryOf:
+		case err != nil || item.RetryOf == 0 || taskHeaderOf(queued.Header).RetryOf == item.RetryOf:
 			return err
 		}
 		_, err = s.js.PublishMsg(ctx, item.message(queued.Sequence))

@@ -75,7 +75,7 @@ func (h Head) Ends() bool { return h.State == Done || h.State == Failed }
 // Header names. Headers of JetStream begin with "Nats-".
 const (
 	headerHead = "Stopwhen-Head" // head of a page, in its last message
-	headerTask = "Stopwhen-Task" // note of a queued task
+	headerTask = "Stopwhen-Task" // [taskHeader] of a queued task
 
 	headerExpected      = "Nats-Expected-Last-Subject-Sequence"
 	headerBatch         = "Nats-Batch-Id"

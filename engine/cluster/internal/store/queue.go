@@ -64,24 +64,24 @@ type Trouble struct {
 	Wait   time.Duration `json:"wait,omitempty"` // pause before the next attempt
 }
 
-// A note is the JSON in the header of a queued task.
-type note struct {
+// A taskHeader is the JSON in the header of a queued task.
+type taskHeader struct {
 	Again             bool    `json:"again,omitempty"` // the task may have been queued before
 	RetryOf           uint64  `json:"retryOf,omitempty"`
 	EarlierDeliveries int     `json:"lost,omitempty"` // number of deliveries of the messages that this message replaces
 	Trouble           Trouble `json:"trouble,omitzero"`
 }
 
-// noteOf returns the note of a task. It is the zero note if the task is queued for the first time.
-func noteOf(header nats.Header) (n note) {
+// taskHeaderOf returns the header of a task. It is zero if the task is queued for the first time.
+func taskHeaderOf(header nats.Header) (n taskHeader) {
 	if text := header.Get(headerTask); text != "" {
 		_ = json.Unmarshal([]byte(text), &n) // this package has written it
 	}
 	return n
 }
 
-func (n note) set(header nats.Header) {
-	if n == (note{}) {
+func (n taskHeader) set(header nats.Header) {
+	if n == (taskHeader{}) {
 		return
 	}
 	text, _ := json.Marshal(n) // it has no value that cannot be encoded
@@ -118,7 +118,7 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	m.Data = w.Payload
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
-	note{Again: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
+	taskHeader{Again: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
@@ -234,10 +234,10 @@ func (s *Store) readWork(msg jetstream.Msg, ackWait time.Duration) (w *Work, del
 	if len(parts) != 4 {
 		return nil, 0, errors.Join(msg.Term(), explain("fetch a task", errors.New("unknown subject "+msg.Subject())))
 	}
-	n, deliveries := noteOf(msg.Headers()), deliveriesOf(meta.NumDelivered)
+	n, deliveries := taskHeaderOf(msg.Headers()), deliveriesOf(meta.NumDelivered)
 	return &Work{
 		Run: parts[1], Submission: parts[2], Task: parts[3], Payload: msg.Data(), RetryOf: n.RetryOf, Trouble: n.Trouble,
-		New: deliveries == 1 && n == note{}, Deliveries: n.EarlierDeliveries + deliveries,
+		New: deliveries == 1 && n == taskHeader{}, Deliveries: n.EarlierDeliveries + deliveries,
 		sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
 	}, deliveries, nil
 }
@@ -276,7 +276,7 @@ func (s *Store) IsRetried(ctx context.Context, origin string, failed Heading) (r
 			return err
 		}
 		message, err := stream.GetLastMsgForSubject(ctx, taskSubject(origin, failed.Key))
-		retried = err == nil && noteOf(message.Header).RetryOf == failed.Sequence
+		retried = err == nil && taskHeaderOf(message.Header).RetryOf == failed.Sequence
 		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			return nil
 		}

@@ -29,9 +29,9 @@ func (s *survey) partition(h store.Heading) status.Partition {
 	p := status.Partition{Job: shown(h.Job), Task: h.Task, Partition: h.Label, Search: h.Kind == store.Searches, State: s.stateOf(h),
 		Pages: h.Pages, Items: h.Items, Bytes: h.Bytes, Findings: h.Findings, Last: &last}
 	switch p.State {
-	case status.Ended:
+	case status.StateDone:
 		p.Outcome, p.Reason = h.Outcome, h.Reason
-	case status.Working:
+	case status.StateRunning:
 		p.Worker = s.fleet.of(s.run)[h.Key].worker
 	}
 	return p
@@ -40,7 +40,7 @@ func (s *survey) partition(h store.Heading) status.Partition {
 // explained is like [survey.partition], but adds the error of a failed task.
 func (s *survey) explained(ctx context.Context, h store.Heading) (status.Partition, error) {
 	p := s.partition(h)
-	if p.State != status.FailedState {
+	if p.State != status.StateFailed {
 		return p, nil
 	}
 	e, err := s.last(ctx, h.Key)
@@ -74,7 +74,7 @@ func (s *survey) latest() []status.Partition {
 	list, unplaced := value.Map(s.running[:min(len(s.running), maxRunning)], s.partition), []status.Partition{}
 	for key, t := range s.starting {
 		unplaced = append(unplaced, status.Partition{Job: shown(key.Job), Task: key.Task, Partition: t.Label, Search: t.Search,
-			State: status.Working, Worker: t.worker})
+			State: status.StateRunning, Worker: t.worker})
 	}
 	slices.SortFunc(unplaced, func(a, b status.Partition) int { return strings.Compare(a.Task, b.Task) })
 	list = append(list, unplaced...)

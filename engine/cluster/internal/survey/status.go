@@ -130,12 +130,12 @@ func (r Reader) Partitions(ctx context.Context, run *record.Run, f func(status.P
 		if err != nil {
 			return err
 		}
-		if p.State == status.FailedState {
+		if p.State == status.StateFailed {
 			if p.Queued, err = s.isRetried(ctx, h); err != nil {
 				return err
 			}
 			if p.Queued {
-				p.State = status.Waiting
+				p.State = status.StateWaiting
 			}
 		}
 		return f(p)

@@ -102,11 +102,11 @@ func (s *survey) add(h store.Heading) {
 		return
 	case h.Kind != store.Searches:
 		s.addPartition(j, h, state)
-	case state == status.Ended:
+	case state == status.StateDone:
 		j.searchesEnded++
 	}
 	switch {
-	case state != status.FailedState:
+	case state != status.StateFailed:
 	case len(s.failed) < maxLooked:
 		s.failed = append(s.failed, h)
 	default:
@@ -125,10 +125,10 @@ func (s *survey) addPartition(j *job, h store.Heading, state status.State) {
 		}
 	}
 	switch state {
-	case status.Working:
+	case status.StateRunning:
 		c.Running++
 		s.running = append(s.running, h)
-	case status.Ended:
+	case status.StateDone:
 		c.Done++
 		if h.Outcome == store.Skipped {
 			c.Skipped++
@@ -176,13 +176,13 @@ func (s *survey) stateOf(h store.Heading) status.State {
 	w, has := s.fleet.of(s.run)[h.Key]
 	switch {
 	case h.State == store.Done:
-		return status.Ended
+		return status.StateDone
 	case h.State == store.Failed && !(has && w.heard.After(h.Time)):
-		return status.FailedState
+		return status.StateFailed
 	case has:
-		return status.Working
+		return status.StateRunning
 	}
-	return status.Waiting
+	return status.StateWaiting
 }
 
 // list returns the counted jobs.

@@ -11,15 +11,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// fault adds job and page to an error of a rule or of a response.
-func (r *listRun) fault(class failure.Class, err error) error {
-	return r.Fault(r.pooled.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
+// errorOn adds job and page to an error of a rule or of a response.
+func (r *listRun) errorOn(class failure.Class, err error) error {
+	return r.CompleteError(r.pooled.machine.Context, &failure.Error{Class: class, Job: r.job.ID(), Page: r.context().Page, Err: err})
 }
 
-// Fault completes an error whose cause, Err, comes from a rule or a value. It sets the message and,
+// CompleteError completes an error whose cause, Err, comes from a rule or a value. It sets the message and,
 // if the cause decides it, the class. ctx is the context of the evaluation; if the cause is its end,
 // the class is [failure.Cancelled].
-func (l *Loop) Fault(ctx context.Context, e *failure.Error) *failure.Error {
+func (l *Loop) CompleteError(ctx context.Context, e *failure.Error) *failure.Error {
 	err := e.Err
 	e.Message = l.Redactor.String(err.Error())
 	if errors.As(err, new(*requests.LengthError)) {

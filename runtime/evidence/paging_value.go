@@ -5,24 +5,24 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// A Sign is a value of a response that rules read, or that describes its list under a name that many
-// APIs use.
-type Sign struct {
+// A PagingValue is a value of a response by which its list is paged: rules read it, or its name describes a
+// list in many APIs.
+type PagingValue struct {
 	At    string // where the response has it, as an expression reads it: body.meta.next, header("Link")
 	Value any    // a scalar, or an empty list or object in place of one
 }
 
-// Signs returns the signs of the last page that its response has, each place once.
-func (w *Watcher) Signs() []Sign {
-	var signs []Sign
+// PagingValues returns the paging values that the last response has, each place once.
+func (w *Watcher) PagingValues() []PagingValue {
+	var values []PagingValue
 	known := map[string]bool{}
 	add := func(path string, v any) {
 		if !known[path] {
 			known[path] = true
-			signs = append(signs, Sign{path, outlineOf(v)})
+			values = append(values, PagingValue{path, outlineOf(v)})
 		}
 	}
-	for _, read := range w.Subject.signs {
+	for _, read := range w.Subject.paging {
 		if v, ok := read.Lookup(w.Context); ok {
 			add(read.String(), v)
 		}
@@ -36,7 +36,7 @@ func (w *Watcher) Signs() []Sign {
 			add(hint.path, hint.v)
 		}
 	}
-	return signs
+	return values
 }
 
 // outlineOf returns a scalar, or an empty list or object in place of one.
@@ -53,14 +53,14 @@ func outlineOf(v any) any {
 	return v
 }
 
-// signsOf returns the values that the rules of a job read of responses, except of their items.
-func signsOf(watched []language.Read, decisive []language.Read) []language.Read {
-	signs := watched
+// readsOfPaging returns the values that the rules of a job read of responses, except of their items.
+func readsOfPaging(watched []language.Read, decisive []language.Read) []language.Read {
+	values := watched
 	for _, read := range decisive {
 		if read.Is("header") && len(read.Path) > 0 || read.Is("link") {
 			read.Has = false
-			signs = append(signs, read)
+			values = append(values, read)
 		}
 	}
-	return signs
+	return values
 }
