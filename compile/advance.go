@@ -12,15 +12,14 @@ import (
 // MaxRestarts is the number of times that onError rules may restart a list.
 const MaxRestarts = 3
 
-// PartValues are the values of the expressions that make a request, in their order: [Job.Advance]
-// returns the values of [Job.NextParts], [Job.Compute] the values of [Job.Computed]. The request can be
-// made again from them and the configuration, also in another process.
+// PartValues are the values of the expressions that make a request, in their order: [Job.Advance] returns the
+// values of [Job.NextParts], [Job.Compute] the values of [Job.Computed]. The request can be made again from
+// them and the configuration, even in another process.
 type PartValues []any
 
-// Advance evaluates, after a page, the new state and the parts of the next
-// request. All variables are evaluated with the old state, all parts with the new
-// one. It reports false if the rules give no address: the list has ended. The
-// page does not change.
+// Advance evaluates, after a page, the new state and the parts of the next request. All variables are
+// evaluated with the old state, all parts with the new one. It reports false if the rules yield no address:
+// the list has ended. The page does not change.
 func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {
@@ -71,5 +70,5 @@ func evaluate(expressions []*language.Expression, m *language.Machine, page *rul
 // The reasons of ends that no rule decides.
 const (
 	ReasonEnd         = "end"         // the job is not paged
-	ReasonNextRequest = "nextRequest" // the rules give no address for the next request
+	ReasonNextRequest = "nextRequest" // the rules yield no address for the next request
 )

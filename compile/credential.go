@@ -140,7 +140,7 @@ func (c *Credentials) Text(e *language.Expression, m *language.Machine, page *ru
 
 var errAbsent = errors.New("the value is absent")
 
-// evaluate returns the text that an expression gives, which may be empty. It reports false for nil.
+// evaluate returns the text that an expression computes, which may be empty. It reports false for nil.
 func (c *Credentials) evaluate(e *language.Expression, m *language.Machine, page *rules.Context) (text string, given bool, err error) {
 	v, err := e.Eval(m, page)
 	if err == nil && v != nil {

@@ -22,7 +22,7 @@
 //		page = …                                            // the response to request
 //		page.State = state
 //		…                                                   // job.Stops: does the list end here?
-//		state, parts, more, err = job.Advance(machine, page) // more is false: the rules give no address
+//		state, parts, more, err = job.Advance(machine, page) // more is false: the rules yield no address
 //		request, err = builder.Apply(parts, addressOfTheResponse)
 //	}
 //

@@ -47,8 +47,8 @@ type ListRules struct {
 	endsByRequest bool // a rule of the configuration may end the list by its requests alone
 }
 
-// Partitioning says for which partitions a job runs: its variables, and the parent and the children that
-// it shares them with.
+// Partitioning holds what divides a job into partitions: its variables, and its parent and children, which
+// share them.
 type Partitioning struct {
 	For      []ForVariable // the variables of for, in their order
 	Parent   *Job          // the job whose items the partitions are for, or nil

@@ -17,8 +17,8 @@ import (
 //
 //	"keep": {"since": "items[-1].updated_at"}, "params": {"since": {"expr": "kept.since"}}
 //
-// An expression that reads items, as greatest(items, "id") does, is about the items of all pages,
-// although it sees one page at a time: see [KeepsOverAllPages].
+// An expression that reads items, as greatest(items, "id") does, covers the items of all pages, although it
+// sees one page at a time: see [AccumulatesItems].
 
 // A KeptUse says whether the values that the previous run kept change which items a job obtains.
 type KeptUse int
@@ -221,7 +221,7 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 	for _, e := range j.Keeps {
 		name := e.Rule.Target
 		v := soFar[name]
-		if itemsAreNew || !KeepsOverAllPages(e) {
+		if itemsAreNew || !AccumulatesItems(e) {
 			if v, err = keptValue(e, m, page, soFar); err != nil {
 				return nil, nil, err
 			}
@@ -237,12 +237,12 @@ func (j *Job) KeptValues(m *language.Machine, page *rules.Context, soFar map[str
 	return values, absent, nil
 }
 
-// KeptSoFar returns the values that are about the items of all pages, as they are after a page that is
-// not the last. soFar is the result of KeptSoFar for the earlier pages.
+// KeptSoFar returns the accumulated values after a page that is not the last. soFar is the result of
+// KeptSoFar for the earlier pages.
 func (j *Job) KeptSoFar(m *language.Machine, page *rules.Context, soFar map[string]any) (map[string]any, error) {
 	var values map[string]any
 	for _, e := range j.Keeps {
-		if !KeepsOverAllPages(e) {
+		if !AccumulatesItems(e) {
 			continue
 		}
 		v, err := keptValue(e, m, page, soFar)
@@ -260,19 +260,18 @@ func (j *Job) KeptSoFar(m *language.Machine, page *rules.Context, soFar map[stri
 	return values, nil
 }
 
-// KeepsOverAllPages reports whether an expression under keep is about the items of all pages. It is if
-// the expression reads items, but no variable: with a variable, the configuration itself carries
-// values from page to page.
-func KeepsOverAllPages(e *language.Expression) bool {
+// AccumulatesItems reports whether an expression under keep covers the items of all pages. It does if it
+// reads items but no state: with state, the configuration itself carries values from page to page.
+func AccumulatesItems(e *language.Expression) bool {
 	reads := func(root string) bool {
 		return slices.ContainsFunc(e.Reads, func(r language.Read) bool { return r.Is(root) })
 	}
 	return reads("items") && !reads("state")
 }
 
-// keptValue evaluates an expression under keep on a page. An expression that is about the items of all
-// pages sees its value so far as kept.NAME, as if the previous page were the previous run, and a page
-// on which it is nil does not change this value.
+// keptValue evaluates an expression under keep on a page. If the expression accumulates, it sees its value so
+// far as kept.NAME, as if the previous page were the previous run, and a page on which it is nil leaves the
+// value unchanged.
 func keptValue(e *language.Expression, m *language.Machine, page *rules.Context, soFar map[string]any) (any, error) {
 	before, known := soFar[e.Rule.Target]
 	if known {

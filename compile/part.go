@@ -67,7 +67,7 @@ func (j *Job) applyPart(rule rules.Rule, v any, to *requests.Request) (err error
 	return err
 }
 
-// addressOf returns an address that an expression gives.
+// addressOf converts the value of an expression to an address.
 func addressOf(v any) (string, error) {
 	text, ok := v.(string)
 	if !ok || text == "" {

@@ -128,9 +128,8 @@ func (j *Job) readsOf(variable string, paths [][]string, readsOfJob func(*Job) [
 	return paths
 }
 
-// CopiesFromItem reports whether a value of a request, or a field of the items, of the job or its
-// descendants is the value at a path of the parent's item. If an item lacks the path, its partition
-// runs, but with another request.
+// CopiesFromItem reports whether the job or a descendant sends the value at a path of the parent's item, or
+// copies it into its own items. If an item lacks the path, its partition runs, but with another request.
 func (j *Job) CopiesFromItem(path []string) bool {
 	reads := j.readsOfItem(path)
 	return j.FillsFromItem(path) || slices.ContainsFunc(j.WithDescendants(), func(below *Job) bool { return anyReads(below.Computed, reads) })

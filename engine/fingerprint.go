@@ -26,8 +26,8 @@ import (
 //   - "keep of JOB": the expressions under keep and the list they are about, without the rules that
 //     end it and the inputs that only end its windows
 //
-// Names of credentials count, their values do not; other values of the environment do. Retries and
-// logs do not count. A job that runs only for its children counts.
+// The hashes depend on the names of credentials, but not on their values, and on all other values from the
+// environment. They do not depend on retries and logs. They cover jobs that run only for their children.
 func (e *Engine) Fingerprint() map[string]string {
 	f := &fingerprint{
 		engine: e, redactor: redact.NewNamed(e.namedCredentials()),

@@ -254,10 +254,10 @@ func WithKept(kept map[string]map[string]any) RunOption {
 	return runOption(func(s *runOptionSet) { s.Kept = kept })
 }
 
-// WithResume continues an earlier run of the same configuration. checkpoints holds, by Root of the
-// page, the value of [Page.Checkpoint] for the last page that was saved: a tree of parents and
-// children has one checkpoint. A job that has already ended does not run again; a job without a
-// checkpoint starts from the beginning. [Engine.Check] reports an ID that is not that of a root.
+// WithResume continues an earlier run of the same configuration. checkpoints maps the Root of each tree of
+// jobs to the [Page.Checkpoint] of the last page that was saved. A job that has already ended does not run
+// again; a job without a checkpoint starts from the beginning. [Engine.Check] reports an ID that is not that
+// of a root.
 func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 	return runOption(func(s *runOptionSet) { s.Resume = checkpoints })
 }

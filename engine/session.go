@@ -47,9 +47,8 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 // step. It passes each step to store and continues when store returns. Then the step is stored, or
 // store has returned an error, which ends Run. The items of a step are valid until store returns.
 //
-// The last step has the ending of the task. If the task itself fails, Run returns its ending,
-// which no step has, and an [*Error]. An interrupted task has no ending, and its error is of class
-// "cancelled".
+// The last step carries the ending of the task. If the task itself fails, no step carries its ending: Run
+// returns it with an [*Error]. An interrupted task has no ending, and its error is of class "cancelled".
 func (s *Session) Run(
 	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
 ) (*partition.Ending, error) {

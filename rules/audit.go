@@ -349,7 +349,7 @@ func audits(rows []Rule) []Rule {
 	return rows
 }
 
-// commonAudit has the rules for jobs whose windows are not split.
+// commonAudit holds the rules for jobs whose windows are not split.
 var commonAudit = slices.DeleteFunc(slices.Clone(auditTable), func(r Rule) bool { return r.Splits })
 
 func auditIDs() []string { return value.Map(auditTable, func(r Rule) string { return r.ID }) }

@@ -143,8 +143,8 @@ func CheckBaseURL(address string) error {
 	return nil
 }
 
-// CheckOrigin is [CheckBaseURL] for an address that must have no user and password: an origin, or an
-// address that an expression gives, which logs do not mask.
+// CheckOrigin is [CheckBaseURL] for an address that must have no user and password: an origin, or an address
+// that an expression computes, which logs do not mask.
 func CheckOrigin(address string) error {
 	if base, err := url.Parse(address); err == nil && base.User != nil {
 		return errors.New("an address with a user name or a password, which belong under api.authentication")

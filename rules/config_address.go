@@ -74,8 +74,7 @@ func closingBrace(text string, from int) int {
 	return -1
 }
 
-// addressSource returns the expression that gives an address, and whether the address
-// holds expressions.
+// addressSource returns the expression for an address, and whether the address holds expressions.
 func addressSource(text string) (source string, computed bool, err error) {
 	parts, err := parseAddress(text)
 	if err != nil {
@@ -119,8 +118,8 @@ func sampleAddress(text string) string {
 	return ExpandAddress(text, func(string) string { return "x" })
 }
 
-// sampleBase is [sampleAddress] for baseUrl, which may begin with an expression that gives a whole
-// address: {+input.url}.
+// sampleBase is [sampleAddress] for baseUrl, which may begin with an expression for a whole address:
+// {+input.url}.
 func sampleBase(text string) string {
 	if parts, err := parseAddress(text); err == nil && len(parts) > 1 && parts[0].text == "" && parts[1].reserved {
 		return "https://x/" + strings.TrimPrefix(sampleAddress(text), "x")

@@ -19,7 +19,7 @@ type Auth struct {
 	Values map[string]string // the values of its keys, by their names without #: username, clientSecret
 	Params Object            // oauth2: further parameters of the token request
 
-	Computed    map[string]Computed // values that expressions give, by the keys of Values
+	Computed    map[string]Computed // computed values, by the same keys as Values
 	Login       *Job                // login: the request
 	Parts       []AuthPart          // login and sign: headers and parameters of requests
 	Expires     *AuthPart           // login: when the login ends; nil if the response does not say

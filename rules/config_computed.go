@@ -7,14 +7,14 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Computed is a value of the configuration that an expression gives: {"expr": "…"}. It is
-// evaluated once, before the first request of a partition.
+// Computed is a value of the configuration that an expression computes: {"expr": "…"}. It is evaluated once,
+// before the first request of a partition.
 type Computed struct {
 	Source string
 	Secret bool // the value must never be printed
 
 	increment      bool   // incremental sends it
-	ofCompleteList any    // with increment: the value of the parameter in a complete list; nil without one
+	ofCompleteList any    // if increment is set: the parameter's value in a request for the complete list; nil to omit the parameter
 	Path           string // config path
 }
 
@@ -53,8 +53,7 @@ func computedIn(v any) (found []Computed) {
 	return found
 }
 
-// sourceOfValue returns the expression that gives a configured value, in which other
-// values may be computed.
+// sourceOfValue returns the expression for a configured value, parts of which may be computed.
 func sourceOfValue(v any) string {
 	if c, ok := v.(Computed); ok {
 		return c.Source

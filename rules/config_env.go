@@ -11,7 +11,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// environment has the values of environment variables, which {"env": "NAME"} names.
+// environment looks up the variables that {"env": "NAME"} refers to, and records which of them were read.
 //
 // The tables of fields say where such an object may stand. In a map with any keys, such as
 // the parameters of a job, "env" may be a key like any other; [reader.secret] reads the
@@ -133,9 +133,9 @@ func (r *reader) hideAddress(variable, text string) {
 	r.hide("?" + address.RawQuery)
 }
 
-// hideEnv makes the value of a variable a secret. Unless it is a credential, it also says which list
-// is requested: see [Config.Identities]. It is a credential if its key, which may be empty, or the
-// variable has the name of one, or if it has the form of a token.
+// hideEnv registers the value of a variable as a secret and, unless the value is a credential, as an
+// identity: see [Config.Identities]. It is a credential if its key, which may be empty, or its variable has
+// the name of one, or if it has the form of a token.
 func (r *reader) hideEnv(key, variable, text string) {
 	known := slices.Contains(r.cfg.Secrets, text) && !slices.Contains(r.cfg.Identities, text)
 	r.hide(text)

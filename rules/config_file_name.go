@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// FileNames returns the name of the file of each of several types of items, in their order and
-// without the ending of a format. A type may occur more than once. Files of different types have
-// different names, also on a file system that ignores case.
+// FileNames returns the name of the file of each of several types of items, in their order and without the
+// ending of a format. A type may occur more than once. Files of different types have different names, even on
+// a file system that ignores case.
 func FileNames(dataTypes []string) []string {
 	names, known, used := make([]string, len(dataTypes)), map[string]string{}, map[string]bool{}
 	for i, dataType := range dataTypes {

@@ -27,8 +27,8 @@ func (v ForVariable) ID(key string) string { return "for." + v.Name + "." + key 
 
 // A Window says how an interval is divided into windows. Its bounds are rules.
 type Window struct {
-	Step     Span // zero for a single window, and if an expression gives it
-	Computed bool // an expression gives the step
+	Step     Span // zero for a single window or a computed step
+	Computed bool // the step is computed
 	Overlap  Span // how much earlier each window but the first begins
 	Smallest Span // windows up to this length are not split; zero means one second or the number 1
 	// Granularity is the distance between the end of a window, which belongs to the window, and the
@@ -85,7 +85,7 @@ func (d *decoder) forVariables(s setting) []ForVariable {
 	return variables
 }
 
-// valueKeys has the keys of each kind of variable. A variable is of the kind whose first key it has.
+// valueKeys lists the keys of each kind of variable. The first key of a row decides the kind.
 var valueKeys = [][]string{
 	{"items", "when"},
 	{"values"},

@@ -34,7 +34,7 @@ var incrementalFields = []Field{
 // An increment is the value that a job keeps for the next run, which sends it.
 type increment struct {
 	name   string // of the kept value
-	keep   string // the expression that gives it
+	keep   string // the expression for it
 	path   string // config path of incremental
 	cursor string // config path of the cursor
 }

@@ -11,7 +11,7 @@ import (
 type ItemField struct {
 	Name   string   // its key in the configuration
 	Keys   []string // the path of the member
-	Source string   // the expression that gives its value; "" removes the member
+	Source string   // the expression for its value; "" removes the member
 
 	path string // config path; "" if it is that of the member under fields
 }

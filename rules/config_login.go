@@ -7,8 +7,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// AuthPart is a header or a parameter of requests that an expression of the credentials
-// gives.
+// AuthPart is a header or parameter of requests whose value an expression of the credentials computes.
 type AuthPart struct {
 	Role   Role   // [RoleHeader] or [RoleParam]; empty for expires
 	Name   string // the name of the header or the parameter

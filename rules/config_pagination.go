@@ -179,7 +179,7 @@ func (p *pagination) checkOneOf(diags *diag.Collector) {
 	}
 }
 
-// checkScrollers reports keys next to method multiple that belong in a scroller.
+// checkScrollers reports keys of a pagination with method multiple that belong in a scroller.
 func (p *pagination) checkScrollers(diags *diag.Collector, switches Switches) {
 	for _, f := range paginationFields {
 		if s := p.settings.get(f.Name); f.PerScroller && s.given() && !switches.IgnoreUnknown {

@@ -103,7 +103,7 @@ type Sent struct {
 	Body    any    `expr:"body" doc:"JSON body; nil when there was none"`
 }
 
-// Past is an earlier page. Its fields have the names of those of the current page.
+// Past is an earlier page. Its fields are named like those of [Context].
 type Past struct {
 	Page   int   `expr:"page" doc:"its number"`
 	Body   any   `expr:"body" doc:"its decoded response"`

@@ -28,17 +28,16 @@
 //
 // Package compile compiles these lists.
 //
-// Config paths are texts, such as api.pagination.stopRules[0], and not values that know
-// their positions: they are keys in results, traces and comments of explain, and only the
-// position of a value that is reported is looked up.
+// Config paths are texts, such as api.pagination.stopRules[0], and not values that know their positions: they
+// are keys in results, traces and comments of explain, and only the position of a value that is reported is
+// looked up.
 //
-// The children, iterations, functions and credentials that only the reference implementation
-// has (dialect keboola) are translated while a configuration is read, in the files keboola*.go.
-// They are no package of their own, because they share most of their names with this one: above
-// all the reading of jobs, headers and secrets. Translating the object before it is read would
-// not make the reader simpler: the columns of [Field] for this dialect
-// are part of the schema and of the reference, and each place in the result would need its place
-// in the user's file.
+// The children, iterations, functions and credentials that only the reference implementation has (dialect
+// keboola) are translated while a configuration is read, in the files keboola*.go. They are not a separate
+// package, because they share most names with this one, above all for reading jobs, headers and secrets.
+// Translating the configuration before it is read would not make the reader simpler: the columns of [Field]
+// for this dialect are part of the schema and of the reference, and each place in the result would need its
+// place in the user's file.
 //
 // # Decisions
 //
@@ -49,18 +48,16 @@
 // A dialect is data, too: the rows of keboola_methods.go, which replace expressions of the tables, and
 // the switches of dialect.go.
 //
-// Settings become literals in the sources when a configuration is lowered. So a source is
-// complete as it is printed, and a configuration cannot inject syntax.
+// Settings become literals in the sources when a configuration is lowered. So a source is complete as it is
+// printed, and a configuration cannot inject syntax.
 //
 // Decoding, lowering and compiling return their diagnostics, and never change their input.
 //
-// The environment is read only for the names that the user allows, because a configuration may
-// come from somebody who must not read it.
+// The environment is read only for the names that the user allows, because a configuration may come from
+// somebody who must not read it.
 //
-// The tables and their lowering are one package: apart, each would need dozens of names of the
-// other.
+// The tables and their lowering are one package: apart, each would need dozens of names of the other.
 //
-// The tables are values and not globals: a method, guard or function that a program adds
-// belongs to one engine, and is compiled when the engine is made, whether the configuration
-// uses it or not.
+// The tables are values and not globals: a method, guard or function that a program adds belongs to one
+// engine, and is compiled when the engine is made, whether the configuration uses it or not.
 package rules

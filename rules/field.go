@@ -30,8 +30,8 @@ type Field struct {
 	KeboolaKind    Kind
 	KeboolaDefault any
 
-	// KeboolaForms says that the value has more forms in dialect keboola, which are read
-	// before the tables of fields are applied. KeboolaKeys says that an object has more keys.
+	// KeboolaForms reports whether dialect keboola accepts further forms of the value, which are read before
+	// the tables are applied. KeboolaKeys reports whether it accepts further keys in an object.
 	KeboolaForms bool
 	KeboolaKeys  bool
 
@@ -41,35 +41,33 @@ type Field struct {
 	// DefaultWith names another key of the same object without which the default has no effect.
 	DefaultWith string
 
-	// QuietDefault says that comments in a configuration do not mention the default.
+	// QuietDefault leaves the default out of the comments in a configuration.
 	QuietDefault bool
 
 	// Delimiter names the key of the same object that separates the keys of a
 	// Path.
 	Delimiter string
 
-	// Address says that the text is an address, which may hold expressions in braces.
+	// Address marks a text that is an address and may hold expressions in braces.
 	Address bool
 
-	// Sources says that texts of the field are expressions, or hold them in braces, although its Kind
-	// does not say so. Scope is the scope of these expressions.
+	// Sources says where texts of the field hold expressions, if Kind does not imply it; Scope is their
+	// scope.
 	Sources Sources
 	Scope   Scope
 
-	// Prefix is the beginning of the names of the keys that the field stands for; "" for one key.
-	// Their values have no effect.
+	// Prefix, if it is not empty, makes the field describe every key that begins with it. The values of such
+	// keys are ignored.
 	Prefix string
 
-	// OrNull says that null is a valid element of a Map, and differs from an absent one.
+	// OrNull allows null as an element of a Map, distinct from an absent one.
 	OrNull bool
 
-	// PerScroller marks a key that belongs in a scroller, and not next to method
-	// multiple.
+	// PerScroller marks a key that belongs in a scroller, and not in a pagination with method multiple.
 	PerScroller bool
 
-	// Env says that a value from the environment is a secret here. For kind Any it also
-	// says that {"env": "NAME"} may stand for the value, and for a Map without Each, for
-	// the values in it. Kinds of a single value allow it anyway.
+	// Env makes a value from the environment a secret. For kind Any, it also allows {"env": "NAME"} in place
+	// of the value; for a Map without Each, in place of its values. Kinds of a single value allow it anyway.
 	Env bool
 
 	// Subject is the heading for the value in a comparison of two configurations, such as "limits".
@@ -112,8 +110,8 @@ func (f *Field) in(dialect string) (Kind, any) {
 	return kind, fallback
 }
 
-// absent reports whether a value says no more than leaving the key out: null,
-// an empty text, and the empty list that PHP writes for an empty object.
+// absent reports whether a value means the same as omitting the key: null, an empty text, or the empty list
+// that PHP writes for an empty object.
 func (f *Field) absent(v any, dialect string) bool {
 	if v == nil || f.Required {
 		return v == nil

@@ -40,7 +40,7 @@ const (
 	Length                     // the length of a window: 24h, 7d, 1mo, or a number
 	LengthOrSource             // a length, or an expression for one
 	MomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
-	Values                     // a list, or an expression that gives one
+	Values                     // a list, or an expression for one
 	PathList                   // a path, or a list of paths
 	Nested                     // a pagination object; its keys depend on its method
 

@@ -242,7 +242,7 @@ func (r *reader) strict() *reader {
 	return &strict
 }
 
-// setDefault gives a setting that is missing its default, if there is one.
+// setDefault sets a setting that is missing to its default, if there is one.
 func (r *reader) setDefault(s *setting, f *Field) {
 	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
 		s.Value, s.Default = fallback, true

@@ -23,14 +23,14 @@ type setting struct {
 
 	fromEnv  bool // its value comes from the environment
 	isMember bool
-	base     string // config path of the setting; if it is a member, that of the object around it
+	base     string // the config path: of the enclosing object if isMember is set, and of the setting itself otherwise
 }
 
 // member returns a setting without a value for a member of the object at a config path. The member
 // may be absent.
 func member(path, name string) setting { return setting{Name: name, base: path, isMember: true} }
 
-// path returns the config path of the setting, also if it is missing.
+// path returns the config path of the setting, even if it is missing.
 func (s setting) path() string {
 	if s.isMember {
 		return diag.Join(s.base, s.Name)
@@ -99,8 +99,8 @@ type settings struct {
 	defaults map[string]setting // caches the defaults that get has made; nil for no cache
 }
 
-// get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages.
-// An unknown name gives a setting without a value.
+// get returns a setting by its name; a dot leads into an inner object, as in forceStop.pages. For an unknown
+// name, it returns a setting without a value.
 func (s settings) get(name string) setting {
 	for i := range s.entries {
 		if s.entries[i].Name == name {

@@ -17,8 +17,8 @@ const (
 	BraceSource         // a text may hold expressions in braces
 )
 
-// A Slot is a place of a configuration, as the tables of fields describe it. The configuration may have
-// mistakes.
+// A Slot is a position in a configuration, with the field that describes it. The configuration may be
+// invalid.
 type Slot struct {
 	Field     Field   // the field of the value; in a list or a map, that of its elements
 	Described bool    // whether a table describes the position
@@ -48,14 +48,14 @@ var wrappedFields = []Field{
 	{Name: "parameters", Kind: Block, Fields: rootFields, Required: true, Doc: "the configuration"},
 }
 
-// Keys returns the keys that an object at the place may have, of those that the tables know.
+// Keys returns the fields for the keys that an object at the position may have.
 func (s Slot) Keys() []Field {
 	return slices.DeleteFunc(slices.Clone(s.fields()), func(f Field) bool {
 		return f.Support == Refused || f.Support == Ignored || f.Support == OnlyKeboola && s.Dialect != Keboola || f.Prefix != ""
 	})
 }
 
-// HasFreeKeys reports whether the keys of an object at the place are names that the user chooses.
+// HasFreeKeys reports whether the user chooses the keys of an object at the position.
 func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == Map }
 
 // Default returns the default of the value, or nil.

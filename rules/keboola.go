@@ -122,7 +122,7 @@ func (k *keboolaConfig) basicCredentials(config Object) Object {
 	return config
 }
 
-// api takes functions out of baseUrl, and leaves the address that they give at present.
+// api takes functions out of baseUrl, and leaves the address that they yield at present.
 func (k *keboolaConfig) api(path string, api any) any {
 	object, _ := value.Members(api)
 	k.checkPages(diag.Join(path, "pagination"), value.ObjectAt(object, "pagination").Value("pages"))

@@ -73,8 +73,8 @@ var keboolaMethods = []keboolaMethod{
 
 var pageNumberKinds = map[string]Kind{"limit": phpInt, "pageParam": phpText, "firstPage": phpInt, "firstPageParams": phpFlag}
 
-// keboolaStops has the expressions of guards and of stopping rules that all methods share where
-// they differ in dialect keboola, by the ids of the rules. [Off]: the rule is not in force.
+// keboolaStops overrides expressions of guards and shared stopping rules in dialect keboola, by the ids of
+// the rules. [Off] takes the rule out of force.
 var keboolaStops = map[string]string{
 	"samePage":         `samePage`,
 	"limitStop.field":  `total.items >= phpTotal(at(${limitStop.field}))`,

@@ -125,8 +125,8 @@ func (l *lowerer) reportPaginationAndScroller(job Job) {
 	l.diags.Errorf(diag.Value(job.pagination.path), message, cmp.Or(job.ID, job.label()), job.scroller, origin).WithHint("remove one of them")
 }
 
-// addPagination adds the rules of a pagination. Rules next to method multiple apply to each of its
-// scrollers.
+// addPagination adds the rules of a pagination. The rules of a pagination with method multiple apply to each
+// of its scrollers.
 func (l *lowerer) addPagination(set *Ruleset, p *pagination, outer *pager) {
 	level := &pager{lowerer: l, pagination: p, set: set, outer: outer}
 	l.used[p] = true

@@ -77,11 +77,11 @@ func (l *lowerer) addAllowedOrigin(set *Ruleset, path, text string, common bool)
 	rule.ID, rule.Target, rule.Common = strings.TrimPrefix(path, set.Job.path+"."), text, common
 }
 
-// addAddressRule adds the rule that gives an address; words say what the address is.
-func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, words, path string) {
+// addAddressRule adds the rule that computes an address. text is the address as the configuration writes it.
+func (l *lowerer) addAddressRule(set *Ruleset, role Role, source, text, path string) {
 	set.Rules = append(set.Rules, Rule{
 		ID: string(role), Role: role, Source: source, Placement: Placement{PerPartition: true},
-		Clause: "is", ValueInWords: words, Origin: l.origin(Author{}, path),
+		Clause: "is", ValueInWords: text, Origin: l.origin(Author{}, path),
 	})
 }
 

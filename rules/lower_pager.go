@@ -17,10 +17,11 @@ type pager struct {
 	*lowerer
 	*pagination
 	set   *Ruleset
-	outer *pager // the pager of the pagination next to this scroller (method multiple), or nil
+	outer *pager // the pager of the enclosing pagination, whose method is multiple; nil if there is none
 }
 
-// build adds all rules, those of each role in the order of evaluation.
+// build adds all rules of the pagination. The order of the rules of one role is the order in which they are
+// evaluated.
 func (p *pager) build() {
 	p.set.Path = p.path
 	if p.method.Once {
@@ -52,7 +53,7 @@ func (p *pager) addOnceRules() {
 }
 
 // addFailureRules adds the stopping rules of the configuration whose outcome is failed, beginning with the
-// rules next to the scroller. They come before all other rules but the guards, so that an invalid page
+// rules of the outer pagination. They come before all other rules but the guards, so that an invalid page
 // never ends a list.
 func (p *pager) addFailureRules() {
 	if p.outer != nil {
@@ -61,8 +62,8 @@ func (p *pager) addFailureRules() {
 	p.addUserStops(func(o Outcome) bool { return o == Failed })
 }
 
-// addEndRules adds the other rules that end the list or handle error responses, beginning with the rules
-// next to the scroller.
+// addEndRules adds the other rules that end the list or handle error responses, beginning with the rules of
+// the outer pagination.
 func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
@@ -146,8 +147,8 @@ func (p *pager) taken(id string) bool {
 	return slices.ContainsFunc(p.set.Rules, func(had Rule) bool { return had.ID == id })
 }
 
-// id returns the id of a rule. The name of the scroller stands before it if a rule next to the scroller
-// has the same id, or will have it.
+// id returns the id for a rule. It is qualified by the name of the scroller if a rule of the outer pagination
+// has the same id, or will get it.
 func (p *pager) id(id string) string {
 	if p.taken(id) || p.outer != nil && p.outer.hasUserStop(id) {
 		return cmp.Or(p.set.Scroller, "pagination") + "." + id
@@ -261,7 +262,7 @@ func (p *pager) addGuardRules() {
 			continue
 		}
 		settings := p.settings
-		if settings.get(name).path() != policySetting.path() { // it is configured next to the scroller
+		if settings.get(name).path() != policySetting.path() { // the outer pagination configures it
 			settings = settings.with(name, policySetting)
 		}
 		rule, ok := p.rule(g.stopRule(), settings, origin)
@@ -305,8 +306,8 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// noPhrases has the phrases that clauses may name as ${…}, each with its text for a configuration to
-// which it does not apply. A phrase is a text that depends on more than one setting.
+// noPhrases holds the phrases that clauses can use as ${…}, with the text of each where it does not apply. A
+// phrase is a part of a clause that depends on several settings.
 var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
 
 // phrases returns the phrases by name.
@@ -333,8 +334,8 @@ func (p *pager) phrases() map[string]string {
 	return out
 }
 
-// hasUserStop reports whether id is an id such as stopRules[0], which a stopping rule of the user has
-// if it has no name.
+// hasUserStop reports whether id, such as stopRules[0], is the default id of a user's stopping rule that has
+// no name.
 func (p *pager) hasUserStop(id string) bool {
 	for i, element := range p.settings.get("stopRules").elements() {
 		object, _ := element.settings()

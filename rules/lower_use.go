@@ -2,8 +2,8 @@ package rules
 
 import "slices"
 
-// A Use is a setting on which a rule of a method depends: its expression, its name or its condition
-// has it.
+// A Use is a setting that a rule of a method depends on: its expression, name or condition refers to the
+// setting.
 type Use struct {
 	Setting  string `json:"setting" doc:"key of the setting in the pagination"`
 	Required bool   `json:"required,omitempty" doc:"the method needs the setting"`

@@ -72,7 +72,7 @@ type Overlay struct {
 // leaves the part out.
 type Part struct {
 	Name         string     // the name of a parameter; if it is empty, the value is an object whose members are merged
-	Each         string     // if it is set, there is one part for every member of this setting, with its name; ${each} is its value
+	Each         string     // names a setting that is an object: the row becomes one part for each member, named like it; ${each} is its value
 	Value        string     // expression
 	Only         Conditions // the request has the part only if these are met
 	ValueInWords string     // Value in words, if it reads the response: "the link at links.next"
@@ -83,7 +83,7 @@ type Part struct {
 type StopRule struct {
 	ID      string
 	When    string     // expression, boolean
-	Each    string     // if it is set, When must hold for every member of this setting, as ${each}
+	Each    string     // names a setting that is an object: When must hold for the value of every member, as ${each}
 	Only    Conditions // the method has the rule only if these are met
 	Outcome Outcome    // empty means [Complete]
 	Drop    bool       // the items of the page on which the rule is met are not emitted

@@ -17,7 +17,7 @@ type Rule struct {
 	Do        ErrorAction // the action of an RoleOnError
 	OnSuccess bool        // the RoleOnError judges responses with a status of success, instead of error responses
 	ForIndex  int         // For, or a Stop that splits windows: the position of the variable in for
-	Shared    bool        // the rule stands beside method multiple, and applies to each of its scrollers
+	Shared    bool        // the rule belongs to a pagination with method multiple, and applies to each of its scrollers
 
 	Ending
 	Placement
@@ -68,7 +68,7 @@ type Weight string
 
 // The weights.
 const (
-	WeightEvidence Weight = "evidence" // a response itself says that the list is incomplete, or is no page of the list
+	WeightEvidence Weight = "evidence" // a response itself states that the list is incomplete, or is not a page of the list
 	WeightHint     Weight = "hint"     // every other finding
 )
 

@@ -47,7 +47,7 @@ func (r *listRun) warnOfNil(lacking []*language.Expression) {
 		if len(r.job.For) > 0 { // the other partitions may have it
 			return
 		}
-		if compile.KeepsOverAllPages(e) && r.obtained() == 0 && r.context().Count == 0 {
+		if compile.AccumulatesItems(e) && r.obtained() == 0 && r.context().Count == 0 {
 			continue
 		}
 		consequence := "nothing is saved, and the next run begins where this one did"

@@ -12,10 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The operators for values whose kind is known only when the expression runs. An
-// absent value gives nil or false, integers keep all their digits, text that is a
-// number is compared with a number as one, and kinds that do not fit together are an
-// error.
+// The operators for values whose kind is known only when the expression runs. With an absent operand, the
+// result is nil or false; integers keep all their digits, text that is a number is compared with a number as
+// one, and kinds that do not fit together are an error.
 
 type binaryOperator func(m *meter, a, b any) (any, error)
 

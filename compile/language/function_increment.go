@@ -128,8 +128,8 @@ func textArgument(args []any, i int) string {
 	return text
 }
 
-// KeptTime returns the time in a value of an expression under keep. A number is a time only if the
-// expression says so: if it gives latestOf a form of times. It reports false for any other value.
+// KeptTime returns the time in a value of an expression under keep. A number counts as a time only if the
+// expression passes a layout to latestOf. It reports false for any other value.
 func (e *Expression) KeptTime(v any) (t time.Time, ok bool) {
 	if isNumber(v) && e.keepsTimes() {
 		t, _ = timeOf(v)

@@ -146,7 +146,7 @@ func (l *Language) callable(name string) bool {
 }
 
 // Same reports whether two sources are the same expression, up to white space and the quotes of its texts. A
-// source that cannot be parsed is the same as none.
+// source that cannot be parsed equals no other.
 func (l *Language) Same(a, b string) bool {
 	first, err := l.parse(a)
 	if err != nil {

@@ -52,8 +52,8 @@ const (
 )
 
 // An elementUse says how a function uses the elements of a list. Only readsElements decodes complete
-// elements. The order matters: the uses from selectsElement on give one element, those from
-// selectsFirst on one at a fixed place.
+// elements. The order matters: the uses from selectsElement on return one element, those from selectsFirst on
+// one at a fixed place.
 type elementUse int
 
 const (
@@ -170,7 +170,7 @@ var library = map[string]libraryFunction{
 	"timezone": {args: arguments{stringType}, required: 1, call: timezone},
 }
 
-// invoke calls the function. Every call is metered, also one that does little.
+// invoke calls the function. Every call is metered, even one that does little.
 func (f libraryFunction) invoke(name string, m *meter, args []any) (any, error) {
 	m.spend(16)
 	args = slices.Clone(args) // they are the machine's

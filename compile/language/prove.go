@@ -11,9 +11,9 @@ import (
 )
 
 // Proofs find, without a page, whether a condition can be true or false. They compute with intervals: a
-// number that is never nil has the range of values that it can have on any page. The tags of
-// [rules.Context] say that page is in [1, ∞), so page + 1 is in [2, ∞), and page + 1 < 2 is never true. A
-// value of the response may be anything, also nil, so nothing is proven about it.
+// number that is never nil has the range of values that it can have on any page. The tags of [rules.Context]
+// say that page is in [1, ∞), so page + 1 is in [2, ∞), and page + 1 < 2 is never true. A value of the
+// response may be anything, including nil, so nothing is proven about it.
 
 // Truth is the result of a proof about a condition.
 type Truth int

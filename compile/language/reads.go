@@ -95,7 +95,7 @@ type access struct {
 	read      Read
 	toBoolean bool // the value is converted to a boolean
 
-	ofElement bool     // the access reads a path of the elements of the list that read is
+	ofElement bool     // read is a list, and the access reads a path of its elements
 	element   []string // that path
 	call      string   // the function that reads the path, as greatest(items, "id") does; empty for a predicate
 	lenient   bool     // the function leaves out elements without the path
@@ -129,10 +129,10 @@ func distinct(list []access, readOf func(access) Read) (reads []Read) {
 }
 
 // An accessFinder walks a tree, and calls found for each place that reads a value of the page or of an
-// element of a list. The longest chain of constant members counts as one access: in
-// body.items[0].id == state.id, the accesses are body.items[0].id and state.id. Inside a predicate, a
-// chain that begins at the element is an access to the list of the function around it: in
-// all(items, .id > 0), the accesses are items and the path id of its elements.
+// element of a list. The longest chain of constant members counts as one access: in body.items[0].id ==
+// state.id, the accesses are body.items[0].id and state.id. Inside a predicate, a chain that begins at the
+// element is an access to the list of the enclosing function: in all(items, .id > 0), the accesses are items
+// and the path id of its elements.
 type accessFinder struct {
 	language    *Language
 	found       func(access)

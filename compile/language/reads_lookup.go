@@ -41,8 +41,8 @@ func (r Read) item(page *rules.Context) (v any, rest []string, ok bool) {
 	return v, r.Path[1:], ok && err == nil
 }
 
-// page returns the page that the read is about: this one, or an earlier one, which
-// may not exist.
+// page returns the page that r reads: the given page or an earlier one. It reports false if there is no such
+// page.
 func (r Read) page(page *rules.Context) (reflect.Value, bool) {
 	v := reflect.ValueOf(page).Elem()
 	if r.Past == "" {

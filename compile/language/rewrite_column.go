@@ -227,8 +227,8 @@ func testedAny(m *meter, t *fieldTest, other any) any { return t.find(m, other, 
 // testedNone reports whether no item meets the test.
 func testedNone(m *meter, t *fieldTest, other any) any { return t.find(m, other, met, forwards) < 0 }
 
-// testedIndex returns a body that gives the index of the first item in a direction that meets the
-// test, or nil.
+// testedIndex returns a body that returns the index of the first item in a direction that meets the test, or
+// nil.
 func testedIndex(to direction) testedCall {
 	return func(m *meter, t *fieldTest, other any) any {
 		if i := t.find(m, other, met, to); i >= 0 {
@@ -238,7 +238,7 @@ func testedIndex(to direction) testedCall {
 	}
 }
 
-// testedItem returns a body that gives the item itself, or nil.
+// testedItem returns a body that returns the item itself, or nil.
 func testedItem(to direction) testedCall {
 	return func(m *meter, t *fieldTest, other any) any {
 		if i := t.find(m, other, met, to); i >= 0 {
@@ -248,7 +248,7 @@ func testedItem(to direction) testedCall {
 	}
 }
 
-// testedFilter gives the items that meet the test.
+// testedFilter returns a body that returns the items that meet the test.
 func testedFilter(m *meter, t *fieldTest, other any) any {
 	items, list := must(itemsOf(m.page)), []any{}
 	for i, met := range t.results(m, other, forwards) {
@@ -259,7 +259,7 @@ func testedFilter(m *meter, t *fieldTest, other any) any {
 	return list
 }
 
-// testedCount gives the number of items that meet the test.
+// testedCount returns a body that returns the number of items that meet the test.
 func testedCount(m *meter, t *fieldTest, other any) any {
 	n := 0
 	for _, met := range t.results(m, other, forwards) {

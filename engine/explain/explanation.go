@@ -242,16 +242,16 @@ func ExplanationSchema() rules.Object {
 	return rules.TypeSchema("stopwhen explanation", reflect.TypeFor[Explanation]())
 }
 
-// A sharing lists things in the order in which they are found, with the positions of the jobs
-// that have them. A thing that several jobs have is printed once.
+// A sharing collects values, such as notes, of several jobs, so that a value that they have in common is
+// printed once. It keeps the order in which values were added.
 type sharing[T comparable] struct {
-	things []T
+	values []T
 	jobs   map[T][]int
 }
 
-// add adds a thing of a job. Jobs are added one after another.
-func (s *sharing[T]) add(thing T, job int) {
-	known := s.jobs[thing]
+// add adds a value of a job. Jobs are added one after another.
+func (s *sharing[T]) add(value T, job int) {
+	known := s.jobs[value]
 	switch {
 	case s.jobs == nil:
 		s.jobs = map[T][]int{}
@@ -259,9 +259,9 @@ func (s *sharing[T]) add(thing T, job int) {
 		return
 	}
 	if known == nil {
-		s.things = append(s.things, thing)
+		s.values = append(s.values, value)
 	}
-	s.jobs[thing] = append(known, job)
+	s.jobs[value] = append(known, job)
 }
 
 // jobIDs returns the ids of the jobs at some positions.

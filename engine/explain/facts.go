@@ -354,7 +354,7 @@ func (j explainer) keepInWords() string {
 	var ofAll, ofLast []string
 	for _, e := range j.Keeps {
 		switch {
-		case compile.KeepsOverAllPages(e):
+		case compile.AccumulatesItems(e):
 			ofAll = append(ofAll, e.Rule.Target)
 		case slices.ContainsFunc(e.Reads, variesByPage):
 			ofLast = append(ofLast, e.Rule.Target)

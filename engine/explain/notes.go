@@ -63,8 +63,8 @@ func (n *notes) addAbsent(path, text string) {
 // are left out, since the notes change its lines.
 func (n *notes) list() []Note {
 	places := regexp.MustCompile(`(, | at )?` + regexp.QuoteMeta(n.explanation.Config) + `:\d+:\d+`)
-	list := make([]Note, len(n.things))
-	for i, note := range n.things {
+	list := make([]Note, len(n.values))
+	for i, note := range n.values {
 		list[i] = note
 		list[i].Text = places.ReplaceAllString(note.Text, "")
 		if jobs := n.jobs[note]; jobs[0] != noJob && !n.concernsAll(note.Path, len(jobs)) {
@@ -87,7 +87,7 @@ func scopesOf(jobs []JobExplanation) scopes {
 	s := scopes{jobs: map[string]bool{}, paging: map[string]int{}}
 	for i := range jobs {
 		s.jobs[jobs[i].path] = true
-		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // the objects around it are for them, too
+		for path := jobs[i].paging; path != ""; path = diag.Parent(path) { // the enclosing objects are for them, too
 			s.paging[path]++
 		}
 	}

@@ -22,7 +22,7 @@ const (
 // endGroups are the groups in the order in which they are printed.
 var endGroups = []string{groupNormal, groupCutOff, groupError, groupSafety, groupSplit, groupNever}
 
-// group says to which group of ends a stopping rule belongs.
+// group returns the group of a stopping rule.
 func (r RuleExplanation) group() string {
 	switch {
 	case r.Never != "":
@@ -71,9 +71,6 @@ func (x *JobExplanation) variables() []RuleExplanation {
 	}
 	return list
 }
-
-// The sentences of rules. A difference and the notes say what a rule does in [RuleExplanation.sentence];
-// the text says less of it, since the rule stands under a heading.
 
 // roleNoNext is the role of the end of a list because there is no next request.
 const roleNoNext rules.Role = "no next request"

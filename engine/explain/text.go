@@ -103,7 +103,7 @@ func (t *textWriter) shared() (texts []string, titles map[string]string) {
 			}
 		}
 	}
-	for _, text := range found.things {
+	for _, text := range found.values {
 		switch jobs := found.jobs[text]; {
 		case len(jobs) < 2 || t.full:
 			continue

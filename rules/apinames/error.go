@@ -19,7 +19,7 @@ type ErrorKind string
 const (
 	ErrorValue  ErrorKind = "value"  // any value that is not empty, zero or a word of success
 	ErrorFlag   ErrorKind = "flag"   // true
-	ErrorDenial ErrorKind = "denial" // false, also as text, or 0
+	ErrorDenial ErrorKind = "denial" // false, "false" or 0
 	ErrorWord   ErrorKind = "word"   // a word of failure
 	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or a negative number as text
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number

@@ -28,9 +28,9 @@ const (
 	HintRough HintKind = "rough" // true: the number of items is an estimate
 )
 
-// hintTable has the names under which responses describe their lists, in the root, next to the
-// items, and in the objects that containers names. All names are bare: hasMore, has_more and
-// Has-More are hasmore; see [appendBare].
+// hintTable lists the names under which responses describe their lists, in the root, next to the items, and
+// in the objects that containers names. All names are bare: hasMore, has_more and Has-More are hasmore; see
+// [appendBare].
 var hintTable = []struct {
 	kind  HintKind
 	names []string
@@ -166,7 +166,7 @@ func HintsOf(key string) []Hint {
 	return hintsByName()[string(appendBare(buffer[:0], key))]
 }
 
-// hintsByName has the meanings by bare names.
+// hintsByName holds the meanings by bare names.
 var hintsByName = sync.OnceValue(func() map[string][]Hint {
 	hints := map[string][]Hint{}
 	for _, row := range hintTable {

@@ -66,9 +66,8 @@ func (s *Source) findOf(path string, wanted func(*Mark) bool) *Mark {
 	return s.root.find(path, true, wanted)
 }
 
-// ValueAt returns the byte offset of the value at a config path. If the path is
-// missing it returns the offset of the nearest value around it, and -1 if there
-// is none. A nil source has no offsets.
+// ValueAt returns the byte offset of the value at a config path. If the path is missing it returns the offset
+// of the nearest enclosing value, and -1 if there is none. A nil source has no offsets.
 func (s *Source) ValueAt(path string) int {
 	for {
 		if m := s.find(path); m != nil {

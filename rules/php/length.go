@@ -91,7 +91,7 @@ func (m *measure) first() int {
 // manyMembers is the number of members up to which a name is compared with all others.
 const manyMembers = 128
 
-// name adds a name to those of the object around it.
+// name adds a name to those of the enclosing object.
 func (m *measure) name(text []byte) {
 	others := m.names[m.first():]
 	m.unusual = m.unusual || len(others) > manyMembers || bytes.IndexByte(text, '\\') >= 0 ||

@@ -281,7 +281,7 @@ func untilAny(text, chars string) string {
 	return text
 }
 
-// hide marks a part of the text and notes it as a secret, also as JSON has it.
+// hide marks a part of the text and notes it as a secret, both as it is and as JSON encodes it.
 func (m *masker) hide(start, end int) {
 	written := m.text[start:end]
 	if strings.TrimSpace(written) == "" {

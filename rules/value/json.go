@@ -68,7 +68,7 @@ func appendList[T any](b []byte, brackets string, list []T, appendElement func([
 }
 
 // AppendText appends a text as a JSON string. All but the characters that a JSON string must escape stay as
-// they are, also a byte that is not UTF-8.
+// they are, even bytes that are not UTF-8.
 func AppendText[T ~string | ~[]byte](b []byte, text T) []byte {
 	b = append(b, '"')
 	start := 0

@@ -109,7 +109,7 @@ type changer struct {
 func (c *changer) change(root any, e Edit) (string, bool) {
 	n := len(e.Path)
 	before, exists := value.At(root, e.Path)
-	for !exists && !e.Remove && n > 1 { // the object around it is new, too
+	for !exists && !e.Remove && n > 1 { // the enclosing object is new, too
 		if _, around := value.At(root, e.Path[:n-1]); around {
 			break
 		}

@@ -7,8 +7,8 @@ import (
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
 
-// isMerge reports whether a key is the merge key of YAML 1.1: its value is an object whose members
-// the object around it has, too, or a list of such objects.
+// isMerge reports whether a key is the merge key of YAML 1.1: its value is an object whose members the
+// enclosing object has, too, or a list of such objects.
 func isMerge(key *yaml.Node) bool {
 	return key.Kind == yaml.ScalarNode && isPlain(key) && !isTagged(key) && key.Value == "<<"
 }
