@@ -59,12 +59,17 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 	if err != nil {
 		return engine.NewResult(nil), err
 	}
+	return c.collect(ctx)
+}
+
+// collect passes the pages that are left until the run is complete.
+func (c *collection) collect(ctx context.Context) (*engine.Result, error) {
 	ctx, end, err := c.startRelease(ctx)
 	if err != nil {
 		return engine.NewResult(nil), err
 	}
 	for err == nil && !c.done() {
-		if o.Sorted {
+		if c.options.Sorted {
 			err = c.collectSorted(ctx)
 		} else {
 			err = c.collectStored(ctx)
@@ -76,7 +81,7 @@ func (r *Run) Collect(ctx context.Context, e *engine.Engine, sink engine.SinkFun
 			err = c.waitForRetries(ctx)
 		}
 	}
-	return c.result(r.unknown(end(err)))
+	return c.result(c.run.unknown(end(err)))
 }
 
 // CheckCollect returns the error with which [Run.Collect] would refuse to start: the checkpoint
@@ -120,7 +125,8 @@ type collection struct {
 	sink    runtime.Sink
 	options CollectOptions
 
-	created time.Time // creation time of the run's stream
+	created   time.Time  // creation time of the run's stream
+	continued store.Mark // the page with the highest sequence that an earlier collection has received
 
 	roots []string
 	trees []*tree // one tree for each root

@@ -121,15 +121,15 @@ func (c *collection) collectStored(ctx context.Context) error {
 		return err
 	}
 	switch {
-	case from.Sequence >= limit && c.allEnded():
+	case from >= limit && c.allEnded():
 		return nil
-	case from.Sequence == limit && c.options.NoWait:
+	case from == limit && c.options.NoWait:
 		return c.incomplete(ctx, c.reason())
 	}
 	watched, stop := c.watched(ctx)
 	defer stop()
 	ended := c.allEnded() // failed tasks may go on
-	err = c.store.Read(watched, c.run.ID(), from, func(entry *store.Entry) error {
+	err = c.store.Read(watched, c.run.ID(), from, c.latest(), func(entry *store.Entry) error {
 		if err := c.addRead(ctx, entry); err != nil {
 			return err
 		}
@@ -148,20 +148,27 @@ func (c *collection) collectStored(ctx context.Context) error {
 	return c.errorOf(ctx, watched, err)
 }
 
-// readAfter returns the page after which reading starts: the last page that all trees have processed.
-func (c *collection) readAfter() store.Mark {
-	least := c.trees[0]
+// readAfter returns the sequence after which reading starts: that of the last page that all trees have processed.
+func (c *collection) readAfter() uint64 {
+	from := c.trees[0].Sequence
 	for _, t := range c.trees {
-		if t.resumed = t.Sequence; t.Sequence < least.Sequence {
-			least = t
-		}
+		t.resumed = t.Sequence
+		from = min(from, t.Sequence)
 	}
-	from := c.mark(least)
-	if latest := c.arrivals.latest.Load(); latest != nil && latest.Sequence > from.Sequence {
-		from = *latest
+	if latest := c.arrivals.latest.Load(); latest != nil {
+		from = max(from, latest.Sequence)
 	}
-	c.read.Store(from.Sequence)
+	c.read.Store(from)
 	return from
+}
+
+// latest returns the page with the highest sequence that this collection or the one that it continues has
+// received. A server that still has it has lost no page that was collected.
+func (c *collection) latest() store.Mark {
+	if latest := c.arrivals.latest.Load(); latest != nil && latest.Sequence > c.continued.Sequence {
+		return *latest
+	}
+	return c.continued
 }
 
 // addRead processes a page that was read.

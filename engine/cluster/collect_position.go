@@ -74,6 +74,7 @@ func (c *collection) resume(ctx context.Context) error {
 	tallies, saved := c.engine.Distribution().Tallies(), c.engine.Distribution().Checkpoints()
 	tasks := c.engine.Distribution().RootTasks()
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
+	c.continued = store.Mark{Created: c.created}
 	for _, root := range c.roots {
 		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1}}
 		c.trees = append(c.trees, t)
@@ -83,7 +84,12 @@ func (c *collection) resume(ctx context.Context) error {
 		if err := c.restore(t, saved[root]); err != nil {
 			return runtime.UnusableCheckpoint("", fmt.Errorf("job '%s': %w", root, err))
 		}
-		if err := c.store.Check(ctx, c.run.ID(), c.mark(t)); err != nil {
+		if t.Sequence > c.continued.Sequence {
+			c.continued.Sequence, c.continued.Stored = t.Sequence, t.Stored
+		}
+	}
+	if c.continued.Sequence > 0 {
+		if err := c.store.Check(ctx, c.run.ID(), c.continued); err != nil {
 			return err
 		}
 	}
@@ -114,11 +120,6 @@ func (c *collection) restore(t *tree, saved json.RawMessage) error {
 		t.resumed = from.At.Sequence
 	}
 	return t.tally.Restore(from.Tally)
-}
-
-// mark returns the last page of a tree.
-func (c *collection) mark(t *tree) store.Mark {
-	return store.Mark{Created: c.created, Sequence: t.Sequence, Stored: t.Stored}
 }
 
 // sharePath gives all trees the most advanced position, because one task runs all of them in

@@ -127,11 +127,7 @@ func (c *collection) logWhyIdle(ctx context.Context, stop context.CancelCauseFun
 			seen, logged = now, ""
 			continue
 		}
-		latest := store.Mark{Created: c.created}
-		if page := c.arrivals.latest.Load(); page != nil {
-			latest = *page
-		}
-		if err := c.store.Check(ctx, c.run.ID(), latest); errors.Is(err, store.ErrReplaced) {
+		if err := c.store.Check(ctx, c.run.ID(), c.latest()); errors.Is(err, store.ErrReplaced) {
 			stop(err)
 			return
 		}

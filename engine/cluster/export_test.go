@@ -5,8 +5,10 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/record"
 	"github.com/stopwhen/stopwhen/engine/cluster/internal/store"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // LosingAcks returns options with which some acknowledgements of pages get lost.
@@ -69,6 +71,15 @@ func ReportRarely(o Options) Options { return with(o, func(t *timing) { t.report
 
 // SilentAtOnce returns options with which each worker counts as silent.
 func SilentAtOnce(o Options) Options { return with(o, func(t *timing) { t.silent = time.Nanosecond }) }
+
+// Resume returns a collection that has read its checkpoints, and goes on when the function is called.
+func Resume(ctx context.Context, r *Run, e *engine.Engine, sink engine.SinkFunc, o CollectOptions) (collect func() error, err error) {
+	c, err := r.newCollection(ctx, e, runtime.Sink(sink), o)
+	return func() error {
+		_, err := c.collect(ctx)
+		return err
+	}, err
+}
 
 // Idle says why a run does not go on.
 func Idle(ctx context.Context, r *Run) string { return r.idle(ctx, false) }

@@ -48,7 +48,8 @@ func TestAWorkerIsKnownAtOnceAfterARestart(t *testing.T) {
 }
 
 // A server is restored from a copy that has no pages, and obtains as many again, in another order. A
-// collection of the pages that were lost does not go on, whether it waits meanwhile or is resumed.
+// collection of the pages that were lost does not go on, whether it waits meanwhile, is resumed, or has just
+// been resumed and has read nothing.
 func TestACollectionOfLostPagesDoesNotGoOn(t *testing.T) {
 	const pages = 6
 	for _, how := range []cluster.CollectOptions{{}, {Sorted: true}} {
@@ -110,6 +111,10 @@ func TestACollectionOfLostPagesDoesNotGoOn(t *testing.T) {
 				})
 			}()
 			<-reached
+			e, err := run.Engine(engine.WithResume(saved))
+			require.NoError(t, err)
+			resumed, err := cluster.Resume(t.Context(), run, e, func(context.Context, *engine.Page) error { return nil }, how)
+			require.NoError(t, err)
 			stop()
 			s.Shutdown()
 			first.Store("b")
@@ -122,6 +127,7 @@ func TestACollectionOfLostPagesDoesNotGoOn(t *testing.T) {
 			await(t, run, func(s *status.Run) bool { return s.Phase == status.Complete })
 			close(restored)
 			require.ErrorIs(t, <-ended, failure.ErrState)
+			require.ErrorIs(t, resumed(), failure.ErrState)
 			require.ErrorIs(t, collect(func(*engine.Page) error { return nil }), failure.ErrState)
 		})
 	}

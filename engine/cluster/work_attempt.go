@@ -175,7 +175,7 @@ func (a *attempt) resume(ctx context.Context) error {
 	a.key = a.session.run.record.Key(a.task)
 	running := record.RunningTask{
 		Run: a.work.Run, Submission: a.work.Submission, Job: a.key.Job, Task: a.work.Task,
-		Search: a.session.run.record.IsSearch(a.task),
+		Search: a.session.run.record.IsSearch(a.task), RetryOf: a.work.RetryOf,
 	}
 	running.Label = value.Clip(a.session.Label(ctx, a.task), labelShown)
 	a.locked(func() { a.worker.running[a] = running })

@@ -29,8 +29,9 @@ func (p *postponement) Error() string { return p.err.Error() }
 
 // postponement returns how a task that has failed is tried again, or nil if its failure is final. A
 // failure that may be caused by this worker is final when a second worker has had such a failure, or when
-// there has been no other worker for a minute. A failure that may pass by itself is not final before the
-// patience of the run ends.
+// there has been no other worker for a minute. A worker that has received no answer is not that second
+// worker if the API has answered the first one: it does not know more. A failure that may pass by itself is
+// not final before the patience of the run ends.
 func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
 	timing := &a.worker.cluster.timing
@@ -54,8 +55,10 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	if ownFault {
 		others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
 		p.reached = reached
-		final = t.Worker != "" && t.Worker != a.worker.Name || !others && age >= timing.alone
-		t.Worker = cmp.Or(t.Worker, a.worker.Name)
+		answered := failed.Status != 0 && failed.Op != "authenticate"
+		second := t.Worker != "" && t.Worker != a.worker.Name
+		final = second && (answered || !t.Answered) || !others && age >= timing.alone
+		t.Worker, t.Answered = a.worker.Name, answered
 		switch {
 		case final:
 		case others:

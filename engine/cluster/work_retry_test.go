@@ -115,6 +115,38 @@ func TestAPartitionHasFailedWhenTwoWorkersHaveFailedIt(t *testing.T) {
 	require.EqualValues(t, 1, refusedAgain.Load())
 }
 
+// A worker that the API does not answer decides nothing about a partition that the API has refused to another
+// one: otherwise the partition fails with the error of a worker that is broken.
+func TestAWorkerWithoutAnAnswerDecidesNothing(t *testing.T) {
+	a := serveAPI(t, 5)
+	a.answerTeam3(http.StatusForbidden)
+	nc := startServer(t)
+	var refusals, tries atomic.Int64
+	good := open(t, nc, cluster.Hour(cluster.Options{Engine: []engine.Option{engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		resp, err := http.DefaultTransport.RoundTrip(r)
+		if err == nil && resp.StatusCode == http.StatusForbidden {
+			refusals.Add(1)
+		}
+		return resp, err
+	}))}}))
+	broken := open(t, connectTo(t, nc), cluster.Hour(cluster.Options{Engine: []engine.Option{engine.WithTransport(transportFunc(func(r *http.Request) (*http.Response, error) {
+		tries.Add(1)
+		return brokenMachines["certificate"](r)
+	}))}}))
+	run := submit(t, good, a.config())
+	stop := work(t, good, cluster.Worker{Name: "good"})
+	await(t, run, func(s *status.Run) bool { return s.Total.Done == 5 && refusals.Load() > 1 })
+	stop()
+	stop = work(t, broken, cluster.Worker{Name: "broken"})
+	// The second attempt begins after the failure of the first one has been stored.
+	s := await(t, run, func(*status.Run) bool { return tries.Load() > 1 })
+	require.Zero(t, s.Total.Failed)
+	stop()
+	work(t, good, cluster.Worker{Name: "good"})
+	s = await(t, run, func(s *status.Run) bool { return s.Phase == status.Failed })
+	require.Contains(t, s.Failed[0].Error.Message, "403")
+}
+
 // An outage fails nothing until the patience of the run ends.
 func TestAnOutageEndsByItself(t *testing.T) {
 	for name, outage := range map[string]func(http.ResponseWriter, *http.Request){

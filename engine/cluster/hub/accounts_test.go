@@ -207,7 +207,7 @@ var reads = []call{
 	}},
 	{"reads the pages", func(ctx context.Context, s *store.Store) error {
 		enough := errors.New("enough")
-		if err := s.Read(ctx, run, store.Mark{}, func(*store.Entry) error { return enough }); !errors.Is(err, enough) {
+		if err := s.Read(ctx, run, 0, store.Mark{}, func(*store.Entry) error { return enough }); !errors.Is(err, enough) {
 			return err
 		}
 		return nil

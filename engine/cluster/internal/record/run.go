@@ -119,8 +119,9 @@ type RunningTask struct {
 	Submission string `json:"submission"`    // submission of the run
 	Job        string `json:"job,omitempty"` // empty if the task has not been read
 	Task       string `json:"task"`
-	Search     bool   `json:"search,omitempty"` // whether it searches for values of a variable
-	Label      string `json:"label,omitempty"`  // label of its partition for users
+	Search     bool   `json:"search,omitempty"`  // whether it searches for values of a variable
+	Label      string `json:"label,omitempty"`   // label of its partition for users
+	RetryOf    uint64 `json:"retryOf,omitempty"` // sequence of the failure marker that it retries; 0 if it retries none
 }
 
 // Tree returns the jobs of the run, parents before their children. If one task runs all jobs, they

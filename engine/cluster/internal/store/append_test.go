@@ -180,7 +180,7 @@ func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, ErrDeleted)
 	_, err = s.Info(t.Context(), "r")
 	require.ErrorIs(t, err, ErrDeleted)
-	require.ErrorIs(t, s.Read(t.Context(), "r", Mark{}, nil), ErrDeleted)
+	require.ErrorIs(t, s.Read(t.Context(), "r", 0, Mark{}, nil), ErrDeleted)
 	require.ErrorIs(t, s.Heads(t.Context(), "r", nil, nil), ErrDeleted)
 	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 }

@@ -114,7 +114,7 @@ func collect(t testing.TB, s *Store, after uint64, n int) []Entry {
 	stop := fmt.Errorf("enough")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	err := s.Read(ctx, "r", Mark{Sequence: after}, func(e *Entry) error {
+	err := s.Read(ctx, "r", after, Mark{}, func(e *Entry) error {
 		kept := *e
 		kept.Items, kept.buffer = e.Items.Clone(), nil
 		pages = append(pages, kept)

@@ -35,7 +35,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	defer cancel()
 	seen, ended := make(chan uint64, 10), make(chan error, 1)
 	go func() {
-		ended <- s.Read(ctx, "r", Mark{}, func(e *Entry) error { seen <- e.Sequence; return nil })
+		ended <- s.Read(ctx, "r", 0, Mark{}, func(e *Entry) error { seen <- e.Sequence; return nil })
 	}()
 	for range 3 {
 		<-seen
@@ -45,14 +45,16 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	server.start()
 	require.ErrorIs(t, <-ended, ErrReplaced)
 	none := func(*Entry) error { t.Error("there is no such page"); return nil }
-	require.ErrorIs(t, s.Read(ctx, "r", Mark{Sequence: last}, none), ErrReplaced)
+	require.ErrorIs(t, s.Read(ctx, "r", last, Mark{Sequence: last}, none), ErrReplaced)
 
 	// Other pages have the sequences of those that were lost.
 	after = 1
 	for page := range 4 {
 		write(page)
 	}
-	require.ErrorIs(t, s.Read(ctx, "r", Mark{Sequence: last, Stored: time.Now().Add(-time.Hour)}, none), ErrReplaced)
+	lost := Mark{Sequence: last, Stored: time.Now().Add(-time.Hour)}
+	require.ErrorIs(t, s.Read(ctx, "r", last, lost, none), ErrReplaced)
+	require.ErrorIs(t, s.Read(ctx, "r", 1, lost, none), ErrReplaced, "the reading begins before the lost page")
 }
 
 // A stream of a cluster has no leader for a while after a server has been lost, and nobody answers. If the

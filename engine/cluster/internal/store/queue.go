@@ -57,11 +57,12 @@ type Work struct {
 
 // A Trouble describes the failures of a task since its last page. The task is tried again.
 type Trouble struct {
-	Worker string        `json:"worker,omitempty"` // the worker that cannot run the task, unless the task is to blame
-	Since  time.Time     `json:"since"`            // beginning of the first attempt that failed, by the server's clock
-	Times  int           `json:"times"`
-	Page   uint64        `json:"page,omitempty"` // sequence of the last page; 0 if there is no page
-	Wait   time.Duration `json:"wait,omitempty"` // pause before the next attempt
+	Worker   string        `json:"worker,omitempty"`   // the last worker that could not run the task, unless the task is to blame
+	Answered bool          `json:"answered,omitempty"` // whether the API has answered that worker, with a refusal
+	Since    time.Time     `json:"since"`              // beginning of the first attempt that failed, by the server's clock
+	Times    int           `json:"times"`
+	Page     uint64        `json:"page,omitempty"` // sequence of the last page; 0 if there is no page
+	Wait     time.Duration `json:"wait,omitempty"` // pause before the next attempt
 }
 
 // A taskHeader is the JSON in the header of a queued task.

@@ -27,12 +27,13 @@ var (
 // becomes the error of Read. If the run is deleted, the error is [ErrDeleted]. An entry is valid
 // until deliver returns.
 //
-// after is the mark of a page, or zero. If the server no longer has the page there, the error is
-// [ErrReplaced]. Pages that are released during the call may be left out.
-func (s *Store) Read(ctx context.Context, run string, after Mark, deliver func(*Entry) error) error {
+// after is the sequence of a page, or 0. latest is the mark of the last page that was ever read, which may be
+// a later one; its zero value stands for none. If the server no longer has that page or, later, one that was
+// delivered, the error is [ErrReplaced]. Pages that are released during the call may be left out.
+func (s *Store) Read(ctx context.Context, run string, after uint64, latest Mark, deliver func(*Entry) error) error {
 	var a assembly
 	defer a.reset()
-	f := feed{s: s, run: run, read: after}
+	f := feed{s: s, run: run, read: after, latest: latest}
 	return f.deliver(ctx, func(m *message) error {
 		e, err := a.add(m)
 		if err != nil {
@@ -51,7 +52,8 @@ func (s *Store) Read(ctx context.Context, run string, after Mark, deliver func(*
 type feed struct {
 	s      *Store
 	run    string
-	read   Mark                     // the last delivered message
+	read   uint64                   // sequence of the last delivered message
+	latest Mark                     // the message with the highest sequence that was ever delivered, also to an earlier feed
 	config jetstream.ConsumerConfig // selects messages; the zero value selects all messages after that sequence
 	finite bool                     // whether to end with errCaughtUp after the messages that existed when the consumer was created
 	opened func()                   // called for each consumer; may be nil
@@ -72,7 +74,7 @@ func (d *feed) deliver(ctx context.Context, f func(*message) error) error {
 			return false, nil
 		}
 		d.drop(ctx)
-		if d.read.Sequence > before.Sequence {
+		if d.read > before {
 			return false, nil // the next round reports a problem that persists
 		}
 		return isTemporary(err), err
@@ -141,7 +143,10 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 	if err != nil {
 		return stopError{err}
 	}
-	d.read.Sequence, d.read.Stored = meta.Sequence.Stream, meta.Timestamp
+	d.read = meta.Sequence.Stream
+	if d.read > d.latest.Sequence {
+		d.latest.Sequence, d.latest.Stored = d.read, meta.Timestamp
+	}
 	if d.finite && (d.next > d.last || meta.NumPending == 0) {
 		return stopError{errCaughtUp}
 	}
@@ -152,12 +157,12 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 func (d *feed) open(ctx context.Context) error {
 	config := d.config
 	config.AckPolicy, config.MemoryStorage, config.Replicas, config.InactiveThreshold = jetstream.AckNonePolicy, true, 1, idleConsumer
-	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.read.Sequence > 0 {
-		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.read.Sequence+1
+	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.read > 0 {
+		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.read+1
 	}
 	var consumer jetstream.Consumer
 	err := d.s.try(ctx, d.s.options.tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
-		if err = d.s.check(ctx, d.run, &d.read); err == nil {
+		if err = d.s.check(ctx, d.run, &d.latest); err == nil {
 			consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config)
 		}
 		if err != nil {

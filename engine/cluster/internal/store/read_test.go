@@ -55,7 +55,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		err := s.Read(ctx, "r", Mark{}, func(*Entry) error { read++; started <- true; return nil })
+		err := s.Read(ctx, "r", 0, Mark{}, func(*Entry) error { read++; started <- true; return nil })
 		require.ErrorIs(t, err, ErrDeleted)
 	})
 	<-started
@@ -146,7 +146,7 @@ func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
 	_, err = s.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
 	require.NoError(t, err)
 	enough := errors.New("enough")
-	require.ErrorIs(t, s.Read(t.Context(), "r", Mark{}, func(e *Entry) error {
+	require.ErrorIs(t, s.Read(t.Context(), "r", 0, Mark{}, func(e *Entry) error {
 		require.Equal(t, 50, e.Items.Len())
 		require.True(t, bytes.Equal(block, e.Items.Bytes()))
 		require.True(t, e.Window != nil || system.GOOS != "linux", "the page is in memory")
@@ -183,7 +183,7 @@ func TestAppendsAndReadsContinueAcrossRestarts(t *testing.T) {
 		}
 	})
 	enough, read := errors.New("enough"), 0
-	require.ErrorIs(t, s.Read(ctx, "r", Mark{}, func(e *Entry) error {
+	require.ErrorIs(t, s.Read(ctx, "r", 0, Mark{}, func(e *Entry) error {
 		if read++; read != e.Page {
 			return fmt.Errorf("page %d instead of %d", e.Page, read)
 		}
@@ -245,7 +245,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 				if read == len(log) {
 					return
 				}
-				require.ErrorIs(r, s.Read(t.Context(), run, Mark{Sequence: position}, func(e *Entry) error {
+				require.ErrorIs(r, s.Read(t.Context(), run, position, Mark{}, func(e *Entry) error {
 					want := log[read]
 					require.Equal(r, want.key, e.Key)
 					require.Equal(r, want.sequence, e.Sequence)

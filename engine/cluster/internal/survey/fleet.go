@@ -27,7 +27,6 @@ type submission struct{ run, token string }
 type workerTask struct {
 	record.RunningTask
 	worker string
-	heard  time.Time
 }
 
 // Workers returns the reports of the workers, with their problems with the given run, or with any
@@ -66,7 +65,7 @@ func (f *Fleet) add(w status.Worker, rec record.Worker) {
 		if f.tasks[key] == nil {
 			f.tasks[key] = map[store.Key]workerTask{}
 		}
-		f.tasks[key][store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name, w.Heard}
+		f.tasks[key][store.Key{Run: t.Run, Submission: t.Submission, Job: t.Job, Task: t.Task}] = workerTask{t, w.Name}
 		if slices.Contains(rec.Full, t.Run) {
 			f.full[t.Run] = true
 		}

@@ -170,14 +170,14 @@ func (s *survey) addFailure(h store.Heading) {
 	}
 }
 
-// stateOf returns the state of a task that has a page or has ended. A worker that reports a task
-// after its failure is retrying it.
+// stateOf returns the state of a task that has a page or has ended. A worker that reports a failed task
+// is running it only if it retries that failure: otherwise the task was delivered twice.
 func (s *survey) stateOf(h store.Heading) status.State {
 	w, has := s.fleet.of(s.run)[h.Key]
 	switch {
 	case h.State == store.Done:
 		return status.StateDone
-	case h.State == store.Failed && !(has && w.heard.After(h.Time)):
+	case h.State == store.Failed && !(has && w.RetryOf == h.Sequence):
 		return status.StateFailed
 	case has:
 		return status.StateRunning

@@ -12,11 +12,15 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/partition"
 )
 
-var stored = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+// The pages that the tests count were stored at this time, with this sequence.
+var (
+	stored   = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
+	storedAt = uint64(7)
+)
 
 // heading returns the heading of a task of the run that the tests count.
 func heading(job, task string, head store.Head) store.Heading {
-	return store.Heading{Key: store.Key{Run: "r", Submission: "s", Job: job, Task: task}, Head: head, Time: stored}
+	return store.Heading{Key: store.Key{Run: "r", Submission: "s", Job: job, Task: task}, Head: head, Time: stored, Sequence: storedAt}
 }
 
 // Orders are one list. Lines are for the orders, and parts for each line in a window that is
@@ -40,18 +44,18 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 	retried := line("0-2", store.Failed)
 	for name, test := range map[string]struct {
 		found   []store.Heading
-		running map[string]time.Time // tasks that a worker has, and when it said so
-		want    status.Counts        // of lines
+		running map[string]uint64 // tasks that a worker has, and the failures that it retries
+		want    status.Counts     // of lines
 		growing bool
 		phase   status.Phase
 	}{
 		"no partition has a page": {
 			want: status.Counts{Partitions: 4, Waiting: 4}, phase: status.Running},
 		"a worker has one of them without a page": {
-			running: map[string]time.Time{"0-1": stored},
+			running: map[string]uint64{"0-1": 0},
 			want:    status.Counts{Partitions: 4, Running: 1, Waiting: 3}, phase: status.Running},
 		"a worker has one with a page": {
-			found: []store.Heading{line("0-1", store.More)}, running: map[string]time.Time{"0-1": stored},
+			found: []store.Heading{line("0-1", store.More)}, running: map[string]uint64{"0-1": 0},
 			want: status.Counts{Partitions: 4, Running: 1, Waiting: 3, Pages: 1, Items: 3}, phase: status.Running},
 		"all have ended": {
 			found: []store.Heading{line("0-1", store.Done), suspect, line("0-3", store.Done), line("0-4", store.Done)},
@@ -67,8 +71,16 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 			want:  status.Counts{Partitions: 4, Done: 3, Waiting: 1, Pages: 4, Items: 12}, phase: status.Running},
 		"one has failed, and a worker tries it again": {
 			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
-			running: map[string]time.Time{"0-5": stored.Add(time.Second)},
+			running: map[string]uint64{"0-5": storedAt},
 			want:    status.Counts{Partitions: 4, Done: 3, Running: 1, Pages: 4, Items: 12}, phase: status.Running},
+		"one has failed, and a worker was given another copy of it": {
+			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			running: map[string]uint64{"0-5": 0},
+			want:    status.Counts{Partitions: 4, Done: 3, Failed: 1, Pages: 4, Items: 12}, phase: status.Failed},
+		"one has failed again, and the worker has not said yet that it no longer tries": {
+			found:   []store.Heading{line("0-1", store.Done), line("0-5", store.Failed), line("0-3", store.Done), line("0-4", store.Done)},
+			running: map[string]uint64{"0-5": storedAt - 1},
+			want:    status.Counts{Partitions: 4, Done: 3, Failed: 1, Pages: 4, Items: 12}, phase: status.Failed},
 		"a window was split in two": {
 			found: []store.Heading{split},
 			want:  status.Counts{Partitions: 5, Waiting: 5}, phase: status.Running},
@@ -80,8 +92,8 @@ func TestTasksAreCountedByTheirLastPages(t *testing.T) {
 			run := &record.Run{Run: "r", Submission: "s", Phase: status.Running,
 				Outlines: []partition.Outline{{Job: "orders"}, {Job: "lines", Parent: "orders", Variables: 1}}}
 			fleet := &Fleet{tasks: map[submission]map[store.Key]workerTask{{"r", "s"}: {}}}
-			for task, heard := range test.running {
-				fleet.tasks[submission{"r", "s"}][heading("lines", task, store.Head{}).Key] = workerTask{worker: "w", heard: heard}
+			for task, retryOf := range test.running {
+				fleet.tasks[submission{"r", "s"}][heading("lines", task, store.Head{}).Key] = workerTask{record.RunningTask{RetryOf: retryOf}, "w"}
 			}
 			s := &survey{run: run, fleet: fleet}
 			s.reset()
