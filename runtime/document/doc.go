@@ -4,14 +4,15 @@
 //
 // Package scan makes that pass. In this package, read reader.go first, then locate.go, which finds the
 // items, and document.go. paths.go, values.go and decode.go decode values, items.go passes items on,
-// gather.go collects the items of several lists, located.go finds values in items for filter and fields, edit.go
-// changes items, digest.go compares pages, and
-// suggest.go names the existing path that is nearest to a missing path.
+// gather.go collects the items of several lists, located.go finds values in items for filter and fields, and
+// edit.go changes items. digest.go and spelling.go compare pages, and identity.go compares items.
+// nested.go, stray.go and suggest.go look for what a configuration misses: lists within items that go on, items
+// in other lists, and the existing path that is nearest to a missing path.
 //
 // # Decisions
 //
 // The package has its own decoder: the scanner has validated the values already, and libraries
 // misread some of them (long integers, surrogates, numbers with an exponent). If a key occurs twice in
-// an object, the last value counts, as in most libraries. The package is not
-// called page, because that is the usual name of a variable that holds a page.
+// an object, the last value counts, as in most libraries. The package is not called page, because that
+// is the usual name of a variable that holds a page.
 package document

@@ -129,6 +129,12 @@ func (d *document) forget() {
 	d.scanner.Release()
 }
 
+// trim drops buffers that grew with a large page, and the prefixes if no more can be learned.
+func (d *document) trim() {
+	d.separators = nil
+	d.scanner.Trim()
+}
+
 // rootValue returns the root value without the whitespace around it. It is not a copy.
 func (d *document) rootValue() []byte { return d.scanner.Root.Of(d.raw) }
 

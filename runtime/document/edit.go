@@ -260,22 +260,3 @@ func (w *itemWriter) added(edit *memberEdit) {
 }
 
 var emptyObject = []byte("{}")
-
-// Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
-func Find(raw []byte, path []string) []byte {
-	for _, key := range path {
-		if scan.KindOf(raw) != scan.Object {
-			return nil
-		}
-		var found []byte // if a key occurs twice, the last value counts
-		for name, span := range scan.Members(raw) {
-			if string(scan.Unquote(name.Of(raw))) == key {
-				found = span.Of(raw)
-			}
-		}
-		if raw = found; raw == nil {
-			return nil
-		}
-	}
-	return raw
-}

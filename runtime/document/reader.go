@@ -203,12 +203,6 @@ func (r *Reader) Close() {
 	}
 }
 
-// trim drops buffers that grew with a large page, and the prefixes if no more can be learned.
-func (d *document) trim() {
-	d.separators = nil
-	d.scanner.Trim()
-}
-
 // Read reads one response. A response with status 204 has no content and gives the zero Reading.
 // Text must be Unicode: a byte that is not UTF-8, or half of a surrogate pair in an escape, is an
 // error. The error is a [*DepthError], an [*ItemsError] or a [*SizeError], or says why the body is not

@@ -267,3 +267,42 @@ func (v *Values) lazyItemsOf(n int) []any {
 	}
 	return slices.Clip(v.handles[:n])
 }
+
+// The short texts of a column share an allocation, since most are too short for their own. A text
+// that a rule keeps retains its whole group, so a group is small, too.
+const (
+	shortText  = 64      // longest short text, in bytes
+	groupBytes = 1 << 10 // size of a group
+)
+
+// A shortTexts collects texts for a column.
+type shortTexts struct {
+	to     []any
+	joined [groupBytes]byte
+	size   int                           // used bytes of joined
+	ends   [groupBytes / 8]shortTextsEnd // ends of the texts in joined
+	texts  int                           // number of ends
+}
+
+// A shortTextsEnd is the end of an item's text.
+type shortTextsEnd struct{ item, end int }
+
+// add adds the text of an item.
+func (t *shortTexts) add(item int, text []byte) {
+	if t.size+len(text) > len(t.joined) || t.texts == len(t.ends) {
+		t.flush()
+	}
+	t.size += copy(t.joined[t.size:], text)
+	t.ends[t.texts] = shortTextsEnd{item, t.size}
+	t.texts++
+}
+
+// flush stores the texts in the column.
+func (t *shortTexts) flush() {
+	all, start := string(t.joined[:t.size]), 0
+	for _, text := range t.ends[:t.texts] {
+		t.to[text.item] = all[start:text.end]
+		start = text.end
+	}
+	t.size, t.texts = 0, 0
+}

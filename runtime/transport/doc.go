@@ -3,7 +3,8 @@
 // log record or event contains a secret. Every call ends, whatever the server does.
 //
 // Read client.go first, then exchange.go (one attempt), body.go, verdict.go (success, failure or
-// another attempt) and retry.go. origin.go decides where requests may go.
+// another attempt) and retry.go. The waits are in turn.go (their order), gate.go and pace.go.
+// origin.go decides where requests may go.
 //
 // # Decisions
 //

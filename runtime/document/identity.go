@@ -1,0 +1,143 @@
+package document
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"math/bits"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
+	"github.com/stopwhen/stopwhen/runtime/document/scan"
+)
+
+// If a page has more items than wholePage, only some of them are compared with other pages. These are
+// the first and the last edgeItems, because items repeat where pages meet if a list changes while it is
+// read, and usually between drawnItems/2 and drawnItems of the others, at most 2*drawnItems. The others
+// are drawn by their content, so that two pages with the same items draw the same items in any order.
+const (
+	wholePage  = 64
+	edgeItems  = 16
+	drawnItems = 32
+)
+
+// comparedItems returns the items of a page that are compared with items of other pages, in the order of
+// the page. They are slices of the document.
+func (r *Reader) comparedItems(items Items) [][]byte {
+	r.sample = r.sample[:0]
+	inner := items.Len() - 2*edgeItems // number of items between the ends
+	shift := 64 - bits.Len(uint(max(inner, 0)/drawnItems))
+	i, drawn := 0, 0
+	for item := range items.All() {
+		switch {
+		case items.Len() <= wholePage || i < edgeItems || i >= items.Len()-edgeItems:
+			r.sample = append(r.sample, item)
+		case drawn < 2*drawnItems && drawingOf(item)>>shift == 0:
+			r.sample = append(r.sample, item)
+			drawn++
+		}
+		i++
+	}
+	return r.sample
+}
+
+// drawingOf returns a hash of the length, the first and the last 32 bytes of an item.
+func drawingOf(item []byte) uint64 {
+	n := len(item)
+	if n < 32 {
+		return DigestOf(item, zeroDigest).Half()
+	}
+	head, tail := item[:32:32], item[n-32:n:n]
+	a := mix(binary.LittleEndian.Uint64(head[0:])^key0, binary.LittleEndian.Uint64(head[8:])^key1)
+	b := mix(binary.LittleEndian.Uint64(head[16:])^key2, binary.LittleEndian.Uint64(head[24:])^key3)
+	c := mix(binary.LittleEndian.Uint64(tail[0:])^key1, binary.LittleEndian.Uint64(tail[8:])^key2)
+	d := mix(binary.LittleEndian.Uint64(tail[16:])^key3, binary.LittleEndian.Uint64(tail[24:])^key0)
+	return mix(a+bits.RotateLeft64(b, 23)^key4, c+bits.RotateLeft64(d, 23)^uint64(n))
+}
+
+// maxIdentityBytes is the length of the part of an item that is searched for its identifier.
+const maxIdentityBytes = 4096
+
+// Identity returns the identifier of an item as it was sent: the value of its first key that names
+// an identifier (see [apinames.IsIdentifier]), or the identifier of its node, as in an edge of
+// GraphQL. It returns nil if the item has no identifier. item is a valid JSON value without insignificant
+// whitespace.
+func Identity(item []byte) []byte {
+	if len(item) == 0 || item[0] != '{' {
+		return nil
+	}
+	for key, span := range scan.Members(item) {
+		if key.Start >= maxIdentityBytes {
+			break
+		}
+		switch name := string(item[key.Start+1 : key.End-1]); {
+		case apinames.IsIdentifier(name):
+			if v := span.Of(item); identifies(v) {
+				return v
+			}
+		case name == "node":
+			return Identity(span.Of(item))
+		}
+	}
+	return nil
+}
+
+// identifies reports whether a value can be an identifier.
+func identifies(raw []byte) bool {
+	switch scan.KindOf(raw) {
+	case scan.Null, scan.Boolean, scan.List:
+		return false
+	case scan.String:
+		return len(raw) > 2
+	}
+	return true
+}
+
+// Find returns the value at a path of a valid JSON value, as it is spelled, or nil if there is no value.
+func Find(raw []byte, path []string) []byte {
+	for _, key := range path {
+		if scan.KindOf(raw) != scan.Object {
+			return nil
+		}
+		var found []byte // if a key occurs twice, the last value counts
+		for name, span := range scan.Members(raw) {
+			if string(scan.Unquote(name.Of(raw))) == key {
+				found = span.Of(raw)
+			}
+		}
+		if raw = found; raw == nil {
+			return nil
+		}
+	}
+	return raw
+}
+
+// AppendKey appends the values at the paths of a key in an item, as JSON with commas. It reports
+// whether the item has a key: not all of these values are absent or null. A text has the same spelling
+// whatever its escapes, and a text that is a number is spelled like the number: if an API begins to
+// send its ids as texts, its items are still the same, and the columns of a table do not distinguish
+// numbers from texts either.
+func AppendKey(to []byte, item []byte, paths [][]string) (key []byte, found bool) {
+	for _, path := range paths {
+		v := Find(item, path)
+		switch {
+		case v == nil || v[0] == 'n':
+			to = append(to, "null,"...)
+			continue
+		case v[0] == '"' && isNumber(v[1:len(v)-1]):
+			to = append(to, v[1:len(v)-1]...)
+		case v[0] == '"' && bytes.IndexByte(v, '\\') >= 0:
+			text, _ := value.Marshal(string(scan.Unquote(v))) // cannot fail for a text
+			to = append(to, text...)
+		default:
+			to = append(to, v...)
+		}
+		to, found = append(to, ','), true
+	}
+	return to, found
+}
+
+// isNumber reports whether a text is a number as JSON writes it.
+func isNumber(text []byte) bool {
+	return len(text) > 0 && (text[0] == '-' || '0' <= text[0] && text[0] <= '9') && json.Valid(text)
+}

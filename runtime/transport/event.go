@@ -1,0 +1,48 @@
+package transport
+
+import (
+	"context"
+	"time"
+
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// An Event describes part of an exchange: a request that was made, or a wait before one.
+type Event struct {
+	Kind     string // [EventRequest], [EventRetry] or [EventWait]
+	Job      string // id of the call's job
+	Page     int    // page of the call
+	Time     time.Time
+	Duration time.Duration // duration of the exchange, or of the wait that follows
+
+	Method  string
+	URL     string // address without secrets
+	Attempt int    // from 1
+	Status  int    // HTTP status; 0 if there was no response
+	Bytes   int64  // size of the decompressed body
+	Source  string // for a wait: the header that asked for it, or "backoff"
+	Err     error  // reason why there is no complete response, or why it is retried
+}
+
+// The kinds of events.
+const (
+	EventRequest = "request"
+	EventRetry   = "retry"
+	EventWait    = "wait"
+)
+
+// observe reports an event of a call.
+func (c *Client) observe(ctx context.Context, call Call, e Event) {
+	wait := call.Waits != nil && e.Kind != EventRequest
+	if c.options.Observe == nil && !wait {
+		return
+	}
+	e.Job, e.Page, e.Method, e.URL, e.Attempt = call.Job, call.Page, call.Method, c.show(call.URL), max(call.attempt, 1)
+	e.Err = failure.Redact(e.Err, c.options.Redactor.String)
+	if wait {
+		*call.Waits = append(*call.Waits, e)
+	}
+	if c.options.Observe != nil {
+		c.options.Observe(ctx, e)
+	}
+}
