@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -204,6 +205,18 @@ const (
 	Partial  Outcome = "partial"  // partitions that failed were skipped; the pages of the others are valid
 	Split    Outcome = "split"    // the window of a partition is read again in two halves
 )
+
+// byRank holds the outcomes of lists and of jobs, from best to worst.
+var byRank = []Outcome{Complete, Limited, Guarded, Partial, Failed}
+
+// Worse reports whether o is a worse outcome than other. The outcome of a job is the worst of its
+// partitions. Every outcome of a list is worse than "".
+func (o Outcome) Worse(other Outcome) bool {
+	return slices.Index(byRank, o) > slices.Index(byRank, other)
+}
+
+// Ends reports whether o is the outcome of a list or of a job: any outcome but [Split] and "".
+func (o Outcome) Ends() bool { return slices.Contains(byRank, o) }
 
 func outcomeNames() []string {
 	return []string{string(Complete), string(Limited), string(Guarded), string(Failed)}

@@ -65,6 +65,23 @@ type Loop struct {
 	Evaluated func(e *language.Expression, v any) // called with the value of every expression, if not nil
 }
 
+// WithDefaults returns the loop with defaults for the fields that are not set.
+func (l Loop) WithDefaults() Loop {
+	if l.Clock == nil {
+		l.Clock = transport.SystemClock
+	}
+	if l.Log == nil {
+		l.Log = slog.New(slog.DiscardHandler)
+	}
+	if l.Redactor == nil {
+		l.Redactor = redact.New(nil)
+	}
+	if l.Pool == nil {
+		l.Pool = &Pool{}
+	}
+	return l
+}
+
 // Run is [Loop.RunList] for a job without variables, from its checkpoint in Resume.
 func (l Loop) Run(ctx context.Context, job *compile.Job, sink Sink) (Result, error) {
 	list := List{Partition: Partition{Job: job}, From: l.Resume[job.ID()]}
@@ -195,10 +212,6 @@ func (r *listRun) proceed(page *Page) (next requests.Request, err error) {
 	return next, err
 }
 
-// LimitPartitions is the reason of the [Result] of a job if the limit on the partitions of a run
-// kept some of its partitions from running.
-const LimitPartitions = "limits.partitions"
-
 // endIfEnough ends the list if [List.Enough] says that the rest can be skipped. It reports whether it
 // did.
 func (r *listRun) endIfEnough() bool {
@@ -206,27 +219,10 @@ func (r *listRun) endIfEnough() bool {
 	if r.list.Enough == nil || !r.list.Enough() || result.Outcome != "" {
 		return false
 	}
-	result.Outcome, result.Reason, result.StoppedBy = rules.Limited, LimitPartitions, []string{}
+	result.Outcome, result.Reason, result.StoppedBy = rules.Limited, ReasonPartitionLimit, []string{}
 	result.Message = "the limit on the partitions of the run is reached"
 	r.logEnd()
 	return true
-}
-
-// WithDefaults returns the loop with defaults for the fields that are not set.
-func (l Loop) WithDefaults() Loop {
-	if l.Clock == nil {
-		l.Clock = transport.SystemClock
-	}
-	if l.Log == nil {
-		l.Log = slog.New(slog.DiscardHandler)
-	}
-	if l.Redactor == nil {
-		l.Redactor = redact.New(nil)
-	}
-	if l.Pool == nil {
-		l.Pool = &Pool{}
-	}
-	return l
 }
 
 // advance changes the variables and makes the next request. If there is no next request, the page

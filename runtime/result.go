@@ -1,6 +1,8 @@
 package runtime
 
 import (
+	"fmt"
+
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
@@ -75,6 +77,10 @@ const (
 // ReasonError is the reason of a [Result] of a job that failed with an error.
 const ReasonError = "error"
 
+// ReasonPartitionLimit is the reason of the [Result] of a job if the limit on the partitions of a run
+// kept some of its partitions from running.
+const ReasonPartitionLimit = "limits.partitions"
+
 // PartitionCounts counts how the partitions of a job ended.
 type PartitionCounts struct {
 	Count    int                `json:"count"`              // partitions that ran, including failed ones
@@ -90,4 +96,44 @@ type PartitionCounts struct {
 type PartitionFailure struct {
 	Partition string       `json:"partition"`
 	Error     *trace.Fault `json:"error,omitempty"`
+}
+
+// CheckResult returns an error for a result that no run can have produced.
+func CheckResult(r *Result) error {
+	if !r.Outcome.Ends() {
+		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
+	}
+	if n := r.Partitions; n != nil {
+		if err := checkCounts(count{"partitions", n.Count}, count{"skipped", n.Skipped}, count{"limited", n.Limited}); err != nil {
+			return err
+		}
+	}
+	return r.checkSums()
+}
+
+// checkSums returns an error for sums that no run can have produced.
+func (r *Result) checkSums() error {
+	if r.Seconds < 0 || r.Seconds > maxCount {
+		return fmt.Errorf("the running time is %v seconds", r.Seconds)
+	}
+	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered", r.Filtered}, count{"bytes", r.Bytes})
+}
+
+// maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not overflow.
+const maxCount = 1 << 53
+
+// A count is a number in a checkpoint that is not negative.
+type count struct {
+	name string
+	n    int
+}
+
+// checkCounts returns an error if a count is out of range.
+func checkCounts(counts ...count) error {
+	for _, c := range counts {
+		if c.n < 0 || c.n > maxCount {
+			return fmt.Errorf("the number of %s is %d", c.name, c.n)
+		}
+	}
+	return nil
 }

@@ -6,22 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/requests"
-	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/evidence"
 	"github.com/stopwhen/stopwhen/runtime/failure"
 	"github.com/stopwhen/stopwhen/runtime/saved"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
-
-// CheckpointVersion is the version of a [state] as JSON.
-const CheckpointVersion = 1
 
 // A state is everything that a job remembers from page to page. It is the running state of a job
 // and, as JSON, its checkpoint: there is no second copy. The next request is saved as the values of
@@ -121,37 +116,6 @@ func (r *listRun) resume(ctx context.Context, checkpoint json.RawMessage) (reque
 	return request, true, nil
 }
 
-// UnusableCheckpoint returns the error for a checkpoint of a job that cannot be used because of err. job is
-// "" if the error names the job.
-func UnusableCheckpoint(job string, err error) error {
-	return &failure.Error{Class: failure.State, Job: job, Op: "resume", Err: err,
-		Message: "the checkpoint cannot be used: " + err.Error(), Hint: "start from the beginning, without it"}
-}
-
-// A Checkpoint is the position of a job, or of one of its lists, as JSON. It is converted from a
-// [json.RawMessage] to be read, and is not encoded itself.
-type Checkpoint json.RawMessage
-
-// Ended reports whether the checkpoint follows the last page of its job.
-func (c Checkpoint) Ended() bool {
-	var s struct {
-		Version int
-		Done    bool
-	}
-	return json.Unmarshal(c, &s) == nil && s.Version == CheckpointVersion && s.Done
-}
-
-// CheckVersion returns an error if the checkpoint is not JSON, or if another version of the program
-// wrote it.
-func (c Checkpoint) CheckVersion() error {
-	var s struct{ Version int }
-	err := json.Unmarshal(c, &s)
-	if err == nil && s.Version != CheckpointVersion {
-		err = fmt.Errorf("it has version %d, this program reads version %d", s.Version, CheckpointVersion)
-	}
-	return err
-}
-
 // withoutQuery removes the user, the query and the fragment from an address. It is needed only to
 // resolve relative addresses, and these parts may hold a credential.
 func withoutQuery(address string) string {
@@ -174,56 +138,12 @@ func (r *listRun) past(name string) *rules.Past {
 	return p
 }
 
-// Severity lists the outcomes from best to worst. The outcome of a job is the worst of its
-// partitions.
-var Severity = []rules.Outcome{rules.Complete, rules.Limited, rules.Guarded, rules.Partial, rules.Failed}
-
-// maxCount is the largest number of anything in a checkpoint. Sums of such numbers do not overflow.
-const maxCount = 1 << 53
-
-// CheckResult returns an error for a result that no run can have produced.
-func CheckResult(r *Result) error {
-	if !slices.Contains(Severity, r.Outcome) {
-		return fmt.Errorf("the outcome of job %q is %q", r.Job, r.Outcome)
-	}
-	if n := r.Partitions; n != nil {
-		if err := checkCounts(count{"partitions", n.Count}, count{"skipped", n.Skipped}, count{"limited", n.Limited}); err != nil {
-			return err
-		}
-	}
-	return r.checkSums()
-}
-
-// checkSums returns an error for sums that no run can have produced.
-func (r *Result) checkSums() error {
-	if r.Seconds < 0 || r.Seconds > maxCount {
-		return fmt.Errorf("the running time is %v seconds", r.Seconds)
-	}
-	return checkCounts(count{"pages", r.Pages}, count{"items", r.Items}, count{"filtered", r.Filtered}, count{"bytes", r.Bytes})
-}
-
-// A count is a number in a checkpoint that is not negative.
-type count struct {
-	name string
-	n    int
-}
-
-// checkCounts returns an error if a count is out of range.
-func checkCounts(counts ...count) error {
-	for _, c := range counts {
-		if c.n < 0 || c.n > maxCount {
-			return fmt.Errorf("the number of %s is %d", c.name, c.n)
-		}
-	}
-	return nil
-}
-
 // check returns an error for a state that no run of the job can have saved.
 func (s *state) check(job string) error {
 	if s.Result.Job != job {
 		return fmt.Errorf("it belongs to job %q", s.Result.Job)
 	}
-	if s.Done && !slices.Contains(Severity, s.Result.Outcome) {
+	if s.Done && !s.Result.Outcome.Ends() {
 		return fmt.Errorf("the outcome of job %q is %q", job, s.Result.Outcome)
 	}
 	if s.Result.Partitions != nil {
@@ -240,26 +160,4 @@ func (s *state) check(job string) error {
 		count{"items of a page", c.Count}, count{"bytes of a page", c.Bytes},
 		count{"equal pages", c.SameItems}, count{"empty pages", c.EmptyPages},
 		count{"pages", c.Total.Pages}, count{"items", c.Total.Items}, count{"bytes", c.Total.Bytes})
-}
-
-// state decodes and checks the state of a job, with the current values of its secrets.
-func (c Checkpoint) state(secrets *saved.Concealer, job string) (s state, err error) {
-	if err := c.CheckVersion(); err != nil {
-		return s, err
-	}
-	revealed, err := secrets.Reveal(json.RawMessage(c))
-	if err != nil {
-		return s, err
-	}
-	if err := value.Unmarshal(revealed, &s); err != nil {
-		return s, err
-	}
-	return s, s.check(job)
-}
-
-// CheckList checks the checkpoint of a list of a job. secrets reveals the secrets in it. It reports
-// whether the list had ended.
-func (c Checkpoint) CheckList(secrets *saved.Concealer, job string) (ended bool, err error) {
-	s, err := c.state(secrets, job)
-	return s.Done, err
 }

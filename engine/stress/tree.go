@@ -251,7 +251,7 @@ func (t *tree) runWith(ctx context.Context, b *Behaviour) *treeRun {
 	r.results, r.err = walk.Run(ctx, t.root, r.receive)
 	delete(r.obtained, 0) // an empty response that is a single item has no row
 	r.results = slices.DeleteFunc(r.results, func(result runtime.Result) bool {
-		return enough && result.Outcome == rules.Limited && result.Reason == runtime.LimitPartitions
+		return enough && result.Outcome == rules.Limited && result.Reason == runtime.ReasonPartitionLimit
 	})
 	r.end = runtime.Result{Outcome: rules.Complete, Message: "complete: " + value.Counted(len(r.apis), "partition")}
 	for _, result := range r.results {

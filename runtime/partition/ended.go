@@ -61,7 +61,7 @@ func (r *EndedResult) addPartition(names func() (label, name string), result End
 	if result.Skipped {
 		result.Outcome, result.Reason, result.StoppedBy = rules.Partial, reasonPartitions, []string{}
 	}
-	if r.Outcome == "" || slices.Index(runtime.Severity, result.Outcome) > slices.Index(runtime.Severity, r.Outcome) {
+	if result.Outcome.Worse(r.Outcome) {
 		_, name := names()
 		r.Outcome, r.Reason, r.StoppedBy, r.First = result.Outcome, result.Reason, result.StoppedBy, name+": "+result.Message
 		if result.Error != nil { // the message already names its place
@@ -100,7 +100,7 @@ func countPartition(n *runtime.PartitionCounts, result EndedResult) {
 func (r *EndedResult) describePartitions() string {
 	n := r.Partitions
 	switch {
-	case n.Count == 0 && r.Reason != runtime.LimitPartitions && r.Outcome != rules.Failed:
+	case n.Count == 0 && r.Reason != runtime.ReasonPartitionLimit && r.Outcome != rules.Failed:
 		return "there is no partition"
 	case r.Outcome == rules.Complete:
 		r.Reason, r.StoppedBy = reasonPartitions, []string{}
@@ -113,7 +113,7 @@ func (r *EndedResult) describePartitions() string {
 		return fmt.Sprintf("%d of %s failed and were skipped%s, the first: %s", n.Skipped, value.Counted(n.Count, "partition"), limited, r.First)
 	case r.Outcome == rules.Failed:
 		return r.First
-	case r.Reason == runtime.LimitPartitions:
+	case r.Reason == runtime.ReasonPartitionLimit:
 		return fmt.Sprintf("the limit on the partitions of the run is reached, after %d of this job", n.Count)
 	}
 	return fmt.Sprintf("%d of %s are %s, the first: %s", n.Limited, value.Counted(n.Count, "partition"), r.Outcome, r.First)

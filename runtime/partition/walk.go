@@ -293,7 +293,7 @@ func (f *frame) leaveOut() {
 	if job := f.partition.Job; !f.limited[job] {
 		f.limited[job] = true
 		f.forwardEnd(f.partition, EndedResult{NoList: true, Result: runtime.Result{
-			Job: job.ID(), Outcome: rules.Limited, Reason: runtime.LimitPartitions, StoppedBy: []string{},
+			Job: job.ID(), Outcome: rules.Limited, Reason: runtime.ReasonPartitionLimit, StoppedBy: []string{},
 			Message: "the limit on the partitions of a run is reached",
 		}})
 	}

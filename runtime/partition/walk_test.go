@@ -324,7 +324,7 @@ func TestOneTaskRunsAllJobsWithALimit(t *testing.T) {
 	}
 	require.Equal(t, whole, stepped)
 	require.Equal(t, 2, want.Results[0].Partitions.Count)
-	require.Equal(t, runtime.LimitPartitions, want.Results[0].Reason)
+	require.Equal(t, runtime.ReasonPartitionLimit, want.Results[0].Reason)
 }
 
 func TestPagesThatWaitAreInAFile(t *testing.T) {
