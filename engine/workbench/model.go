@@ -17,8 +17,6 @@ func FromModel(job, spec string) Source { return fromModel{job, spec} }
 
 type fromModel struct{ job, spec string }
 
-func (fromModel) open(context.Context, *Document) (*openSource, error) { panic("unreachable") }
-
 // run runs the job of a document against the model.
 func (m fromModel) run(ctx context.Context, d *Document, limits Limits) (*Run, error) {
 	e, err := d.load()

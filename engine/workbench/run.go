@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/stopwhen/stopwhen/runtime"
 	"github.com/stopwhen/stopwhen/runtime/redact"
 	"github.com/stopwhen/stopwhen/runtime/trace"
+	"github.com/stopwhen/stopwhen/runtime/transport"
 )
 
 // Limits bound a run. The zero value has the default bounds.
@@ -73,19 +75,38 @@ var errNoRecording = errors.New("there is no recording of the API")
 // Run runs the document. The error says that no run was begun: [engine.Diagnostics] if the text does not
 // compile or an input is missing. An error during the run is part of the result.
 func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, error) {
-	if model, ok := from.(fromModel); ok {
-		return model.run(ctx, d, limits)
-	}
-	o, err := from.open(ctx, d)
-	if err != nil {
+	return from.run(ctx, d, limits)
+}
+
+// An openSource is a source of real exchanges that is ready for one run.
+type openSource struct {
+	engine    *engine.Engine // without a transport
+	transport http.RoundTripper
+	clock     transport.Clock   // nil means the system clock
+	player    *recording.Player // nil unless the source is a recording
+	record    bool              // whether the exchanges are recorded
+
+	recorder *recording.Recorder // nil unless the exchanges are recorded
+	archive  bytes.Buffer        // output of the recorder
+}
+
+// run runs the engine.
+func (o *openSource) run(ctx context.Context, limits Limits) (*Run, error) {
+	if err := o.configure(limits); err != nil {
 		return nil, err
 	}
-	limit := limits.Pages
-	if limit <= 0 && o.record && o.clock == nil { // a transport
-		limit = maxLivePages
-	} else if limit <= 0 {
-		limit = maxPages
+	r := o.start(limits)
+	result, err := o.engine.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
+	if err := r.finish(o); err != nil {
+		return nil, err
 	}
+	r.end(result, err)
+	r.describe(o.engine)
+	return r.Run, nil
+}
+
+// configure sets the options of the engine. The error says what a run needs.
+func (o *openSource) configure(limits Limits) error {
 	e := o.engine.With(engine.WithVerdictValues(), engine.WithAccept(runtime.AcceptAll), engine.WithPrefetch(0), engine.WithParallelJobs(1),
 		engine.WithKeepGoing(), engine.WithJobs(limits.Jobs...), engine.WithKept(limits.Kept), engine.WithTokenStore(nil))
 	if limits.Inputs != nil {
@@ -94,37 +115,26 @@ func (d *Document) Run(ctx context.Context, from Source, limits Limits) (*Run, e
 	if o.clock != nil {
 		e = e.With(engine.WithClock(o.clock))
 	}
-	if err := e.Check(); err != nil {
-		return nil, err
+	o.engine = e
+	return e.Check()
+}
+
+// start returns the builder of the run, and begins the recording.
+func (o *openSource) start(limits Limits) *runBuilder {
+	limit := limits.Pages
+	if limit <= 0 && o.record && o.clock == nil { // a transport
+		limit = maxLivePages
+	} else if limit <= 0 {
+		limit = maxPages
 	}
-	var archive bytes.Buffer
-	var recorder *recording.Recorder
+	redactor := o.engine.Redactor()
 	if o.record {
-		recorder = recording.NewRecorder(&archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: e.Redactor()})
-		o.transport = recorder
+		o.recorder = recording.NewRecorder(&o.archive, recording.Options{Transport: o.transport, Clock: o.clock, Redactor: redactor})
+		o.transport = o.recorder
 	}
-	r := &runBuilder{
-		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: e.Redactor(), most: limit, withoutItems: limits.WithoutItems,
+	return &runBuilder{
+		Run: &Run{Pages: []*Page{}}, tap: newTap(o.transport), redactor: redactor, most: limit, withoutItems: limits.WithoutItems,
 	}
-	result, err := e.With(engine.WithTransport(r.tap), engine.WithSkippedPages(r.skipped)).Run(ctx, r.page)
-	if recorder != nil {
-		if err := recorder.Close(); err != nil {
-			return nil, err
-		}
-		if recorder.Len() > 0 {
-			r.Recording = archive.Bytes()
-		}
-	}
-	if o.player != nil {
-		played := o.player.Played()
-		r.Played = &played
-		for _, x := range o.player.Unplayed() {
-			r.unplayed = append(r.unplayed, &Response{exchange: exchangeOf(x), redactor: e.Redactor()})
-		}
-	}
-	r.end(result, err)
-	r.describe(e)
-	return r.Run, nil
 }
 
 // A runBuilder collects the pages of a run.
@@ -135,6 +145,26 @@ type runBuilder struct {
 	most     int
 
 	withoutItems bool
+}
+
+// finish adds the recording, or the exchanges of a recording that were played and not played.
+func (r *runBuilder) finish(o *openSource) error {
+	if o.recorder != nil {
+		if err := o.recorder.Close(); err != nil {
+			return err
+		}
+		if o.recorder.Len() > 0 {
+			r.Recording = o.archive.Bytes()
+		}
+	}
+	if o.player != nil {
+		played := o.player.Played()
+		r.Played = &played
+		for _, x := range o.player.Unplayed() {
+			r.unplayed = append(r.unplayed, &Response{exchange: exchangeOf(x), redactor: r.redactor})
+		}
+	}
+	return nil
 }
 
 // page adds a page.
