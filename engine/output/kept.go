@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -76,21 +74,6 @@ func parseKept(text []byte) (values map[string]map[string]any, keptFor map[strin
 		}
 	}
 	return values, keptFor, nil
-}
-
-// ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more
-// than limit bytes.
-func ReadAtMost(path string, limit int) ([]byte, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
-	if err == nil && len(text) > limit {
-		err = fmt.Errorf("%s has more than %d bytes", path, limit)
-	}
-	return text, err
 }
 
 // keptValues holds the values that jobs keep for the next run, by job.

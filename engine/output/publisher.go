@@ -4,19 +4,16 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"os"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/checkpoint"
 	"github.com/stopwhen/stopwhen/rules"
-	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
 // commitInterval bounds the loss when a run is killed: pages since the last commit are extracted
@@ -408,39 +405,4 @@ func (p *Publisher) openStream(path string) (io.Writer, error) {
 		return file, nil
 	}
 	return p.options.Guard(file), nil
-}
-
-// IsStream reports whether a path names a pipe, a device or a socket, which cannot be replaced or
-// truncated.
-func IsStream(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
-}
-
-// RefuseDirectory returns an error if a directory is in the place of a file that is to be written,
-// which would otherwise be found after the run.
-func RefuseDirectory(path string) error {
-	if info, err := os.Stat(path); err == nil && info.IsDir() {
-		return &engine.Error{
-			Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
-			Hint: "move it away, or write elsewhere",
-		}
-	}
-	return nil
-}
-
-// refuseDirectories refuses directories in the places of a file and its rows.
-func refuseDirectories(path string) error {
-	return cmp.Or(RefuseDirectory(path), RefuseDirectory(path+checkpoint.PartialSuffix))
-}
-
-// WriteError gives a write error a class, unless it already has one.
-func WriteError(err error) error {
-	switch {
-	case err == nil, errors.As(err, new(*engine.Error)):
-		return err
-	case errors.Is(err, syscall.EPIPE):
-		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the extraction is incomplete", Err: err}
-	}
-	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
 }

@@ -26,7 +26,7 @@ func (p *Publisher) Files() []FileReport {
 			File: rows.Name(), Jobs: t.jobs, Rows: rows.Lines(), Complete: t.isPublished(),
 			Withheld: t.withheld || rows.Released() || rows.Due(),
 		}
-		if !r.Complete && rows.Created() && !(rows.Due() && !exists(rows.Path())) {
+		if !r.Complete && rows.Created() && !(rows.Due() && !Exists(rows.Path())) {
 			r.Partial, r.LateColumns, r.Replaces = rows.Path(), t.file.lateColumns(), t.file.replaces()
 			r.AsNDJSON = t.file.waitsAsNDJSON()
 		}

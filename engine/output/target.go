@@ -2,10 +2,8 @@ package output
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"slices"
@@ -193,7 +191,7 @@ func (p *Publisher) chooseMode(t *target) error {
 // that the file is missing.
 func (p *Publisher) logContinued(name, jobs string) {
 	switch {
-	case !exists(name):
+	case !Exists(name):
 		p.log.Warn(fmt.Sprintf("%s does not exist, although job %s continues from the values of an earlier run: it will have the rows "+
 			"of this run alone (those of earlier runs may be in another format, directory or dataType)", name, jobs),
 			"event", "append_new", "file", name)
@@ -277,11 +275,6 @@ func keysOf(e *engine.Engine) map[string][]string {
 		}
 	}
 	return keys
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // beginAppend prepares a file for appending. It warns if the file does not end with a newline,

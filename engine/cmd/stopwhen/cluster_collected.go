@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"slices"
 
@@ -107,7 +104,7 @@ func (x *extraction) logCollected(l *loaded, s *runState, earlier []string) {
 	s.log.Info(fmt.Sprintf("%s: run %s has been collected; nothing is written (%s)", s.path, l.from.run, restart),
 		"event", "resume", "complete", true)
 	for _, path := range earlier {
-		if isMissing(path) {
+		if !output.Exists(path) {
 			s.log.Warn(fmt.Sprintf("%s, which that collection wrote, no longer exists (%s)", path, rewrite),
 				"event", "output_missing", "file", path)
 		}
@@ -125,7 +122,7 @@ func (x *extraction) logUnwritten(l *loaded, log *slog.Logger) {
 	for _, f := range []struct{ flag, path string }{{"--result", x.result}, {"--trace", x.trace}} {
 		switch file := f.path != "-" && !output.IsStream(f.path); {
 		case f.path == "" || file && f.flag == "--trace":
-		case file && !isMissing(f.path):
+		case file && output.Exists(f.path):
 			log.Info(fmt.Sprintf("%s: %s remains as it is, since nothing is collected (%s)", f.flag, f.path, fix),
 				"event", "output_unchanged", "file", f.path)
 		default:
@@ -141,11 +138,6 @@ func displayName(path string) string {
 		return "standard output"
 	}
 	return path
-}
-
-func isMissing(path string) bool {
-	_, err := os.Stat(path)
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 // requireOthers refuses to add the rows of a run to a file that already has them.

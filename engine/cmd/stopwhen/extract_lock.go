@@ -86,14 +86,14 @@ func (x *extraction) lockKept(s *runState) error {
 // repairKept completes the commit that a run with the file of --kept has begun, before the values
 // are read for a run elsewhere.
 func repairKept(path string) error {
-	if path == "" || isMissing(filepath.Dir(path)) {
+	if path == "" || !output.Exists(filepath.Dir(path)) {
 		return nil
 	}
 	file, err := resolve(path)
 	if err != nil {
 		return outputError(err)
 	}
-	if isMissing(file + checkpoint.RedoSuffix) {
+	if !output.Exists(file + checkpoint.RedoSuffix) {
 		return nil
 	}
 	lock, err := tryLock(file + lockSuffix)

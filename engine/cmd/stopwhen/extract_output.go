@@ -83,7 +83,7 @@ func (x *extraction) checkShared(l *loaded, state *runState) error {
 		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || output.IsStream(f.Path) || isMissing(f.Path) || state.Published(f.Path) {
+		if f.LeftOut == nil || output.IsStream(f.Path) || !output.Exists(f.Path) || state.Published(f.Path) {
 			continue
 		}
 		return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
@@ -100,7 +100,7 @@ func logPartial(log *slog.Logger, files []output.FileReport, result *engine.Resu
 			continue
 		}
 		before, none := "is unchanged", "this run has no page for it"
-		if isMissing(f.File) {
+		if !output.Exists(f.File) {
 			before = "does not exist"
 		}
 		if collects {

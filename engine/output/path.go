@@ -1,0 +1,71 @@
+package output
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/checkpoint"
+	"github.com/stopwhen/stopwhen/runtime/failure"
+)
+
+// IsStream reports whether a path names a pipe, a device or a socket, which cannot be replaced or
+// truncated.
+func IsStream(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && !info.Mode().IsRegular() && !info.IsDir()
+}
+
+// RefuseDirectory returns an error if a directory is in the place of a file that is to be written,
+// which would otherwise be found after the run.
+func RefuseDirectory(path string) error {
+	if info, err := os.Stat(path); err == nil && info.IsDir() {
+		return &engine.Error{
+			Class: failure.IO, Op: "output", Message: path + " is a directory, and a file is to be written in its place",
+			Hint: "move it away, or write elsewhere",
+		}
+	}
+	return nil
+}
+
+// refuseDirectories refuses directories in the places of a file and its rows.
+func refuseDirectories(path string) error {
+	return cmp.Or(RefuseDirectory(path), RefuseDirectory(path+checkpoint.PartialSuffix))
+}
+
+// WriteError gives a write error a class, unless it already has one.
+func WriteError(err error) error {
+	switch {
+	case err == nil, errors.As(err, new(*engine.Error)):
+		return err
+	case errors.Is(err, syscall.EPIPE):
+		return &engine.Error{Class: failure.IO, Message: "output pipe closed; the extraction is incomplete", Err: err}
+	}
+	return &engine.Error{Class: failure.IO, Message: fmt.Sprintf("cannot write: %v", err), Err: err}
+}
+
+// ReadAtMost reads a file. It returns an error, without reading to the end, if the file has more
+// than limit bytes.
+func ReadAtMost(path string, limit int) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, int64(limit)+1))
+	if err == nil && len(text) > limit {
+		err = fmt.Errorf("%s has more than %d bytes", path, limit)
+	}
+	return text, err
+}
+
+// Exists reports whether there is a file or a directory at a path. It reports true if that is not known.
+func Exists(path string) bool {
+	_, err := os.Stat(path)
+	return !errors.Is(err, fs.ErrNotExist)
+}
