@@ -124,8 +124,8 @@ type Items = document.Items
 //	// Refused reports whether a rule ended the job, but the run does not accept how it ended. By
 //	// default, a run refuses lists with evidence that they are incomplete.
 //	Refused    bool
-//	Findings   []Finding           // findings of the audit
-//	Error      *trace.Fault        // why the job failed
+//	Findings   []Finding                // findings of the audit
+//	Error      *trace.Fault             // why the job failed
 //	Partitions *runtime.PartitionCounts // set for a job with variables; the other fields cover all partitions
 //	// FailedPage is the record of the page on which a job failed, if the sink did not receive that
 //	// page because its request failed or its response is not a page. Otherwise it is nil.
@@ -200,9 +200,9 @@ type EventKind = runtime.EventKind
 //	Exchange  *transport.Event // set for a request, a retry or a wait
 //	Record    *Record          // set for a page
 //	Verdict   *Verdict         // set for a verdict; there is one per rule and page
-//	Finding   *Finding
-//	Result    *JobResult // set for the end of a job
-//	Err       error      // error of the request or the job; nil if it succeeded
+//	Finding   *Finding         // set for a finding
+//	Result    *JobResult       // set for the end of a job
+//	Err       error            // error of the request or the job; nil if it succeeded
 type Event = runtime.Event
 
 // Result describes how a run ended, job by job, in the order in which they ran.
