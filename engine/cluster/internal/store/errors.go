@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -49,11 +50,22 @@ const (
 
 // codeOf returns the code of a JetStream error, or 0.
 func codeOf(err error) jetstream.ErrorCode {
+	_, code := apiErrorOf(err)
+	return code
+}
+
+// apiErrorOf returns the status and the code of a JetStream error, or zeros. Watches of buckets return errors of
+// the older API of the client.
+func apiErrorOf(err error) (status int, code jetstream.ErrorCode) {
 	var api jetstream.JetStreamError
-	if errors.As(err, &api) && api.APIError() != nil {
-		return api.APIError().ErrorCode
+	var older nats.JetStreamError
+	switch {
+	case errors.As(err, &api) && api.APIError() != nil:
+		return api.APIError().Code, api.APIError().ErrorCode
+	case errors.As(err, &older) && older.APIError() != nil:
+		return older.APIError().Code, jetstream.ErrorCode(older.APIError().ErrorCode)
 	}
-	return 0
+	return 0, 0
 }
 
 // isFull reports whether a page was refused because a limit of the stream, the account or the disk
@@ -86,14 +98,14 @@ func isTemporary(err error) bool {
 	if errors.As(err, &broken) || errors.Is(err, io.EOF) {
 		return true
 	}
-	switch code := codeOf(err); code {
+	status, code := apiErrorOf(err)
+	switch code {
 	case codeWrongLastReplicas, codeTooManyRequests, codeBatchIncomplete, codeBatchesInFlight:
 		return true
 	case jetstream.JSErrCodeJetStreamNotEnabled, jetstream.JSErrCodeJetStreamNotEnabledForAccount, 0:
 		return false
 	}
-	var api jetstream.JetStreamError
-	return errors.As(err, &api) && api.APIError().Code == 503
+	return status == http.StatusServiceUnavailable
 }
 
 // errEmptied means that the streams that every program needs are gone.

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"testing"
 	"time"
@@ -91,4 +92,19 @@ func TestAConnectionThatBreaksAtTheStartIsMadeAgain(t *testing.T) {
 	require.NoError(t, err)
 	closed.nc.Close()
 	require.ErrorContains(t, closed.retry(t.Context(), "connect", "", closed.nc.FlushWithContext), "the connection to the NATS server was closed")
+}
+
+// A cluster that has lost most of its servers answers that JetStream is unavailable. A watch of a bucket returns
+// this as an error of the older API of the client, and a worker waits, as it does after other requests.
+func TestAClusterThatIsUnavailableIsWaitedFor(t *testing.T) {
+	const unavailable = 10008 // "JetStream system temporarily unavailable"
+	for _, err := range []error{
+		&jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: unavailable},
+		&nats.APIError{Code: http.StatusServiceUnavailable, ErrorCode: unavailable},
+		fmt.Errorf("watch: %w", &nats.APIError{Code: http.StatusServiceUnavailable, ErrorCode: unavailable}),
+	} {
+		require.True(t, isTemporary(err), "%T", err)
+	}
+	require.False(t, isTemporary(&nats.APIError{Code: http.StatusServiceUnavailable, ErrorCode: nats.JSErrCodeJetStreamNotEnabled}))
+	require.False(t, isTemporary(&nats.APIError{Code: http.StatusBadRequest, ErrorCode: unavailable}))
 }
