@@ -35,11 +35,13 @@ var errorNames = []struct {
 		"error", "errors", "Error", "Errors", "fault", "Fault", "exception", "Exception", "error_message", "errorMessage",
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
 		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
-		"stack_trace", "err", "Err", "error_info", "errorInfo", "error_details", "errorDetails", "error_type", "errorType",
+		"stack_trace", "err", "Err", "ErrorCode", "ErrorMessage", "errorMessages",
+		"error_messages", "errorList", "error_list", "exceptions", "apiError", "api_error", "error_info", "errorInfo", "error_details", "errorDetails", "error_type", "errorType",
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
 		"isPartial", "partial_results", "partialResults", "incomplete_results", "incompleteResults", "failed", "timeout", "timedout",
+		"throttled", "rateLimited", "rate_limited",
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
@@ -50,16 +52,16 @@ var errorNames = []struct {
 // resultCodes are the keys whose values are a word or a number that says how a request went.
 var resultCodes = []string{
 	"statusCode", "status_code", "resultCode", "result_code", "returnCode", "return_code", "retCode", "ret_code", "retcode",
-	"responseCode", "response_code", "respCode", "resp_code",
+	"responseCode", "response_code", "respCode", "resp_code", "ret",
 }
 
 // errorContainers are the objects in which these keys are looked for; "" is the root.
-var errorContainers = []string{"", "meta", "response", "result", "status"}
+var errorContainers = []string{"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info"}
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
 	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg",
-	"ret_msg", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
+	"ret_msg", "remark", "notice", "info", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
 }, captions...)
 
 // captions are the keys among them that may describe a list as well: "Failed payments".
@@ -75,11 +77,11 @@ var (
 	endWords       = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
 	complaintWords = []string{
 		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
-		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling",
+		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling", "busy",
 	}
-	complaintPhrases = []string{"rate limit", "too many requests", "not authorized", "not provided", "call frequency", "query limit"}
+	complaintPhrases = []string{"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit"}
 	warningWords     = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
-	failureWords     = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok"}
+	failureWords     = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok", "ko", "timeout"}
 )
 
 // emptyResult matches a text that says that nothing was found: no records found, end of list.
@@ -103,6 +105,9 @@ var nextToData = []ErrorSign{
 	{[]string{"partial_results"}, ErrorFlag}, {[]string{"partialResults"}, ErrorFlag},
 	{[]string{"incomplete_results"}, ErrorFlag}, {[]string{"incompleteResults"}, ErrorFlag},
 	{[]string{"_shards", "failed"}, ErrorCount},
+	{[]string{"incompleteSearch"}, ErrorFlag}, {[]string{"terminated_early"}, ErrorFlag}, {[]string{"jobComplete"}, ErrorDenial},
+	{[]string{"unreachable"}, ErrorValue}, {[]string{"UnprocessedKeys"}, ErrorValue},
+	{[]string{"responseHeader", "partialResults"}, ErrorFlag},
 }
 
 // ErrorsNextToData returns the signs that count in a response with items, too. The list is shared, and
@@ -174,7 +179,12 @@ var errorSigns = sync.OnceValue(func() []ErrorSign {
 			}
 		}
 	}
-	return append(out, nextToData[len(nextToData)-1])
+	for _, sign := range nextToData {
+		if !slices.ContainsFunc(out, func(s ErrorSign) bool { return s.Kind == sign.Kind && slices.Equal(s.Keys, sign.Keys) }) {
+			out = append(out, sign)
+		}
+	}
+	return out
 })
 
 // ErrorMessages returns the paths of messages that belong to the signs. It is shared,
@@ -272,6 +282,15 @@ func isFailureWord(v any) bool {
 func isWarning(severity any) bool {
 	word, _ := severity.(string)
 	return slices.Contains(warningWords, strings.ToLower(word))
+}
+
+// IsErrorMessage reports whether a key is usual for the message of an error.
+func IsErrorMessage(key string) bool { return slices.Contains(errorMessages, key) }
+
+// NamesErrors reports whether a key has no other meaning than an error or errors.
+func NamesErrors(key string) bool {
+	_, ok := errorsBeside().others[key]
+	return ok
 }
 
 // NamesError reports whether a key is usual for errors and their messages.

@@ -43,23 +43,25 @@ var hintTable = []struct {
 		"hitcount", "nbhits", "numfound", "numresults", "numberofresults", "numbermatched", "nummatched", "recordsfiltered",
 		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
 		"found", "matched",
-		"count", "odatacount", "opensearchtotalresults",
+		"count", "odatacount", "opensearchtotalresults", "totalnum", "fullcount", "resultscount",
 	}, nil},
-	{HintPages, []string{"totalpages", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
+	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
 		"next", "nextpage", "nexturl", "nextpageurl", "nextlink", "odatanextlink", "nextpagetoken", "nexttoken", "nextcursor",
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
-		"lastevaluatedkey", "resumptiontoken", "skiptoken",
+		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
+		"nextcursormark", "nextbatch", "nextkey", "continue",
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
+		"moretocome",
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
-	}, []string{"complete", "completed", "iscomplete", "finished", "end", "final"}},
+	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
 	{HintRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
 		"totalestimated", "totalisestimated", "totalisestimate", "istotalestimated", "countestimated", "countisestimated",
@@ -69,7 +71,8 @@ var hintTable = []struct {
 // containers are the bare names of the objects in which hints are, too.
 var containers = []string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
-	"hits", "response", "result", "searchresults", "additionaldata",
+	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
+	"searchinfo", "responseheader",
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
@@ -136,6 +139,9 @@ var hintHeaders = []HintHeader{
 	{Name: "Total-Pages", Kind: HintPages}, {Name: "X-Pagination-Page-Count", Kind: HintPages},
 	{Name: "X-Next-Page", Kind: HintNext}, {Name: "X-Next-Token", Kind: HintNext}, {Name: "X-Next-Cursor", Kind: HintNext},
 	{Name: "X-MS-Continuation", Kind: HintNext}, {Name: "Opc-Next-Page", Kind: HintNext}, {Name: "X-Continuation-Token", Kind: HintNext},
+	{Name: "X-MS-ContinuationToken", Kind: HintNext}, {Name: "X-Continuation", Kind: HintNext}, {Name: "Sforce-Locator", Kind: HintNext},
+	{Name: "X-Next-Page-Token", Kind: HintNext}, {Name: "Next-Page", Kind: HintNext}, {Name: "X-Truncated", Kind: HintMore},
+	{Name: "X-Page-Count", Kind: HintPages}, {Name: "X-Pages", Kind: HintPages}, {Name: "X-Record-Count", Kind: HintTotal},
 	{Name: "X-Has-More", Kind: HintMore},
 	{Name: pagingHeader, Kind: HintTotal, JSON: true}, {Name: pagingHeader, Kind: HintPages, JSON: true},
 	{Name: pagingHeader, Kind: HintMore, JSON: true},

@@ -54,7 +54,10 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 	}
 	switch scan.KindOf(in.Of(raw)) {
 	case scan.Object:
-	case scan.List: // the key is an index
+	case scan.List:
+		if scan.Index(list.Steps[step].Key) < 0 && in.End-in.Start > len("[]") {
+			g.addStray(g.pathTo(list, step), in)
+		}
 		return
 	default:
 		g.addStray(g.pathTo(list, step), in)

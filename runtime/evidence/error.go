@@ -35,6 +35,7 @@ func (w *Watcher) noticeError() {
 		if w.page.Columns != nil {
 			w.noticeStrangeHeader()
 		}
+		w.noticeListOfErrors()
 		if f.Error == "" && f.AbsentPage == c.Page {
 			w.noticeMessage("there is no list at "+f.AbsentList, apinames.IsFailure)
 		}
@@ -115,26 +116,59 @@ func (w *Watcher) noticeErrorOfLists() {
 			w.noticeObjectForList(i, keys)
 		}
 		if w.Facts.Error == "" && w.page.Lists[i].Items.Len() == 0 {
-			w.noticeErrorAbove(keys)
+			w.noticeErrorAbove(keys, w.page.Found[i])
 		}
 	}
 }
 
-// noticeErrorAbove notices an error in an object that leads to an empty list, or would lead to an absent
-// one: {"users": {"error": "expired"}}.
-func (w *Watcher) noticeErrorAbove(keys []string) {
+// noticeErrorAbove notices an error in an object that leads to an empty list, or would lead to an absent one, or in
+// place of such an object: {"users": {"error": "expired"}}, {"users": "Too many requests"}. found is the kind of
+// the list, or "".
+func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 	for depth := 1; depth < len(keys); depth++ {
-		parent := keys[:depth]
-		for _, name := range w.page.Names(parent) {
-			sign, ok := apinames.ErrorBeside(name, false)
-			if !ok || name == keys[depth] {
-				continue
-			}
-			path := append(slices.Clip(parent), name)
-			if v, _ := w.lookup(path); sign.Matches(v) {
-				w.reportError(rules.FormatPath("body", path) + " is " + shortText(v))
+		v, _ := w.lookup(keys[:depth])
+		if object, ok := value.Members(v); ok {
+			if w.noticeErrorIn(object, keys[:depth], keys[depth], found); w.Facts.Error != "" {
 				return
 			}
+			continue
+		}
+		if list, ok := v.([]any); v == nil || ok && len(list) == 0 { // an empty object, as PHP writes it
+			return
+		}
+		if text, _ := value.Marshal(v); w.lostItems() || apinames.IsFailure(string(text)) {
+			at := rules.FormatPath("body", keys[:depth])
+			w.reportError(at + " is " + shortText(v) + ", where an object with the list of items should be")
+		}
+		return
+	}
+}
+
+// noticeErrorIn notices an error among the members of an object above a list of the given kind, which the member
+// with the given key leads to. A message counts only if page 1 has none.
+func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string, found scan.Kind) {
+	page := &rules.Context{Body: object}
+	complains := apinames.IsFailure
+	if found == "" && w.Context.Page > 1 {
+		complains = apinames.IsComplaint
+	}
+	for _, m := range object {
+		if m.Name == key {
+			continue
+		}
+		at := rules.FormatPath("body", append(slices.Clip(parent), m.Name))
+		name := strings.TrimPrefix(m.Name, "@") // an attribute of XML
+		text, _ := m.Value.(string)
+		isMessage := apinames.IsErrorMessage(name) || name == "#text"
+		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
+		isUsual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
+		isError := func(sign apinames.ErrorSign) bool {
+			return len(sign.Keys) == 1 && sign.Keys[0] == name && sign.Matches(m.Value) &&
+				!(sign.IsCode() && found != "" && saysNothingFound(page))
+		}
+		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isError) {
+			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
+			return
 		}
 	}
 }
@@ -189,6 +223,19 @@ func (w *Watcher) noticeErrorLine() {
 	}
 }
 
+// noticeListOfErrors notices that the only list of the only page has the name of errors: {"Errors": [{"Message": "bad"}]}.
+// Without dataField, it is taken for the list of items.
+func (w *Watcher) noticeListOfErrors() {
+	name := strings.TrimPrefix(w.page.Place, "body.")
+	if _, ok := apinames.ErrorBeside(strings.ToLower(name), false); w.Context.Page > 1 || w.listsErrors() || !ok && !apinames.NamesErrors(name) {
+		return
+	}
+	for item := range w.page.Items.All() {
+		w.reportError(w.page.Place + " has " + value.Clip(string(item), 60) + ", and there is no other list")
+		return
+	}
+}
+
 // noticeStrangeHeader notices a page in CSV whose first line has no column of the first page. It may be a row,
 // because the API sends the header only once; then the row is lost. On a page of a single line, it may also be a
 // sentence about a failure.
@@ -219,7 +266,7 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 		}
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
-		near := len(path) == 1 || slices.Equal(path[:len(path)-1], parent)
+		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1]) || slices.Equal(path[:len(path)-1], parent)
 		usual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, read.String())
 		if text, ok := v.(string); ok && near && !usual && complains(text) {
 			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)

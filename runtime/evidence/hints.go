@@ -209,11 +209,12 @@ func (w *Watcher) noticeTotal() {
 	}
 }
 
-// readsTo returns a function that reports whether a rule reads the value at a path of the body, or
+// readsTo returns a function that reports whether a rule reads the value at a path of the body, a part of it, or
 // a value that contains it.
 func readsTo(keys []string) func(language.Read) bool {
 	return func(read language.Read) bool {
-		return read.InBody() && len(read.Path) > 0 && len(read.Path) <= len(keys) && slices.Equal(read.Path, keys[:len(read.Path)])
+		n := min(len(read.Path), len(keys))
+		return read.InBody() && n > 0 && slices.Equal(read.Path[:n], keys[:n])
 	}
 }
 
