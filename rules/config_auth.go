@@ -74,8 +74,8 @@ var authTypes = []AuthType{
 		Optional: []string{"#sessionToken"}},
 }
 
-// AuthTypes returns the types of authentication. They must not be changed.
-func AuthTypes() []AuthType { return authTypes }
+// AuthTypes returns the types of authentication.
+func AuthTypes() []AuthType { return slices.Clone(authTypes) }
 
 func (t AuthType) has(key string) bool {
 	return slices.ContainsFunc(append(slices.Clone(t.Required), t.Optional...), func(k string) bool {

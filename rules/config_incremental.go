@@ -179,14 +179,14 @@ func (d *decoder) sendInBody(j *Job, keys []string, computed Computed, refuse fu
 	*body = slices.Clone(*body).With(keys[0], computed)
 }
 
-// checkTimeForm returns an error for a text that is no form of times.
+// checkTimeForm returns an error for a text that is not a time layout.
 func checkTimeForm(form string) error {
 	if form == UnixSeconds || form == UnixMillis {
 		return nil
 	}
 	text := time.Date(2031, 11, 27, 21, 48, 56, 0, time.UTC).Format(form)
 	if read, err := time.Parse(form, text); err != nil || read.Year() != 2031 {
-		return fmt.Errorf("%s is no form of times", value.Preview(form))
+		return fmt.Errorf("%s is not a time layout", value.Preview(form))
 	}
 	return nil
 }

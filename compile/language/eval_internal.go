@@ -116,12 +116,12 @@ func internalFunctions() []*builtin.Function {
 	for _, name := range methodNames() {
 		list = append(list, metered(safeMethod+name, givesAny, func(m *meter, a []any) (any, error) { return callMethod(m, name, a) }))
 	}
-	for operator, f := range operators {
+	for operator, row := range operators {
 		types := givesAny
-		if isPredicate(operator) {
+		if row.boolean {
 			types = givesBool
 		}
-		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return f(m, a[0], a[1]) }))
+		list = append(list, metered(safeOp+operator, types, func(m *meter, a []any) (any, error) { return row.apply(m, a[0], a[1]) }))
 	}
 	return list
 }

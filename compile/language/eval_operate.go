@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"slices"
 	"strings"
 	"time"
 
@@ -18,30 +17,31 @@ import (
 
 type binaryOperator func(m *meter, a, b any) (any, error)
 
-var operators = map[string]binaryOperator{
-	"==":         func(m *meter, a, b any) (any, error) { return equal(m, a, b), nil },
-	"!=":         func(m *meter, a, b any) (any, error) { return !equal(m, a, b), nil },
-	"<":          compare("<", func(order int) bool { return order < 0 }),
-	"<=":         compare("<=", func(order int) bool { return order <= 0 }),
-	">":          compare(">", func(order int) bool { return order > 0 }),
-	">=":         compare(">=", func(order int) bool { return order >= 0 }),
-	"+":          add,
-	"-":          subtract,
-	"*":          arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b }),
-	"/":          arithmetic("/", nil, func(a, b float64) float64 { return a / b }),
-	"%":          arithmetic("%", remainder, math.Mod),
-	"**":         arithmetic("**", nil, math.Pow),
-	"^":          arithmetic("^", nil, math.Pow),
-	"in":         in,
-	"..":         rangeOf,
-	"contains":   onText("contains", strings.Contains),
-	"startsWith": onText("startsWith", strings.HasPrefix),
-	"endsWith":   onText("endsWith", strings.HasSuffix),
+// An operatorRow is a row of the table of operators.
+type operatorRow struct {
+	apply   binaryOperator
+	boolean bool // whether the result is boolean
 }
 
-// isPredicate reports whether the result of an operator is boolean.
-func isPredicate(operator string) bool {
-	return slices.Contains([]string{"==", "!=", "<", "<=", ">", ">=", "in", "contains", "startsWith", "endsWith"}, operator)
+var operators = map[string]operatorRow{
+	"==":         {apply: func(m *meter, a, b any) (any, error) { return equal(m, a, b), nil }, boolean: true},
+	"!=":         {apply: func(m *meter, a, b any) (any, error) { return !equal(m, a, b), nil }, boolean: true},
+	"<":          {apply: compare("<", func(order int) bool { return order < 0 }), boolean: true},
+	"<=":         {apply: compare("<=", func(order int) bool { return order <= 0 }), boolean: true},
+	">":          {apply: compare(">", func(order int) bool { return order > 0 }), boolean: true},
+	">=":         {apply: compare(">=", func(order int) bool { return order >= 0 }), boolean: true},
+	"+":          {apply: add},
+	"-":          {apply: subtract},
+	"*":          {apply: arithmetic("*", integers((*big.Int).Mul), func(a, b float64) float64 { return a * b })},
+	"/":          {apply: arithmetic("/", nil, func(a, b float64) float64 { return a / b })},
+	"%":          {apply: arithmetic("%", remainder, math.Mod)},
+	"**":         {apply: arithmetic("**", nil, math.Pow)},
+	"^":          {apply: arithmetic("^", nil, math.Pow)},
+	"in":         {apply: in, boolean: true},
+	"..":         {apply: rangeOf},
+	"contains":   {apply: onText("contains", strings.Contains), boolean: true},
+	"startsWith": {apply: onText("startsWith", strings.HasPrefix), boolean: true},
+	"endsWith":   {apply: onText("endsWith", strings.HasSuffix), boolean: true},
 }
 
 var plus = arithmetic("+", integers((*big.Int).Add), func(a, b float64) float64 { return a + b })
@@ -190,6 +190,6 @@ func boolean(v any) (any, error) {
 // Less reports whether a is less than b, as < compares them. If they cannot be compared, b counts as
 // greater.
 func Less(a, b any) bool {
-	less, err := operators["<"](&meter{}, a, b)
+	less, err := operators["<"].apply(&meter{}, a, b)
 	return err != nil || less == true
 }

@@ -47,7 +47,7 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	if text == "" {
 		return cursor{}
 	}
-	layouts := rules.TimeLayouts
+	layouts := timeLayouts
 	if layout != "" && layout != rules.AnyTime && layout != rules.UnixSeconds && layout != rules.UnixMillis {
 		layouts = append([]string{layout}, layouts...)
 	}
@@ -165,7 +165,7 @@ func earlier(args ...any) (any, error) {
 	c := cursorOf(&meter{}, v, layout)
 	if span.Number != nil {
 		if c.rank != numberCursor {
-			return nil, fmt.Errorf("earlier: %s is no number, so %s cannot be subtracted from it", value.Preview(v), span)
+			return nil, fmt.Errorf("earlier: %s is not a number, so %s cannot be subtracted from it", value.Preview(v), span)
 		}
 		return subtract(&meter{}, c.number, span.Number)
 	}
@@ -173,7 +173,7 @@ func earlier(args ...any) (any, error) {
 	if c.rank == numberCursor {
 		c.time, unit = timeOf(c.number)
 	} else if c.rank != timeCursor {
-		return nil, fmt.Errorf("earlier: %s is no time", value.Preview(v))
+		return nil, fmt.Errorf("earlier: %s is not a time", value.Preview(v))
 	}
 	t := span.After(c.time, -1)
 	switch {

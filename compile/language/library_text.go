@@ -206,8 +206,11 @@ func duration(m *meter, a []any) (any, error) {
 	return d, nil
 }
 
+// timeLayouts are the layouts with which times are read.
+var timeLayouts = rules.TimeLayouts()
+
 // layouts are the forms of times that date recognizes.
-var layouts = append([]string{time.TimeOnly, "20060102"}, rules.TimeLayouts...)
+var layouts = append([]string{time.TimeOnly, "20060102"}, timeLayouts...)
 
 // date reads a time: date(text), date(text, layout), date(text, layout, zone), each
 // with a zone of timezone before it or not.

@@ -59,15 +59,15 @@ func fieldTestOf(predicate ast.Node, pathOf func(ast.Node) ([]string, bool)) (*f
 		}
 	}
 	operator, ok := strings.CutPrefix(name, safeOp)
-	if !ok || !isPredicate(operator) {
+	if !ok || !operators[operator].boolean {
 		return nil, nil
 	}
 	left, right := call.Arguments[1], call.Arguments[2] // after the meter
 	if path, isField := pathOf(left); isField && isFixed(right) {
-		return &fieldTest{path: path, operator: operators[operator]}, right
+		return &fieldTest{path: path, operator: operators[operator].apply}, right
 	}
 	if path, isField := pathOf(right); isField && isFixed(left) {
-		return &fieldTest{path: path, operator: operators[operator], swapped: true}, left
+		return &fieldTest{path: path, operator: operators[operator].apply, swapped: true}, left
 	}
 	return nil, nil
 }

@@ -92,7 +92,7 @@ func hasUnknownKind(n ast.Node) bool {
 // asBool makes the value of a condition boolean, unless its static type is boolean.
 func asBool(n *ast.Node) {
 	if call, ok := (*n).(*ast.CallNode); ok {
-		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && isPredicate(operator) {
+		if operator, ok := strings.CutPrefix(calleeName(call), safeOp); ok && operators[operator].boolean {
 			return // the value is boolean
 		}
 	}
@@ -123,7 +123,7 @@ func (s *safeRewriter) binary(node *ast.Node, n *ast.BinaryNode) {
 		}
 		replaceMetered(node, safeMatch, n.Left, &ast.ConstantNode{Value: p})
 	default:
-		if _, ours := operators[n.Operator]; ours && (!isPredicate(n.Operator) || hasUnknownKind(n.Left) || hasUnknownKind(n.Right)) {
+		if _, ours := operators[n.Operator]; ours && (!operators[n.Operator].boolean || hasUnknownKind(n.Left) || hasUnknownKind(n.Right)) {
 			replaceMetered(node, safeOp+n.Operator, n.Left, n.Right)
 		}
 	}
