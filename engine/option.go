@@ -271,8 +271,9 @@ func WithResume(checkpoints map[string]json.RawMessage) RunOption {
 //
 // Pages are always delivered in order. At most max(n-1, 1) pages beyond the end of a list are
 // requested, or no page if the first page states the number of items; they are discarded and not
-// counted, and an error or a panic of the transport in one of them is ignored. With 1, only GET requests are made ahead, and parent jobs make no request ahead,
-// because the requests of their children come first.
+// counted, and an error or a panic of the transport in one of them is ignored. With 1, only GET
+// requests are made ahead, and parent jobs make no request ahead, because the requests of their
+// children come first.
 func WithPrefetch(n int) RunOption {
 	return runOption(func(s *runOptionSet) { s.setPrefetch(n) })
 }

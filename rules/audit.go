@@ -82,7 +82,7 @@ type ListFacts struct {
 	MovedRead   bool   `expr:"movedRead" doc:"whether the items there were read, since no dataField is set"`
 	Decreased   int    `expr:"decreased" doc:"how much the total has fallen since page 1, if requests name positions in the list; 0: not"`
 	LostPage    int    `expr:"lostPage" doc:"the first page that has no list, although one before it and one after it have items; 0: none"`
-	GapPage     int    `expr:"gapPage" doc:"the first page between pages with items that lacks one of several lists, has null or is a failure; 0: none"`
+	GapPage     int    `expr:"gapPage" doc:"the first page between others that lacks one of several lists, has null or is a failure; 0: none"`
 	GapList     string `expr:"gapList" doc:"the path of this list"`
 	AbsentPage  int    `expr:"absentPage" doc:"the latest page, if it lacks one of several lists that pages before it have; 0: it does not"`
 	AbsentList  string `expr:"absentList" doc:"the path of this list"`
@@ -93,7 +93,7 @@ type ListFacts struct {
 	ErrorOfItem bool   `expr:"errorOfItem" doc:"whether it may be part of an item, because the object that has it has an identifier"`
 	FullWindow  string `expr:"fullWindow" doc:"the window in which splitWhen was met, although it cannot be split further; empty: none"`
 	WindowKept  bool   `expr:"windowKept" doc:"whether it cannot because an earlier run has written pages of it"`
-	Nested      int    `expr:"nested" doc:"items with a list that says that it is truncated, and that no job reads to its end; below a star, such lists"`
+	Nested      int    `expr:"nested" doc:"items with a truncated list that no job reads to its end; below a star, such lists"`
 	NestedSign  string `expr:"nestedSign" doc:"where the first of them says so: comments.pageInfo.hasNextPage = true"`
 	NestedFor   string `expr:"nestedFor" doc:"the variable of a job that reads such lists; empty: they are below a star of dataField"`
 	KeptUnread  string `expr:"keptUnread" doc:"kept values on which the first page, which has items, does not depend; empty: none"`

@@ -57,8 +57,8 @@ var forFields = []Field{
 	{Name: "from", Kind: MomentOrSource, Doc: "beginning of the first window: a date, a number, or an expression for a time or a number; " +
 		"the variable has `from` and `to`"},
 	{Name: "to", Kind: MomentOrSource, Doc: "end of the last window, which belongs to it only with `granularity`"},
-	{Name: "step", Kind: LengthOrSource, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as `input.step`; " +
-		"default, and if the expression is nil or empty: one window"},
+	{Name: "step", Kind: LengthOrSource, Doc: "length of a window: `24h`, `7d`, `1mo`, a number, or an expression for one, such as " +
+		"`input.step`; default, and if the expression is nil or empty: one window"},
 	{Name: "overlap", Kind: Length, Doc: "how much earlier every window but the first begins"},
 	{Name: "granularity", Kind: Length, Doc: "for an API that includes the end of an interval: how much earlier than the next window " +
 		"each window ends, such as `1s`, `24h` or 1"},

@@ -23,8 +23,8 @@ var incrementalFields = []Field{
 		"that rises; the greatest value of a complete list is kept"},
 	{Name: "param", Kind: Text, Required: true, Doc: "the parameter that has the kept value in the next run; " +
 		"`header:NAME` is a header, and `body:PATH` a path in the JSON body"},
-	{Name: "lag", Kind: LengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if the cursor is one, " +
-		"or an expression for one, such as `input.lag`"},
+	{Name: "lag", Kind: LengthOrSource, Doc: "how much earlier the next run begins: a length such as `1h` or `7d`, a number if " +
+		"the cursor is one, or an expression for one, such as `input.lag`"},
 	{Name: "from", Kind: MomentOrSource, Doc: "the value in the first run: a date, a number or an expression; " +
 		"without it the first run does not send the parameter"},
 	{Name: "format", Kind: Text, Doc: "the form of the times that are sent, as a layout of Go (`2006-01-02`), `unix` or `unixms`; " +

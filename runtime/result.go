@@ -89,7 +89,7 @@ type PartitionCounts struct {
 	Failed   int                `json:"failed,omitempty"`   // partitions that failed and ended the run
 	Skipped  int                `json:"skipped,omitempty"`  // partitions that failed, with onPartitionError skip
 	Failures []PartitionFailure `json:"failures,omitempty"` // the first hundred partitions that failed or were skipped
-	Limited  int                `json:"limited,omitempty"`  // partitions whose lists a limit or a guard ended; partitions that never began are not counted
+	Limited  int                `json:"limited,omitempty"`  // partitions whose lists a limit or a guard ended, without those that never began
 }
 
 // A PartitionFailure says why a partition failed.

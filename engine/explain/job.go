@@ -109,7 +109,8 @@ func (j explainer) limitInWords() string {
 func (j explainer) rule(e *language.Expression) RuleExplanation {
 	r, redact := e.Rule, j.redact
 	x := RuleExplanation{
-		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords), Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
+		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
+		Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
 		Clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
 		Status: statusOf(r), calls: e.Calls(),

@@ -57,7 +57,8 @@ type Format struct {
 
 // IsReserved reports whether a name has a meaning in expressions, so that no variable can have it.
 func IsReserved(name string) bool {
-	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || operatorWords[name] || !rules.IsIdentifier(name)
+	return language.IsField(name) || language.Builtin().HasFunction(name) || name == "window" || operatorWords[name] ||
+		!rules.IsIdentifier(name)
 }
 
 // operatorWords are the operators and constants of expressions that are words.

@@ -13,9 +13,9 @@ import (
 	"github.com/stopwhen/stopwhen/runtime/failure"
 )
 
-// A group has the targets that are published together, with the values that their jobs keep. If the jobs of a tree keep values, or their rows are added, all files of the tree form a group,
-// because the next run requests the rows of all of them again, or of none of them. Any other file has a
-// group of its own.
+// A group has the targets that are published together, with the values that their jobs keep. If the jobs of a
+// tree keep values, or their rows are added, all files of the tree form a group, because the next run requests
+// the rows of all of them again, or of none of them. Any other file has a group of its own.
 type group struct {
 	targets []*target
 	jobs    []string

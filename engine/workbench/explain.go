@@ -17,8 +17,8 @@ type Explained struct {
 // errNeverCompiled is returned by calls that need compiled rules if no text of the document has compiled yet.
 var errNeverCompiled = errors.New("the configuration has a mistake: see its diagnostics")
 
-// Explain describes the rules of the text or, if it does not compile, of the last text that did. A width is in columns, from 40 to 120; 0 is 100. The error says that no text has
-// compiled.
+// Explain describes the rules of the text or, if it does not compile, of the last text that did. A width is in
+// columns, from 40 to 120; 0 is 100. The error says that no text has compiled.
 func (d *Document) Explain(width int) (*Explained, error) {
 	e, current := d.engine()
 	if e == nil {

@@ -75,8 +75,8 @@ func (d *Document) Rename(at Position, name string) ([]Edit, error) {
 }
 
 // count returns the number of mentions of a name.
-func (dir *nameIndex) count(kind nameKind, name string) (n int) {
-	for _, m := range dir.mentions {
+func (index *nameIndex) count(kind nameKind, name string) (n int) {
+	for _, m := range index.mentions {
 		if m.kind == kind && m.name == name {
 			n++
 		}

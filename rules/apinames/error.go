@@ -36,7 +36,8 @@ var errorNames = []struct {
 		"error_msg", "errorMsg", "error_description", "error_code", "errorCode", "errcode", "errors_list", "failure",
 		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
 		"stack_trace", "err", "Err", "ErrorCode", "ErrorMessage", "errorMessages",
-		"error_messages", "errorList", "error_list", "exceptions", "apiError", "api_error", "error_info", "errorInfo", "error_details", "errorDetails", "error_type", "errorType",
+		"error_messages", "errorList", "error_list", "exceptions", "apiError", "api_error", "error_info",
+		"errorInfo", "error_details", "errorDetails", "error_type", "errorType",
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
@@ -81,7 +82,10 @@ var (
 	}
 	complaintPhrases = []string{"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit"}
 	warningWords     = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
-	failureWords     = []string{"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden", "nok", "ko", "timeout"}
+	failureWords     = []string{
+		"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden",
+		"nok", "ko", "timeout",
+	}
 )
 
 // emptyResult matches a text that says that nothing was found: no records found, end of list.

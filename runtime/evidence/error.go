@@ -227,7 +227,8 @@ func (w *Watcher) noticeErrorLine() {
 // Without dataField, it is taken for the list of items.
 func (w *Watcher) noticeListOfErrors() {
 	name := strings.TrimPrefix(w.page.Place, "body.")
-	if _, ok := apinames.ErrorBeside(strings.ToLower(name), false); w.Context.Page > 1 || w.listsErrors() || !ok && !apinames.NamesErrors(name) {
+	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
+	if w.Context.Page > 1 || w.listsErrors() || !isOfErrors {
 		return
 	}
 	for item := range w.page.Items.All() {

@@ -22,7 +22,7 @@ func (g *listGap) begin(page int) {
 // noticeGap notices a page without a list of items between pages with items. A list often ends with
 // such a page, so it counts only when another page with items follows. A page that has null in the place of
 // the list, or only one of several lists, may just have no items of it; and a rule may have accepted a failure
-// of the server as a page, but 404 usually means that there is nothing. These are another fact.
+// of the server as a page (404 usually means that there is nothing). Such pages are another fact.
 func (w *Watcher) noticeGap() {
 	c, h := w.Context, w.History
 	if c.Status >= http.StatusInternalServerError && c.Count == 0 { // a rule has accepted the failure as a page

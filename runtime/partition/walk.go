@@ -217,7 +217,7 @@ func (f *frame) popChild(child *node) {
 // An outgoingPage is a page on its way to the sink.
 type outgoingPage struct {
 	page  *runtime.Page
-	sent  *document.Items // the items as the API sent them; nil if the children have already seen the page, or if filter and fields changed nothing
+	sent  *document.Items // the items as the API sent them; nil if the children have seen the page, or nothing was changed
 	emits bool            // whether its items are written
 	last  bool            // whether no page follows from the tasks that have forwarded the page so far
 

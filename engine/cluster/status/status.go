@@ -55,7 +55,7 @@ type Summary struct {
 	Program string     `json:"program,omitempty" doc:"program that submitted the run"`
 	Address string     `json:"address,omitempty" doc:"of the API: its origin; absent if only the workers know it"`
 	Started time.Time  `json:"started" doc:"when it was submitted"`
-	Last    *time.Time `json:"last,omitempty" doc:"when something was stored last: a page, or how a partition ended; absent if nothing is stored"`
+	Last    *time.Time `json:"last,omitempty" doc:"when something was stored last: a page, or the end of a partition; absent if nothing is"`
 	Total   Counts     `json:"total" doc:"of all jobs"`
 	Growing bool       `json:"growing" doc:"more partitions may be found"`
 	Stored  Stored     `json:"stored" doc:"space that the run takes on the server"`
