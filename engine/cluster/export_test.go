@@ -49,6 +49,10 @@ func Final(o Options) Options { return with(o, func(t *timing) { t.firstFinal = 
 // Hour returns options with which a failure without another worker is final after an hour.
 func Hour(o Options) Options { return with(o, func(t *timing) { t.alone = time.Hour }) }
 
+// LongestProbe returns the longest pause of a worker before it tries an origin again that no worker is known to
+// reach.
+func LongestProbe(c *Cluster) time.Duration { return c.timing.longestProbe }
+
 // Hasty returns options with which a collection waits less: for pages of a run that is
 // cancelled, and before it looks why none arrives.
 func Hasty(o Options) Options {
