@@ -42,15 +42,6 @@ func (l ItemList) Fixed() []string {
 	return keys
 }
 
-// Paths returns the paths of all lists.
-func (f *DataField) Paths() []ItemList {
-	if f.Lists != nil {
-		return f.Lists
-	}
-	steps := value.Map(f.Keys, func(key string) Step { return Step{Key: key} })
-	return []ItemList{{Steps: steps, Text: f.Text}}
-}
-
 // DataTypes returns the types of the items of the job, each once, in the order of dataField.
 func (j Job) DataTypes() []string {
 	if j.DataField == nil || j.DataField.Lists == nil {

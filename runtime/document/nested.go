@@ -36,7 +36,7 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 	if len(object) == 0 || object[0] != '{' || len(path) >= maxNested {
 		return
 	}
-	signs := signsIn(object, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })
+	signs := signsIn(object, scan.Span{}, func(name string, raw []byte) { nestedLists(raw, append(slices.Clip(path), name), f) })
 	isItem := len(path) == 0 || len(path) == 1 && path[0] == "node"
 	if !isItem && signs.lists == 1 {
 		if nested, ok := signs.nested(path); ok {
@@ -45,9 +45,10 @@ func nestedLists(object []byte, path []string, f func(NestedList)) {
 	}
 }
 
-// signsIn returns the signs that an object has, and calls f with the objects in it.
-func signsIn(object []byte, f func(name string, raw []byte)) (signs nestedSigns) {
-	for key, span := range scan.Members(object) {
+// signsIn returns the signs that an object has, and calls f with the objects in it. known is a member whose end
+// is known, if present.
+func signsIn(object []byte, known scan.Span, f func(name string, raw []byte)) (signs nestedSigns) {
+	for key, span := range (scan.Walk{Data: object, Known: known}).Members(0) {
 		raw := span.Of(object)
 		switch raw[0] {
 		case '[':

@@ -32,11 +32,12 @@ func (g *gatherer) noticeBeside(in, found scan.Span, list rules.ItemList, step i
 	}
 	last := step == len(list.Steps)-1
 	isList := found.Present() && scan.KindOf(found.Of(raw)) == scan.List
-	if g.stray == nil {
+	if g.stray == nil || g.stray.Named {
 		g.noticeStray(in, found, list, step)
 	}
 	if last && isList {
-		signs := signsIn(in.Of(raw), func(string, []byte) {})
+		known := scan.Span{Start: found.Start - in.Start, End: found.End - in.Start}
+		signs := signsIn(in.Of(raw), known, func(string, []byte) {})
 		signs.lists, signs.list = 1, found.Of(raw)
 		if nested, ok := signs.nested(nil); ok && nested.Sign != nil {
 			if g.truncated.Count++; g.truncated.Count == 1 {
@@ -67,16 +68,14 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 		g.addStray(append(g.pathTo(list, step), list.Steps[step].Key), found)
 		return
 	}
-	named := false
-	for key := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
-		named = named || apinames.IsIdentifier(string(scan.Unquote(key.Of(raw))))
-	}
 	hasItems := kind == scan.Object || kind == scan.List && found.End-found.Start > len("[]")
 	for key, at := range (scan.Walk{Data: raw, Known: found}).Members(in.Start) {
 		name := string(scan.Unquote(key.Of(raw)))
 		if sign, ok := apinames.ErrorBeside(name, hasItems); ok && sign.MayMatch(at.Of(raw)) && sign.Matches(decodeSmall(at.Of(raw))) {
-			g.addStray(append(g.pathTo(list, step), name), at)
-			g.stray.Named = named
+			if named := Identity(in.Of(raw)) != nil; !named || g.stray == nil {
+				g.addStray(append(g.pathTo(list, step), name), at)
+				g.stray.Named = named
+			}
 			return
 		}
 	}
@@ -124,8 +123,7 @@ func IsErrorObject(raw []byte) bool {
 	return apinames.IsErrorObject(object)
 }
 
-// decodeSmall decodes a value of an object that is searched. It returns nil for a value that is too large
-// to be an error.
+// decodeSmall decodes a value of at most maxStray bytes. It returns nil if its memory would be too large.
 func decodeSmall(raw []byte) any {
 	v, err := decode(raw, newAllowance(0))
 	if err != nil {

@@ -21,42 +21,55 @@ const maxErrorBody = 1 << 20
 // noticeError notices a body that reports an error despite a status of success: a page without items, a
 // page with an error next to its data, in place of one of its lists, or as its last line.
 func (w *Watcher) noticeError() {
-	c, f := w.Context, &w.Facts
-	if f.Error != "" || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
+	c := w.Context
+	if w.hasError() || c.Status >= http.StatusBadRequest || w.page.Lookup == nil || w.page.Bytes > maxErrorBody {
 		return
 	}
 	w.noticeErrorOfLists()
-	signs := apinames.ErrorSigns()
 	if c.Count > 0 {
-		if f.Error == "" && !w.listsErrors() {
-			w.noticeErrorLine()
-			w.noticeErrorItem(w.strange)
-		}
-		if w.page.Columns != nil {
-			w.noticeStrangeHeader()
-		}
-		w.noticeListOfErrors()
-		if f.Error == "" && f.AbsentPage == c.Page {
-			w.noticeMessage("there is no list at "+f.AbsentList, apinames.IsFailure)
-		}
-		if f.Error != "" || !w.page.HasErrors || w.listsErrors() {
-			return
-		}
-		signs = apinames.ErrorsNextToData()
+		w.noticeErrorBesideItems()
+	} else {
+		w.noticeErrorWithoutItems()
 	}
-	if f.Error != "" {
+}
+
+// hasError reports whether an error is known that is certainly one.
+func (w *Watcher) hasError() bool {
+	return w.Facts.Error != "" && !w.Facts.ErrorMild && !w.Facts.ErrorOfItem
+}
+
+// reportError records an error on the last page, unless one is known already. It replaces an error that may
+// mean something else.
+func (w *Watcher) reportError(text string) {
+	if f := &w.Facts; !w.hasError() {
+		f.Error, f.ErrorPage, f.ErrorMild, f.ErrorOfItem = text, w.Context.Page, false, false
+	}
+}
+
+// noticeErrorBesideItems notices an error on a page with items.
+func (w *Watcher) noticeErrorBesideItems() {
+	if w.page.Columns != nil {
+		w.noticeStrangeHeader()
+	}
+	if w.Facts.AbsentPage == w.Context.Page {
+		w.noticeMessage("there is no list at "+w.Facts.AbsentList, apinames.IsFailure)
+	}
+	if w.listsErrors() {
 		return
 	}
-	page := w.pageOfErrors()
-	for _, sign := range signs {
-		read := language.Read{Root: "body", Path: sign.Keys}
-		v, present := read.Lookup(page)
-		if present && sign.Matches(v) && !(sign.IsCode() && w.page.HasField && saysNothingFound(page)) {
-			w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
-			text, isText := v.(string)
-			f.ErrorMild = c.Page == 1 && c.Count == 0 && w.page.HasField && isText && !apinames.IsComplaint(text)
-			return
-		}
+	w.noticeErrorLine()
+	w.noticeErrorItem(w.strange)
+	w.noticeListOfErrors()
+	if w.page.HasErrors {
+		w.noticeSign(apinames.ErrorsNextToData())
+	}
+}
+
+// noticeErrorWithoutItems notices an error on a page without items.
+func (w *Watcher) noticeErrorWithoutItems() {
+	c := w.Context
+	if w.noticeSign(apinames.ErrorSigns()); w.hasError() {
+		return
 	}
 	switch {
 	case w.page.Columns != nil:
@@ -67,9 +80,26 @@ func (w *Watcher) noticeError() {
 		w.noticeMessage("the list of items is empty", apinames.IsFailure)
 	case c.Page == 1 && w.hasOnlyErrors():
 		w.noticeMessage("there is no list of items", apinames.IsComplaint)
-		f.ErrorMild = f.Error != ""
+		w.Facts.ErrorMild = w.Facts.Error != ""
 	case c.Page == 1:
 		w.noticeMessage("there is no list of items", apinames.IsFailure)
+	}
+}
+
+// noticeSign notices the first of some signs that the page has.
+func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
+	c, page := w.Context, w.pageOfErrors()
+	for _, sign := range signs {
+		read := language.Read{Root: "body", Path: sign.Keys}
+		v, present := read.Lookup(page)
+		if !present || !sign.Matches(v) || sign.IsCode() && w.page.HasField && saysNothingFound(page) {
+			continue
+		}
+		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
+		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && w.page.HasField {
+			w.Facts.ErrorMild = !apinames.IsComplaint(text)
+		}
+		return
 	}
 }
 
@@ -95,28 +125,19 @@ func (w *Watcher) pageOfErrors() *rules.Context {
 	return &rules.Context{Body: body}
 }
 
-// reportError records an error on the last page.
-func (w *Watcher) reportError(text string) { w.Facts.Error, w.Facts.ErrorPage = text, w.Context.Page }
-
 // noticeErrorOfLists notices an error of a single list of the page: in its place, in an object that leads
 // to it, or below a star of its path.
 func (w *Watcher) noticeErrorOfLists() {
-	field := w.Subject.job.Spec().DataField
-	if field == nil || len(w.page.Found) == 0 {
-		return
-	}
-	if stray := w.page.Stray; stray != nil {
+	if stray := w.page.Stray; stray != nil && (w.Facts.Error == "" || !stray.Named) {
 		w.reportError(rules.FormatPath("body", stray.Path) + " is " + shortText(stray.Value))
 		w.Facts.ErrorOfItem = stray.Named
 	}
-	for i, list := range field.Paths() {
-		keys := list.Fixed()
-		hasStar := len(keys) < len(list.Steps)
-		if w.page.Found[i] == scan.Object && !hasStar {
-			w.noticeObjectForList(i, keys)
+	for i, list := range w.Subject.lists {
+		if w.page.Found[i] == scan.Object && !list.star {
+			w.noticeObjectForList(i, list.keys)
 		}
-		if w.Facts.Error == "" && w.page.Lists[i].Items.Len() == 0 {
-			w.noticeErrorAbove(keys, w.page.Found[i])
+		if w.page.Lists[i].Items.Len() == 0 {
+			w.noticeErrorAbove(list.keys, w.page.Found[i])
 		}
 	}
 }
@@ -128,7 +149,7 @@ func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 	for depth := 1; depth < len(keys); depth++ {
 		v, _ := w.lookup(keys[:depth])
 		if object, ok := value.Members(v); ok {
-			if w.noticeErrorIn(object, keys[:depth], keys[depth], found); w.Facts.Error != "" {
+			if w.noticeErrorIn(object, keys[:depth], keys[depth], found); w.hasError() {
 				return
 			}
 			continue
@@ -177,7 +198,7 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 // usually have, and none of the members of the first item of the list. The only item of page 1 is an error if it
 // says so under a name that has no other meaning.
 func (w *Watcher) noticeErrorItem(item []byte) {
-	if w.Facts.Error != "" || item == nil {
+	if item == nil {
 		return
 	}
 	object, _ := membersOf(item)
@@ -228,7 +249,7 @@ func (w *Watcher) noticeErrorLine() {
 func (w *Watcher) noticeListOfErrors() {
 	name := strings.TrimPrefix(w.page.Place, "body.")
 	isOfErrors := apinames.NamesErrors(name) || apinames.NamesErrors(strings.ToLower(name))
-	if w.Context.Page > 1 || w.listsErrors() || !isOfErrors {
+	if w.Context.Page > 1 || !isOfErrors {
 		return
 	}
 	for item := range w.page.Items.All() {
@@ -244,10 +265,11 @@ func (w *Watcher) noticeStrangeHeader() {
 	columns := w.page.Columns
 	line := strings.Join(columns, ",")
 	known := slices.ContainsFunc(columns, func(name string) bool { return slices.Contains(w.FirstNames, name) })
+	strange := w.Context.Page > 1 && len(w.FirstNames) > 0 && !known
 	switch single := w.Context.Count == 0; {
-	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known && !single:
+	case strange && !single:
 		w.reportError("its first line is " + shortText(line) + ", which is not the header of page 1")
-	case w.Context.Page > 1 && len(w.FirstNames) > 0 && !known, single && strings.Contains(columns[0], " ") && apinames.IsFailure(line):
+	case strange, single && strings.Contains(columns[0], " ") && apinames.IsFailure(line):
 		w.reportError("its only line is " + shortText(line) + ", which is not the header of the list")
 	}
 }
@@ -256,10 +278,6 @@ func (w *Watcher) noticeStrangeHeader() {
 // items, if the first page has no such message: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
-	var parent []string
-	if field := w.Subject.job.Spec().DataField; field != nil && len(field.Keys) > 0 {
-		parent = field.Keys[:len(field.Keys)-1]
-	}
 	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors()
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
@@ -267,7 +285,7 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 		}
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
-		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1]) || slices.Equal(path[:len(path)-1], parent)
+		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
 		usual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, read.String())
 		if text, ok := v.(string); ok && near && !usual && complains(text) {
 			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)

@@ -64,8 +64,8 @@ func (w *Watcher) noticeGap() {
 
 // nameOfList returns the path of a list, given its index.
 func (w *Watcher) nameOfList(index int) string {
-	if field := w.Subject.job.Spec().DataField; field != nil {
-		return field.Paths()[index].Text
+	if lists := w.Subject.lists; lists != nil {
+		return lists[index].text
 	}
 	return w.page.Place
 }

@@ -53,6 +53,29 @@ type Subject struct {
 	keys       [][]string      // paths of the values that identify an item; nil if no values do
 	keyPaths   string          // the same, for people
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
+	lists      []itemList      // the lists of a page; nil without dataField
+}
+
+// An itemList is a path of items of a job.
+type itemList struct {
+	keys []string // up to the first star
+	star bool     // whether the path has a star
+	text string   // the path in the configuration
+}
+
+// itemListsOf returns the paths of items of a job; nil without dataField.
+func itemListsOf(field *rules.DataField) (lists []itemList) {
+	switch {
+	case field == nil:
+		return nil
+	case field.Lists == nil:
+		return []itemList{{keys: field.Keys, text: field.Text}}
+	}
+	for _, list := range field.Lists {
+		keys := list.Fixed()
+		lists = append(lists, itemList{keys, len(keys) < len(list.Steps), list.Text})
+	}
+	return lists
 }
 
 // NewSubject returns the subject of a job.
@@ -63,6 +86,7 @@ func NewSubject(job *compile.Job) *Subject {
 		paging: readsOfPaging(watched, job.Decisive()),
 		job:    job, watches: job.Watches(), decisives: job.Decisive(), readsItems: job.NextReads("items"),
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
+		lists:      itemListsOf(job.Spec().DataField),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
 	}
 }
