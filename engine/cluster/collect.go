@@ -194,8 +194,5 @@ func (c *collection) done() bool {
 
 // allEnded reports whether all tasks have ended.
 func (c *collection) allEnded() bool {
-	return !slices.ContainsFunc(c.trees, func(t *tree) bool { return t.Ended < t.Tasks })
+	return !slices.ContainsFunc(c.trees, func(t *tree) bool { return !t.allEnded() })
 }
-
-// complete reports whether all tasks of a tree have ended and no task has failed.
-func (t *tree) complete() bool { return t.Ended == t.Tasks && t.Failed == 0 }

@@ -101,12 +101,17 @@ func (t *tree) pass(page *engine.Page, sink func() error) error {
 func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	t.Sequence, t.Stored = entry.Sequence, entry.Time
 	t.Tasks += len(e.Children)
+	for _, child := range e.Children {
+		t.open(child.ID, true)
+	}
 	if entry.Reopens {
 		t.Ended--
 		t.Failed--
+		t.open(entry.Task, true)
 	}
 	if entry.Ends() {
 		t.Ended++
+		t.open(entry.Task, false)
 	}
 	if entry.State == store.Failed {
 		t.Failed++

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -33,8 +34,34 @@ type position struct {
 	Ended    int        `json:"ended"`              // number of tasks that have ended, including failed ones
 	Failed   int        `json:"failed,omitempty"`
 
+	// Open is the sum of the digests of the known tasks that have not ended. After a server was restored from
+	// a copy, a task may end before the page that announces it is stored again, so that numbers alone do not
+	// tell whether all tasks have ended. It is nil in a checkpoint of an earlier version, which has no sum.
+	Open *uint64 `json:"open,omitempty"`
+
 	Passed map[string]counts `json:"passed,omitempty"` // counts that the sink has received, by job
 }
+
+// open adds a task that is known to the sum of those that have not ended, or removes one that has ended.
+func (p *position) open(task string, added bool) {
+	if p.Open == nil {
+		return
+	}
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(task))
+	digest := h.Sum64()
+	if !added {
+		digest = -digest
+	}
+	sum := *p.Open + digest // a copy: checkpoints and trees share positions
+	p.Open = &sum
+}
+
+// allEnded reports whether all known tasks have ended.
+func (p *position) allEnded() bool { return p.Ended == p.Tasks && (p.Open == nil || *p.Open == 0) }
+
+// complete reports whether all tasks have ended and no task has failed.
+func (p *position) complete() bool { return p.allEnded() && p.Failed == 0 }
 
 // counts records how much of a job the sink has received.
 type counts struct {
@@ -75,8 +102,9 @@ func (c *collection) resume(ctx context.Context) error {
 	tasks := c.engine.Distribution().RootTasks()
 	c.whole = len(tasks) == 1 && tasks[0].Job == ""
 	c.continued = store.Mark{Created: c.created}
-	for _, root := range c.roots {
-		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1}}
+	for i, root := range c.roots {
+		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1, Open: new(uint64)}}
+		t.open(tasks[min(i, len(tasks)-1)].ID, true)
 		c.trees = append(c.trees, t)
 		if saved[root] == nil {
 			continue

@@ -7,11 +7,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/engine"
@@ -130,5 +132,64 @@ func TestACollectionOfLostPagesDoesNotGoOn(t *testing.T) {
 			require.ErrorIs(t, resumed(), failure.ErrState)
 			require.ErrorIs(t, collect(func(*engine.Page) error { return nil }), failure.ErrState)
 		})
+	}
+}
+
+// After a server was restored from a copy, a worker may store the pages of a partition before the page that
+// announces the partition is stored again. However many partitions have ended so, the collection waits for
+// the others.
+func TestAPartitionMayEndBeforeItIsAnnounced(t *testing.T) {
+	a := serveAPI(t, 4)
+	nc := startServer(t)
+	c := open(t, nc, cluster.Options{})
+	run := submit(t, c, a.config())
+	stop := work(t, c, cluster.Worker{})
+	requireAll(t, run, a)
+	stop()
+	js, err := jetstream.New(nc)
+	require.NoError(t, err)
+	stream, err := js.Stream(t.Context(), "STOPWHEN_RUN_"+run.ID())
+	require.NoError(t, err)
+	info, err := stream.Info(t.Context())
+	require.NoError(t, err)
+	var children, parents []*nats.Msg
+	for sequence := range info.State.LastSeq {
+		m, err := stream.GetMsg(t.Context(), sequence+1)
+		require.NoError(t, err)
+		m.Header.Del("Nats-Expected-Last-Subject-Sequence")
+		page := &nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data}
+		if strings.Contains(m.Subject, ".users.") {
+			children = append(children, page)
+		} else {
+			parents = append(parents, page)
+		}
+	}
+	require.NotEmpty(t, parents)
+	for ended := 1; ended <= 4; ended++ {
+		require.NoError(t, stream.Purge(t.Context()))
+		late := len(children)
+		publish := func(messages []*nats.Msg) {
+			for _, m := range messages {
+				_, err := js.PublishMsg(t.Context(), m)
+				require.NoError(t, err)
+			}
+		}
+		for i, ends := 0, 0; i < len(children); i++ {
+			if strings.Contains(string(children[i].Data), `"ending"`) {
+				if ends++; ends == ended {
+					late = i + 1
+					break
+				}
+			}
+		}
+		publish(children[:late])
+		part := &collector{run: run}
+		_, err := part.collect(t, cluster.CollectOptions{NoWait: true})
+		require.ErrorContains(t, err, "the run goes on", "after %d partitions", ended)
+		publish(parents)
+		publish(children[late:])
+		_, err = part.collect(t, cluster.CollectOptions{})
+		require.NoError(t, err)
+		require.Equal(t, sorted(a.want()), sorted(part.items))
 	}
 }

@@ -42,14 +42,14 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 	if err != nil {
 		return err
 	}
-	sequence, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{})
+	place, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, engine.Items{})
 	if err != nil {
 		return err
 	}
-	if t := &a.work.Trouble; t.Times > 0 && t.Page == a.after {
-		t.Page = sequence // otherwise the marker would count as a page, and reset the count of failures
+	if t := &a.work.Trouble; t.Times > 0 && t.Page == a.after.Sequence {
+		t.Page = place.Sequence // otherwise the marker would count as a page, and reset the count of failures
 	}
-	a.head, a.after = head, sequence
+	a.head, a.after = head, place
 	return a.runTask(ctx)
 }
 

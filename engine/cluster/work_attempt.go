@@ -28,7 +28,7 @@ type attempt struct {
 	task  partition.Task
 	key   store.Key
 	head  store.Head // head of the last page
-	after uint64     // sequence of the last page; 0 if there is no page
+	after store.Place
 
 	position json.RawMessage // position from which the task continues; nil for a task that begins
 
@@ -63,7 +63,7 @@ func (a *attempt) handle(ctx context.Context) {
 	stop()
 	switch {
 	case errors.Is(err, errGone):
-		_ = a.work.Drop(err.Error())
+		a.drop(ctx, err.Error())
 	case ctx.Err() != nil:
 		a.worker.handBackUnfinished(ctx, a.work)
 	default:
@@ -87,7 +87,7 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 		a.worker.cluster.log.Info(fmt.Sprintf("run %s: another worker has continued task %s", a.work.Run, a.work.Task),
 			"event", "task_lost", "run", a.work.Run)
 	case errors.Is(err, store.ErrDeleted), errors.Is(context.Cause(ctx), errGone):
-		_ = a.work.Drop("the run is cancelled or deleted")
+		a.drop(ctx, "the run is cancelled or deleted")
 	case ctx.Err() != nil:
 		a.worker.cluster.log.Debug(fmt.Sprintf("run %s: handing back task %s", a.work.Run, a.work.Task),
 			"event", "task_returned", "run", a.work.Run)
@@ -102,9 +102,20 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	}
 }
 
+// removeTime is how long a worker tries to remove a task from the queue. If it fails, the task is delivered
+// again, and the next worker removes it.
+const removeTime = time.Second
+
+// drop removes a task that cannot be run from the queue.
+func (a *attempt) drop(ctx context.Context, reason string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
+	defer cancel()
+	_ = a.work.Drop(ctx, reason)
+}
+
 // finish removes the task from the queue once its end is stored.
 func (a *attempt) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
 	_ = a.work.Done(ctx) // after an error it is delivered again, and found to have ended
 	a.locked(func() {
@@ -186,7 +197,7 @@ func (a *attempt) resume(ctx context.Context) error {
 	}
 	lost := a.work.Deliveries - a.head.Delivery
 	if a.head.Ends() {
-		if a.head.State != store.Failed || a.work.RetryOf != a.after {
+		if a.head.State != store.Failed || a.work.RetryOf != a.after.Sequence {
 			return nil
 		}
 		lost = a.work.Deliveries // number of lost deliveries of the retry
@@ -238,7 +249,7 @@ func (a *attempt) continueAfterLast(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	a.head, a.after, a.position = last.Head, last.Sequence, e.Position
+	a.head, a.after, a.position = last.Head, last.Place(), e.Position
 	return a.session.run.enqueueAgain(ctx, e.Children)
 }
 

@@ -44,8 +44,8 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 	}
 	now := a.worker.pace.Now()
 	t := a.work.Trouble
-	if t.Times == 0 || t.Page != a.after {
-		t = store.Trouble{Since: now.Add(-time.Since(a.began)), Page: a.after}
+	if t.Times == 0 || t.Page != a.after.Sequence {
+		t = store.Trouble{Since: now.Add(-time.Since(a.began)), Page: a.after.Sequence}
 	}
 	t.Times++
 	age := now.Sub(t.Since)

@@ -65,11 +65,11 @@ func (a *attempt) storeStep(ctx context.Context, step *partition.Step, state sto
 	if step.Ending != nil {
 		setEnd(&head, step.Ending)
 	}
-	sequence, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, items)
+	place, err := a.worker.cluster.store.Append(ctx, a.key, a.after, head, body, items)
 	if err != nil {
 		return err
 	}
-	a.head, a.after, a.stored, a.position = head, sequence, true, step.Position
+	a.head, a.after, a.stored, a.position = head, place, true, step.Position
 	a.letOthers()
 	if step.Page != nil {
 		a.worker.noteServed(a)

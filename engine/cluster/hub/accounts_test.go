@@ -76,7 +76,7 @@ var task = store.Key{Run: run, Submission: "s", Job: "orders", Task: "0"}
 // page appends the first page of a task.
 func page(ctx context.Context, s *store.Store, key store.Key) error {
 	items := document.NewItems([]byte("{\"id\":1}\n"), 1, nil)
-	_, err := s.Append(ctx, key, 0, store.Head{State: store.Done, Attempt: "1", Page: 1, Pages: 1, Items: 1}, []byte("{}"), items)
+	_, err := s.Append(ctx, key, store.Place{}, store.Head{State: store.Done, Attempt: "1", Page: 1, Pages: 1, Items: 1}, []byte("{}"), items)
 	return err
 }
 
@@ -148,7 +148,7 @@ var works = []call{
 		for i := range block {
 			block[i] = '\n'
 		}
-		_, err := s.Append(ctx, store.Key{Run: run, Submission: "s", Job: "orders", Task: "1"}, 0,
+		_, err := s.Append(ctx, store.Key{Run: run, Submission: "s", Job: "orders", Task: "1"}, store.Place{},
 			store.Head{State: store.Done, Attempt: "1", Page: 1}, []byte("{}"), document.NewItems(block, len(block), nil))
 		return err
 	}},

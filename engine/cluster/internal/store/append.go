@@ -23,9 +23,17 @@ const (
 	unanswered = 8 << 20  // bytes of a batch sent before the server has to answer
 )
 
+// A Place is the last page of a task, as an attempt knows it. The zero value stands for a task without pages.
+type Place struct {
+	Sequence   uint64
+	Attempt    string // see [Head]
+	connection uint64 // the connection on which the page was seen
+}
+
 // A page is the page that Append stores.
 type page struct {
 	key      Key
+	after    Place
 	head     Head
 	envelope []byte
 	items    document.Items
@@ -34,24 +42,28 @@ type page struct {
 
 func (p *page) size() int { return len(p.envelope) + 1 + len(p.items.Bytes()) }
 
-// Append stores a page of a task and returns its sequence. The page consists of an envelope, which
-// is one line of text without its newline, and items. after is the sequence of the last page of
-// the task, or 0 if the task has no pages.
+// Append stores a page of a task and returns its place. The page consists of an envelope, which
+// is one line of text without its newline, and items. after is the place of the last page of the task.
 //
 // If another attempt has appended a page after that page, nothing is stored and the error is
 // [ErrLost]. If the run is deleted, the error is [ErrDeleted]. Otherwise Append retries until the
 // page is stored once, or until the context or the patience ends; then the page may have been
 // stored, and [Store.Last] tells.
-func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, envelope []byte, items document.Items) (uint64, error) {
-	head.After = after
-	p := &page{key: key, head: head, envelope: envelope, items: items, subject: taskPages(key)}
+func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, envelope []byte, items document.Items) (Place, error) {
+	head.After = after.Sequence
+	p := &page{key: key, after: after, head: head, envelope: envelope, items: items, subject: taskPages(key)}
 	switch {
 	case head.Attempt == "" || head.State == "":
-		return 0, appendError(failure.Internal, "a page has no attempt or no state", "")
+		return Place{}, appendError(failure.Internal, "a page has no attempt or no state", "")
 	case bytes.IndexByte(envelope, '\n') >= 0:
-		return 0, appendError(failure.Internal, "the envelope of a page has a newline", "")
+		return Place{}, appendError(failure.Internal, "the envelope of a page has a newline", "")
 	}
-	var sequence uint64
+	sequence, connection := uint64(0), s.connection()
+	if after.Sequence > 0 && after.connection != connection { // the server may have been restored from a copy
+		if _, err := s.outcome(ctx, p); err != nil {
+			return Place{}, err
+		}
+	}
 	err := s.repeat(ctx, "store a page", func() (again bool, err error) {
 		if sequence, err = s.publish(ctx, p); err == nil {
 			return false, nil
@@ -67,11 +79,19 @@ func (s *Store) Append(ctx context.Context, key Key, after uint64, head Head, en
 		}
 		return full || isTemporary(err) || codeOf(err) == codeWrongLast, err
 	})
-	return sequence, err
+	if err != nil {
+		return Place{}, err
+	}
+	return Place{sequence, head.Attempt, connection}, nil
 }
 
+// connection returns the number of the connection to the server, which changes whenever it is made again.
+func (s *Store) connection() uint64 { return s.nc.Stats().Reconnects }
+
 // outcome finds out whether a page was stored although its acknowledgement was not received. It
-// returns the sequence of the page, or 0 if the page was not stored and may be sent again.
+// returns the sequence of the page, or 0 if the page was not stored and may be sent again. If the last page of
+// the task is neither this page nor the one before it, the error is [ErrLost], even if it has the sequence of
+// the one before: a server that was restored from a copy gives out the sequences after that copy again.
 func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 	last, err := s.lastMessage(ctx, p.key)
 	if err != nil {
@@ -83,11 +103,12 @@ func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 		}
 		return 0, ErrLost
 	}
-	if last.Sequence == p.head.After {
-		return 0, nil
-	}
 	head, err := readHead(last.Header)
-	if err == nil && head.Attempt == p.head.Attempt && head.After == p.head.After {
+	switch {
+	case err != nil:
+	case last.Sequence == p.after.Sequence && head.Attempt == p.after.Attempt:
+		return 0, nil
+	case head.Attempt == p.head.Attempt && head.After == p.head.After:
 		return last.Sequence, nil
 	}
 	return 0, ErrLost

@@ -17,7 +17,7 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 		Count: 7, Kind: Searches, Outcome: "complete", Reason: "stop.a b",
 		Partitions: map[string]int{"a.b:c": 2, "d": 1}, Searches: map[string]int{"e": 2},
 		Label: "order.id=1\r\n: é"}
-	first, err := s.Append(t.Context(), task, 0, head, []byte(`{"position":1}`), ndjson(3))
+	first, err := s.Append(t.Context(), task, Place{}, head, []byte(`{"position":1}`), ndjson(3))
 	require.NoError(t, err)
 	second, err := s.Append(t.Context(), task, first, Head{State: Done, Attempt: "a"}, []byte(`{}`), document.Items{})
 	require.NoError(t, err)
@@ -25,11 +25,11 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 	pages := collect(t, s, 0, 2)
 	require.Equal(t, task, pages[0].Key)
 	require.Equal(t, head, pages[0].Head)
-	require.Equal(t, first, pages[0].Sequence)
+	require.Equal(t, first.Sequence, pages[0].Sequence)
 	require.JSONEq(t, `{"position":1}`, string(pages[0].Envelope))
 	require.Equal(t, string(ndjson(3).Bytes()), string(pages[0].Items.Bytes()))
 	require.Equal(t, 3, pages[0].Items.Len())
-	require.Equal(t, second, pages[1].Sequence)
+	require.Equal(t, second.Sequence, pages[1].Sequence)
 	require.Zero(t, pages[1].Items.Len())
 
 	last, err := s.Last(t.Context(), task)
@@ -38,9 +38,9 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 	require.Equal(t, `{}`, string(last.Envelope))
 	next, err := s.Next(t.Context(), task, 0)
 	require.NoError(t, err)
-	require.Equal(t, first, next.Sequence)
+	require.Equal(t, first.Sequence, next.Sequence)
 	require.Equal(t, pages[0].Items.Bytes(), next.Items.Bytes())
-	next, err = s.Next(t.Context(), task, second)
+	next, err = s.Next(t.Context(), task, second.Sequence)
 	require.NoError(t, err)
 	require.Nil(t, next)
 	none, err := s.Last(t.Context(), Key{Run: "r", Submission: "s", Job: "users/v2.x", Task: "0-v2"})
@@ -52,25 +52,25 @@ func TestAPageIsReadAsItWasAppended(t *testing.T) {
 func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	room := int(s.nc.MaxPayload()) - headerRoom
-	after := uint64(0)
+	after := Place{}
 	for _, c := range []struct{ size, parts int }{
 		{0, 0}, {room - 1, 0}, {room, 0}, {room + 1, 2}, {2 * room, 2}, {2*room + 1, 3}, {12*room + 1, 13},
 	} {
 		t.Run(fmt.Sprint(c.size), func(t *testing.T) {
 			envelope := fmt.Appendf(nil, `{"size":%d}`, c.size)
 			items := blockOf(max(0, c.size-len(envelope)-1))
-			sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, envelope, items)
+			place, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, envelope, items)
 			require.NoError(t, err)
-			require.Equal(t, after+uint64(max(1, c.parts)), sequence, "one message for each part")
+			require.Equal(t, after.Sequence+uint64(max(1, c.parts)), place.Sequence, "one message for each part")
 
-			read := collect(t, s, after, 1)[0]
-			next, err := s.Next(t.Context(), task, after)
+			read := collect(t, s, after.Sequence, 1)[0]
+			next, err := s.Next(t.Context(), task, after.Sequence)
 			require.NoError(t, err)
 			defer next.Release()
 			last, err := s.Last(t.Context(), task)
 			require.NoError(t, err)
 			for _, e := range []*Entry{&read, next, last} {
-				require.Equal(t, sequence, e.Sequence)
+				require.Equal(t, place.Sequence, e.Sequence)
 				require.Equal(t, c.parts, e.Parts)
 				require.Equal(t, string(envelope), string(e.Envelope))
 			}
@@ -78,7 +78,7 @@ func TestAPageIsStoredInPartsWhenItIsLargerThanAMessage(t *testing.T) {
 				require.True(t, bytes.Equal(items.Bytes(), e.Items.Bytes()))
 				require.Equal(t, items.Len(), e.Items.Len())
 			}
-			after = sequence
+			after = place
 		})
 	}
 }
@@ -87,7 +87,7 @@ func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	envelope := blockOf(3 * int(s.nc.MaxPayload())).Bytes()
 	envelope = envelope[:len(envelope)-1]
-	_, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, envelope, ndjson(2))
+	_, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a"}, envelope, ndjson(2))
 	require.NoError(t, err)
 	last, err := s.Last(t.Context(), task)
 	require.NoError(t, err)
@@ -102,15 +102,15 @@ func TestAnEnvelopeMayBeLargerThanAMessage(t *testing.T) {
 func TestAPageIsStoredOnceWhenItsAcknowledgementIsLost(t *testing.T) {
 	lost := 0
 	s, _ := openRun(t, Options{LoseAck: func(Key) bool { lost++; return lost%2 == 0 }})
-	after := uint64(0)
+	after := Place{}
 	for page := range 10 {
 		size := 10
 		if page%3 == 2 {
 			size = 2 << 20
 		}
-		sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte(`{}`), blockOf(size))
+		place, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte(`{}`), blockOf(size))
 		require.NoError(t, err)
-		after = sequence
+		after = place
 	}
 	require.Equal(t, 10, lost)
 	for i, e := range collect(t, s, 0, 10) {
@@ -123,12 +123,12 @@ func TestAPageIsStoredOnceWhenItsAcknowledgementIsLost(t *testing.T) {
 
 func TestAnAttemptThatWasOvertakenStoresNothing(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	first, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a", Page: 1}, []byte(`{}`), ndjson(1))
+	first, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a", Page: 1}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	second, err := s.Append(t.Context(), task, first, Head{State: More, Attempt: "b", Page: 2}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	for _, size := range []int{10, 2 << 20} {
-		for _, after := range []uint64{0, first, second + 1} {
+		for _, after := range []Place{{}, first, {Sequence: second.Sequence + 1}} {
 			_, err = s.Append(t.Context(), task, after, Head{State: More, Attempt: "zombie", Page: 2}, []byte(`{}`), blockOf(size))
 			require.ErrorIs(t, err, ErrLost)
 		}
@@ -140,18 +140,18 @@ func TestAnAttemptThatWasOvertakenStoresNothing(t *testing.T) {
 
 func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	after := uint64(0)
+	after := Place{}
 	for round := range 5 {
-		sequences, errs := make([]uint64, 8), make([]error, 8)
+		places, errs := make([]Place, 8), make([]error, 8)
 		var wg sync.WaitGroup
-		for i := range sequences {
+		for i := range places {
 			wg.Go(func() {
 				size := 10
 				if i%2 == 1 {
 					size = 3 << 20
 				}
 				head := Head{State: More, Attempt: fmt.Sprint(round, "-", i)}
-				sequences[i], errs[i] = s.Append(t.Context(), task, after, head, []byte(`{}`), blockOf(size))
+				places[i], errs[i] = s.Append(t.Context(), task, after, head, []byte(`{}`), blockOf(size))
 			})
 		}
 		wg.Wait()
@@ -159,7 +159,7 @@ func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
 		for i, err := range errs {
 			if err == nil {
 				stored++
-				after = sequences[i]
+				after = places[i]
 				continue
 			}
 			require.ErrorIs(t, err, ErrLost)
@@ -171,7 +171,7 @@ func TestOfAppendsThatRaceExactlyOneIsStored(t *testing.T) {
 
 func TestAPageOfADeletedRunIsRefused(t *testing.T) {
 	s, _ := openRun(t, Options{})
-	first, err := s.Append(t.Context(), task, 0, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
+	first, err := s.Append(t.Context(), task, Place{}, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))
 	require.NoError(t, err)
 	require.NoError(t, s.DeleteRun(t.Context(), "r", "s", 0))
 	_, err = s.Append(t.Context(), task, first, Head{State: More, Attempt: "a"}, []byte(`{}`), ndjson(1))

@@ -19,8 +19,12 @@ type Entry struct {
 	Items    document.Items
 	Window   *spool.Window // window of the block of Items; nil if Items are in memory
 
-	buffer *spool.Buffer
+	buffer     *spool.Buffer
+	connection uint64 // see [Place]
 }
+
+// Place returns the place of the page, for an attempt that continues after it.
+func (e *Entry) Place() Place { return Place{e.Sequence, e.Attempt, e.connection} }
 
 // Release closes the temporary file of the entry and so invalidates its items.
 func (e *Entry) Release() {

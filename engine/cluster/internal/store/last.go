@@ -11,6 +11,7 @@ import (
 
 // Last returns the last page of a task without its items, or nil if the task has no pages.
 func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
+	connection := s.connection()
 	last, err := s.lastMessage(ctx, key)
 	if last == nil || err != nil {
 		return nil, err
@@ -25,7 +26,7 @@ func (s *Store) Last(ctx context.Context, key Key) (*Entry, error) {
 		return nil, err
 	}
 	e.Release()
-	e.Items = document.Items{}
+	e.Items, e.connection = document.Items{}, connection
 	return e, nil
 }
 

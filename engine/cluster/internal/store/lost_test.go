@@ -17,7 +17,7 @@ import (
 // one continues.
 func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	s, server := openRun(t, Options{})
-	after := uint64(0)
+	after := Place{}
 	write := func(page int) {
 		var err error
 		after, err = s.Append(t.Context(), task, after, Head{State: More, Attempt: fmt.Sprint(page)}, []byte("{}"), ndjson(1))
@@ -30,7 +30,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	server.start()
 	write(2)
 	write(3)
-	last := after
+	last := after.Sequence
 
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -49,13 +49,78 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 	require.ErrorIs(t, s.Read(ctx, "r", last, Mark{Sequence: last}, none), ErrReplaced)
 
 	// Other pages have the sequences of those that were lost.
-	after = 1
+	first, err := s.Last(t.Context(), task)
+	require.NoError(t, err)
+	after = first.Place()
 	for page := range 4 {
 		write(page)
 	}
 	lost := Mark{Sequence: last, Stored: time.Now().Add(-time.Hour)}
 	require.ErrorIs(t, s.Read(ctx, "r", last, lost, none), ErrReplaced)
 	require.ErrorIs(t, s.Read(ctx, "r", 1, lost, none), ErrReplaced, "the reading begins before the lost page")
+}
+
+// A server that is restored from a copy gives the sequences of the tasks that it has lost to others. A worker that
+// has run a lost task does not remove another one.
+func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
+	for how, end := range map[string]func(*Work) error{
+		"done":        func(w *Work) error { return w.Done(t.Context()) },
+		"handed back": func(w *Work) error { return w.HandBack(t.Context(), Trouble{}) },
+		"dropped":     func(w *Work) error { return w.Drop(t.Context(), "the run is cancelled") },
+	} {
+		t.Run(how, func(t *testing.T) {
+			s, server := openRun(t, Options{})
+			require.NoError(t, s.SetQueue(t.Context(), queue))
+			server.stop()
+			older := t.TempDir()
+			require.NoError(t, os.CopyFS(older, os.DirFS(server.options.StoreDir)))
+			server.start()
+			item := func(task string) Item { return Item{Key: Key{Run: "r", Submission: "s", Task: task}, Origin: "api"} }
+			enqueue(t, s, item("lost"))
+			lost := fetched(t, s)
+			server.stop()
+			server.options.StoreDir = older
+			server.start()
+			enqueue(t, s, item("other"))
+			other := fetched(t, s)
+			require.Equal(t, lost.sequence, other.sequence)
+			require.NoError(t, end(lost))
+			requireLoad(t, s, Load{Running: 1})
+			require.NoError(t, other.Done(t.Context()))
+		})
+	}
+}
+
+// A worker continues a task after a page that the server has lost since. Another worker has stored a page of the task
+// that has the same sequence, so the first one is overtaken.
+func TestAnAttemptDoesNotContinueAfterAPageOfAnother(t *testing.T) {
+	s, server := openRun(t, Options{})
+	server.stop()
+	older := t.TempDir()
+	require.NoError(t, os.CopyFS(older, os.DirFS(server.options.StoreDir)))
+	server.start()
+	page := func(after Place, attempt string) (Place, error) {
+		return s.Append(t.Context(), task, after, Head{State: More, Attempt: attempt}, []byte("{}"), ndjson(1))
+	}
+	lost, err := page(Place{}, "a1")
+	require.NoError(t, err)
+	lost, err = page(lost, "a2")
+	require.NoError(t, err)
+	server.stop()
+	server.options.StoreDir = older
+	server.start()
+	other, err := page(Place{}, "b1")
+	require.NoError(t, err)
+	other, err = page(other, "b2")
+	require.NoError(t, err)
+	require.Equal(t, lost.Sequence, other.Sequence)
+	_, err = page(lost, "a3")
+	require.ErrorIs(t, err, ErrLost)
+	server.restart()
+	other, err = page(other, "b3")
+	require.NoError(t, err)
+	_, err = page(other, "b4")
+	require.NoError(t, err)
 }
 
 // A stream of a cluster has no leader for a while after a server has been lost, and nobody answers. If the
@@ -107,4 +172,27 @@ func TestAClusterThatIsUnavailableIsWaitedFor(t *testing.T) {
 	}
 	require.False(t, isTemporary(&nats.APIError{Code: http.StatusServiceUnavailable, ErrorCode: nats.JSErrCodeJetStreamNotEnabled}))
 	require.False(t, isTemporary(&nats.APIError{Code: http.StatusBadRequest, ErrorCode: unavailable}))
+}
+
+// A cluster of which a server was killed has answered that it does not know the stream that it had been told to
+// create. The run is not deleted.
+func TestARunThatAClusterDoesNotKnowYetIsCreatedAgain(t *testing.T) {
+	s := startServer(t).open(Options{})
+	forgetful := &forgetfulStreams{JetStream: s.js}
+	s.js = forgetful
+	require.NoError(t, s.CreateRun(t.Context(), "r", "s", 0))
+	require.Equal(t, 2, forgetful.created)
+}
+
+// forgetfulStreams does not create a stream when it is told so first.
+type forgetfulStreams struct {
+	jetstream.JetStream
+	created int
+}
+
+func (f *forgetfulStreams) CreateStream(ctx context.Context, c jetstream.StreamConfig) (jetstream.Stream, error) {
+	if f.created++; f.created == 1 {
+		return nil, jetstream.ErrStreamNotFound
+	}
+	return f.JetStream.CreateStream(ctx, c)
 }

@@ -53,6 +53,7 @@ type Work struct {
 	msg      jetstream.Msg
 	slot     jetstream.Msg // slot of the origin that the task takes; nil if their number is not limited
 	sequence uint64        // sequence of the message
+	queued   time.Time     // time when the message was queued, by the server's clock
 }
 
 // A Trouble describes the failures of a task since its last page. The task is tried again.
@@ -108,7 +109,28 @@ func (w *Work) Release() {
 // meantime. So Done may only be called after the page that ends the task was stored. After an
 // error the task may be delivered again.
 func (w *Work) Done(ctx context.Context) error {
-	return w.s.try(ctx, w.s.options.tryTimeout, workStream, w.msg.DoubleAck)
+	return w.remove(ctx, w.msg.DoubleAck)
+}
+
+// remove calls f, which removes the message of the task, unless the server has another message with its
+// sequence: a server that was restored from a copy gives out the sequences after that copy again.
+func (w *Work) remove(ctx context.Context, f func(context.Context) error) error {
+	return w.s.try(ctx, w.s.options.tryTimeout, workStream, func(ctx context.Context) error {
+		stream, err := w.s.stream(ctx, workStream)
+		if err != nil {
+			return err
+		}
+		queued, err := stream.GetMsg(ctx, w.sequence)
+		switch {
+		case errors.Is(err, jetstream.ErrMsgNotFound):
+			return nil
+		case err != nil:
+			return err
+		case !queued.Time.Equal(w.queued):
+			return nil
+		}
+		return f(ctx)
+	})
 }
 
 // HandBack gives the task to another worker: it replaces the message with a copy at the end of the
@@ -123,11 +145,13 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
-	return w.msg.Ack()
+	return w.remove(ctx, func(context.Context) error { return w.msg.Ack() })
 }
 
 // Drop removes a task that cannot be run from the queue, like Done.
-func (w *Work) Drop(reason string) error { return w.msg.TermWithReason(clip(reason, labelBytes)) }
+func (w *Work) Drop(ctx context.Context, reason string) error {
+	return w.remove(ctx, func(context.Context) error { return w.msg.TermWithReason(clip(reason, labelBytes)) })
+}
 
 // MaxTask returns the maximum size of the payload of a task, in bytes.
 func (s *Store) MaxTask() int { return int(s.nc.MaxPayload()) - headerRoom }
@@ -239,7 +263,7 @@ func (s *Store) readWork(msg jetstream.Msg, ackWait time.Duration) (w *Work, del
 	return &Work{
 		Run: parts[1], Submission: parts[2], Task: parts[3], Payload: msg.Data(), RetryOf: n.RetryOf, Trouble: n.Trouble,
 		New: deliveries == 1 && n == taskHeader{}, Deliveries: n.EarlierDeliveries + deliveries,
-		sequence: meta.Sequence.Stream, AckWait: ackWait, s: s, msg: msg,
+		sequence: meta.Sequence.Stream, queued: meta.Timestamp, AckWait: ackWait, s: s, msg: msg,
 	}, deliveries, nil
 }
 

@@ -177,7 +177,7 @@ func TestATaskOfASilentWorkerIsDeliveredAgain(t *testing.T) {
 	require.Eventually(t, func() bool {
 		w, err := s.Fetch(t.Context(), queue)
 		require.NoError(t, err)
-		return w != nil && w.Deliveries > 1 && w.Drop("no such job") == nil
+		return w != nil && w.Deliveries > 1 && w.Drop(t.Context(), "no such job") == nil
 	}, 10*time.Second, 10*time.Millisecond)
 	require.Eventually(t, func() bool {
 		load, err := s.Queued(t.Context(), queue)

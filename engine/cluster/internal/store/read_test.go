@@ -26,17 +26,17 @@ func keyNumber(n int) Key {
 func TestPagesAreReadInTheOrderInWhichTheyWereStored(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	var sequences []uint64
-	after := map[int]uint64{}
+	after := map[int]Place{}
 	for page := range 30 {
 		k := page % 3
 		size := 10
 		if page%5 == 0 {
 			size = 2 << 20
 		}
-		sequence, err := s.Append(t.Context(), keyNumber(k), after[k], Head{State: More, Attempt: "a"}, fmt.Append(nil, page), blockOf(size))
+		place, err := s.Append(t.Context(), keyNumber(k), after[k], Head{State: More, Attempt: "a"}, fmt.Append(nil, page), blockOf(size))
 		require.NoError(t, err)
-		after[k] = sequence
-		sequences = append(sequences, sequence)
+		after[k] = place
+		sequences = append(sequences, place.Sequence)
 	}
 	for i, e := range collect(t, s, 0, 30) {
 		require.Equal(t, sequences[i], e.Sequence)
@@ -51,7 +51,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	started, read := make(chan bool, 1), 0
-	_, err := s.Append(ctx, task, 0, Head{State: More, Attempt: "a"}, []byte("1"), ndjson(1))
+	_, err := s.Append(ctx, task, Place{}, Head{State: More, Attempt: "a"}, []byte("1"), ndjson(1))
 	require.NoError(t, err)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -59,7 +59,7 @@ func TestReadingWaitsForPagesAndEndsWhenTheRunIsDeleted(t *testing.T) {
 		require.ErrorIs(t, err, ErrDeleted)
 	})
 	<-started
-	_, err = s.Append(ctx, keyNumber(1), 0, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
+	_, err = s.Append(ctx, keyNumber(1), Place{}, Head{State: More, Attempt: "a"}, []byte("2"), ndjson(1))
 	require.NoError(t, err)
 	<-started
 	require.NoError(t, s.DeleteRun(ctx, "r", "s", 0))
@@ -71,7 +71,7 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 	s, _ := openRun(t, Options{})
 	require.NoError(t, s.Heads(t.Context(), "r", nil, func(Heading) error { return errors.New("there is none") }))
 	for n := range 20 {
-		first, err := s.Append(t.Context(), keyNumber(n), 0, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
+		first, err := s.Append(t.Context(), keyNumber(n), Place{}, Head{State: More, Attempt: "a", Items: 1}, []byte("1"), ndjson(1))
 		require.NoError(t, err)
 		if n%2 == 0 {
 			_, err = s.Append(t.Context(), keyNumber(n), first, Head{State: Done, Attempt: "a", Items: n}, []byte("2"), blockOf(1100<<10))
@@ -105,27 +105,27 @@ func TestTheLastPagesOfAllTasksAreKnownWithoutReadingThem(t *testing.T) {
 func TestReleasedPagesAreGoneButTheLastRemains(t *testing.T) {
 	for _, size := range []int{10, 3 << 20} {
 		s, _ := openRun(t, Options{})
-		var after uint64
+		var after Place
 		var sequences []uint64
 		for range 4 {
-			sequence, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+			place, err := s.Append(t.Context(), task, after, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
 			require.NoError(t, err)
-			after = sequence
-			sequences = append(sequences, sequence)
+			after = place
+			sequences = append(sequences, place.Sequence)
 		}
-		_, err := s.Append(t.Context(), keyNumber(2), 0, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
+		_, err := s.Append(t.Context(), keyNumber(2), Place{}, Head{State: More, Attempt: "a"}, []byte("{}"), blockOf(size))
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), task, sequences[1]))
 		next, err := s.Next(t.Context(), task, 0)
 		require.NoError(t, err)
 		require.Equal(t, sequences[2], next.Sequence)
 		next.Release()
-		require.NoError(t, s.Release(t.Context(), task, after))
-		require.NoError(t, s.Release(t.Context(), task, after))
+		require.NoError(t, s.Release(t.Context(), task, after.Sequence))
+		require.NoError(t, s.Release(t.Context(), task, after.Sequence))
 		require.Len(t, collect(t, s, 0, 2), 2)
 		last, err := s.Last(t.Context(), task)
 		require.NoError(t, err)
-		require.Equal(t, after, last.Sequence)
+		require.Equal(t, after.Sequence, last.Sequence)
 		_, err = s.Append(t.Context(), task, after, Head{State: Done, Attempt: "a"}, []byte("{}"), blockOf(size))
 		require.NoError(t, err)
 		require.NoError(t, s.Release(t.Context(), keyNumber(3), 100))
@@ -143,7 +143,7 @@ func TestAPageOf50MBIsNotHeldInMemory(t *testing.T) {
 	require.NoError(t, err)
 	body, window, err := file.Body()
 	require.NoError(t, err)
-	_, err = s.Append(t.Context(), task, 0, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
+	_, err = s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), document.NewItems(body, 50, window))
 	require.NoError(t, err)
 	enough := errors.New("enough")
 	require.ErrorIs(t, s.Read(t.Context(), "r", 0, Mark{}, func(e *Entry) error {
@@ -161,19 +161,19 @@ func TestAppendsAndReadsContinueAcrossRestarts(t *testing.T) {
 	const pages = 60
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		var after uint64
+		var after Place
 		for page := range pages {
 			size := 100
 			if page%7 == 3 {
 				size = 300_000
 			}
-			sequence, err := s.Append(ctx, task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte("{}"), blockOf(size))
+			place, err := s.Append(ctx, task, after, Head{State: More, Attempt: "a", Page: page + 1}, []byte("{}"), blockOf(size))
 			if err != nil {
 				t.Error(err)
 				cancel()
 				return
 			}
-			after = sequence
+			after = place
 		}
 	})
 	wg.Go(func() {
@@ -217,7 +217,7 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 			items    []byte
 		}
 		var log []stored
-		last := map[Key]uint64{}
+		last := map[Key]Place{}
 		position, read := uint64(0), 0
 		r.Repeat(map[string]func(*rapid.T){
 			"append": func(r *rapid.T) {
@@ -225,20 +225,20 @@ func TestEveryPageIsStoredOnceAndReadByteForByte(t *testing.T) {
 					Task: rapid.SampledFrom([]string{"0", "1"}).Draw(r, "task")}
 				after, lost := last[key], rapid.Bool().Draw(r, "lose")
 				if len(log) > 0 && rapid.IntRange(0, 3).Draw(r, "stale") == 0 {
-					key, after = log[len(log)-1].key, log[len(log)-1].sequence+1
+					key, after = log[len(log)-1].key, Place{Sequence: log[len(log)-1].sequence + 1}
 				}
 				size := rapid.SampledFrom([]int{0, 3, 1000, 48<<10 - 3, 48<<10 - 2, 48 << 10, 200_000}).Draw(r, "size")
 				items := blockOf(size)
 				lose = lost
-				sequence, err := s.Append(t.Context(), key, after, Head{State: More, Attempt: fmt.Sprint(len(log))}, []byte("{}"), items)
+				place, err := s.Append(t.Context(), key, after, Head{State: More, Attempt: fmt.Sprint(len(log))}, []byte("{}"), items)
 				lose = false
 				if after != last[key] {
 					require.ErrorIs(r, err, ErrLost)
 					return
 				}
 				require.NoError(r, err)
-				last[key] = sequence
-				log = append(log, stored{key, sequence, items.Bytes()})
+				last[key] = place
+				log = append(log, stored{key, place.Sequence, items.Bytes()})
 			},
 			"read": func(r *rapid.T) {
 				enough := errors.New("enough")

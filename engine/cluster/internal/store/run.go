@@ -30,25 +30,32 @@ func (s *Store) CreateRun(ctx context.Context, run, submission string, maxBytes 
 		Retention: jetstream.LimitsPolicy, Discard: jetstream.DiscardNew, Compression: compression(s.Replicas()),
 		AllowAtomicPublish: true, MaxBytes: cmp.Or(maxBytes, -1), Replicas: s.Replicas(),
 	}
-	return s.retry(ctx, "create the run "+run, config.Name, func(ctx context.Context) error {
-		stream, err := s.js.Stream(ctx, config.Name)
-		switch {
-		case errors.Is(err, jetstream.ErrStreamNotFound):
-			stream, err = s.js.CreateStream(ctx, config)
-		case err == nil:
-			changed := stream.CachedInfo().Config
-			before := [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)}
-			changed.MaxBytes, changed.Replicas = config.MaxBytes, cmp.Or(s.options.Replicas, changed.Replicas)
-			changed.Compression = compression(changed.Replicas)
-			if before != [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)} {
-				stream, err = s.js.UpdateStream(ctx, changed)
-			}
-		}
-		if err != nil {
-			return err
-		}
-		return s.checkRun(run, stream)
+	return s.repeat(ctx, "create the run "+run, func() (again bool, err error) {
+		err = s.try(ctx, s.options.tryTimeout, config.Name, func(ctx context.Context) error { return s.createRun(ctx, run, config) })
+		// A cluster that has just lost a server may answer that it does not know the stream that it creates.
+		return isTemporary(err) || errors.Is(err, jetstream.ErrStreamNotFound), err
 	})
+}
+
+// createRun is CreateRun, once.
+func (s *Store) createRun(ctx context.Context, run string, config jetstream.StreamConfig) error {
+	stream, err := s.js.Stream(ctx, config.Name)
+	switch {
+	case errors.Is(err, jetstream.ErrStreamNotFound):
+		stream, err = s.js.CreateStream(ctx, config)
+	case err == nil:
+		changed := stream.CachedInfo().Config
+		before := [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)}
+		changed.MaxBytes, changed.Replicas = config.MaxBytes, cmp.Or(s.options.Replicas, changed.Replicas)
+		changed.Compression = compression(changed.Replicas)
+		if before != [...]int64{changed.MaxBytes, int64(changed.Replicas), int64(changed.Compression)} {
+			stream, err = s.js.UpdateStream(ctx, changed)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return s.checkRun(run, stream)
 }
 
 // compression returns how the pages of a run are compressed. Replicated pages are not: server 2.15.2 may append
