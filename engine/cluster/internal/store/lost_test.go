@@ -64,7 +64,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 // has run a lost task does not remove another one.
 func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 	for how, end := range map[string]func(*Work) error{
-		"done":        func(w *Work) error { return w.Done(t.Context()) },
+		"done":        func(w *Work) error { return w.Done(t.Context(), Place{connection: w.s.connection()}) },
 		"handed back": func(w *Work) error { return w.HandBack(t.Context(), Trouble{}) },
 		"dropped":     func(w *Work) error { return w.Drop(t.Context(), "the run is cancelled") },
 	} {
@@ -84,11 +84,31 @@ func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 			enqueue(t, s, item("other"))
 			other := fetched(t, s)
 			require.Equal(t, lost.sequence, other.sequence)
-			require.NoError(t, end(lost))
+			require.Eventually(t, func() bool { return end(lost) == nil }, 10*time.Second, 10*time.Millisecond)
 			requireLoad(t, s, Load{Running: 1})
-			require.NoError(t, other.Done(t.Context()))
+			require.NoError(t, other.Done(t.Context(), Place{connection: s.connection()}))
 		})
 	}
+}
+
+// A worker has stored the end of a task, just before the server was restored from a copy that
+// lacks this. The task stays in the queue.
+func TestATaskWhoseEndIsLostStaysInTheQueue(t *testing.T) {
+	s, server := openRun(t, Options{AckWait: time.Second})
+	require.NoError(t, s.SetQueue(t.Context(), queue))
+	enqueue(t, s, Item{Key: task, Origin: "api"})
+	w := fetched(t, s)
+	server.stop()
+	older := t.TempDir()
+	require.NoError(t, os.CopyFS(older, os.DirFS(server.options.StoreDir)))
+	server.start()
+	end, err := s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	require.NoError(t, err)
+	server.stop()
+	server.options.StoreDir = older
+	server.start()
+	require.Eventually(t, func() bool { return w.Done(t.Context(), end) == nil }, 10*time.Second, 10*time.Millisecond)
+	require.Equal(t, w.Task, fetched(t, s).Task)
 }
 
 // A worker continues a task after a page that the server has lost since. Another worker has stored a page of the task

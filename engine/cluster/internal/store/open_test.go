@@ -85,9 +85,9 @@ func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 	worker, err := Open(t.Context(), s.connect(nats.UserInfo("worker", "w")), Options{})
 	require.NoError(t, err)
 	w := fetched(t, worker)
-	_, err = worker.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	end, err := worker.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
-	require.NoError(t, w.Done(t.Context()))
+	require.NoError(t, w.Done(t.Context(), end))
 	require.Len(t, collect(t, worker, 0, 1), 1)
 }
 

@@ -106,15 +106,17 @@ func (w *Work) Release() {
 }
 
 // Done removes the task from the queue, even if it has been delivered to another worker in the
-// meantime. So Done may only be called after the page that ends the task was stored. After an
-// error the task may be delivered again.
-func (w *Work) Done(ctx context.Context) error {
-	return w.remove(ctx, w.msg.DoubleAck)
+// meantime. end is the place of the page that ends the task. After an error the task may be
+// delivered again.
+func (w *Work) Done(ctx context.Context, end Place) error {
+	return w.remove(ctx, end.connection, w.msg.DoubleAck)
 }
 
-// remove calls f, which removes the message of the task, unless the server has another message with its
-// sequence: a server that was restored from a copy gives out the sequences after that copy again.
-func (w *Work) remove(ctx context.Context, f func(context.Context) error) error {
+// remove calls f, which removes the message of the task, because of what the server has stored on a connection.
+// A server that was restored from a copy since may have lost that, and gives out the sequences after that copy
+// again. So remove does nothing if there is another connection, or another message with the sequence: the
+// task, if it is still queued, is delivered again.
+func (w *Work) remove(ctx context.Context, connection uint64, f func(context.Context) error) error {
 	return w.s.try(ctx, w.s.options.tryTimeout, workStream, func(ctx context.Context) error {
 		stream, err := w.s.stream(ctx, workStream)
 		if err != nil {
@@ -126,7 +128,7 @@ func (w *Work) remove(ctx context.Context, f func(context.Context) error) error 
 			return nil
 		case err != nil:
 			return err
-		case !queued.Time.Equal(w.queued):
+		case !queued.Time.Equal(w.queued) || w.s.connection() != connection:
 			return nil
 		}
 		return f(ctx)
@@ -142,15 +144,16 @@ func (w *Work) HandBack(ctx context.Context, trouble Trouble) error {
 	// Expect that no other copy was made.
 	m.Header.Set(headerExpected, strconv.FormatUint(w.sequence, 10))
 	taskHeader{Again: true, RetryOf: w.RetryOf, EarlierDeliveries: w.Deliveries - 1, Trouble: trouble}.set(m.Header)
+	connection := w.s.connection()
 	if _, err := w.s.js.PublishMsg(ctx, m); err != nil && (codeOf(err) != codeWrongLast || w.RetryOf > 0) {
 		return errors.Join(err, w.msg.Nak()) // this delivery counts, which does no harm
 	}
-	return w.remove(ctx, func(context.Context) error { return w.msg.Ack() })
+	return w.remove(ctx, connection, func(context.Context) error { return w.msg.Ack() })
 }
 
 // Drop removes a task that cannot be run from the queue, like Done.
 func (w *Work) Drop(ctx context.Context, reason string) error {
-	return w.remove(ctx, func(context.Context) error { return w.msg.TermWithReason(clip(reason, labelBytes)) })
+	return w.remove(ctx, w.s.connection(), func(context.Context) error { return w.msg.TermWithReason(clip(reason, labelBytes)) })
 }
 
 // MaxTask returns the maximum size of the payload of a task, in bytes.
