@@ -324,8 +324,8 @@ func (e *Engine) allowedOrigins(inputs map[string]any) ([]string, error) {
 // invalidAddress returns the error for inputs that result in an invalid address of the api, or for a
 // function that panicked.
 func (e *Engine) invalidAddress(path, example string, err error) error {
-	if failure.Panicked(err) {
-		return e.redact(&Error{Class: failure.Internal, Op: "run", Message: err.Error(), Err: err})
+	if class := failure.ClassFor(err, failure.Config); class == failure.Internal {
+		return e.redact(&Error{Class: class, Op: "run", Message: err.Error(), Err: err})
 	}
 	found, text := diag.NewCollector(e.cfg.Source), err.Error()
 	if failed, ok := errors.AsType[*language.RuleError](err); ok { // the diagnostic already states the place

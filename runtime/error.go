@@ -38,9 +38,7 @@ func (l *Loop) CompleteError(ctx context.Context, e *failure.Error) *failure.Err
 		}
 		e.Message = l.Redactor.String(failed.Placed())
 	}
-	if failure.Panicked(err) {
-		e.Class = failure.Internal
-	}
+	e.Class = failure.ClassFor(err, e.Class)
 	return e
 }
 

@@ -92,7 +92,7 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if !present || !sign.Matches(v) || sign.IsCode() && w.page.HasField && saysNothingFound(page) {
+		if !present || !isError(sign, v, page, w.page.HasField) {
 			continue
 		}
 		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
@@ -101,6 +101,12 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
 		}
 		return
 	}
+}
+
+// isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
+// list and a message that there are no items.
+func isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
+	return sign.Matches(v) && !(sign.IsCode() && hasList && saysNothingFound(page))
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
@@ -183,11 +189,10 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
 		isUsual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
-		isError := func(sign apinames.ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == name && sign.Matches(m.Value) &&
-				!(sign.IsCode() && found != "" && saysNothingFound(page))
+		isSign := func(sign apinames.ErrorSign) bool {
+			return len(sign.Keys) == 1 && sign.Keys[0] == name && isError(sign, m.Value, page, found != "")
 		}
-		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isError) {
+		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
 			return
 		}

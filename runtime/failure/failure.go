@@ -170,6 +170,10 @@ func Recovered(job string, value any, err error) error {
 	return &Error{Class: Internal, Job: job, Op: "run", Message: p.Error(), Err: p}
 }
 
-// Panicked reports whether the cause of an error is a panic. The class of such an error is [Internal],
-// wherever the panic was.
-func Panicked(err error) bool { return errors.As(err, new(*panics.Error)) }
+// ClassFor returns the class for a cause: [Internal] if the cause is a panic, and otherwise the given class.
+func ClassFor(err error, class Class) Class {
+	if errors.As(err, new(*panics.Error)) {
+		return Internal
+	}
+	return class
+}
