@@ -238,7 +238,8 @@ func (k *keboolaConfig) constant(v any) (any, error) {
 	if isList {
 		return values, nil
 	}
-	function, _ := phpFunction(object.Value("function"))
+	name, _ := object.Value("function").(string)
+	function, _ := php.FunctionNamed(name)
 	if function.Timed && len(values) == function.Min-1 {
 		values = append(values, 0)
 	}

@@ -233,7 +233,7 @@ func (f functions) call(path string, written any, object Object) (string, bool) 
 	if name == "time" {
 		return sourceOfNow, false
 	}
-	function, known := phpFunction(name)
+	function, known := php.FunctionNamed(name)
 	if !known || function.Name == urlencode && !f.placeholder {
 		f.reportUnknown(path, written)
 		return "nil", false
@@ -269,18 +269,9 @@ func (f functions) arguments(path string, object Object) ([]string, bool) {
 // urlencode is the function that only placeholders know.
 const urlencode = "urlencode"
 
-// phpFunction returns the function of a name, if there is one.
-func phpFunction(name any) (php.Function, bool) {
-	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
-	if i < 0 {
-		return php.Function{}, false
-	}
-	return php.Functions[i], true
-}
-
 func (f functions) reportUnknown(path string, written any) {
 	names := []string{"time"}
-	for _, known := range php.Functions {
+	for _, known := range php.Functions() {
 		if known.Name != urlencode || f.placeholder {
 			names = append(names, known.Name)
 		}

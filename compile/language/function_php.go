@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -116,11 +115,10 @@ func phpIdentifier(id any, place string) (any, error) {
 	return php.Int(id), nil
 }
 
-// phpFunction returns the row of a function of [php.Functions]. Its result takes at most
+// phpFunction returns the function of the rule language for a function of [php.Functions]. Its result takes at most
 // grows bytes for each byte of the arguments.
 func phpFunction(name string, grows int, signature, example, result, doc string) function {
-	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
-	f := php.Functions[i]
+	f, _ := php.FunctionNamed(name)
 	shape := make([]reflect.Type, f.Min)
 	for i := range shape {
 		shape[i] = anyType

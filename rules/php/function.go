@@ -4,38 +4,65 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// Function is a function of PHP, or of the reference implementation itself, that
+// A Function is a function of PHP, or of the reference implementation itself, that
 // configurations may call.
 type Function struct {
-	Name     string // as configurations write it: base64_encode
-	Builtin  string // in the rule language: phpBase64Encode
+	Name     string // its name in configurations: base64_encode
+	Builtin  string // its name in the rule language: phpBase64Encode
 	Min, Max int    // number of arguments; Max is -1 if there is no maximum
 	Timed    bool   // the last argument is a time in seconds since 1970, which configurations may leave out
 	Call     func(args []any) (any, error)
 }
 
-// Functions are the functions that configurations may call, apart from time.
-var Functions = []Function{
-	{"md5", "phpMd5", 1, 1, false, func(args []any) (any, error) { return Hash("md5", String(args[0])) }},
-	{"sha1", "phpSha1", 1, 1, false, func(args []any) (any, error) { return Hash("sha1", String(args[0])) }},
-	{"hash", "phpHash", 2, 2, false, func(args []any) (any, error) { return Hash(String(args[0]), String(args[1])) }},
-	{"hash_hmac", "phpHashHmac", 3, 3, false, func(args []any) (any, error) {
+// functions is the table of the functions that configurations may call, apart from time.
+var functions = []Function{
+	{Name: "md5", Builtin: "phpMd5", Min: 1, Max: 1, Call: func(args []any) (any, error) {
+		return Hash("md5", String(args[0]))
+	}},
+	{Name: "sha1", Builtin: "phpSha1", Min: 1, Max: 1, Call: func(args []any) (any, error) {
+		return Hash("sha1", String(args[0]))
+	}},
+	{Name: "hash", Builtin: "phpHash", Min: 2, Max: 2, Call: func(args []any) (any, error) {
+		return Hash(String(args[0]), String(args[1]))
+	}},
+	{Name: "hash_hmac", Builtin: "phpHashHmac", Min: 3, Max: 3, Call: func(args []any) (any, error) {
 		return HMAC(String(args[0]), String(args[1]), String(args[2]))
 	}},
-	{"base64_encode", "phpBase64Encode", 1, 1, false, func(args []any) (any, error) {
+	{Name: "base64_encode", Builtin: "phpBase64Encode", Min: 1, Max: 1, Call: func(args []any) (any, error) {
 		return base64.StdEncoding.EncodeToString([]byte(String(args[0]))), nil
 	}},
-	{"urlencode", "phpUrlencode", 1, 1, false, func(args []any) (any, error) { return URLEncode(String(args[0])), nil }},
-	{"sprintf", "phpSprintf", 1, -1, false, func(args []any) (any, error) { return Sprintf(String(args[0]), args[1:]) }},
-	{"concat", "phpConcat", 0, -1, false, func(args []any) (any, error) { return Implode("", args), nil }},
-	{"implode", "phpImplode", 2, 2, false, implode},
-	{"ifempty", "phpIfEmpty", 2, 2, false, ifEmpty},
-	{"date", "phpDate", 2, 2, true, func(args []any) (any, error) { return Date(String(args[0]), Int(args[1])), nil }},
-	{"strtotime", "phpStrtotime", 2, 2, true, strToTime},
+	{Name: "urlencode", Builtin: "phpUrlencode", Min: 1, Max: 1, Call: func(args []any) (any, error) {
+		return URLEncode(String(args[0])), nil
+	}},
+	{Name: "sprintf", Builtin: "phpSprintf", Min: 1, Max: -1, Call: func(args []any) (any, error) {
+		return Sprintf(String(args[0]), args[1:])
+	}},
+	{Name: "concat", Builtin: "phpConcat", Min: 0, Max: -1, Call: func(args []any) (any, error) {
+		return Implode("", args), nil
+	}},
+	{Name: "implode", Builtin: "phpImplode", Min: 2, Max: 2, Call: implode},
+	{Name: "ifempty", Builtin: "phpIfEmpty", Min: 2, Max: 2, Call: ifEmpty},
+	{Name: "date", Builtin: "phpDate", Min: 2, Max: 2, Timed: true, Call: func(args []any) (any, error) {
+		return Date(String(args[0]), Int(args[1])), nil
+	}},
+	{Name: "strtotime", Builtin: "phpStrtotime", Min: 2, Max: 2, Timed: true, Call: strToTime},
+}
+
+// Functions returns the functions that configurations may call, apart from time.
+func Functions() []Function { return slices.Clone(functions) }
+
+// FunctionNamed returns the function that configurations call by a name, and whether there is one.
+func FunctionNamed(name string) (f Function, ok bool) {
+	i := slices.IndexFunc(functions, func(f Function) bool { return f.Name == name })
+	if i < 0 {
+		return Function{}, false
+	}
+	return functions[i], true
 }
 
 func implode(args []any) (any, error) {

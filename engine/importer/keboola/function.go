@@ -135,11 +135,11 @@ func (r *reader) call(name, args any, refs references) (expression, error) {
 	}
 	list, _ := args.([]any)
 	parts, err := r.expressions(list, refs)
-	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == name })
-	if i < 0 || err != nil {
+	text, _ := name.(string)
+	f, ok := php.FunctionNamed(text)
+	if !ok || err != nil {
 		return expression{}, cmpError(err, "the function %v is not known", name)
 	}
-	f := php.Functions[i]
 	if f.Timed && len(parts) == f.Min-1 {
 		parts = append(parts, expression{source: now})
 	}

@@ -475,8 +475,8 @@ func (p *pager) forceStop(o value.Object) error {
 
 // seconds returns the length that PHP reads in a text such as "10 minutes".
 func seconds(text string) (int, bool) {
-	i := slices.IndexFunc(php.Functions, func(f php.Function) bool { return f.Name == "strtotime" })
-	v, err := php.Functions[i].Call([]any{text, 0})
+	strToTime, _ := php.FunctionNamed("strtotime")
+	v, err := strToTime.Call([]any{text, 0})
 	n, isNumber := whole(v)
 	return n, err == nil && isNumber && n <= maxSeconds
 }
