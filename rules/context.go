@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -21,60 +22,61 @@ import (
 //
 //	expr      the name in expressions
 //	doc       the meaning, as the reference prints it
-//	from      when the value is known, a [Phase]; by default with each response
-//	range     the numbers that it may be, as "1.." or "200..599"; it is never nil
+//	phase     the [Phase] from which the value is known; by default that of the struct
+//	range     the interval of its numbers, as "1.." or "200..599"; the value is never nil
 //	counts    the unit that it counts: pages, items, bytes or seconds; it never decreases
 //	declared  the key of the configuration that declares the names in it
-//	resume    "saved": a checkpoint holds it; other values follow from the
+//	saved     "true" if a checkpoint holds the value; other values follow from the
 //	          configuration or from the next response
-//	for       a [Scope]: only the rules of that scope may read it
-//	of        "response": it is a part of the response, and not a total or a comparison of pages
+//	scope     the [Scope] whose rules alone may read it
+//	response  "true" for a part of the response, but not a total or a comparison of pages
 //
-// A field with the name "-" is not part of the table.
+// A field whose name is "-" is not part of the table.
 type Context struct {
-	Page  int   `expr:"page" resume:"saved" from:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
-	Body  any   `expr:"body" of:"response" doc:"the decoded response"`
-	Items []any `expr:"items" of:"response" doc:"the page's items as the API sent them"`
-	Count int   `expr:"count" of:"response" resume:"saved" range:"0.." doc:"number of items on the page"`
-	Bytes int   `expr:"bytes" resume:"saved" range:"0.." doc:"size of this response as minified JSON"`
+	Page  int   `expr:"page" saved:"true" phase:"plan" range:"1.." counts:"pages" doc:"number of this page, from 1; 0 before the first"`
+	Body  any   `expr:"body" response:"true" doc:"the decoded response"`
+	Items []any `expr:"items" response:"true" doc:"the page's items as the API sent them"`
+	Count int   `expr:"count" response:"true" saved:"true" range:"0.." doc:"number of items on the page"`
+	Bytes int   `expr:"bytes" saved:"true" range:"0.." doc:"size of this response as minified JSON"`
 
-	Status int              `expr:"status" of:"response" resume:"saved" range:"200..599" doc:"HTTP status"`
-	Header func(string) any `expr:"header" of:"response" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
-	Link   linkFunc         `expr:"link" of:"response" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
+	Status int              `expr:"status" response:"true" saved:"true" range:"200..599" doc:"HTTP status"`
+	Header func(string) any `expr:"header" response:"true" doc:"value of a response header, nil when absent: header(\"X-Total\")"`
 
-	Total Total          `expr:"total" resume:"saved" doc:"totals of this scroller, this page included"`
-	Limit any            `expr:"limit" from:"job" doc:"page size in effect; nil if there is none"`
+	Link linkFunc `expr:"link" response:"true" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
+
+	Total Total          `expr:"total" saved:"true" doc:"totals of this scroller, this page included"`
+	Limit any            `expr:"limit" phase:"job" doc:"page size in effect; nil if there is none"`
 	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
-	First *Past          `expr:"first" resume:"saved" from:"first" doc:"the first page, which may be this page"`
-	State map[string]any `expr:"state" resume:"saved" from:"plan" declared:"state" doc:"the scroller's variables"`
-	Kept  map[string]any `expr:"kept" from:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
-	Input map[string]any `expr:"input" from:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
-	Job   JobFacts       `expr:"job" from:"job" doc:"the job"`
+	First *Past          `expr:"first" saved:"true" phase:"first" doc:"the first page, which may be this page"`
+	State map[string]any `expr:"state" saved:"true" phase:"plan" declared:"state" doc:"the scroller's variables"`
+	Kept  map[string]any `expr:"kept" phase:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
+	Input map[string]any `expr:"input" phase:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
+	Job   JobFacts       `expr:"job" phase:"job" doc:"the job"`
 
-	Partition map[string]any `expr:"partition" from:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
+	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
 	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
-	SameItems        int  `expr:"sameItems" resume:"saved" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
+	SameItems        int  `expr:"sameItems" saved:"true" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
-	RepeatedItems int `expr:"repeatedItems" resume:"saved" range:"0.." doc:"pages in a row with only unchanged items of earlier pages"`
-	EmptyPages    int `expr:"emptyPages" resume:"saved" range:"0.." doc:"pages in a row without an item; see guards.emptyPages"`
+	RepeatedItems int `expr:"repeatedItems" saved:"true" range:"0.." doc:"pages in a row with only unchanged items of earlier pages"`
+	EmptyPages    int `expr:"emptyPages" saved:"true" range:"0.." doc:"pages in a row without an item; see guards.emptyPages"`
 
 	EmptyWindow bool `expr:"emptyWindow" doc:"whether an empty page equals the last, but requests differ and another rule can end the list"`
 
 	Polled bool `expr:"polled" doc:"whether this request repeats the previous one after a wait (nextRequest.after)"`
 
-	Item    any `expr:"item" for:"item" doc:"the item that filter or fields is about"`
-	Key     any `expr:"key" for:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from"`
-	Login   any `expr:"login" from:"job" for:"login" doc:"the response of the login: status, headers and body"`
-	Request any `expr:"request" from:"job" for:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
+	Item    any `expr:"item" scope:"item" doc:"the item that filter or fields is about"`
+	Key     any `expr:"key" scope:"item" doc:"with a star of dataField over an object: the name of the member that the item comes from"`
+	Login   any `expr:"login" phase:"job" scope:"login" doc:"the response of the login: status, headers and body"`
+	Request any `expr:"request" phase:"job" scope:"sign" doc:"the request that is signed: method, url, path, query, headers and body"`
 
-	UUID func() string `expr:"uuid" from:"job" for:"sign" doc:"a random UUID; the same for the whole request"`
+	UUID func() string `expr:"uuid" phase:"job" scope:"sign" doc:"a random UUID; the same for the whole request"`
 
-	List  *ListFacts `expr:"list" for:"audit" doc:"what the job noticed of the list as a whole"`
-	Hints *Hints     `expr:"hints" for:"audit" doc:"what the last response says about its list"`
+	List  *ListFacts `expr:"list" scope:"audit" doc:"what the job noticed of the list as a whole"`
+	Hints *Hints     `expr:"hints" scope:"audit" doc:"what the last response says about its list"`
 
 	Now func() time.Time `expr:"now" doc:"time at which this page's request was made; the same for the whole page"`
 
@@ -88,7 +90,7 @@ type linkFunc = func(relation string, parameter ...string) any
 
 // Total holds the totals of a scroller so far, including the current page.
 type Total struct {
-	Pages   int     `expr:"pages" from:"plan" range:"1.." counts:"pages" doc:"number of pages"`
+	Pages   int     `expr:"pages" phase:"plan" range:"1.." counts:"pages" doc:"number of pages"`
 	Items   int     `expr:"items" range:"0.." counts:"items" doc:"number of items"`
 	Bytes   int     `expr:"bytes" range:"0.." counts:"bytes" doc:"bytes of minified JSON"`
 	Seconds float64 `expr:"seconds" range:"0.." counts:"seconds" doc:"seconds since the scroller began"`
@@ -162,11 +164,12 @@ type scopeRow struct {
 var scopes = map[Scope]scopeRow{
 	ScopeItem: {hint: "only filter and fields read single items; items has the items of the page"},
 	ScopeLogin: {
-		"only the credentials of a login read its response", "login", []string{"status", "headers", "body"},
+		hint:   "only the credentials of a login read its response",
+		object: "login", members: []string{"status", "headers", "body"},
 	},
 	ScopeSign: {
-		"only the credentials of type sign read the request; sent has the request of the page",
-		"request", []string{"method", "url", "path", "query", "headers", "body"},
+		hint:   "only the credentials of type sign read the request; sent has the request of the page",
+		object: "request", members: []string{"method", "url", "path", "query", "headers", "body"},
 	},
 }
 
@@ -197,9 +200,8 @@ func ContextFields() []ContextField {
 	return fieldsOfContext(reflect.TypeFor[Context](), PhaseResponse, false)
 }
 
-// fieldsOfContext reads the rows of one struct. If the struct is optional, a pointer to it may be
-// nil, so its fields may be nil, too. Unless a tag says otherwise, a field is known when the struct
-// is.
+// fieldsOfContext returns the rows for the fields of a struct whose value is known from a phase. If the
+// struct is optional, a pointer to it may be nil, and so may its fields.
 func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField {
 	var fields []ContextField
 	for i := range t.NumField() {
@@ -209,14 +211,12 @@ func fieldsOfContext(t reflect.Type, phase Phase, optional bool) []ContextField 
 		}
 		row := ContextField{
 			Name: f.Tag.Get("expr"), Doc: f.Tag.Get("doc"), Type: f.Type, Index: i, Phase: phase,
-			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("resume") == "saved", Scope: Scope(f.Tag.Get("for")),
-			Response: f.Tag.Get("of") == "response",
+			Declared: f.Tag.Get("declared"), Saved: f.Tag.Get("saved") == "true", Scope: Scope(f.Tag.Get("scope")),
+			Response: f.Tag.Get("response") == "true",
 		}
 		if !optional {
 			row.Counts, row.Range = f.Tag.Get("counts"), parseRange(f.Tag.Get("range"))
-			if from := f.Tag.Get("from"); from != "" {
-				row.Phase = Phase(from)
-			}
+			row.Phase = cmp.Or(Phase(f.Tag.Get("phase")), row.Phase)
 		}
 		object, pointer := f.Type, f.Type.Kind() == reflect.Pointer
 		if pointer {

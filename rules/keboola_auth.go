@@ -102,23 +102,26 @@ func (k *keboolaConfig) secretInput(name, text string) string {
 
 // requestReferences are the references to the request that is sent.
 func (k *keboolaConfig) requestReferences() map[string]resolver {
-	sources := map[string]string{
-		"url": "request.url", "path": "request.path", "queryString": "request.query", "method": "request.method",
-		"hostname": `phpAddress(request.url, "hostname")`, "port": `phpAddress(request.url, "port")`,
-		"resource": `phpAddress(request.url, "resource")`,
-	}
+	sources := value.ObjectOf( // names and expressions
+		"url", "request.url",
+		"path", "request.path",
+		"queryString", "request.query",
+		"method", "request.method",
+		"hostname", `phpAddress(request.url, "hostname")`,
+		"port", `phpAddress(request.url, "port")`,
+		"resource", `phpAddress(request.url, "resource")`,
+	)
 	return map[string]resolver{
 		"attr": k.attributes.refer,
 		"query": func(_, name string) (string, bool) {
 			return fmt.Sprintf("phpFound(query(request.query, %s), %s)", strconv.Quote(name), strconv.Quote("parameter "+name)), false
 		},
 		"request": func(path, name string) (string, bool) {
-			if sources[name] == "" {
-				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearestHint(name, []string{
-					"url", "path", "queryString", "method", "hostname", "port", "resource",
-				}))
+			source, _ := sources.Value(name).(string)
+			if source == "" {
+				k.diags.Errorf(diag.Value(path), "unknown part of a request %q", name).WithHint(nearestHint(name, sources.Names()))
 			}
-			return sources[name], false
+			return source, false
 		},
 	}
 }
@@ -220,9 +223,12 @@ func (k *keboolaConfig) loginOf(path string, object Object, references map[strin
 	}
 	given := Object{}
 	answer, _ := value.Members(object.Value("apiRequest"))
-	for _, names := range [][2]string{{"headers", "headers"}, {"query", "params"}} {
-		if parts := k.answers(diag.Join(path, "apiRequest"), answer, names[0]); len(parts) > 0 {
-			given = append(given, Member{Name: names[1], Value: parts})
+	for _, part := range []struct{ written, name string }{
+		{written: "headers", name: "headers"},
+		{written: "query", name: "params"},
+	} {
+		if parts := k.answers(diag.Join(path, "apiRequest"), answer, part.written); len(parts) > 0 {
+			given = append(given, Member{Name: part.name, Value: parts})
 		}
 	}
 	login := Object{{Name: "type", Value: AuthLogin}, {Name: "loginRequest", Value: out}, {Name: "apiRequest", Value: given}}
