@@ -192,7 +192,7 @@ func (x *extraction) extract(l *loaded, logger *slog.Logger, bar *progress) (err
 		return err
 	}
 	defer state.Close()
-	if err := x.checkShared(l, state); err != nil {
+	if err := x.checkShared(l, state, logger); err != nil {
 		return err
 	}
 	if err := cmp.Or(x.lockKept(state), x.lockContract(state)); err != nil {

@@ -77,17 +77,25 @@ func (x *extraction) order(l *loaded) output.Order {
 }
 
 // checkShared refuses to replace a file that also holds the items of jobs which --job
-// leaves out. If a run is resumed, a file that it has already published is not replaced again.
-func (x *extraction) checkShared(l *loaded, state *runState) error {
-	if x.appendRows || x.merge || !x.writesFiles() {
+// leaves out, and warns if it begins a file without their items. If a run is resumed, a file that it has already
+// published is not replaced again.
+func (x *extraction) checkShared(l *loaded, state *runState, logger *slog.Logger) error {
+	if !x.writesFiles() {
 		return nil
 	}
 	for _, f := range output.Places(l.Engine, x.out, x.items.Format) {
-		if f.LeftOut == nil || output.IsStream(f.Path) || !output.Exists(f.Path) || state.Published(f.Path) {
+		if f.LeftOut == nil || output.IsStream(f.Path) || state.Published(f.Path) {
 			continue
 		}
-		return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
-			"use another --out, or add to it with --append or --merge", f.Path, strings.Join(f.LeftOut, ", "))}
+		others := strings.Join(f.LeftOut, ", ")
+		if !output.Exists(f.Path) {
+			logger.Warn(fmt.Sprintf("%s will have no items of job %s, which --job leaves out", f.Path, others), "event", "left_out", "file", f.Path)
+			continue
+		}
+		if !x.appendRows && !x.merge {
+			return &usageError{fmt.Sprintf("--job: %s may hold items of job %s, which is left out, and would be replaced; "+
+				"use another --out, or add to it with --append or --merge", f.Path, others)}
+		}
 	}
 	return nil
 }
