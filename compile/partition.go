@@ -167,25 +167,29 @@ func (j *Job) ExpectsValue(e *language.Expression) bool {
 }
 
 // OnlyEndsWindows reports whether an input decides only where windows end, and these windows begin where
-// the windows of the previous run ended. Another value of such an input only extends the list.
-func (j *Job) OnlyEndsWindows(input string) bool {
+// the previous run kept their end. The windows are those of the job or of one of the others.
+func (j *Job) OnlyEndsWindows(input string, others []*Job) bool {
+	elsewhere, ends := j.inputUse(input)
+	return !elsewhere && (ends || slices.ContainsFunc(others, func(other *Job) bool {
+		elsewhere, ends := other.inputUse(input)
+		return ends && !elsewhere
+	}))
+}
+
+// inputUse reports whether the job or an ancestor reads an input in such an end of windows, and elsewhere.
+func (j *Job) inputUse(input string) (elsewhere, ends bool) {
 	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
-	bounds := false
 	for ; j != nil; j = j.Parent {
-		if j.reads(readsInput) {
-			return false
-		}
+		elsewhere = elsewhere || j.reads(readsInput)
 		for _, v := range j.For {
 			expressions := slices.DeleteFunc([]*language.Expression{v.When, v.Values, v.From, v.Step},
 				func(e *language.Expression) bool { return e == nil })
 			movesEnd := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
-			if anyReads(expressions, readsInput) || movesEnd && !j.continues(v) {
-				return false
-			}
-			bounds = bounds || movesEnd
+			elsewhere = elsewhere || anyReads(expressions, readsInput) || movesEnd && !j.continues(v)
+			ends = ends || movesEnd
 		}
 	}
-	return bounds
+	return elsewhere, ends
 }
 
 // continues reports whether the windows of a variable begin at the end that the previous run kept.

@@ -106,7 +106,7 @@ func (f *fingerprint) job(job *compile.Job) {
 func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
 	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
 	inputs = maps.Clone(inputs)
-	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.OnlyEndsWindows(name) })
+	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.OnlyEndsWindows(name, f.engine.running()) })
 	for _, r := range job.Ruleset.Rules {
 		if r.Role != rules.RoleKeep {
 			continue

@@ -560,7 +560,9 @@ func TestAnIncrementMayEndWhereAnInputSays(t *testing.T) {
 		config := fmt.Sprintf(`{"inputs": {"to": {}, "region": {"default": "eu"}},
 			"api": {"baseUrl": "%s/", "pagination": {"method": "pagenum", "stopRules": ["count >= 0"], "keep": {"until": "window.to"}}},
 			"config": {"jobs": [{"endpoint": "events", "for": {"window": {"from": "kept.until ?? 0", "to": "int(input.to)", "step": 4}},
-				"params": {"from": {"expr": "window.from"}, "to": {"expr": "window.to"}, "region": "{input.region}"}}]}}`, api.URL)
+				"params": {"from": {"expr": "window.from"}, "to": {"expr": "window.to"}, "region": "{input.region}"}},
+				{"endpoint": "others", "pagination": {"method": "pagenum", "stopRules": ["count >= 0"],
+					"keep": {"last": "greatest(items, 'id', kept.last)"}}}]}}`, api.URL)
 		require.NoError(t, os.WriteFile("c.json", []byte(config), 0o600))
 		run := func(status int, to string, more ...string) string {
 			t.Helper()
