@@ -18,8 +18,8 @@ const MaxRestarts = 3
 type PartValues []any
 
 // Advance evaluates, after a page, the new state and the parts of the next request. All variables are
-// evaluated with the old state, all parts with the new one. It reports false if the rules yield no address:
-// the list has ended. The page does not change.
+// evaluated with the old state, and all parts with the new state. It reports false if the rules yield no
+// address, which means that the list has ended. The page does not change.
 func (j *Job) Advance(m *language.Machine, page *rules.Context) (state map[string]any, parts PartValues, more bool, err error) {
 	changed, err := evaluate(j.Next, m, page)
 	if err != nil {

@@ -124,7 +124,7 @@ func (c *compilation) warnOfShadowedRules(j *Job) {
 // samples are values that a flag or a token may have.
 var samples = []any{nil, true, false, 0, 1, "", "x", []any{}}
 
-// warnOfContradictions finds pairs of rules that leave no response without a met rule, such as a flag that
+// warnOfContradictions finds pairs of rules of which every response meets at least one, such as a flag that
 // ends the list when it is true, and when it is false.
 func (c *compilation) warnOfContradictions(j *Job) {
 	for i, a := range j.Stops {
@@ -152,8 +152,8 @@ func onlyPath(a, b *Trigger) ([]string, bool) {
 	return path, len(a.Reads) > 0 && len(b.Reads) > 0
 }
 
-// contradict reports whether at least one of two triggers is met, whatever value the body has at a
-// path, and the values decide which.
+// contradict reports whether every value at a path of the body meets at least one of two triggers, and
+// the value decides which trigger is met.
 func contradict(a, b *Trigger, path []string) bool {
 	bodies := []rules.Object{{}}
 	for _, v := range samples {
@@ -264,7 +264,7 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 	}
 }
 
-// warnOfDroppedParams finds parameters of the job that only the first request has: the next ones bring
+// warnOfDroppedParams finds parameters of the job that only the first request has: later requests return
 // items that do not match them. A link of the API may contain them; "includeParams": false says so.
 func (c *compilation) warnOfDroppedParams(j *Job) {
 	if c.set.IncludeParams || c.set.OmitsParams || !j.Paged() {

@@ -105,7 +105,7 @@ func (c *compilation) checkKept(j *Job) {
 // values that it chooses.
 func (j *Job) checkKeepFor() error {
 	const hint = "it reads variables that have a value before kept is read, such as order.id"
-	independent := len(j.For) // how many variables come before the first one that depends on kept values
+	independent := len(j.For) // number of variables before the first variable that depends on kept values
 	for i, v := range slices.Backward(j.For) {
 		if slices.ContainsFunc([]*language.Expression{v.When, v.Values, v.From, v.To, v.Step}, variables(nil).readKept) {
 			independent = i

@@ -171,7 +171,7 @@ func mergeBody(to any, path string, v any) (any, error) {
 	return object.WithPath(rules.SplitPath(path), v), nil
 }
 
-// maxWait is the longest wait before a request. A longer one is probably a number of
+// maxWait is the longest wait before a request. A longer wait is probably a number of
 // another unit.
 const maxWait = 24 * time.Hour
 

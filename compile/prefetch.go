@@ -35,7 +35,7 @@ func (j *Job) Sequential() string {
 }
 
 // MaxPages returns the greatest number of pages allowed by the rules that count
-// pages, or items with a fixed page size; 0: no such rule limits the list.
+// pages, or items with a fixed page size. It is 0 if no such rule limits the list.
 func (j *Job) MaxPages() int {
 	maxPages := 0
 	for _, s := range j.Stops {

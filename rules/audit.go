@@ -6,9 +6,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules/value"
 )
 
-// The audit looks for signs that a list which ended by rule is incomplete. A loss
-// that goes unnoticed is the worst one, so every sign is a warning with its
-// evidence, in the log, the trace and the result.
+// The audit looks for signs that a list which ended by rule is incomplete. An unnoticed
+// loss is the worst failure, so every sign is a warning with its evidence in the log, the
+// trace and the result.
 
 // Hints holds the values of a response that describe its list, under names that many APIs use.
 // Audit rules see them as `hints`.

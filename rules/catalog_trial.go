@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MethodTrials returns pagination objects that use a method, with sample values. Each row of the
-// method that can be in force is in force in one of them, and so is each optional setting.
+// MethodTrials returns pagination objects that use a method, with sample values. Together they put
+// in force each row of the method that can be in force, and use each optional setting.
 func (c *Catalog) MethodTrials(m Method) []Object {
 	alternatives := m.OneOf
 	if len(alternatives) == 0 {

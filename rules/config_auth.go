@@ -24,7 +24,7 @@ type Auth struct {
 	Parts       []AuthPart          // login and sign: headers and parameters of requests
 	Expires     *AuthPart           // login: when the login ends; nil if the response does not say
 	Format      string              // login: format of the response, [LoginJSON] or [LoginText]; empty for either
-	Independent bool                // sign: no expression sees what earlier ones have added
+	Independent bool                // sign: no expression sees the values that earlier expressions have added
 
 	RenewBefore time.Duration // oauth2 and login: how long before its end a token is renewed
 	AllowHTTP   bool          // oauth2: the token endpoint may be an http address
@@ -234,8 +234,7 @@ func (d *decoder) credential(auth *Auth, s settings, sections []string, key stri
 	return false
 }
 
-// Summary says what the credentials are and when they are renewed, without values that are
-// secret.
+// Summary describes the credentials and says when they are renewed, without secret values.
 func (a *Auth) Summary() string {
 	switch a.Type {
 	case AuthBasic:

@@ -13,7 +13,7 @@ type DataField struct {
 	Keys []string // the keys of the first path, up to its first star; empty for the root
 	Text string   // its spelling in the configuration
 
-	// Lists are the paths, if there are several or one has a star. nil is the path Keys.
+	// Lists are the paths, if there are several or a path has a star. If it is nil, Keys is the only path.
 	Lists []ItemList
 }
 
@@ -102,8 +102,8 @@ func (d *decoder) dataField(s setting) *DataField {
 	return field
 }
 
-// itemList reads one path of items. It reports false without a valid path. A path is
-// required if it is one of several.
+// itemList reads a path of items. It reports false if there is no valid path. In a list of
+// paths, each is required.
 func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 	given, delimiter, dataType := s.Value, ".", ""
 	if object, ok := given.(settings); ok {
@@ -132,8 +132,8 @@ func (d *decoder) itemList(s setting, required bool) (ItemList, bool) {
 	return ItemList{Steps: d.steps(d.split(path, delimiter)), Text: text, DataType: dataType}, text != ""
 }
 
-// withoutBraces returns a path with its doubled braces as single ones. It reports false if
-// the path has an expression in braces, as an address may have.
+// withoutBraces returns a path with each doubled brace replaced by a single brace. It reports
+// false if the path has an expression in braces, as an address may have.
 func withoutBraces(text string) (string, bool) {
 	parts, err := parseAddress(text)
 	if err != nil || len(parts) > 1 {

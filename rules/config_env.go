@@ -109,8 +109,8 @@ func (f *Field) placeholder(name string) any {
 	return f.Sample()
 }
 
-// shortestPart is the length of the shortest part of an address or a cookie that is a
-// secret. Shorter ones, such as v1, are words that occur elsewhere.
+// shortestPart is the length of the shortest part of an address or a cookie that counts as
+// a secret. Shorter parts, such as v1, are words that occur elsewhere.
 const shortestPart = 8
 
 // hideAddress makes the value of a variable a secret: of an address the long parts of its path and
@@ -135,7 +135,7 @@ func (r *reader) hideAddress(variable, text string) {
 
 // hideEnv registers the value of a variable as a secret and, unless the value is a credential, as an
 // identity: see [Config.Identities]. It is a credential if its key, which may be empty, or its variable has
-// the name of one, or if it has the form of a token.
+// the name of a credential, or if it has the form of a token.
 func (r *reader) hideEnv(key, variable, text string) {
 	known := slices.Contains(r.cfg.Secrets, text) && !slices.Contains(r.cfg.Identities, text)
 	r.hide(text)

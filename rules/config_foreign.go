@@ -104,7 +104,7 @@ func keysOfJSONPath(path string, stars bool) ([]string, bool) {
 		case step[5] != "":
 			keys = append(keys, "*")
 		default:
-			keys = append(keys, step[1]+step[2]+step[3]+step[4]) // one of them matched
+			keys = append(keys, step[1]+step[2]+step[3]+step[4]) // only one group matched
 		}
 		rest = rest[len(step[0]):]
 	}

@@ -149,8 +149,8 @@ func (d *decoder) checkRequiredHeaders(s settings) {
 	}
 }
 
-// readHeaders adds header values, which are scalars. A header replaces an earlier one
-// of its name.
+// readHeaders adds header values, which are scalars. A header replaces an
+// earlier header of the same name.
 func (d *decoder) readHeaders(s setting, headers *Object, secret *[]string) {
 	var object Object
 	for _, m := range s.object() {

@@ -121,8 +121,8 @@ func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnost
 	return values, found.Diagnostics()
 }
 
-// likeDefault reads text as a number or a boolean where the default is one: the
-// command line has only text.
+// likeDefault reads text as a number or a boolean if the default is a number or a boolean,
+// because the command line has only text.
 func (in Input) likeDefault(v any) any {
 	text, ok := v.(string)
 	if !ok {

@@ -16,7 +16,7 @@ type Job struct {
 	Endpoint       string
 	Method         string // one of [HTTPMethods]
 	Params         Object
-	Body           Object             // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil without one
+	Body           Object             // of a JSON or urlencoded body; with it, Params are in the query of any method. Nil if there is no body
 	Lists          requests.ListStyle // how lists are written in queries and forms
 	Headers        Object
 	SecretHeaders  []string
@@ -33,7 +33,7 @@ type Job struct {
 	OnFailure      PartitionPolicy // [PartitionFail] or [PartitionSkip]
 
 	scroller   string      // its scroller, if the method is multiple
-	pagination *pagination // its own, in the place of api.pagination; nil without one
+	pagination *pagination // the pagination of the job, in the place of api.pagination; nil if it has none of its own
 	path       string      // config path of the job
 
 	parent int // position of its parent in dialect keboola, from 1; 0 if it is not a child

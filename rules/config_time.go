@@ -97,7 +97,7 @@ type Span struct {
 	Number       any // an int or a float64 above 0; nil for a span of time
 }
 
-// Less reports whether a span is shorter than another one of its kind.
+// Less reports whether a span is shorter than another span of the same kind.
 func (s Span) Less(other Span) bool {
 	if s.Number != nil && other.Number != nil {
 		return floatOf(s.Number) < floatOf(other.Number)

@@ -156,7 +156,7 @@ const (
 // A scopeRow describes the fields that only the rules of a scope may read.
 type scopeRow struct {
 	hint    string   // says where the fields may be read
-	object  string   // the field that is an object; empty if no field is one
+	object  string   // the field that is an object; empty if there is no such field
 	members []string // the members of the object
 }
 

@@ -60,7 +60,7 @@ type Field struct {
 	// keys are ignored.
 	Prefix string
 
-	// OrNull allows null as an element of a Map, distinct from an absent one.
+	// OrNull allows null as an element of a Map, distinct from an absent element.
 	OrNull bool
 
 	// PerScroller marks a key that belongs in a scroller, and not in a pagination with method multiple.
@@ -79,7 +79,7 @@ type Field struct {
 	Support Support
 }
 
-// Support says whether a key is supported, and what becomes of one that is not.
+// Support says whether a key is supported and, if it is not, how it is treated.
 type Support int
 
 // The kinds of support.

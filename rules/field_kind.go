@@ -22,11 +22,11 @@ const (
 	Any            Kind = iota // any value
 	Text                       // a non-empty string
 	Flag                       // true or false
-	Count                      // a whole number above 0, or a string that holds one
-	Integer                    // a whole number, or a string that holds one
+	Count                      // a whole number above 0, or a string that holds it
+	Integer                    // a whole number, or a string that holds it
 	Status                     // an HTTP status
 	Path                       // dot-separated keys; `\.` is a dot in a key, a number indexes a list
-	Key                        // one key in the root of the response, taken literally
+	Key                        // a key in the root of the response, taken literally
 	Seconds                    // seconds above 0, or a duration: "90s", "10 minutes"
 	PerSecond                  // a rate: how many per second, which may be below 1
 	Secret                     // a string, or {"env": "NAME"}
@@ -36,11 +36,11 @@ const (
 	Blocks                     // a list of objects with the keys of Fields
 	List                       // a list
 	Expression                 // an expression
-	Wait                       // an expression for a duration, or one such as "30s"
+	Wait                       // an expression for a duration, or a duration such as "30s"
 	Length                     // the length of a window: 24h, 7d, 1mo, or a number
-	LengthOrSource             // a length, or an expression for one
+	LengthOrSource             // a length, or an expression for a length
 	MomentOrSource             // the beginning or the end of windows: a date, a number, or an expression
-	Values                     // a list, or an expression for one
+	Values                     // a list, or an expression for a list
 	PathList                   // a path, or a list of paths
 	Nested                     // a pagination object; its keys depend on its method
 
@@ -49,7 +49,7 @@ const (
 	phpNumber  // numeric, cast to int, not 0
 	phpInt     // cast to int; null is missing
 	phpFlag    // cast to bool; null is missing
-	phpText    // a scalar cast to string; an empty one is missing
+	phpText    // a scalar cast to string; an empty string is missing
 	phpStrict  // a non-empty string; an empty value is missing
 	phpSet     // a non-empty string; null is missing
 	phpWhole   // an int; an empty value is missing
@@ -168,8 +168,8 @@ func (k Kind) GoType() string { return kinds[k].goType }
 // errKind says that a value is of another kind.
 var errKind = errors.New("a value of another kind")
 
-// convert reads a value of the configuration as a kind. The error says in a few words what is
-// wrong. A nil result means that the value counts as missing.
+// convert reads a value of the configuration as a kind. The error describes the mistake in
+// a few words. A nil result means that the value counts as missing.
 func convert(kind Kind, v any) (any, error) {
 	v = withoutSpelling(v)
 	read := kinds[kind].read
@@ -375,7 +375,7 @@ func wholeFrom(low, high int) func(any) (any, error) {
 	}
 }
 
-// readPerSecond reads a rate per second, or a string that holds one. A rate below one per day is
+// readPerSecond reads a rate per second, or a string that holds a number. A rate below one per day is
 // probably a mistake, and the wait that follows from it might not fit a [time.Duration].
 func readPerSecond(v any) (any, error) {
 	n, ok := v.(float64)

@@ -32,7 +32,7 @@ func (r *reader) object(path string, v any, fields []Field) settings {
 		return settings{}
 	}
 	r.reportUnknownKeys(path, object, fields)
-	own := make([]setting, 0, min(len(object), len(fields))+1) // complete adds another one
+	own := make([]setting, 0, min(len(object), len(fields))+1) // complete adds another setting
 	out := settings{reader: r, path: path, fields: fields, entries: own}
 	for i := range fields {
 		f := &fields[i]
@@ -130,8 +130,8 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	r.elements(s, f)
 }
 
-// checkSupported reports whether the value of a key has an effect. It reports a key without one as a
-// mistake.
+// checkSupported reports whether the value of a key has an effect. If it has no effect, the key is reported
+// as a mistake.
 func (r *reader) checkSupported(s *setting, f *Field) bool {
 	switch {
 	case f.Support == Refused:

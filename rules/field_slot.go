@@ -23,7 +23,7 @@ type Slot struct {
 	Field     Field   // the field of the value; in a list or a map, that of its elements
 	Described bool    // whether a table describes the position
 	Sources   Sources // where the value has expressions
-	Scope     Scope   // what these may read besides the page context
+	Scope     Scope   // the fields that the expressions may read besides the page context
 	Dialect   string
 
 	catalog *Catalog

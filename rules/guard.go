@@ -40,7 +40,7 @@ type Guard struct {
 // met on a page, the first is the reason. Guards come before all other stopping rules.
 //
 // The specification calls a repeated page an end (3.1). A loop is an error of the
-// API: if it ended the list quietly, the list would pass for a complete one. The
+// API: if it ended the list quietly, the list would seem to be complete. The
 // reference has only the first guard.
 var builtinGuards = []Guard{
 	{ID: "samePage", Policy: PolicyStop, Outcome: Complete, Drop: true, ExceptPolled: true,

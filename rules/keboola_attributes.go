@@ -13,8 +13,8 @@ import (
 )
 
 // The attributes of a configuration are the values in its section config, apart from
-// jobs. Functions read them as {"attr": "server"}, and nested ones with dots between their
-// keys. Those that are read become inputs, so that a run can set them.
+// jobs. Functions read them as {"attr": "server"}, and nested attributes with dots between their
+// keys. Each attribute that is read becomes an input, so that a run can set it.
 
 // attributes are values by their names, flattened.
 type attributes struct {

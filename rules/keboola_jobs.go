@@ -67,7 +67,7 @@ func (k *keboolaConfig) readIteration(config settings, raw Object, api settings)
 	}
 }
 
-// repeats reports whether the job at a path equals an earlier one of a list.
+// repeats reports whether the job at a path equals an earlier job of a list.
 func repeats(jobs []any, list, path string) bool {
 	for i, job := range jobs {
 		if diag.Index(list, i) == path {

@@ -15,7 +15,7 @@ func (l *lowerer) linkPartitions(sets []*Ruleset) {
 	}
 	byID := make(map[string]*Ruleset, len(sets))
 	for _, set := range sets {
-		if set.Job.ID != "" { // it has one unless there are errors
+		if set.Job.ID != "" { // it is empty only after errors
 			byID[set.Job.ID] = set
 		}
 	}

@@ -41,7 +41,7 @@ func (l *lowerer) addJobRequest(set *Ruleset) {
 }
 
 // addAddress adds the rule for an address that holds expressions in braces. In an address without
-// expressions, it replaces doubled braces by single ones. object is the config path of the object that
+// expressions, it replaces each doubled brace by a single brace. object is the config path of the object that
 // has the address under key.
 func (l *lowerer) addAddress(set *Ruleset, role Role, text *string, object, key string) {
 	if !strings.ContainsAny(*text, "{}") {

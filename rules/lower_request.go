@@ -171,8 +171,8 @@ func addressOrVerb(role Role, source string) string {
 	return source
 }
 
-// named returns params, headers or body: one expression for each name, or one for
-// all.
+// named returns params, headers or body: an expression for each name, or one
+// expression for all names.
 func (p *pager) named(role Role) []Rule {
 	part := p.settings.get("nextRequest." + string(role))
 	if part.text() != "" {

@@ -180,7 +180,7 @@ func (m *meter) setOf(list []any) set {
 
 // equals reports whether the set has a value that equals a scalar, as == compares.
 func (s set) equals(m *meter, v any) bool {
-	k, _ := keyOf(m, v) // a scalar has one
+	k, _ := keyOf(m, v) // a scalar always has a key
 	if s.has(k) || isNumber(v) && s.has(numeric{k}) {
 		return true
 	}

@@ -16,7 +16,7 @@ func itemsOf(page *rules.Context) ([]any, error) {
 }
 
 // itemAt returns the item at an index, which may count from the end, and whether there is
-// one.
+// such an item.
 func itemAt(page *rules.Context, index any) (any, bool, error) {
 	text, ok := value.Text(index)
 	if page.Values == nil || !ok {

@@ -28,7 +28,8 @@ func isNumber(v any) bool {
 	return false
 }
 
-// bigInteger returns a value as an integer of any length, if it is one.
+// bigInteger converts an integer. It reports false for any other value, and for an integer of more than
+// maxDigits digits.
 func bigInteger(v any) (*big.Int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -179,7 +180,7 @@ func isDecimal(text string) bool {
 }
 
 // asNumbers returns two values as numbers if at least one is a number, and the other
-// is a number too, or a string that holds one.
+// is a number too, or a string that holds a number.
 func asNumbers(a, b any) (x, y any, ok bool) {
 	switch first, second := isNumber(a), isNumber(b); {
 	case first && second:
@@ -196,7 +197,7 @@ func asNumbers(a, b any) (x, y any, ok bool) {
 	return nil, nil, false
 }
 
-// number converts a number, or a string that holds one.
+// number converts a number, or a string that holds a number.
 func number(v any) (any, error) {
 	switch v := v.(type) {
 	case nil, int, int64, float64, json.Number:

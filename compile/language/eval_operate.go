@@ -12,8 +12,8 @@ import (
 )
 
 // The operators for values whose kind is known only when the expression runs. With an absent operand, the
-// result is nil or false; integers keep all their digits, text that is a number is compared with a number as
-// one, and kinds that do not fit together are an error.
+// result is nil or false; integers keep all their digits, text that holds a number is compared with a number
+// as a number, and kinds that do not fit together are an error.
 
 type binaryOperator func(m *meter, a, b any) (any, error)
 

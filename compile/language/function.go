@@ -38,7 +38,7 @@ type function struct {
 }
 
 // bodyAccess says how a function reads the page's body. makeSafe replaces these
-// functions by ones that take the body and a parsed path.
+// functions by functions that take the body and a parsed path.
 type bodyAccess int
 
 const (

@@ -182,7 +182,7 @@ func kindOrAbsent(v any) string {
 }
 
 // beyond compares identifiers: as numbers if both are numbers or strings that
-// hold one, as strings if neither is.
+// hold numbers, and as strings if neither is.
 func beyond(id, best any, sign int) (bool, error) {
 	if best == nil {
 		return true, nil

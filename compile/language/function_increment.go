@@ -66,7 +66,7 @@ func cursorOfText(m *meter, text, layout string) cursor {
 	return cursor{rank: textCursor, text: text}
 }
 
-// after reports whether a cursor is greater than another one.
+// after reports whether a cursor is greater than another.
 func (c cursor) after(other cursor) bool {
 	switch {
 	case c.rank != other.rank:

@@ -170,7 +170,7 @@ func convert(v any, to reflect.Type) (reflect.Value, bool) {
 	return value, value.IsValid() && value.Type().AssignableTo(to)
 }
 
-// toInt returns a number as an int, if it is one.
+// toInt returns an int, and whether the value is a whole number that fits.
 func toInt(v any) (int, bool) {
 	switch v := v.(type) {
 	case int:
@@ -223,7 +223,7 @@ func (m *meter) growResult(v any, depth int) error {
 	return nil
 }
 
-// notNil returns a list or an object that is nil in Go as an empty one: it is not absent.
+// notNil returns an empty list or object for one that is nil in Go, because it is not absent.
 func notNil(v any) any {
 	switch list := v.(type) {
 	case []any:

@@ -12,9 +12,9 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// The functions of the expression language have bodies of our own, because its own
-// cannot be interrupted, panic on values of an unexpected kind, and return Go types
-// such as []string. Those that take a predicate are in rewrite_predicate.go.
+// This package implements the functions of the expression language again, because its own
+// functions cannot be interrupted, panic on values of an unexpected kind, and return Go types
+// such as []string. The functions that take a predicate are in rewrite_predicate.go.
 
 // A libraryFunction is one function of the expression language.
 type libraryFunction struct {
@@ -198,7 +198,7 @@ func argumentHint(kind reflect.Type, v any) string {
 }
 
 // checkCalls finds calls of the library's functions that have too many or too few
-// arguments, or constant ones of the wrong kind. It runs before the checker of the
+// arguments, or constant arguments of the wrong kind. It runs before the checker of the
 // expression language, whose messages are about Go types.
 func checkCalls(tree ast.Node) error {
 	for node := range nodes(tree) {

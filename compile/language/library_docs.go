@@ -18,7 +18,7 @@ func Library() []Function {
 }
 
 // libraryDocs are, by the name of a function: its signature, an example, the result of the example as JSON, and
-// what it does.
+// a description.
 var libraryDocs = map[string][4]string{
 	"abs":      {"abs(n)", "abs(-3)", "3", "the absolute value of a number"},
 	"all":      {"all(list, predicate)", "all([1, 2], # > 0)", "true", "whether the predicate is true for every element"},

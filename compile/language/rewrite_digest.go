@@ -141,7 +141,7 @@ type exposer struct {
 	variables map[string]bool // let variables that are digests
 }
 
-// visit exposes the digests below a node and, if the node is one, the node.
+// visit exposes the digests below a node, and the node itself if it is a digest.
 func (e exposer) visit(node *ast.Node) {
 	if let, ok := (*node).(*ast.VariableDeclaratorNode); ok {
 		e.visit(&let.Value)

@@ -88,7 +88,7 @@ func identifierAt(name string, at ast.Node) ast.Node {
 	return v
 }
 
-// fromEnd turns an index that counts from the end of a list into one that counts from its
+// fromEnd turns an index that counts from the end of a list into an index that counts from its
 // beginning; nil stays nil.
 func fromEnd(list, index any) any {
 	i, found := index.(int)

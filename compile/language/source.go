@@ -37,7 +37,7 @@ var (
 // same source share it.
 type code struct {
 	program *vm.Program
-	test    *itemTest    // what the program computes, in a simpler form; nil if it has none
+	test    *itemTest    // the program in a simpler form; nil if there is no such form
 	syntax  ast.Node     // as written, with its types, for proofs
 	result  reflect.Type // static type of the value
 	reads   []Read
@@ -84,7 +84,7 @@ func (c *Compiler) Expression(rule rules.Rule, set *rules.Ruleset, scope rules.S
 }
 
 // compile returns the code of a source, in which the variables of for have names of their
-// own. The error is a fault, or one of the expression language.
+// own. The error is a fault, or an error of the expression language.
 func (c *Compiler) compile(source string, variables []string) (*code, error) {
 	variables = slices.DeleteFunc(slices.Clone(variables), func(name string) bool { return !strings.Contains(source, name) })
 	key := strings.Join(append(variables, source), "\x00")

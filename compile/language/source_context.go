@@ -95,7 +95,7 @@ var indexes = func() map[reflect.Type]map[string]int {
 // depth, and any other value unchanged. A page that does not exist is nil.
 func fieldsOf(v any) any {
 	switch v.(type) {
-	case nil, bool, string, int, float64, []any, map[string]any, rules.Object: // the usual ones
+	case nil, bool, string, int, float64, []any, map[string]any, rules.Object: // the most frequent types
 		return v
 	}
 	rv := reflect.ValueOf(v)

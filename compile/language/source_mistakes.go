@@ -27,7 +27,7 @@ type mistake struct {
 // operand matches a name and the selectors after it, as in body.items[0].id.
 const operand = `([A-Za-z_]\w*(?:\.\w+|\?\.\w+|\[[^\[\]]*\])*)`
 
-// mistakes is the table of common mistakes. The first one that is found is reported.
+// mistakes is the table of common mistakes. The first mistake that is found is reported.
 var mistakes = []mistake{
 	wrong(`\b((?:19|20)\d\d-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01]))\b`, "a date without quotes is a subtraction",
 		`write "$1" to compare text, or date("$1") for a time`, "-0", "-1"),
@@ -105,8 +105,8 @@ func method(names, end, message, hint string) mistake {
 }
 
 // word returns the mistake of writing a word that does not exist, as in x AND y. The words are
-// separated by |, the end is a pattern for the text after the word, and the kind says what the user
-// takes the word for.
+// separated by |, the end is a pattern for the text after the word, and the kind names the thing
+// that the user takes the word for.
 func word(words, end, kind, hint string) mistake {
 	return wrong(`(?:^|[^.\w])(`+words+`)`+end, "unknown "+kind+" $1", hint)
 }

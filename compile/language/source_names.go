@@ -36,7 +36,7 @@ type nameCheck struct {
 	language *Language
 	found    names
 	locals   map[string]*rules.ContextField // let variables, and the field that each holds, if any
-	err      *Fault                         // the first one
+	err      *Fault                         // the first mistake
 }
 
 func (l *Language) checkNames(node ast.Node) (names, error) {
