@@ -178,8 +178,6 @@ func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.options
 // loopFor returns a loop with an observer, which may be nil.
 func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	s, cfg := e.options.run, e.cfg
-	redactor := e.Redactor()
-	s.Log = e.log()
 	inputs, _ := cfg.BindInputs(s.Inputs) // checked by Run
 	base, _ := e.baseURL(inputs)          // checked by Run
 	origin, err := url.Parse(base)
@@ -187,21 +185,8 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 		origin = &url.URL{}
 	}
 	origin.User = cfg.User
-	if s.transport == nil && cfg.TLS != nil {
-		s.transport = transport.WithCertificates(origin, cfg.TLS)
-	} else if s.transport == nil {
-		s.transport = transport.Default()
-	}
-	retry := transport.RetryPolicy{
-		MaxAttempts: cfg.HTTP.MaxRetries + 1, Statuses: cfg.HTTP.RetryCodes, Limited: cfg.HTTP.LimitCodes, Header: cfg.HTTP.RetryHeader,
-	}
-	pace := cfg.HTTP.Pace
-	pacer := transport.NewSharedPacer(transport.Pace{PerSecond: pace.PerSecond, Burst: pace.Burst, Parallel: pace.Parallel}, s.pace)
 	secrets := e.namedSecrets()
-	options := transport.Options{
-		Transport: s.transport, Clock: s.Clock, Log: s.Log, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Redactor: redactor,
-		Retry: retry, Pacer: pacer, Timeout: pace.Timeout,
-	}
+	options := e.transportOptions(origin)
 	auth, err := e.credentials(credential.Options{
 		Options: options, Expressions: e.auth, Inputs: inputs, Secrets: secrets, BaseURL: base, Store: s.tokens, Offline: s.offline,
 	})
@@ -214,10 +199,29 @@ func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
 	options.RateLimit = transport.RateLimit{Remaining: cfg.HTTP.RateRemaining, Reset: cfg.HTTP.RateReset}
 	options.MaxBody, options.Observe = int64(cfg.HTTP.MaxBodyBytes), runtime.ObserveTransport(observer, s.Observed)
 	loop := s.Loop
-	loop.Client, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), redactor, inputs, secrets
+	loop.Client, loop.Log, loop.Redactor, loop.Inputs, loop.Secrets = transport.New(options), options.Log, options.Redactor, inputs, secrets
 	loop.MaxDepth, loop.MaxItems, loop.MaxValueBytes = cfg.HTTP.MaxDepth, cfg.HTTP.MaxItems, cfg.HTTP.MaxValueBytes
 	loop.MaxBody, loop.Observer, loop.Pool = options.MaxBody, observer, &runtime.Pool{}
 	return loop, nil
+}
+
+// transportOptions returns the options that all requests of a run have, including the requests that obtain
+// credentials.
+func (e *Engine) transportOptions(origin *url.URL) transport.Options {
+	s, http := e.options.run, e.cfg.HTTP
+	if s.transport == nil && e.cfg.TLS != nil {
+		s.transport = transport.WithCertificates(origin, e.cfg.TLS)
+	} else if s.transport == nil {
+		s.transport = transport.Default()
+	}
+	pace := transport.Pace{PerSecond: http.Pace.PerSecond, Burst: http.Pace.Burst, Parallel: http.Pace.Parallel}
+	return transport.Options{
+		Transport: s.transport, Clock: s.Clock, UserAgent: cmp.Or(s.userAgent, "stopwhen"), Log: e.log(), Redactor: e.Redactor(),
+		Retry: transport.RetryPolicy{
+			MaxAttempts: http.MaxRetries + 1, Statuses: http.RetryCodes, Limited: http.LimitCodes, Header: http.RetryHeader,
+		},
+		Pacer: transport.NewSharedPacer(pace, s.pace), Timeout: http.Pace.Timeout,
+	}
 }
 
 // log returns the logger of the engine's runs, which hides secrets, or nil.
