@@ -18,7 +18,13 @@ const ExplanationVersion = 1
 
 // Explanation describes a compiled configuration: as JSON for programs, by
 // [Explanation.String] for people, by [Explanation.Mermaid] as a picture.
-// [ExplanationSchema] is the schema of the JSON, and the doc tags describe its keys.
+// [ExplanationSchema] is the schema of the JSON, and the doc tags describe its keys:
+//
+//   - A key with omitempty or omitzero is absent if its value is false, zero or empty. Its doc
+//     tag says "absent:" if the absence has a meaning of its own.
+//   - A duration is a number of seconds. A bound names its unit: pages, items, bytes or seconds.
+//   - A status is an HTTP status, except for the status of a rule, which is an exit status.
+//   - A source is an expression. The value of says or summary is text for people.
 type Explanation struct {
 	Version  int                  `json:"version" doc:"version of this form"`
 	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`

@@ -34,10 +34,10 @@ func (w *Watcher) noticeGap() {
 		return
 	}
 	switch {
-	case c.Count > 0 && h.Gap > 0 && h.Facts.LostPage == 0:
-		h.Facts.LostPage = h.Gap
-	case !w.page.HasField && c.Count == 0 && h.HadItems && h.Gap == 0:
-		h.Gap = c.Page
+	case c.Count > 0 && h.WithoutList > 0 && h.Facts.LostPage == 0:
+		h.Facts.LostPage = h.WithoutList
+	case !w.page.HasField && c.Count == 0 && h.HadItems && h.WithoutList == 0:
+		h.WithoutList = c.Page
 	}
 	h.Facts.AbsentPage = 0
 	if len(w.page.Found) != len(h.Gaps) {

@@ -32,14 +32,14 @@ type History struct {
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
 	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
 
-	NamesByList [][]string `json:"namesByList,omitempty"` // the same for each of several lists
+	NamesByList [][]string `json:"namesByList,omitempty"` // for each of several lists, the names in its first item
 
 	Responses int      `json:"responses,omitempty"` // number of successful responses with a body
 	HadItems  bool     `json:"hadItems,omitempty"`  // whether a response had the place of the items
 	Had       []string `json:"had,omitempty"`       // watched paths that a response had
-	Gap       int      `json:"gap,omitempty"`       // first page without a list of items after a page with one, or 0
 
-	Gaps []listGap `json:"gaps,omitempty"` // of each list
+	WithoutList int       `json:"gap,omitempty"`  // first page without any list of items after a page with a list, or 0
+	Gaps        []listGap `json:"gaps,omitempty"` // for each list, the page that lacks it, although others are present
 
 	FirstItem string `json:"firstItem,omitempty"` // identifier of the first item of page 1, if it has several
 	Fresh     bool   `json:"fresh,omitempty"`     // whether the latest page has items that no earlier page has
