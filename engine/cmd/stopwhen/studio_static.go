@@ -72,7 +72,8 @@ func buildEngine(ctx context.Context) (wasm, support []byte, err error) {
 	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-tags=nethttpomithttp2", "-ldflags=-s -w", "-o", to, playgroundPackage)
 	build.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := build.CombinedOutput(); err != nil {
-		return nil, nil, errors.New(strings.TrimSpace(fmt.Sprintf("%v\n%s", err, out)))
+		first, _, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+		return nil, nil, fmt.Errorf("%w: %s", err, first)
 	}
 	root, err := exec.CommandContext(ctx, "go", "env", "GOROOT").Output()
 	if err != nil {
