@@ -117,7 +117,7 @@ func (a *attempt) drop(ctx context.Context, reason string) {
 func (a *attempt) finish(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTime)
 	defer cancel()
-	_ = a.work.Done(ctx, a.after) // after an error it is delivered again, and found to have ended
+	_ = a.work.Done(ctx, a.key, a.after) // after an error it is delivered again, and found to have ended
 	a.locked(func() {
 		if a.stored {
 			a.worker.ends.done++

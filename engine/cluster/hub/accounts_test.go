@@ -137,7 +137,7 @@ var works = []call{
 		if _, err := s.Last(ctx, task); err != nil {
 			return err
 		}
-		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx, store.Place{}), second.HandBack(ctx, store.Trouble{})); err != nil {
+		if err := errors.Join(first.Progress(), page(ctx, s, task), first.Done(ctx, task, store.Place{}), second.HandBack(ctx, store.Trouble{})); err != nil {
 			return err
 		}
 		_, err = s.Next(ctx, task, 0)

@@ -60,7 +60,11 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 	}
 	sequence, connection := uint64(0), s.connection()
 	if after.Sequence > 0 && after.connection != connection { // the server may have been restored from a copy
-		if _, err := s.outcome(ctx, p); err != nil {
+		last, err := s.isLast(ctx, key, after)
+		if err == nil && !last {
+			err = ErrLost
+		}
+		if err != nil {
 			return Place{}, err
 		}
 	}
@@ -83,6 +87,16 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 		return Place{}, err
 	}
 	return Place{sequence, head.Attempt, connection}, nil
+}
+
+// isLast reports whether a place is that of the last page of a task.
+func (s *Store) isLast(ctx context.Context, key Key, place Place) (bool, error) {
+	last, err := s.lastMessage(ctx, key)
+	if last == nil || err != nil {
+		return false, err
+	}
+	head, err := readHead(last.Header)
+	return err == nil && last.Sequence == place.Sequence && head.Attempt == place.Attempt, err
 }
 
 // connection returns the number of the connection to the server, which changes whenever it is made again.

@@ -64,7 +64,7 @@ func TestAServerThatHasLostPagesIsNoticed(t *testing.T) {
 // has run a lost task does not remove another one.
 func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 	for how, end := range map[string]func(*Work) error{
-		"done":        func(w *Work) error { return w.Done(t.Context(), Place{connection: w.s.connection()}) },
+		"done":        func(w *Work) error { return w.Done(t.Context(), task, Place{connection: w.s.connection()}) },
 		"handed back": func(w *Work) error { return w.HandBack(t.Context(), Trouble{}) },
 		"dropped":     func(w *Work) error { return w.Drop(t.Context(), "the run is cancelled") },
 	} {
@@ -86,7 +86,7 @@ func TestAWorkerRemovesNoTaskThatHasTheSequenceOfALostOne(t *testing.T) {
 			require.Equal(t, lost.sequence, other.sequence)
 			require.Eventually(t, func() bool { return end(lost) == nil }, 10*time.Second, 10*time.Millisecond)
 			requireLoad(t, s, Load{Running: 1})
-			require.NoError(t, other.Done(t.Context(), Place{connection: s.connection()}))
+			require.NoError(t, other.Done(t.Context(), task, Place{connection: s.connection()}))
 		})
 	}
 }
@@ -107,8 +107,13 @@ func TestATaskWhoseEndIsLostStaysInTheQueue(t *testing.T) {
 	server.stop()
 	server.options.StoreDir = older
 	server.start()
-	require.Eventually(t, func() bool { return w.Done(t.Context(), end) == nil }, 10*time.Second, 10*time.Millisecond)
-	require.Equal(t, w.Task, fetched(t, s).Task)
+	require.Eventually(t, func() bool { return w.Done(t.Context(), task, end) == nil }, 10*time.Second, 10*time.Millisecond)
+	w = fetched(t, s)
+	end, err = s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	require.NoError(t, err)
+	server.restart()
+	require.Eventually(t, func() bool { return w.Done(t.Context(), task, end) == nil }, 10*time.Second, 10*time.Millisecond)
+	requireLoad(t, s, Load{})
 }
 
 // A worker continues a task after a page that the server has lost since. Another worker has stored a page of the task

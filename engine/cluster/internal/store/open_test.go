@@ -87,7 +87,7 @@ func TestAUserWhoMayCreateNothingCanWork(t *testing.T) {
 	w := fetched(t, worker)
 	end, err := worker.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
 	require.NoError(t, err)
-	require.NoError(t, w.Done(t.Context(), end))
+	require.NoError(t, w.Done(t.Context(), task, end))
 	require.Len(t, collect(t, worker, 0, 1), 1)
 }
 

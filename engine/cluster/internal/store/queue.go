@@ -106,10 +106,16 @@ func (w *Work) Release() {
 }
 
 // Done removes the task from the queue, even if it has been delivered to another worker in the
-// meantime. end is the place of the page that ends the task. After an error the task may be
-// delivered again.
-func (w *Work) Done(ctx context.Context, end Place) error {
-	return w.remove(ctx, end.connection, w.msg.DoubleAck)
+// meantime, unless the server no longer has the page that ends the task: end is its place. After an
+// error the task may be delivered again.
+func (w *Work) Done(ctx context.Context, key Key, end Place) error {
+	connection := w.s.connection()
+	if end.connection != connection {
+		if stored, err := w.s.isLast(ctx, key, end); !stored || err != nil {
+			return err
+		}
+	}
+	return w.remove(ctx, connection, w.msg.DoubleAck)
 }
 
 // remove calls f, which removes the message of the task, because of what the server has stored on a connection.
