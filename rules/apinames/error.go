@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -46,7 +45,7 @@ var errorNames = []struct {
 	}},
 	{ErrorDenial, []string{"success", "Success", "ok", "succeeded", "isSuccess", "is_success"}},
 	{ErrorWord, []string{"state", "result", "type", "response"}},
-	{ErrorStatus, slices.Concat([]string{"status", "Status", "ack", "Ack"}, resultCodes)},
+	{ErrorStatus, slices.Concat([]string{"status", "Status", "stat", "ack", "Ack"}, resultCodes)},
 	{ErrorCode, slices.Concat([]string{"status", "Status", "code", "Code", "httpStatus", "http_status"}, resultCodes)},
 }
 
@@ -71,25 +70,15 @@ var captions = []string{"details", "title", "reason", "description"}
 // IsCaption reports whether a key of [ErrorMessages] may describe a list as well.
 func IsCaption(key string) bool { return slices.Contains(captions, key) }
 
-// The words, in lower case, that tell success from failure, and the end of a list
-// ("No more users were found") from a complaint.
+// The words, in lower case, that tell success from failure.
 var (
-	successWords   = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
-	endWords       = []string{"no", "none", "nothing", "empty", "end", "last", "done", "finished", "ok", "success", "successful", "found"}
-	complaintWords = []string{
-		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
-		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling", "busy",
-	}
-	complaintPhrases = []string{"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit"}
-	warningWords     = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
-	failureWords     = []string{
+	successWords = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
+	failureWords = []string{
 		"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden",
 		"nok", "ko", "timeout",
 	}
 )
-
-// emptyResult matches a text that says that nothing was found: no records found, end of list.
-var emptyResult = regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
 
 // negative matches a negative number.
 var negative = regexp.MustCompile(`^-[1-9][0-9]*$`)
@@ -205,32 +194,6 @@ var errorMessagePaths = sync.OnceValue(func() [][]string {
 	return out
 })
 
-// IsComplaint reports whether the message of a page without a list is about a failure, as
-// far as its words tell: it does not say that there are no more items.
-func IsComplaint(message string) bool {
-	words := wordsOf(message)
-	return len(words) > 0 && !slices.ContainsFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
-}
-
-// wordsOf returns the words of a text, in lower case.
-func wordsOf(text string) []string {
-	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
-}
-
-// IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
-// words must say so, since many APIs have a message on every page.
-func IsFailure(message string) bool {
-	return IsComplaint(message) && saysFailure(message)
-}
-
-// saysFailure reports whether a text has a word or a phrase of failure.
-func saysFailure(text string) bool {
-	words := wordsOf(text)
-	phrase := strings.Join(words, " ")
-	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) }) ||
-		slices.ContainsFunc(complaintPhrases, func(p string) bool { return strings.Contains(phrase, p) })
-}
-
 func within(container, name string) []string {
 	if container == "" {
 		return []string{name}
@@ -262,7 +225,7 @@ func (s ErrorSign) Matches(v any) bool {
 		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
-		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(text) || negative.MatchString(text)
+		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || negative.MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && (n < 0 || n >= 400 && n < 600)
@@ -334,5 +297,6 @@ func isError(v any) bool {
 	}
 	text, ok := value.Text(v)
 	text = strings.ToLower(strings.TrimSpace(text))
-	return ok && text != "" && !slices.Contains(successWords, text) && !emptyResult.MatchString(text)
+	return ok && text != "" && !slices.Contains(successWords, text) &&
+		!(emptyResult.MatchString(text) && !IsComplaint(text))
 }

@@ -92,7 +92,7 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
-		if !present || !isError(sign, v, page, w.page.HasField) {
+		if !present || !w.isError(sign, v, page, w.page.HasField) {
 			continue
 		}
 		w.reportError(read.String() + " is " + shortText(v) + errorMessage(page, sign.Keys))
@@ -104,24 +104,27 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
 }
 
 // isError reports whether the value at the path of a sign is an error. A code is not an error if the page has the
-// list and a message that there are no items.
-func isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
-	return sign.Matches(v) && !(sign.IsCode() && hasList && saysNothingFound(page))
+// list and a message that there are no items. After page 1, where the API has shown what a page is, the message
+// must say nothing else, save beside a code of 404.
+func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, hasList bool) bool {
+	if !sign.Matches(v) || !sign.IsCode() || !hasList {
+		return sign.Matches(v)
+	}
+	says := func(message string) bool { return !apinames.IsComplaint(message) }
+	if w.Context.Page > 1 && v != http.StatusNotFound {
+		says = apinames.SaysNoMore
+	}
+	return !slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
+		message, _ := language.Read{Root: "body", Path: path}.Lookup(page)
+		text, _ := message.(string)
+		return text != "" && says(text)
+	})
 }
 
 // hasOnlyErrors reports whether all members of the root of the page are usual for errors and their messages.
 func (w *Watcher) hasOnlyErrors() bool {
 	names := w.page.Names(nil)
 	return len(names) > 0 && !slices.ContainsFunc(names, func(name string) bool { return !apinames.NamesError(name) })
-}
-
-// saysNothingFound reports whether a message of the page says that there are no items: {"code": -1, "msg": "no data"}.
-func saysNothingFound(page *rules.Context) bool {
-	return slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {
-		v, _ := language.Read{Root: "body", Path: path}.Lookup(page)
-		text, _ := v.(string)
-		return text != "" && !apinames.IsComplaint(text)
-	})
 }
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
@@ -190,7 +193,7 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
 		isUsual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
 		isSign := func(sign apinames.ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == name && isError(sign, m.Value, page, found != "")
+			return len(sign.Keys) == 1 && sign.Keys[0] == name && w.isError(sign, m.Value, page, found != "")
 		}
 		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))

@@ -1,0 +1,122 @@
+package apinames
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// The words, in lower case, that tell a message about a failure from one that says that a list is empty or
+// has ended, such as "No more users were found".
+var (
+	endWords       = append([]string{"no", "none", "nothing", "empty", "end", "last", "found"}, doneWords...)
+	doneWords      = []string{"done", "finished", "ok", "success", "successful"}
+	complaintWords = []string{
+		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",
+		"unavailable", "timeout", "invalid", "internal", "unable", "rejected", "aborted", "throttling", "busy",
+	}
+	complaintPhrases = []string{"rate limit", "too many", "timed out", "not authorized", "not provided", "call frequency", "query limit"}
+
+	// "No permission" is about a failure, unlike "no users" or "no permission sets".
+	lackWords = []string{
+		"permission", "privilege", "access", "authorization", "authentication", "token", "session", "key", "upstream", "upstreams",
+		"server", "backend", "service", "connection", "route", "response", "quota",
+	}
+	// These end the noun after "no"; what follows one of scopeWords is about the items that are absent.
+	verbs      = []string{"is", "are", "was", "were", "has", "have", "could", "can", "available", "found", "left", "to", "granted"}
+	givenWords = []string{"provided", "specified", "supplied", "configured"}
+	scopeWords = []string{
+		"for", "with", "in", "on", "of", "at", "from", "where", "that", "whose", "match", "matching", "matched", "meet", "satisfy",
+	}
+)
+
+// emptyResult matches a text that begins with the words that nothing was found: no records found, end of list.
+var emptyResult = regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
+
+// noMore matches a text that says that there are no items, or no more. "Not found" may be about something else.
+var noMore = regexp.MustCompile(`\b(no|none|nothing|empty|end|last|(data|entry|item|page|record|result|row)s? not found)\b`)
+
+// clauseEnd matches what separates the clauses of a message.
+var clauseEnd = regexp.MustCompile(`[.:;,!?()\n]+|\b(due to|because|since|but)\b`)
+
+// IsComplaint reports whether the message of a page without a list is about a failure, as
+// far as its words tell: it says more than that there are no more items, or something else.
+func IsComplaint(message string) bool {
+	ends, fails := judge(message)
+	return fails || !ends && len(wordsOf(message)) > 0
+}
+
+// IsFailure reports whether the message of a page with an empty list says that a request has failed. Its
+// words must say so, since many APIs have a message on every page.
+func IsFailure(message string) bool {
+	ends, fails := judge(message)
+	return fails || !ends && saysFailure(wordsOf(message))
+}
+
+// SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of
+// failure beside it means the same. "Not found" and "success" do not say so.
+func SaysNoMore(message string) bool {
+	return !IsComplaint(message) && noMore.MatchString(strings.Join(wordsOf(message), " "))
+}
+
+// judge reports whether a clause of a message says that there is nothing, or no more, and whether a clause
+// tells of a failure.
+func judge(message string) (ends, fails bool) {
+	for i, clause := range clauseEnd.Split(strings.ToLower(message), -1) {
+		words := wordsOf(clause)
+		if i == 0 && len(words) > 0 && words[0] == "error" { // "Error: no records found"
+			words = words[1:]
+		}
+		if n := len(words) - 1; n > 0 && words[n] == "error" && !strings.Contains(message, " ") { // NO_DATA_ERROR
+			words = words[:n]
+		}
+		end, failure := judgeClause(words)
+		ends, fails = ends || end, fails || failure
+	}
+	return ends, fails
+}
+
+// judgeClause is judge for the words of a clause.
+func judgeClause(words []string) (ends, fails bool) {
+	at := slices.IndexFunc(words, func(word string) bool { return slices.Contains(endWords, word) })
+	switch {
+	case at < 0:
+		return false, saysFailure(words)
+	case saysFailure(words[:at]):
+		return false, true
+	case slices.Contains(doneWords, words[at]):
+		return at == 0 || words[at-1] != "not", false
+	}
+	rest := words[at+1:]
+	if words[at] == "no" {
+		end := slices.IndexFunc(rest, func(word string) bool {
+			return slices.Contains(verbs, word) || slices.Contains(scopeWords, word) || slices.Contains(givenWords, word)
+		})
+		if end < 0 {
+			end = len(rest)
+		}
+		noun := rest[:end]
+		if rest = rest[end:]; len(rest) > 0 && slices.Contains(givenWords, rest[0]) ||
+			len(noun) > 0 && (noun[0] == "longer" || slices.Contains(lackWords, noun[len(noun)-1])) {
+			return false, true
+		}
+	}
+	if scope := slices.IndexFunc(rest, func(word string) bool { return slices.Contains(scopeWords, word) }); scope >= 0 {
+		rest = rest[:scope]
+	}
+	fails = saysFailure(rest)
+	return !fails, fails
+}
+
+// wordsOf returns the words of a text, in lower case.
+func wordsOf(text string) []string {
+	return strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) })
+}
+
+// saysFailure reports whether words have a word or a phrase of failure.
+func saysFailure(words []string) bool {
+	phrase := strings.Join(words, " ")
+	return slices.ContainsFunc(words, func(word string) bool { return slices.Contains(complaintWords, word) }) ||
+		slices.ContainsFunc(complaintPhrases, func(p string) bool { return strings.Contains(phrase, p) })
+}

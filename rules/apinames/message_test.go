@@ -1,0 +1,44 @@
+package apinames_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/stopwhen/stopwhen/rules/apinames"
+)
+
+func TestAMessageThatThereIsNothingIsNoComplaint(t *testing.T) {
+	for _, text := range []string{
+		"No more users", "No users were found.", "no data", "NO_DATA_ERROR", "End of list.", "OK", "Page not found",
+		"No failed payments", "No timeout entries found", "Error: No records found", "order has no lines", "No data. Try another filter.",
+		"No permission sets found", "No access tokens", "No results found for failed", "No items match the filters provided",
+		"No data available for this period", "Nothing to show", "Request successful",
+	} {
+		require.False(t, apinames.IsComplaint(text), text)
+		require.False(t, apinames.IsFailure(text), text)
+	}
+	for _, text := range []string{
+		"No permission", "No access", "No healthy upstream", "No token provided", "No API key found in request",
+		"no data: permission denied", "No data available due to internal error", "No records could be loaded: timeout",
+		"You have no permission to view this", "No server is available to handle this request.", "Internal error, no data",
+		"The last request timed out", "This endpoint is no longer available", "No route to host",
+		"No data (rate limit)", "Empty response: timeout",
+	} {
+		require.True(t, apinames.IsComplaint(text), text)
+		require.True(t, apinames.IsFailure(text), text)
+	}
+	for text, failure := range map[string]bool{"Welcome": false, "not successful": false, "": false, "Rate limit exceeded": true} {
+		require.Equal(t, failure, apinames.IsFailure(text), text)
+		require.Equal(t, text != "", apinames.IsComplaint(text), text)
+	}
+}
+
+func TestAMessageBesideACodeMustSayThatThereIsNoMore(t *testing.T) {
+	for text, want := range map[string]bool{
+		"No more pages": true, "Data not found": true, "no data": true, "Empty list": true, "The last page is 3": true,
+		"Not found": false, "User not found": false, "success": false, "No permission": false, "": false,
+	} {
+		require.Equal(t, want, apinames.SaysNoMore(text), text)
+	}
+}
