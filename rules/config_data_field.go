@@ -42,6 +42,17 @@ func (l ItemList) Fixed() []string {
 	return keys
 }
 
+// Places returns the keys of each path, up to its first star. There are none without a field.
+func (f *DataField) Places() [][]string {
+	switch {
+	case f == nil:
+		return nil
+	case f.Lists == nil:
+		return [][]string{f.Keys}
+	}
+	return value.Map(f.Lists, ItemList.Fixed)
+}
+
 // DataTypes returns the types of the items of the job, each once, in the order of dataField.
 func (j Job) DataTypes() []string {
 	if j.DataField == nil || j.DataField.Lists == nil {

@@ -101,11 +101,37 @@ var nextToData = []ErrorSign{
 	{[]string{"incompleteSearch"}, ErrorFlag}, {[]string{"terminated_early"}, ErrorFlag}, {[]string{"jobComplete"}, ErrorDenial},
 	{[]string{"unreachable"}, ErrorValue}, {[]string{"UnprocessedKeys"}, ErrorValue},
 	{[]string{"responseHeader", "partialResults"}, ErrorFlag},
+	{[]string{"Errors"}, ErrorValue}, {[]string{"fault"}, ErrorValue}, {[]string{"Fault"}, ErrorValue},
+	{[]string{"exception"}, ErrorValue}, {[]string{"hasErrors"}, ErrorFlag}, {[]string{"has_errors"}, ErrorFlag},
+	{[]string{"hasError"}, ErrorFlag}, {[]string{"has_error"}, ErrorFlag},
 }
 
-// ErrorsNextToData returns the signs that count in a response with items, too. The list is shared, and
-// must not be changed.
-func ErrorsNextToData() []ErrorSign { return nextToData }
+// containersNextToData are the objects beside a list in which these signs count, too.
+var containersNextToData = []string{"meta", "metadata", "status"}
+
+// ErrorsNextToData returns the signs that count in a response with items, too: in its root, in objects that
+// describe it, and in each object above the lists of items, whose paths are given.
+func ErrorsNextToData(lists [][]string) []ErrorSign {
+	signs := slices.Clone(nextToData)
+	addIn := func(parent []string) {
+		for _, sign := range nextToData {
+			if keys := slices.Concat(parent, sign.Keys); !slices.ContainsFunc(lists, func(list []string) bool {
+				return len(list) >= len(keys) && slices.Equal(list[:len(keys)], keys)
+			}) {
+				signs = append(signs, ErrorSign{keys, sign.Kind})
+			}
+		}
+	}
+	for _, name := range containersNextToData {
+		addIn([]string{name})
+	}
+	for _, list := range lists {
+		for depth := 1; depth < len(list); depth++ {
+			addIn(list[:depth])
+		}
+	}
+	return signs
+}
 
 // ErrorBeside returns the sign that the name of a member beside a list is, or in the place of one. It reports
 // false for any other name. If the list has items, only the names of [ErrorsNextToData] are signs.
@@ -208,7 +234,7 @@ func (s ErrorSign) MayMatch(raw []byte) bool {
 	case ErrorFlag:
 		return word == "true"
 	case ErrorDenial:
-		return word == "false"
+		return word == "false" || strings.EqualFold(word, `"false`)
 	}
 	return !slices.Contains([]string{"null", "[]", "{}", `""`, "false", "0"}, word)
 }

@@ -90,9 +90,10 @@ type Reader struct {
 	sample  [][]byte
 	gather  *gatherer // collects several lists, or paths with a star; nil for one list
 	values  *Values
-	blank   Reading   // empty, with the functions of every reading
-	left    allowance // allowance for the values of the response
-	scans   sync.Pool // unused *Scan
+	blank   Reading              // empty, with the functions of every reading
+	left    allowance            // allowance for the values of the response
+	scans   sync.Pool            // unused *Scan
+	signs   []apinames.ErrorSign // signs of errors next to items
 	found   [1]scan.Kind
 
 	copies [2]spool.Buffer // bodies in files that were not scanned while they arrived, alternating
@@ -108,6 +109,7 @@ func NewReader(o Options) *Reader {
 		r.field = nil
 	}
 	r.blank = Reading{Names: r.names, Lookup: r.lookup, Visit: r.visit}
+	r.signs = apinames.ErrorsNextToData(r.field.Places())
 	r.doc = r.newDocument()
 	r.scans.New = func() any { return &Scan{doc: r.newDocument()} }
 	if r.field != nil && r.field.Lists != nil {
@@ -120,7 +122,7 @@ func NewReader(o Options) *Reader {
 func (r *Reader) newDocument() document {
 	o := r.options
 	noted := slices.Clone(o.Ignore)
-	for _, sign := range apinames.ErrorsNextToData() {
+	for _, sign := range r.signs {
 		noted = append(noted, sign.Keys)
 	}
 	if r.field != nil {
@@ -234,7 +236,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.readItems(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
-	out.HasErrors = slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool {
+	out.HasErrors = slices.ContainsFunc(r.signs, func(sign apinames.ErrorSign) bool {
 		at := doc.find(sign.Keys)
 		return at.Present() && sign.MayMatch(at.Of(doc.raw))
 	})

@@ -61,14 +61,14 @@ func (w *Watcher) noticeErrorBesideItems() {
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()
 	if w.page.HasErrors {
-		w.noticeSign(apinames.ErrorsNextToData())
+		w.noticeSign(w.Subject.beside, w.Subject.besidePaths)
 	}
 }
 
 // noticeErrorWithoutItems notices an error on a page without items.
 func (w *Watcher) noticeErrorWithoutItems() {
 	c := w.Context
-	if w.noticeSign(apinames.ErrorSigns()); w.hasError() {
+	if w.noticeSign(apinames.ErrorSigns(), errorPaths()); w.hasError() {
 		return
 	}
 	switch {
@@ -86,9 +86,10 @@ func (w *Watcher) noticeErrorWithoutItems() {
 	}
 }
 
-// noticeSign notices the first of some signs that the page has.
-func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
-	c, page := w.Context, w.pageOfErrors()
+// noticeSign notices the first of some signs that the page has, given the paths of the signs and of messages. An
+// object above the list that has an identifier may be an item, so that the error may be a part of it.
+func (w *Watcher) noticeSign(signs []apinames.ErrorSign, paths *document.Paths) {
+	c, page := w.Context, w.pageOfErrors(paths)
 	for _, sign := range signs {
 		read := language.Read{Root: "body", Path: sign.Keys}
 		v, present := read.Lookup(page)
@@ -99,6 +100,8 @@ func (w *Watcher) noticeSign(signs []apinames.ErrorSign) {
 		if text, isText := v.(string); isText && c.Page == 1 && c.Count == 0 && w.page.HasField {
 			w.Facts.ErrorMild = !apinames.IsComplaint(text)
 		}
+		parent := sign.Keys[:len(sign.Keys)-1]
+		w.Facts.ErrorOfItem = c.Count > 0 && len(parent) > 0 && slices.ContainsFunc(w.page.Names(parent), apinames.IsIdentifier)
 		return
 	}
 }
@@ -129,8 +132,8 @@ func (w *Watcher) hasOnlyErrors() bool {
 
 // pageOfErrors returns a context whose body has the values of the last response at the paths of errors and
 // their messages.
-func (w *Watcher) pageOfErrors() *rules.Context {
-	body, _ := w.page.Lookup(errorPaths()) // without an error, since the values at other paths were decoded
+func (w *Watcher) pageOfErrors(paths *document.Paths) *rules.Context {
+	body, _ := w.page.Lookup(paths) // without an error, since the values at other paths were decoded
 	return &rules.Context{Body: body}
 }
 
@@ -197,6 +200,7 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		}
 		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
+			w.Facts.ErrorOfItem = isUsual && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
 		}
 	}
@@ -286,7 +290,7 @@ func (w *Watcher) noticeStrangeHeader() {
 // items, if the first page has no such message: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
-	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors()
+	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
 	for _, path := range apinames.ErrorMessages() {
 		if first && apinames.IsCaption(path[len(path)-1]) {
 			continue
@@ -306,7 +310,7 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 func (w *Watcher) listsErrors() bool {
 	job := w.Subject.job.Spec()
 	return job.DataField == nil && strings.Contains(strings.ToLower(job.Endpoint), "error") ||
-		job.DataField != nil && slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool {
+		job.DataField != nil && slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool {
 			return slices.Equal(job.DataField.Keys, sign.Keys)
 		})
 }
@@ -325,14 +329,17 @@ func errorMessage(page *rules.Context, sign []string) string {
 	return ""
 }
 
-// errorPaths are the paths that are searched for errors.
-var errorPaths = sync.OnceValue(func() *document.Paths {
+// errorPaths are the paths that are searched for errors on a page without items.
+var errorPaths = sync.OnceValue(func() *document.Paths { return pathsOfErrors(apinames.ErrorSigns()) })
+
+// pathsOfErrors returns the paths of signs of errors and of messages.
+func pathsOfErrors(signs []apinames.ErrorSign) *document.Paths {
 	paths := slices.Clone(apinames.ErrorMessages())
-	for _, sign := range apinames.ErrorSigns() {
+	for _, sign := range signs {
 		paths = append(paths, sign.Keys)
 	}
 	return document.NewPaths(paths)
-})
+}
 
 // noticeObjectForList notices an object in the place of the list with the given index, if page 1 has a
 // list there and the object has no member of its items: {"data": {"code": 500}}. An object that is like an

@@ -116,7 +116,7 @@ func (w *Watcher) placesOfItems() (places [][]string) {
 
 // listsObjects reports whether a page has a list of objects at a path. A list of errors does not count.
 func (w *Watcher) listsObjects(path []string) bool {
-	if slices.ContainsFunc(apinames.ErrorsNextToData(), func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
+	if slices.ContainsFunc(w.Subject.beside, func(sign apinames.ErrorSign) bool { return slices.Equal(path, sign.Keys) }) {
 		return false
 	}
 	found, _ := w.lookup(path)

@@ -8,6 +8,7 @@ import (
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/redact"
@@ -54,6 +55,9 @@ type Subject struct {
 	keyPaths   string          // the same, for people
 	keptUnread bool            // whether the first page does not depend on the values that the job keeps
 	lists      []itemList      // the lists of a page; nil without dataField
+
+	beside      []apinames.ErrorSign // signs of errors next to items
+	besidePaths *document.Paths      // their paths, and those of messages
 }
 
 // An itemList is a path of items of a job.
@@ -81,6 +85,7 @@ func itemListsOf(field *rules.DataField) (lists []itemList) {
 // NewSubject returns the subject of a job.
 func NewSubject(job *compile.Job) *Subject {
 	paths := job.Spec().Key
+	beside := apinames.ErrorsNextToData(job.Spec().DataField.Places())
 	watched := value.Map(job.Watches(), func(w compile.Watch) language.Read { return w.Read })
 	return &Subject{
 		paging: readsOfPaging(watched, job.Decisive()),
@@ -88,6 +93,7 @@ func NewSubject(job *compile.Job) *Subject {
 		keys: value.Map(paths, rules.SplitPath), keyPaths: strings.Join(paths, ", "),
 		lists:      itemListsOf(job.Spec().DataField),
 		keptUnread: len(job.Keeps) > 0 && job.KeptUse() != compile.KeptFromFirst,
+		beside:     beside, besidePaths: pathsOfErrors(beside),
 	}
 }
 
