@@ -17,6 +17,8 @@ type document struct {
 	scanner *scan.Scanner
 	window  *spool.Window // window of a body in a file; nil for a body in memory
 
+	signs []*scan.Node // places of [Reader.signs]
+
 	dropsInvalid bool   // whether bytes that are not UTF-8 are removed, instead of being an error
 	dropped      bool   // whether such bytes were removed
 	duplicate    string // first list that an object has twice; see also [scan.Found.Duplicate]

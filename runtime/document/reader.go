@@ -10,6 +10,7 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/php"
+	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
 	"github.com/stopwhen/stopwhen/runtime/spool"
 )
@@ -140,7 +141,8 @@ func (r *Reader) newDocument() document {
 	if len(r.values.columns) > 0 && !r.values.whole || len(o.Places) > 0 {
 		targets.Columns = r.values.tree
 	}
-	return document{scanner: scan.New(targets), dropsInvalid: o.Switches.DropInvalid}
+	signs := value.Map(r.signs, func(sign apinames.ErrorSign) *scan.Node { return targets.Body.Root.At(sign.Keys...) })
+	return document{scanner: scan.New(targets), signs: signs, dropsInvalid: o.Switches.DropInvalid}
 }
 
 // Scan scans a response with a status below 400, whose body is in memory, ahead of its turn.
@@ -236,10 +238,7 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	if err := r.readItems(&out, response.Status); err != nil {
 		return Reading{}, err
 	}
-	out.HasErrors = slices.ContainsFunc(r.signs, func(sign apinames.ErrorSign) bool {
-		at := doc.find(sign.Keys)
-		return at.Present() && sign.MayMatch(at.Of(doc.raw))
-	})
+	out.HasErrors = r.hasErrors()
 	out.DuplicateKey = r.duplicateKey()
 	out.Compared = r.comparedItems(out.Items)
 	out.Spelling = doc.spelling()
@@ -248,6 +247,17 @@ func (r *Reader) Read(response Response) (Reading, error) {
 	}
 	out.Values = r.takeValues(out.Items, memory)
 	return out, err
+}
+
+// hasErrors reports whether the response may report an error next to its data.
+func (r *Reader) hasErrors() bool {
+	s := r.doc.scanner
+	for i, node := range r.doc.signs {
+		if at := node.In(s.Row); at.Present() && r.signs[i].MayMatch(at.Of(r.doc.raw)) {
+			return true
+		}
+	}
+	return false
 }
 
 // duplicateKey returns the path of the first key that occurs twice in an object, among the keys that
