@@ -221,3 +221,39 @@ func (f *forgetfulStreams) CreateStream(ctx context.Context, c jetstream.StreamC
 	}
 	return f.JetStream.CreateStream(ctx, c)
 }
+
+// In a cluster, a scan may read from a server that lacks the latest pages, which the leader of the stream knows.
+func TestAScanOfAServerThatLagsBehindStartsOver(t *testing.T) {
+	s, _ := openRun(t, Options{})
+	_, err := s.Append(t.Context(), task, Place{}, Head{State: Done, Attempt: "a"}, []byte("{}"), ndjson(1))
+	require.NoError(t, err)
+	s.js = &leadingStreams{JetStream: s.js}
+	var heads []Heading
+	scans := 0
+	reset := func() { scans++; heads = nil }
+	require.NoError(t, s.Heads(t.Context(), "r", reset, func(h Heading) error { heads = append(heads, h); return nil }))
+	require.Equal(t, 2, scans)
+	require.Len(t, heads, 1)
+}
+
+// leadingStreams has one message more, when it is asked first, than the server from which pages are read.
+type leadingStreams struct {
+	jetstream.JetStream
+	asked int
+}
+
+func (l *leadingStreams) Stream(ctx context.Context, name string) (jetstream.Stream, error) {
+	stream, err := l.JetStream.Stream(ctx, name)
+	if l.asked++; l.asked == 1 {
+		stream = leadingStream{stream}
+	}
+	return stream, err
+}
+
+type leadingStream struct{ jetstream.Stream }
+
+func (l leadingStream) CachedInfo() *jetstream.StreamInfo {
+	info := *l.Stream.CachedInfo()
+	info.State.LastSeq++
+	return &info
+}

@@ -19,15 +19,18 @@ type Mark struct {
 
 // Check returns [ErrReplaced] if the server no longer has the page of a mark.
 func (s *Store) Check(ctx context.Context, run string, m Mark) error {
-	return s.retry(ctx, "ask for the run "+run, runStream+run, func(ctx context.Context) error { return s.check(ctx, run, &m) })
+	return s.retry(ctx, "ask for the run "+run, runStream+run, func(ctx context.Context) error {
+		_, err := s.check(ctx, run, &m)
+		return err
+	})
 }
 
-// check is Check, once. It sets the creation time of the stream if it is unknown. A page that has been released
-// cannot be checked.
-func (s *Store) check(ctx context.Context, run string, m *Mark) error {
+// check is Check, once, and returns the state of the stream. It sets the creation time of the stream if it is
+// unknown. A page that has been released cannot be checked.
+func (s *Store) check(ctx context.Context, run string, m *Mark) (state jetstream.StreamState, err error) {
 	stream, err := s.js.Stream(ctx, runStream+run)
 	if err != nil {
-		return err
+		return state, err
 	}
 	info := stream.CachedInfo()
 	if m.Created.IsZero() {
@@ -35,16 +38,16 @@ func (s *Store) check(ctx context.Context, run string, m *Mark) error {
 	}
 	switch {
 	case !m.Created.Equal(info.Created), info.State.LastSeq < m.Sequence:
-		return ErrReplaced
+		return state, ErrReplaced
 	case m.Sequence == 0, m.Stored.IsZero():
-		return nil
+		return info.State, nil
 	}
 	last, err := stream.GetMsg(ctx, m.Sequence)
 	switch {
 	case errors.Is(err, jetstream.ErrMsgNotFound):
-		return nil
+		err = nil
 	case err == nil && !last.Time.Equal(m.Stored):
-		return ErrReplaced
+		err = ErrReplaced
 	}
-	return err
+	return info.State, err
 }

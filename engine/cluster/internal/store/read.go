@@ -61,6 +61,7 @@ type feed struct {
 	consumer jetstream.Consumer
 	next     uint64 // number of the consumer's next message, from 1
 	last     uint64 // number of the last message that existed when the consumer was created
+	end      uint64 // sequence of the last message at that time, as the leader of the stream says; 0 if there is none
 }
 
 // deliver passes messages to f until f returns an error.
@@ -124,9 +125,18 @@ func (d *feed) round(ctx context.Context, f func(*message) error) error {
 	case waiting.Err() != nil:
 		return context.Cause(waiting)
 	case err == nil && d.finite && d.next == first: // the missing messages have been deleted
-		return stopError{errCaughtUp}
+		return d.caughtUp()
 	}
 	return err
+}
+
+// caughtUp ends a finite feed. In a cluster, the consumer may be on a server that lacks the latest messages; then
+// the feed starts over.
+func (d *feed) caughtUp() error {
+	if d.read < d.end {
+		return errMissed
+	}
+	return stopError{errCaughtUp}
 }
 
 // pass passes one message to f.
@@ -148,7 +158,7 @@ func (d *feed) pass(m jetstream.Msg, f func(*message) error) error {
 		d.latest.Sequence, d.latest.Stored = d.read, meta.Timestamp
 	}
 	if d.finite && (d.next > d.last || meta.NumPending == 0) {
-		return stopError{errCaughtUp}
+		return d.caughtUp()
 	}
 	return nil
 }
@@ -160,9 +170,16 @@ func (d *feed) open(ctx context.Context) error {
 	if config.DeliverPolicy == jetstream.DeliverAllPolicy && d.read > 0 {
 		config.DeliverPolicy, config.OptStartSeq = jetstream.DeliverByStartSequencePolicy, d.read+1
 	}
+	if d.finite {
+		d.read, d.end = 0, 0
+	}
 	var consumer jetstream.Consumer
-	err := d.s.try(ctx, d.s.options.tryTimeout, runStream+d.run, func(ctx context.Context) (err error) {
-		if err = d.s.check(ctx, d.run, &d.latest); err == nil {
+	err := d.s.try(ctx, d.s.options.tryTimeout, runStream+d.run, func(ctx context.Context) error {
+		state, err := d.s.check(ctx, d.run, &d.latest)
+		if err == nil {
+			if d.finite && state.Msgs > 0 && config.OptStartSeq <= state.LastSeq {
+				d.end = state.LastSeq
+			}
 			consumer, err = d.s.js.CreateConsumer(ctx, runStream+d.run, config)
 		}
 		if err != nil {
@@ -178,7 +195,7 @@ func (d *feed) open(ctx context.Context) error {
 		d.opened()
 	}
 	if d.finite && d.last == 0 {
-		return stopError{errCaughtUp}
+		return d.caughtUp()
 	}
 	return nil
 }
