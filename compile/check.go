@@ -52,12 +52,12 @@ func (c *compilation) warnOfFilterOfNoItem(j *Job) {
 	}
 }
 
-// isUsers reports whether the user wrote the rule, rather than a table.
-func isUsers(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
+// isConfigured reports whether the configuration wrote the rule, rather than a table.
+func isConfigured(r rules.Rule) bool { return r.Origin.By.Kind == rules.AuthorConfig }
 
-// askedFor returns a rule as if the user had written it, with the place of the setting that switches
+// asConfigured returns a rule as if the configuration had written it, with the place of the setting that switches
 // it on. It returns a rule that no setting switches on as it is.
-func askedFor(r rules.Rule) rules.Rule {
+func asConfigured(r rules.Rule) rules.Rule {
 	for _, u := range r.Uses {
 		if u.Switch && u.Origin.By.Kind == rules.AuthorConfig {
 			r.Origin = u.Origin
@@ -70,8 +70,8 @@ func askedFor(r rules.Rule) rules.Rule {
 func (c *compilation) warnOfConstantTriggers(j *Job) {
 	p := j.Prover()
 	for _, s := range slices.Concat(j.Stops, j.OnErrors) {
-		r, stops := askedFor(s.Rule), s.Rule.Role == rules.RoleStop
-		if !isUsers(r) {
+		r, stops := asConfigured(s.Rule), s.Rule.Role == rules.RoleStop
+		if !isConfigured(r) {
 			continue
 		}
 		switch p.Condition(s.Expression) {
@@ -106,7 +106,7 @@ func (c *compilation) warnOfShadowedRules(j *Job) {
 	p := j.Prover()
 	for i, late := range j.Stops {
 		for k, early := range j.Stops {
-			if i == k || !isUsers(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
+			if i == k || !isConfigured(late.Rule) || late.Rule.Shared { // it may be the reason in another scroller
 				continue
 			}
 			a, bounded := p.Bound(early.Expression)
@@ -130,7 +130,7 @@ func (c *compilation) warnOfContradictions(j *Job) {
 	for i, a := range j.Stops {
 		for _, b := range j.Stops[:i] {
 			path, ok := onlyPath(a, b)
-			if ok && (isUsers(a.Rule) || isUsers(b.Rule)) && contradict(a, b, path) {
+			if ok && (isConfigured(a.Rule) || isConfigured(b.Rule)) && contradict(a, b, path) {
 				c.warn(a.Rule, "", "%s and %s contradict each other: whatever %s is, one of them stops after the first page",
 					b.Rule.ID, a.Rule.ID, language.Read{Root: "body", Path: path})
 			}
@@ -224,7 +224,7 @@ func (c *compilation) warnOfSameRequest(j *Job) {
 		if j.varies(e) {
 			return
 		}
-		if isUsers(e.Rule) {
+		if isConfigured(e.Rule) {
 			last = &e.Rule
 		}
 	}
@@ -255,7 +255,7 @@ func (c *compilation) warnOfUnboundedPoll(j *Job, wait rules.Rule) {
 func (c *compilation) warnOfOverriddenParams(j *Job) {
 	for _, e := range j.FirstParts {
 		param, has := c.set.Job.Params.Get(e.Rule.Target)
-		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Subsequent || isUsers(e.Rule) || j.readsJob(e) {
+		if e.Rule.Role != rules.RoleParam || !has || !e.Rule.Subsequent || isConfigured(e.Rule) || j.readsJob(e) {
 			continue
 		}
 		text, _ := value.Text(param)

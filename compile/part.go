@@ -81,7 +81,7 @@ func verbOf(v any) (string, error) {
 	if text = strings.ToUpper(text); slices.Contains(rules.HTTPMethods(), text) {
 		return text, nil
 	}
-	return "", fmt.Errorf("want GET, POST or FORM, got %s", value.Preview(v))
+	return "", fmt.Errorf("want %s, got %s", value.OrList(rules.HTTPMethods()), value.Preview(v))
 }
 
 // merge sets one name to a value or, if the name is empty, every name of an object to

@@ -182,8 +182,8 @@ func (e *Engine) With(options ...RunOption) *Engine {
 // Warnings returns the warnings about the configuration, which can still be used.
 func (e *Engine) Warnings() Diagnostics { return e.warnings }
 
-// Jobs returns the IDs of the jobs that run, in order: all jobs of the configuration, or the jobs
-// of [WithJobs].
+// Jobs returns the IDs of the selected jobs, in order: all jobs of the configuration, or the jobs
+// of [WithJobs], whose ancestors run, too.
 func (e *Engine) Jobs() []string {
 	selected := e.selected()
 	ids := make([]string, len(selected))
@@ -375,7 +375,7 @@ func (e *Engine) Explain() *explain.Explanation {
 	})
 }
 
-// tests returns the tests of the jobs that run.
+// tests returns the tests of the selected jobs.
 func (e *Engine) tests() []rules.Test {
 	jobs := e.options.run.jobs
 	if len(jobs) == 0 {

@@ -11,7 +11,7 @@ import (
 type Info struct {
 	Roots         []string // IDs of the jobs without a parent in the trees of the jobs that run
 	Rules         int      // number of rules of the jobs that run, without the rules of the audit and of keep
-	Tests         []string // names of the tests of the jobs that run, in order
+	Tests         []string // names of the tests of the selected jobs, in order
 	Env           []string // environment variables that the configuration reads, each once; see [WithEnv]
 	Inputs        []string // declared inputs; see [WithInputs]
 	SecretInputs  []string // the Inputs that are secret

@@ -200,7 +200,7 @@ func (r *reader) elements(s *setting, f *Field) {
 // compiled, most of them once for every job.
 const (
 	maxElements = 1000
-	maxJobs     = 10_000 // and tests
+	maxBlocks   = 10_000 // jobs, and tests
 )
 
 // limitElements reports whether a list or an object has no more elements than its kind may have.
@@ -208,7 +208,7 @@ const (
 func limitElements(diags *diag.Collector, list *setting, kind Kind) bool {
 	limit := maxElements
 	if kind == Blocks {
-		limit = maxJobs
+		limit = maxBlocks
 	}
 	object, _ := value.Members(list.Value)
 	elements, _ := list.Value.([]any)

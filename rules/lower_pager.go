@@ -118,10 +118,7 @@ func (p *pager) rule(row StopRule, settings settings, origin Origin) (Rule, bool
 		}
 		condition = strings.Join(clauses, " and ")
 	}
-	outcome := row.Outcome
-	if outcome == "" {
-		outcome = Complete
-	}
+	outcome := cmp.Or(row.Outcome, Complete)
 	r := Rule{
 		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, ExpectsRead: row.ExpectsRead},
 		Message: settings.expandText(row.Message, nil), NamesJob: row.NamesJob,

@@ -151,7 +151,7 @@ func (p *pager) userParts() requestParts {
 	}
 	switch include := p.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
-		p.set.IncludeParams = include.flag()
+		p.set.IncludeParams, p.set.OmitsParams = include.flag(), !include.flag()
 	case parts.has(RoleURL):
 		p.set.IncludeParams = false
 	}

@@ -5,7 +5,9 @@ package rules
 //
 // A source sees the fields of [Context] and the functions of package compile/language, like
 // the expressions that users write in nextRequest, state and stopRules. Lowering
-// replaces ${name} by the configured value of a setting.
+// replaces ${name} by the configured value of a setting: of one of Fields, or of a setting that all methods
+// have, such as limitParam. A bare name is a field of the context: limit is the page size in effect, which the
+// job's own parameter may override.
 type Method struct {
 	Name   string
 	Doc    string // when to choose it

@@ -14,10 +14,10 @@ type Rule struct {
 	Role      Role        // the use of its value
 	Target    string      // the variable, parameter, header, body path or member of an item that it sets; "" merges an object
 	Source    string      // the expression
-	Outcome   Outcome     // the outcome of a Stop, or of an RoleOnError that ends the list
-	Do        ErrorAction // the action of an RoleOnError
-	OnSuccess bool        // the RoleOnError judges responses with a status of success, instead of error responses
-	ForIndex  int         // For, or a Stop that splits windows: the position of the variable in for
+	Outcome   Outcome     // the outcome of a stopping rule, or of an onError rule that ends the list
+	Do        ErrorAction // the action of an onError rule
+	OnSuccess bool        // the onError rule judges responses with a status of success, instead of error responses
+	ForIndex  int         // of a rule of for, or of a stopping rule that splits windows: the position of the variable in for
 	Shared    bool        // the rule belongs to a pagination with method multiple, and applies to each of its scrollers
 
 	Ending
@@ -25,11 +25,11 @@ type Rule struct {
 	Auditing
 
 	Clause        string // completes "stops when …" or "starts at …"
-	ValueInWords  string // what Value is, for people, if it reads the response: "the link at links.next"
-	Message       string // text of the log when a Stop or RoleOnError matches; {…} holds an expression
+	ValueInWords  string // Source in words, if it reads the response: "the link at links.next"
+	Message       string // text of the log when a stopping rule or an onError rule is met; {…} holds an expression
 	CustomMessage bool   // the user wrote Message
 	NamesJob      bool   // Message names the job
-	Hint          string // hint of the error when a Stop fails the run, or for a job whose own value of a part is overridden
+	Hint          string // hint of the error when a stopping rule fails the run, or for a job whose own value of a part is overridden
 	Origin        Origin
 	Uses          []Use // the settings that a rule of a method depends on
 }

@@ -236,7 +236,7 @@ func elementPath(node ast.Node) ([]string, bool) {
 	return nil, false
 }
 
-// read recognises a chain of constant members that begins at a name of the context, and the
+// read recognizes a chain of constant members that begins at a name of the context, and the
 // calls that read the page.
 func (f *accessFinder) read(node ast.Node) (read Read, ok bool) {
 	switch n := node.(type) {
@@ -256,7 +256,7 @@ func (f *accessFinder) read(node ast.Node) (read Read, ok bool) {
 	return Read{}, false
 }
 
-// readEnd recognises first and last of a list that is itself a read: last(items) reads items[-1].
+// readEnd recognizes first and last of a list that is itself a read: last(items) reads items[-1].
 func (f *accessFinder) readEnd(n *ast.BuiltinNode) (read Read, ok bool) {
 	use := library[n.Name].elements
 	if use < selectsFirst || len(n.Arguments) != 1 {
@@ -317,7 +317,7 @@ func constantPath(n *ast.CallNode) (path []string, constant bool) {
 	return rules.SplitPath(text.Value), true
 }
 
-// readCall recognises calls that read the body by path, and calls of functions of the context.
+// readCall recognizes calls that read the body by path, and calls of functions of the context.
 func (f *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	name := calleeName(n)
 	if contextFunction(name) != nil && f.locals[name] == 0 {
@@ -337,7 +337,7 @@ func (f *accessFinder) readCall(n *ast.CallNode) (read Read, ok bool) {
 	return Read{Root: "body", Path: path, Has: constant && fn.access == presenceOfPath, Open: !constant}, true
 }
 
-// readOfValue recognises at(v, "a.b") and has(v, "a.b"), where v is itself a read.
+// readOfValue recognizes at(v, "a.b") and has(v, "a.b"), where v is itself a read.
 func (f *accessFinder) readOfValue(n *ast.CallNode, access bodyAccess) (read Read, ok bool) {
 	text, constant := n.Arguments[1].(*ast.StringNode)
 	read, ok = f.read(n.Arguments[0])

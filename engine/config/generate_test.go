@@ -43,10 +43,10 @@ func generated() ([]byte, error) {
 	}
 	common := sections["api.pagination"].Fields
 	for _, s := range []rules.Section{
-		{Path: "HTTP", Doc: "what all requests have in common", Fields: sections["api.http"].Fields},
+		{Path: "HTTP", Doc: "the settings of all requests", Fields: sections["api.http"].Fields},
 		{Path: "Job", Doc: "one list to extract", Fields: sections["config.jobs[]"].Fields},
 		{Path: "Response", Doc: "the format of responses", Fields: sections["api.response"].Fields},
-		{Path: "Limits", Doc: "how much a run may do", Fields: sections["config.limits"].Fields},
+		{Path: "Limits", Doc: "the limits of a run", Fields: sections["config.limits"].Fields},
 		{Path: "Input", Doc: "a value that each run sets", Fields: sections["inputs.NAME"].Fields},
 		{Path: "Pagination", Doc: "a method of paging, and the keys that all methods have", Fields: common},
 	} {

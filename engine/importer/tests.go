@@ -5,9 +5,11 @@ import (
 	"html"
 	"net/url"
 	"regexp"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -22,18 +24,32 @@ type testCase struct {
 }
 
 // tests returns tests for the jobs of a configuration. Their expectations come from the intermediate form. A
-// test that does not pass is left out, since its model of the API may be wrong.
+// test that does not pass is left out, since its model of the API may be wrong. The streams are tested at the same
+// time, which takes most of the time of an import.
 func (w *writer) tests(g *group, root value.Object) []any {
-	var out []any
-	for _, s := range g.streams {
+	tests := make([][]any, len(g.streams))
+	var running sync.WaitGroup
+	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	for i, s := range g.streams {
 		if s.Hidden || !g.emitted[s] {
 			continue
 		}
-		alone := g.alone(root, s)
-		for _, c := range cases(s) {
-			if t := firstThatPasses(alone, c.forms(w.inputs(g), alone, s, len(g.streams) > 1)); t != nil {
-				out = append(out, t)
-			}
+		running.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			tests[i] = w.testsOf(g, root, s)
+		})
+	}
+	running.Wait()
+	return slices.Concat(tests...)
+}
+
+// testsOf returns tests for the job of a stream.
+func (w *writer) testsOf(g *group, root value.Object, s *Stream) (out []any) {
+	alone := g.alone(root, s)
+	for _, c := range cases(s) {
+		if t := firstThatPasses(alone, c.forms(w.inputs(g), alone, s, len(g.streams) > 1)); t != nil {
+			out = append(out, t)
 		}
 	}
 	return out
