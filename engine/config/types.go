@@ -4,7 +4,7 @@ package config
 
 import "time"
 
-// HTTP is what all requests have in common.
+// HTTP is the settings of all requests.
 type HTTP struct {
 	// Headers of all requests; a `#` before a name makes its value a secret.
 	Headers map[string]string `config:"headers"`
@@ -125,7 +125,7 @@ type Response struct {
 	Columns []string `config:"columns"`
 }
 
-// Limits is how much a run may do.
+// Limits is the limits of a run.
 type Limits struct {
 	// Maximum number of partitions of a run; the outcome is then limited.
 	Partitions int `config:"partitions"`
