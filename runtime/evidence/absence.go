@@ -8,6 +8,7 @@ import (
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/runtime/document"
 	"github.com/stopwhen/stopwhen/runtime/trace"
 )
@@ -68,6 +69,7 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 			a.Ordinary = !promisesMore && !w.misspelt(f.Keys)
 		}
 		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
+		a.Ordinary = a.Ordinary && !(a.Renamed && w.isBareList())
 		if f := w.Subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
 			a.Text = f.Text + " (dataField), and the last one is a list itself: remove dataField"
@@ -87,6 +89,14 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 		}
 	}
 	return append(absences, w.end.Unseen...)
+}
+
+// isBareList reports whether the last response has nothing but a list whose name is usual for lists of items, and
+// members that describe a list.
+func (w *Watcher) isBareList() bool {
+	return !slices.ContainsFunc(w.page.Names(nil), func(name string) bool {
+		return apinames.ListKindOf(name) != apinames.LikelyList && apinames.HintsOf(name) == nil && !apinames.HoldsHints(name)
+	})
 }
 
 // promisesMore reports whether the last response says that there are more items than were read.

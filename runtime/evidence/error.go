@@ -68,7 +68,8 @@ func (w *Watcher) noticeErrorBesideItems() {
 // noticeErrorWithoutItems notices an error on a page without items.
 func (w *Watcher) noticeErrorWithoutItems() {
 	c := w.Context
-	if w.noticeSign(apinames.ErrorSigns(), errorPaths()); w.hasError() {
+	w.noticeSign(apinames.ErrorSigns(), errorPaths())
+	if w.noticeListForObject(); w.hasError() {
 		return
 	}
 	switch {
@@ -78,11 +79,29 @@ func (w *Watcher) noticeErrorWithoutItems() {
 		w.noticeMessage("there is no list of items", apinames.IsComplaint)
 	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
 		w.noticeMessage("the list of items is empty", apinames.IsFailure)
-	case c.Page == 1 && w.hasOnlyErrors():
-		w.noticeMessage("there is no list of items", apinames.IsComplaint)
-		w.Facts.ErrorMild = w.Facts.Error != ""
 	case c.Page == 1:
 		w.noticeMessage("there is no list of items", apinames.IsFailure)
+		if w.Facts.Error == "" && w.hasOnlyErrors() {
+			w.noticeMessage("there is no list of items", apinames.IsComplaint)
+			w.Facts.ErrorMild = w.Facts.Error != ""
+		}
+	}
+}
+
+// noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
+// list of other objects may be the list of items: see [Watcher.missing].
+func (w *Watcher) noticeListForObject() {
+	field := w.Subject.job.Spec().DataField
+	if field == nil || len(field.Keys) == 0 || w.page.HasField || w.page.Lines {
+		return
+	}
+	root, _ := w.lookup(nil)
+	list, _ := root.([]any)
+	if len(list) == 0 {
+		return
+	}
+	if object, ok := value.Members(list[0]); !ok || w.Context.Page > 1 || apinames.IsErrorObject(object) {
+		w.reportError("the response is " + shortText(root) + ", where an object with " + field.Text + " (dataField) should be")
 	}
 }
 
