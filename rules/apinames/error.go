@@ -36,7 +36,7 @@ var errorNames = []struct {
 		"ErrorResponse", "errorResponse", "error_response", "errno", "faultcode", "faultCode", "faultstring", "faultString", "stackTrace",
 		"stack_trace", "err", "Err", "ErrorCode", "ErrorMessage", "errorMessages",
 		"error_messages", "errorList", "error_list", "exceptions", "apiError", "api_error", "error_info",
-		"errorInfo", "error_details", "errorDetails", "error_type", "errorType",
+		"errorInfo", "error_details", "errorDetails", "error_type", "errorType", "ServiceExceptionReport", "ExceptionReport",
 	}},
 	{ErrorFlag, []string{
 		"isError", "is_error", "hasError", "has_error", "hasErrors", "has_errors", "timed_out", "timedOut", "partial", "is_partial",
@@ -56,12 +56,13 @@ var resultCodes = []string{
 }
 
 // errorContainers are the objects in which these keys are looked for; "" is the root.
-var errorContainers = []string{"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info"}
+var errorContainers = []string{"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader"}
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
 	"message", "Message", "msg", "error_message", "errorMessage", "error_description", "detail", "errmsg", "errMsg", "err_msg", "retMsg",
 	"ret_msg", "remark", "notice", "info", "returnMessage", "resultMessage", "result_message", "warning", "Note", "Information",
+	"resultMsg", "result_msg", "returnAuthMsg",
 }, captions...)
 
 // captions are the keys among them that may describe a list as well: "Failed payments".
@@ -82,6 +83,9 @@ var (
 
 // negative matches a negative number.
 var negative = regexp.MustCompile(`^-[1-9][0-9]*$`)
+
+// HoldsErrors reports whether the object under a key may hold errors and their messages.
+func HoldsErrors(key string) bool { return key != "" && slices.Contains(errorContainers, key) }
 
 // An ErrorSign is a path at which a body may report an error.
 type ErrorSign struct {

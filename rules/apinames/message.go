@@ -10,7 +10,7 @@ import (
 // The words, in lower case, that tell a message about a failure from one that says that a list is empty or
 // has ended, such as "No more users were found".
 var (
-	endWords       = append([]string{"no", "none", "nothing", "empty", "end", "last", "found"}, doneWords...)
+	endWords       = append([]string{"no", "none", "nothing", "empty", "end", "last", "found", "nodata"}, doneWords...)
 	doneWords      = []string{"done", "finished", "ok", "success", "successful"}
 	complaintWords = []string{
 		"error", "failed", "failure", "denied", "forbidden", "unauthorized", "unauthenticated", "expired", "exceeded", "throttled", "quota",

@@ -10,7 +10,7 @@ import (
 
 func TestAMessageThatThereIsNothingIsNoComplaint(t *testing.T) {
 	for _, text := range []string{
-		"No more users", "No users were found.", "no data", "NO_DATA_ERROR", "End of list.", "OK", "Page not found",
+		"No more users", "No users were found.", "no data", "NO_DATA_ERROR", "NODATA_ERROR", "End of list.", "OK", "Page not found",
 		"No failed payments", "No timeout entries found", "Error: No records found", "order has no lines", "No data. Try another filter.",
 		"No permission sets found", "No access tokens", "No results found for failed", "No items match the filters provided",
 		"No data available for this period", "Nothing to show", "Request successful",

@@ -54,15 +54,29 @@ func (w *Watcher) noticeErrorBesideItems() {
 	if w.Facts.AbsentPage == w.Context.Page {
 		w.noticeMessage("there is no list at "+w.Facts.AbsentList, apinames.IsFailure)
 	}
+	if empty := w.emptyList(); empty != "" {
+		w.noticeMessage(empty+" is empty", apinames.IsFailure)
+	}
 	if w.listsErrors() {
 		return
 	}
 	w.noticeErrorLine()
+	w.noticeTextForObject()
 	w.noticeErrorItem(w.strange)
 	w.noticeListOfErrors()
 	if w.page.HasErrors {
 		w.noticeSign(w.Subject.beside, w.Subject.besidePaths)
 	}
+}
+
+// emptyList returns the path of the first of several lists that is empty, or "".
+func (w *Watcher) emptyList() string {
+	for i, list := range w.listsOf() {
+		if w.page.Lists[i].Items.Len() == 0 {
+			return list.Text
+		}
+	}
+	return ""
 }
 
 // noticeErrorWithoutItems notices an error on a page without items.
@@ -86,7 +100,42 @@ func (w *Watcher) noticeErrorWithoutItems() {
 			w.Facts.ErrorMild = w.Facts.Error != ""
 		}
 	}
+	if !w.page.HasField && !w.hasError() {
+		w.noticeErrorBelow()
+	}
 }
+
+// noticeErrorBelow notices an error in the objects to which a page without the list leads, as documents of XML
+// do: {"soap:Envelope": {"soap:Body": {"soap:Fault": …}}}. Only words of failure count as a message there.
+func (w *Watcher) noticeErrorBelow() {
+	for path := []string{}; len(path) < maxErrorDepth && !w.hasError(); {
+		v, _ := w.lookup(path)
+		object, ok := value.Members(v)
+		if !ok || slices.ContainsFunc(namesOf(object), apinames.IsIdentifier) { // an item
+			return
+		}
+		w.noticeErrorIn(object, path, "", scan.Null)
+		for _, m := range object {
+			inner, ok := value.Members(m.Value)
+			if ok && apinames.HoldsErrors(m.Name) && !w.hasError() {
+				w.noticeErrorIn(inner, append(slices.Clip(path), m.Name), "", scan.Null)
+			}
+		}
+		object = slices.DeleteFunc(object, func(m rules.Member) bool { // attributes, and the header of SOAP
+			return strings.HasPrefix(m.Name, "@") || localName(m.Name) == "Header"
+		})
+		if len(object) != 1 {
+			return
+		}
+		path = append(path, object[0].Name)
+	}
+}
+
+// maxErrorDepth is the largest number of objects within each other that are searched for an error.
+const maxErrorDepth = 4
+
+// localName returns the name of an element of XML without the prefix of its namespace: Fault for soap:Fault.
+func localName(name string) string { return name[strings.LastIndexByte(name, ':')+1:] }
 
 // noticeListForObject notices a list in the place of the object with the items: [{"errorCode": "LIMIT"}]. On page 1, a
 // list of other objects may be the list of items: see [Watcher.missing].
@@ -185,7 +234,7 @@ func (w *Watcher) noticeErrorAbove(keys []string, found scan.Kind) {
 			}
 			continue
 		}
-		if list, ok := v.([]any); v == nil || ok && len(list) == 0 { // an empty object, as PHP writes it
+		if list, ok := v.([]any); v == nil || v == "" || ok && len(list) == 0 { // an empty object, as PHP writes it
 			return
 		}
 		if text, _ := value.Marshal(v); w.lostItems() || apinames.IsFailure(string(text)) {
@@ -210,12 +259,13 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		}
 		at := rules.FormatPath("body", append(slices.Clip(parent), m.Name))
 		name := strings.TrimPrefix(m.Name, "@") // an attribute of XML
+		local := localName(name)
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
 		isUsual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
 		isSign := func(sign apinames.ErrorSign) bool {
-			return len(sign.Keys) == 1 && sign.Keys[0] == name && w.isError(sign, m.Value, page, found != "")
+			return len(sign.Keys) == 1 && sign.Keys[0] == local && w.isError(sign, m.Value, page, found != "")
 		}
 		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
@@ -223,6 +273,35 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 			return
 		}
 	}
+}
+
+// noticeTextForObject notices a text among the items of a list whose first item is an object:
+// {"data": ["service unavailable"]}. Its words must tell of a failure unless a later page has nothing but texts, and
+// no page before has one. Of several lists, only the first items are compared.
+func (w *Watcher) noticeTextForObject() {
+	texts := func(items [][]byte) (texts [][]byte) {
+		return slices.DeleteFunc(slices.Clone(items), func(item []byte) bool { return item[0] != '"' })
+	}
+	notice := func(items [][]byte, known []string) {
+		for _, item := range texts(items) {
+			onlyTexts := w.Context.Page > 1 && !w.HadTexts && len(texts(items)) == len(items)
+			if known != nil && (onlyTexts || apinames.IsFailure(string(item))) {
+				w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
+				break
+			}
+		}
+	}
+	if w.listsOf() == nil {
+		notice(w.page.Compared, w.FirstNames)
+	} else {
+		for i, list := range w.page.Lists {
+			for item := range list.Items.All() {
+				notice([][]byte{item}, w.firstNames(i))
+				break
+			}
+		}
+	}
+	w.HadTexts = w.HadTexts || len(texts(w.page.Compared)) > 0
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors

@@ -48,6 +48,8 @@ type History struct {
 	Lost  string `json:"lost,omitempty"`  // parameters of the first request that the second lacks
 	Nests bool   `json:"nests,omitempty"` // whether items have lists that say whether they are complete
 
+	HadTexts bool `json:"hadTexts,omitempty"` // whether a page has items that are texts
+
 	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
 }
 
