@@ -56,7 +56,9 @@ var resultCodes = []string{
 }
 
 // errorContainers are the objects in which these keys are looked for; "" is the root.
-var errorContainers = []string{"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader"}
+var errorContainers = []string{
+	"", "meta", "response", "result", "status", "header", "responseStatus", "responseHeader", "info", "cmmMsgHeader",
+}
 
 // errorMessages are the keys that say what the error is.
 var errorMessages = append([]string{
