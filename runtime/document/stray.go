@@ -39,6 +39,7 @@ func (g *gatherer) noticeBeside(in, found scan.Span, list rules.ItemList, step i
 		known := scan.Span{Start: found.Start - in.Start, End: found.End - in.Start}
 		signs := signsIn(in.Of(raw), known, func(string, []byte) {})
 		signs.lists, signs.list = 1, found.Of(raw)
+		signs.paged = signs.paged || slices.ContainsFunc(signs.found, func(sign nestedSign) bool { return sign.kind == apinames.HintMore })
 		if nested, ok := signs.nested(nil); ok && nested.Sign != nil {
 			if g.truncated.Count++; g.truncated.Count == 1 {
 				g.truncated.Path, g.truncated.Value = append(g.pathTo(list, step), nested.Sign...), nested.Value
@@ -79,7 +80,7 @@ func (g *gatherer) noticeStray(in, found scan.Span, list rules.ItemList, step in
 			return
 		}
 	}
-	if kind == "" && IsErrorObject(in.Of(raw)) {
+	if !hasItems && isErrorBeside(in.Of(raw), list.Steps[step].Key) {
 		g.addStray(g.pathTo(list, step), in)
 	}
 }
@@ -109,18 +110,25 @@ func (g *gatherer) pathTo(list rules.ItemList, step int) (path []string) {
 
 // IsErrorObject reports whether a value is an object as [apinames.IsErrorObject] describes it. Most
 // objects are not, by their first key.
-func IsErrorObject(raw []byte) bool {
+func IsErrorObject(raw []byte) bool { return isErrorBeside(raw, "") }
+
+// isErrorBeside is IsErrorObject for the members of an object apart from the given one.
+func isErrorBeside(raw []byte, except string) bool {
 	if raw[0] != '{' || len(raw) > maxStray {
 		return false
 	}
 	for key := range scan.Members(raw) {
-		if !apinames.NamesError(string(scan.Unquote(key.Of(raw)))) {
+		name := string(scan.Unquote(key.Of(raw)))
+		if name == except {
+			continue
+		}
+		if !apinames.NamesError(name) {
 			return false
 		}
 		break
 	}
 	object, _ := value.Members(decodeSmall(raw))
-	return apinames.IsErrorObject(object)
+	return apinames.IsErrorObject(slices.DeleteFunc(object, func(m rules.Member) bool { return m.Name == except }))
 }
 
 // decodeSmall decodes a value of at most maxStray bytes. It returns nil if its memory would be too large.
