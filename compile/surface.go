@@ -194,7 +194,11 @@ func (list *watches) add(e *language.Expression, field string, watch func(langua
 		}
 		w := watch(r)
 		if i := slices.IndexFunc(*list, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
-			(*list)[i].Link = (*list)[i].Link || w.Link
+			had := &(*list)[i]
+			had.Link = had.Link || w.Link
+			if had.Optional && !w.Optional {
+				had.Rule, had.Optional = e.Rule, false
+			}
 			continue
 		}
 		w.Read, w.Rule = r, e.Rule

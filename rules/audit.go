@@ -75,6 +75,7 @@ type ListFacts struct {
 
 	Missing     string `expr:"missing" doc:"paths that rules read and no response had; empty: none"`
 	Chosen      bool   `expr:"chosen" doc:"whether a stopping rule that the configuration has ended the list"`
+	Stuck       bool   `expr:"stuck" doc:"whether the last page, which has items, is the same as the page before, for the same request"`
 	Counted     bool   `expr:"counted" doc:"whether no response decides what the next request is, so that only numbers of items end the list"`
 	Renamed     bool   `expr:"renamed" doc:"whether no response had the list of items, but the last one has another list of objects"`
 	MovedPage   int    `expr:"movedPage" doc:"the first page that lacks the list of items of page 1 and has another list; 0: none"`
@@ -179,12 +180,13 @@ var auditTable = audits([]Rule{
 		Message: "a page has {hints.largestPage} items, more than the limit of {limit}; " +
 			"if the API ignores the limit, requests that count on it may skip or repeat items"},
 	{ID: "audit.total", Auditing: Auditing{Requires: FactTotal,
-		Proof:  `list.counted and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
-		Unless: "unless responses decide about the next request, it is an estimate, or the configuration " + decides},
+		Proof: `(list.counted or list.stuck) and not (hints.totalRead or hints.totalIsRough or list.chosen)`,
+		Unless: "unless responses decide about the next request and no page came again for the same request, it is an estimate, " +
+			"or the configuration " + decides},
 		Source:  `hints.total > total.items`,
 		Clause:  "a total exceeds the items read",
 		Message: "{hints.totalAt} is {hints.total}, but the number of items read is {total.items}"},
-	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages},
+	{ID: "audit.pages", Auditing: Auditing{Requires: FactPages, Proof: `list.stuck`, Unless: "unless no page came again for the same request"},
 		Source:  `hints.total == nil and hints.more != false and hints.pages > total.pages`,
 		Clause:  "a number of pages exceeds the pages read",
 		Message: "{hints.pagesAt} is {hints.pages}, but the number of pages read is {total.pages}"},
@@ -222,9 +224,12 @@ var auditTable = audits([]Rule{
 		Message: "page {list.firstAgain} is the first page again, although its request has {list.firstParams}; " +
 			"the API may ignore the parameter, have another name for it, or start again after its last page"},
 	{ID: "audit.cycle", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
-		Source: `list.cycles > 0`,
+		Source: `list.cycles > 0 or list.stuck and list.cursorPage == 0 and count == hints.largestPage` +
+			` and (page > 2 or count == limit or count in ` + roundCounts + `) and hints.total != total.items and hints.more != false`,
 		Clause: "an earlier request is repeated, and nothing that rules read has changed",
-		Message: "page {list.cyclePage} repeats an earlier request ({list.cycleSent}), and nothing that the rules read has changed" +
+		Message: `page {list.cycles > 0 ? text(list.cyclePage) : text(page)} repeats an earlier request` +
+			`{list.cycles > 0 ? " (" + list.cycleSent + ")" : ", and the page is as full as the others"}` +
+			", and nothing that the rules read has changed" +
 			`{list.cycles > 1 ? ", on " + text(list.cycles) + " pages in all" : ""}; the API may be in a loop: guards.repeatedRequest can end it`},
 	{ID: "audit.shift", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.duplicates > 0 or list.revised > 0 and list.revised * 10 <= list.identified`,

@@ -44,6 +44,7 @@ var hintTable = []struct {
 		"recordstotal", "itemtotal", "recordtotal", "recordcount", "resultcount", "rowcount", "itemcount", "itemscount", "matchcount",
 		"found", "matched",
 		"count", "odatacount", "opensearchtotalresults", "totalnum", "fullcount", "resultscount",
+		"hydratotalitems", // API Platform (Hydra)
 	}, nil},
 	{HintPages, []string{"totalpages", "totalpage", "pagecount", "pagestotal", "pagetotal", "numpages", "nbpages", "lastpage", "pages"}, nil},
 	{HintNext, []string{
@@ -51,16 +52,18 @@ var hintTable = []struct {
 		"nextpageuri", "nextrecordsurl", "nextmarker", "aftercursor", "pagetoken", "continuationtoken", "nexturi", "continuation",
 		"lastevaluatedkey", "resumptiontoken", "skiptoken", "nexthref", "nextpagelink", "nextcontinuationtoken", "paginationtoken",
 		"nextcursormark", "nextbatch", "nextkey", "continue",
+		"hydranext", // API Platform (Hydra), in hydra:view
 	}, nil},
 	{HintMore, []string{
 		"hasmore", "hasnext", "hasnextpage", "morerecords", "hasmorepage", "hasmorepages", "hasmoreitems", "hasmoreresults",
 		"hasmorerecords", "hasadditionalresults", "istruncated", "truncated",
 		"more", "moreavailable", "moreresults", "morepages", "ismore", "moreresult", "moreitems", "moreitemsincollection", "moredata",
 		"hasmoredata", "nextexists", "nextpageexists", "exceededtransferlimit", "moredataavailable", "resultstruncated", "limitreached",
-		"moretocome",
+		"moretocome", "moreitemsavailable", restCount,
 	}, []string{"nextpage", "incomplete", "next"}},
 	{HintLast, []string{
 		"islast", "last", "lastpage", "islastpage", "islastbatch", "done", "endofstream", "endoflist", "eof", "nomore",
+		"endofrecords", // GBIF
 	}, []string{"complete", "completed", "iscomplete", "finished", "isfinished", "end", "final"}},
 	{HintRough, []string{
 		"approximate", "isapproximate", "totalapproximate", "totalisapproximate", "estimated", "isestimated", "isestimate", "estimate",
@@ -72,7 +75,7 @@ var hintTable = []struct {
 var containers = []string{
 	"meta", "metadata", "pagination", "paging", "page", "pageinfo", "pagecontext", "info", "links", "responsemetadata", "cursor",
 	"hits", "response", "result", "searchresults", "additionaldata", "resultinfo", "pager",
-	"searchinfo", "responseheader",
+	"searchinfo", "responseheader", "hydraview",
 }
 
 // ambiguous are bare names of totals that some APIs use for another number: totalSize may be a number
@@ -198,6 +201,12 @@ func HintNames(kind HintKind) []string {
 	return nil
 }
 
+// restCount is the bare name of a number of items that are still to come, which Kubernetes sends.
+const restCount = "remainingitemcount"
+
+// CountsRest reports whether a number under a key is that of the items that are still to come.
+func CountsRest(key string) bool { return Alike(key, restCount) }
+
 // NumbersPage reports whether a number under a key that hints at the next page is a page number.
 func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(nil, key)), "nextpage") }
 
@@ -230,16 +239,20 @@ func NextLink(links []any) any {
 }
 
 // NextIn returns the value that leads to the next page in an object under a key, such as {"href": "/users?page=2"}
-// under next, or nil if there is none. Under LastEvaluatedKey, any member leads there: the object is a key of a
-// database.
+// or, in HubSpot, {"after": "2"} under next, or nil if there is none. Under LastEvaluatedKey (DynamoDB) and continue
+// (MediaWiki), any member leads there: the object is a key of a database, or has the parameters of the next request.
 func NextIn(key string, object value.Object) any {
-	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset"} {
+	for _, name := range []string{"href", "url", "uri", "page", "cursor", "token", "offset", "after", "link"} {
 		if v, ok := object.Get(name); ok {
 			return v
 		}
 	}
-	if len(object) > 0 && Alike(key, "lastEvaluatedKey") {
-		return object[0].Value
+	for len(object) > 0 && (Alike(key, "lastEvaluatedKey") || Alike(key, "continue")) {
+		inner, ok := value.Members(object[0].Value)
+		if !ok {
+			return object[0].Value
+		}
+		object = inner
 	}
 	return nil
 }

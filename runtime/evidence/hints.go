@@ -2,6 +2,7 @@ package evidence
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,7 +40,7 @@ func (w *Watcher) Hints() *rules.Hints {
 		hints.TotalIsRough = hints.TotalIsRough || hint.kind == apinames.HintRough && hint.value == true
 		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
 			w.note(hints, hint)
-			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody
+			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody && !value.Empty(hint.value)
 		}
 	}
 	w.compareTotals(hints, c, hasTotal)
@@ -81,7 +82,9 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 		}
 	}
 	if next := c.Link("next"); next != nil {
-		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: readsLink})
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
+	} else if text, _ := c.Header("Link").(string); relNext.MatchString(text) {
+		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
 	}
 	return found
 }
@@ -115,7 +118,7 @@ func (w *Watcher) hintsInBody() []foundHint {
 		case isLinks(name) && list != nil:
 			hint.value = apinames.NextLink(list)
 			add(apinames.HintNext, 0, false)
-		case isLinks(name):
+		case isLinks(name), links != nil && apinames.IsHint(name, apinames.HintPages): // as in Intercom: {"pages": {"next": …}}
 			for _, m := range links {
 				visit(append(slices.Clip(path), m.Name), m.Value)
 			}
@@ -225,8 +228,14 @@ func readsHeader(name string) func(language.Read) bool {
 	}
 }
 
-// readsLink reports whether a rule reads the Link header.
-func readsLink(read language.Read) bool { return read.Root == "link" }
+// readsNextLink reports whether a rule reads the next link of the Link header. A link with another relation may lead
+// through the list, too, but not if page 1 lacks it.
+func (w *Watcher) readsNextLink(read language.Read) bool {
+	return read.Root == "link" && (w.Context.Page > 1 || len(read.Args) == 0 || strings.EqualFold(read.Args[0], "next"))
+}
+
+// relNext finds a next link in a Link header that cannot be read.
+var relNext = regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`)
 
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {
@@ -255,6 +264,9 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 			hints.Next, hints.NextAt, hints.NextRead, hints.NextIsRough = v, path, read, hint.rough
 		}
 	case apinames.HintMore, apinames.HintLast:
+		if n, _, ok := apinames.TotalOf(v); ok && apinames.CountsRest(hint.name()) {
+			v = n > 0
+		}
 		if flag, ok := apinames.Flag(v, apinames.MayBeNumber(hint.name())); ok && hints.More == nil {
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
 		}

@@ -72,6 +72,7 @@ func (w *Watcher) Notice(reading document.Reading, request, before document.Dige
 	}
 	w.Facts.DuplicateKey = cmp.Or(w.Facts.DuplicateKey, reading.DuplicateKey)
 	c.RepeatedRequest, w.repeats = false, false
+	w.Facts.Stuck = c.SamePage && request == before && c.Count > 0 && !c.Polled
 	if !c.Polled {
 		repeats := w.noticeRepeat(request, before, sent)
 		hasIdentity := func(item []byte) bool { return document.Identity(item) != nil }
