@@ -5,7 +5,7 @@ import (
 	"html"
 	"net/url"
 	"regexp"
-	"runtime"
+	goruntime "runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -29,7 +29,7 @@ type testCase struct {
 func (w *writer) tests(g *group, root value.Object) []any {
 	tests := make([][]any, len(g.streams))
 	var running sync.WaitGroup
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
+	slots := make(chan struct{}, goruntime.GOMAXPROCS(0))
 	for i, s := range g.streams {
 		if s.Hidden || !g.emitted[s] {
 			continue
