@@ -102,16 +102,16 @@ func (t *tree) count(entry *store.Entry, e *record.Envelope) {
 	t.Sequence, t.Stored = entry.Sequence, entry.Time
 	t.Tasks += len(e.Children)
 	for _, child := range e.Children {
-		t.open(child.ID, true)
+		t.addOpen(child.ID)
 	}
 	if entry.Reopens {
 		t.Ended--
 		t.Failed--
-		t.open(entry.Task, true)
+		t.addOpen(entry.Task)
 	}
 	if entry.Ends() {
 		t.Ended++
-		t.open(entry.Task, false)
+		t.removeOpen(entry.Task)
 	}
 	if entry.State == store.Failed {
 		t.Failed++

@@ -42,19 +42,23 @@ type position struct {
 	Passed map[string]counts `json:"passed,omitempty"` // counts that the sink has received, by job
 }
 
-// open adds a task that is known to the sum of those that have not ended, or removes one that has ended.
-func (p *position) open(task string, added bool) {
-	if p.Open == nil {
-		return
+// addOpen adds a task to the sum of the open tasks.
+func (p *position) addOpen(task string) { p.changeOpen(digestOf(task)) }
+
+// removeOpen removes a task that has ended from the sum of the open tasks.
+func (p *position) removeOpen(task string) { p.changeOpen(-digestOf(task)) }
+
+func (p *position) changeOpen(by uint64) {
+	if p.Open != nil {
+		sum := *p.Open + by // a copy, because trees may share a position
+		p.Open = &sum
 	}
+}
+
+func digestOf(task string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(task))
-	digest := h.Sum64()
-	if !added {
-		digest = -digest
-	}
-	sum := *p.Open + digest // a copy: checkpoints and trees share positions
-	p.Open = &sum
+	return h.Sum64()
 }
 
 // allEnded reports whether all known tasks have ended.
@@ -104,7 +108,7 @@ func (c *collection) resume(ctx context.Context) error {
 	c.continued = store.Mark{Created: c.created}
 	for i, root := range c.roots {
 		t := &tree{root: root, tally: tallies[root], position: position{Tasks: 1, Open: new(uint64)}}
-		t.open(tasks[min(i, len(tasks)-1)].ID, true)
+		t.addOpen(tasks[min(i, len(tasks)-1)].ID)
 		c.trees = append(c.trees, t)
 		if saved[root] == nil {
 			continue

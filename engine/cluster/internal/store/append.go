@@ -30,6 +30,9 @@ type Place struct {
 	connection uint64 // the connection on which the page was seen
 }
 
+// is reports whether the place is that of a message with a head.
+func (p Place) is(m *message, h Head) bool { return m.Sequence == p.Sequence && h.Attempt == p.Attempt }
+
 // A page is the page that Append stores.
 type page struct {
 	key      Key
@@ -59,7 +62,7 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 		return Place{}, appendError(failure.Internal, "the envelope of a page has a newline", "")
 	}
 	sequence, connection := uint64(0), s.connection()
-	if after.Sequence > 0 && after.connection != connection { // the server may have been restored from a copy
+	if after.Sequence > 0 {
 		last, err := s.isLast(ctx, key, after)
 		if err == nil && !last {
 			err = ErrLost
@@ -89,14 +92,19 @@ func (s *Store) Append(ctx context.Context, key Key, after Place, head Head, env
 	return Place{sequence, head.Attempt, connection}, nil
 }
 
-// isLast reports whether a place is that of the last page of a task.
+// isLast reports whether a place is still that of the last page of a task, as far as the server may have lost pages.
+// It asks only if the connection was made again since the page was seen: then the server may have been restored from
+// a copy.
 func (s *Store) isLast(ctx context.Context, key Key, place Place) (bool, error) {
+	if place.connection == s.connection() {
+		return true, nil
+	}
 	last, err := s.lastMessage(ctx, key)
 	if last == nil || err != nil {
 		return false, err
 	}
 	head, err := readHead(last.Header)
-	return err == nil && last.Sequence == place.Sequence && head.Attempt == place.Attempt, err
+	return err == nil && place.is(last, head), err
 }
 
 // connection returns the number of the connection to the server, which changes whenever it is made again.
@@ -120,7 +128,7 @@ func (s *Store) outcome(ctx context.Context, p *page) (uint64, error) {
 	head, err := readHead(last.Header)
 	switch {
 	case err != nil:
-	case last.Sequence == p.after.Sequence && head.Attempt == p.after.Attempt:
+	case p.after.is(last, head):
 		return 0, nil
 	case head.Attempt == p.head.Attempt && head.After == p.head.After:
 		return last.Sequence, nil

@@ -26,10 +26,17 @@ type puller struct {
 	durable string // name of the consumer
 	filter  string // subjects of the messages
 
-	mu       sync.Mutex
-	consumer jetstream.Consumer     // nil until it has been looked up
-	asked    time.Time              // time of the pending request
-	answer   jetstream.MessageBatch // answer to the pending request; nil if there is no such request
+	mu         sync.Mutex
+	consumer   jetstream.Consumer     // nil until it has been looked up
+	asked      time.Time              // time of the pending request
+	connection uint64                 // connection of the pending request
+	answer     jetstream.MessageBatch // answer to the pending request; nil if there is no such request
+}
+
+// A delivery is a message of a queue, and the connection on which it was requested.
+type delivery struct {
+	jetstream.Msg
+	connection uint64
 }
 
 // puller returns the puller of a queue.
@@ -65,7 +72,7 @@ func (p *puller) prepare(ctx context.Context) error {
 }
 
 // take returns a message, or nil.
-func (p *puller) take(ctx context.Context) (jetstream.Msg, error) {
+func (p *puller) take(ctx context.Context) (*delivery, error) {
 	msg, err := p.fetch(ctx)
 	switch {
 	case msg != nil:
@@ -80,7 +87,7 @@ func (p *puller) take(ctx context.Context) (jetstream.Msg, error) {
 
 // fetch returns a message, or nil. If the server does not answer at once, the request stays pending,
 // and the next call looks for its answer.
-func (p *puller) fetch(ctx context.Context) (jetstream.Msg, error) {
+func (p *puller) fetch(ctx context.Context) (*delivery, error) {
 	s := p.s
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -111,7 +118,7 @@ func (p *puller) fetch(ctx context.Context) (jetstream.Msg, error) {
 		err := p.answer.Error()
 		p.answer = nil
 		if ok {
-			return msg, nil
+			return &delivery{msg, p.connection}, nil
 		}
 		if err != nil {
 			p.consumer = nil
@@ -131,7 +138,7 @@ func (p *puller) ask(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	p.asked = time.Now()
+	p.asked, p.connection = time.Now(), p.s.connection()
 	p.answer, err = p.consumer.FetchNoWait(1)
 	return err
 }

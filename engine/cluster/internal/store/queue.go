@@ -50,8 +50,8 @@ type Work struct {
 	AckWait time.Duration `json:"-"` // how long the worker may be silent
 
 	s        *Store
-	msg      jetstream.Msg
-	slot     jetstream.Msg // slot of the origin that the task takes; nil if their number is not limited
+	msg      *delivery
+	slot     *delivery // slot of the origin that the task takes; nil if their number is not limited
 	sequence uint64        // sequence of the message
 	queued   time.Time     // time when the message was queued, by the server's clock
 }
@@ -110,10 +110,8 @@ func (w *Work) Release() {
 // error the task may be delivered again.
 func (w *Work) Done(ctx context.Context, key Key, end Place) error {
 	connection := w.s.connection()
-	if end.connection != connection {
-		if stored, err := w.s.isLast(ctx, key, end); !stored || err != nil {
-			return err
-		}
+	if stored, err := w.s.isLast(ctx, key, end); !stored || err != nil {
+		return err
 	}
 	return w.remove(ctx, connection, w.msg.DoubleAck)
 }
@@ -124,21 +122,28 @@ func (w *Work) Done(ctx context.Context, key Key, end Place) error {
 // task, if it is still queued, is delivered again.
 func (w *Work) remove(ctx context.Context, connection uint64, f func(context.Context) error) error {
 	return w.s.try(ctx, w.s.options.tryTimeout, workStream, func(ctx context.Context) error {
-		stream, err := w.s.stream(ctx, workStream)
-		if err != nil {
+		if queued, err := w.isQueued(ctx); !queued || err != nil || w.s.connection() != connection {
 			return err
-		}
-		queued, err := stream.GetMsg(ctx, w.sequence)
-		switch {
-		case errors.Is(err, jetstream.ErrMsgNotFound):
-			return nil
-		case err != nil:
-			return err
-		case !queued.Time.Equal(w.queued) || w.s.connection() != connection:
-			return nil
 		}
 		return f(ctx)
 	})
+}
+
+// isQueued reports whether the server still has the message of the task. Like [Store.isLast], it asks only if the
+// connection was made again since the message was requested.
+func (w *Work) isQueued(ctx context.Context) (bool, error) {
+	if w.msg.connection == w.s.connection() {
+		return true, nil
+	}
+	stream, err := w.s.stream(ctx, workStream)
+	if err != nil {
+		return false, err
+	}
+	queued, err := stream.GetMsg(ctx, w.sequence)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return false, nil
+	}
+	return err == nil && queued.Time.Equal(w.queued), err
 }
 
 // HandBack gives the task to another worker: it replaces the message with a copy at the end of the
@@ -218,7 +223,7 @@ func (s *Store) Fetch(ctx context.Context, q Queue) (*Work, error) {
 }
 
 // slot returns a slot of the origin, or nil if all are taken or their number is not limited.
-func (s *Store) slot(ctx context.Context, q Queue) (jetstream.Msg, error) {
+func (s *Store) slot(ctx context.Context, q Queue) (*delivery, error) {
 	for q.Slots > 0 {
 		msg, err := s.slots(q).take(ctx)
 		if msg == nil {
@@ -259,7 +264,7 @@ func (s *Store) task(ctx context.Context, q Queue) (*Work, error) {
 }
 
 // readWork returns the task of a message, and the number of deliveries of the message.
-func (s *Store) readWork(msg jetstream.Msg, ackWait time.Duration) (w *Work, deliveries int, err error) {
+func (s *Store) readWork(msg *delivery, ackWait time.Duration) (w *Work, deliveries int, err error) {
 	meta, err := msg.Metadata()
 	if err != nil {
 		return nil, 0, explain("fetch a task", err)
