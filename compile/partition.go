@@ -166,18 +166,9 @@ func (j *Job) ExpectsValue(e *language.Expression) bool {
 		!e.ContainsNil()
 }
 
-// OnlyEndsWindows reports whether an input decides only where windows end, and these windows begin where
-// the previous run kept their end. The windows are those of the job or of one of the others.
-func (j *Job) OnlyEndsWindows(input string, others []*Job) bool {
-	elsewhere, ends := j.inputUse(input)
-	return !elsewhere && (ends || slices.ContainsFunc(others, func(other *Job) bool {
-		elsewhere, ends := other.inputUse(input)
-		return ends && !elsewhere
-	}))
-}
-
-// inputUse reports whether the job or an ancestor reads an input in such an end of windows, and elsewhere.
-func (j *Job) inputUse(input string) (elsewhere, ends bool) {
+// InputUse reports whether the job or an ancestor reads an input where windows end that begin at the end that
+// the previous run kept, and whether one of them reads it elsewhere.
+func (j *Job) InputUse(input string) (endsWindows, elsewhere bool) {
 	readsInput := func(r language.Read) bool { return r.Is("input") && (len(r.Path) == 0 || r.Path[0] == input) }
 	for ; j != nil; j = j.Parent {
 		elsewhere = elsewhere || j.reads(readsInput)
@@ -186,10 +177,10 @@ func (j *Job) inputUse(input string) (elsewhere, ends bool) {
 				func(e *language.Expression) bool { return e == nil })
 			movesEnd := v.To != nil && anyReads([]*language.Expression{v.To}, readsInput)
 			elsewhere = elsewhere || anyReads(expressions, readsInput) || movesEnd && !j.continues(v)
-			ends = ends || movesEnd
+			endsWindows = endsWindows || movesEnd
 		}
 	}
-	return elsewhere, ends
+	return endsWindows, elsewhere
 }
 
 // continues reports whether the windows of a variable begin at the end that the previous run kept.

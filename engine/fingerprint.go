@@ -40,9 +40,16 @@ func (e *Engine) Fingerprint() map[string]string {
 		f.note(saved.InputPart+name, v)
 	}
 	selected, running := e.selected(), e.running()
+	ends := maps.Clone(inputs) // inputs that only end windows of some job
+	maps.DeleteFunc(ends, func(name string, _ any) bool {
+		return !slices.ContainsFunc(running, func(job *compile.Job) bool {
+			endsWindows, elsewhere := job.InputUse(name)
+			return endsWindows && !elsewhere
+		})
+	})
 	for _, job := range running {
 		f.job(job)
-		f.keep(job, inputs)
+		f.keep(job, inputs, ends)
 		if len(selected) < len(running) { // some run for their children alone
 			f.note("items", slices.Contains(selected, job))
 		}
@@ -102,11 +109,16 @@ func (f *fingerprint) job(job *compile.Job) {
 	}
 }
 
-// keep adds the values that a job keeps, and the list that they are about.
-func (f *fingerprint) keep(job *compile.Job, inputs map[string]any) {
+// keep adds the values that a job keeps, and the list that they are about, which does not depend on inputs that only
+// end windows, unless the job reads them elsewhere.
+func (f *fingerprint) keep(job *compile.Job, inputs, ends map[string]any) {
 	j, cfg, part := job.Spec(), f.engine.cfg, saved.KeepPart+job.ID()
 	inputs = maps.Clone(inputs)
-	maps.DeleteFunc(inputs, func(name string, _ any) bool { return job.OnlyEndsWindows(name, f.engine.running()) })
+	maps.DeleteFunc(inputs, func(name string, _ any) bool {
+		_, onlyEnds := ends[name]
+		_, elsewhere := job.InputUse(name)
+		return onlyEnds && !elsewhere
+	})
 	for _, r := range job.Ruleset.Rules {
 		if r.Role != rules.RoleKeep {
 			continue

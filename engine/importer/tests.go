@@ -24,8 +24,8 @@ type testCase struct {
 }
 
 // tests returns tests for the jobs of a configuration. Their expectations come from the intermediate form. A
-// test that does not pass is left out, since its model of the API may be wrong. The streams are tested at the same
-// time, which takes most of the time of an import.
+// test that does not pass is left out, since its model of the API may be wrong. Testing takes most of the
+// time of an import, so the streams are tested at the same time.
 func (w *writer) tests(g *group, root value.Object) []any {
 	tests := make([][]any, len(g.streams))
 	var running sync.WaitGroup

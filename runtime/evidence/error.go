@@ -279,29 +279,33 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 // {"data": ["service unavailable"]}. Its words must tell of a failure unless a later page has nothing but texts, and
 // no page before has one. Of several lists, only the first items are compared.
 func (w *Watcher) noticeTextForObject() {
-	texts := func(items [][]byte) (texts [][]byte) {
-		return slices.DeleteFunc(slices.Clone(items), func(item []byte) bool { return item[0] != '"' })
-	}
-	notice := func(items [][]byte, known []string) {
-		for _, item := range texts(items) {
-			onlyTexts := w.Context.Page > 1 && !w.HadTexts && len(texts(items)) == len(items)
-			if known != nil && (onlyTexts || apinames.IsFailure(string(item))) {
-				w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
-				break
-			}
+	isText := func(item []byte) bool { return item[0] == '"' }
+	unusual := w.Context.Page > 1 && !w.HadTexts
+	notice := func(item []byte, known []string, unusual bool) bool {
+		if known == nil || !isText(item) || !unusual && !apinames.IsFailure(string(item)) {
+			return false
 		}
+		w.reportError("an item is " + value.Clip(string(item), 60) + ", where the list has objects")
+		return true
 	}
-	if w.listsOf() == nil {
-		notice(w.page.Compared, w.FirstNames)
-	} else {
+	items := w.page.Compared
+	hasTexts := slices.ContainsFunc(items, isText)
+	if w.listsOf() != nil {
 		for i, list := range w.page.Lists {
 			for item := range list.Items.All() {
-				notice([][]byte{item}, w.firstNames(i))
+				notice(item, w.firstNames(i), unusual)
+				break
+			}
+		}
+	} else if hasTexts {
+		unusual = unusual && !slices.ContainsFunc(items, func(item []byte) bool { return !isText(item) })
+		for _, item := range items {
+			if notice(item, w.FirstNames, unusual) {
 				break
 			}
 		}
 	}
-	w.HadTexts = w.HadTexts || len(texts(w.page.Compared)) > 0
+	w.HadTexts = w.HadTexts || hasTexts
 }
 
 // noticeErrorItem notices an item without an identifier that is an error: it has only members that errors
