@@ -142,7 +142,7 @@ func (x *extraction) runConfig(cmd *cobra.Command, args []string) error {
 	if err := x.checkPaths(l, args); err != nil {
 		return err
 	}
-	l.forgets = x.kept == "" && x.state == "" && x.items.Format.Kind != output.Singer
+	l.forgets = !x.writesNowhere() && x.kept == "" && x.state == "" && x.items.Format.Kind != output.Singer
 	return x.runLoaded(l)
 }
 
