@@ -173,8 +173,8 @@ func (c *Cluster) readRecord(stored store.Record) (*Run, error) {
 // ID returns the ID of the run.
 func (r *Run) ID() string { return r.record.Run }
 
-// Submission returns the token that distinguishes the run from deleted runs with the same ID.
-func (r *Run) Submission() string { return r.record.Submission }
+// Token returns the token that distinguishes the run from deleted runs with the same ID.
+func (r *Run) Token() string { return r.record.Submission }
 
 // WorkerHint returns the call that starts a worker for the run, for use in messages. It names the
 // environment variables and the secret inputs that the configuration reads.
@@ -200,14 +200,14 @@ func (r *Run) load(others ...engine.Option) (*engine.Engine, error) {
 // Engine compiles the configuration without its secrets. The engine makes no requests: it is for
 // [Run.Collect] and for information about the jobs.
 func (r *Run) Engine(options ...engine.Option) (*engine.Engine, error) {
-	e, err := r.load(append(options, withoutSecrets...)...)
+	e, err := r.load(slices.Concat(options, withoutSecrets)...)
 	if err != nil {
 		return nil, err
 	}
 	return e, r.sameRules(e)
 }
 
-// withoutSecrets returns the options of an engine that needs no secrets.
+// withoutSecrets holds the options of an engine that needs no secrets.
 var withoutSecrets = []engine.Option{engine.WithPlaceholders(), engine.WithEnv(nil)}
 
 // sameRules returns an error if an engine loaded without secrets judges pages by other rules than
@@ -259,7 +259,7 @@ func (r *Run) deleting() error {
 		return nil
 	}
 	return &engine.Error{Class: failure.State, Op: "run",
-		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: Run.Delete(" + r.ID() + ")"}
+		Message: fmt.Sprintf("run %s has been deleted, but not all of it is gone", r.ID()), Hint: "delete it again: Run.Delete of " + r.ID()}
 }
 
 // Cancel ends a run: its queued tasks are removed, and workers stop its running tasks. Stored
@@ -284,7 +284,7 @@ func (r *Run) Delete(ctx context.Context) error {
 	if err := r.stop(ctx, func(rec *record.Run) { rec.Phase, rec.Deleted = Cancelled, true }); err != nil {
 		return err
 	}
-	return r.cluster.store.DeleteRun(ctx, r.ID(), r.Submission(), r.revision)
+	return r.cluster.store.DeleteRun(ctx, r.ID(), r.Token(), r.revision)
 }
 
 // stop changes the record of a run that ends, and removes its queued tasks.

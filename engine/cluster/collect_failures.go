@@ -93,7 +93,7 @@ func (f *failures) add(trees []*tree, ending *partition.Ending) {
 		f.tallies[t.root].Add(&partition.Step{Ending: ending})
 	}
 	if f.count++; f.count <= maxErrors {
-		f.first = append(f.first, ending.FailureOf())
+		f.first = append(f.first, ending.Failure())
 	}
 }
 
@@ -101,7 +101,7 @@ func (f *failures) add(trees []*tree, ending *partition.Ending) {
 func (c *collection) moreFailures(n int) error {
 	return &engine.Error{Class: failure.Transient, Op: "collect",
 		Message: value.Counted(n, "more partition") + " failed",
-		Hint:    "Run.Partitions(" + c.run.ID() + ") lists all"}
+		Hint:    "Run.Partitions of " + c.run.ID() + " lists all"}
 }
 
 // failure returns how a failed task ended, or nil if it is retried.

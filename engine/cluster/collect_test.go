@@ -148,7 +148,7 @@ func TestACollectionListsThePartitionsThatFailed(t *testing.T) {
 		require.ErrorIs(t, err, engine.ErrAPI)
 		lines := strings.Split(err.Error(), "\n")
 		require.Len(t, lines, 11)
-		require.Equal(t, "4 more partitions failed (Run.Partitions(r1) lists all)", lines[10])
+		require.Equal(t, "4 more partitions failed (Run.Partitions of r1 lists all)", lines[10])
 		require.Equal(t, 14, result.Jobs[1].Partitions.Failed)
 		var failed []string
 		for _, one := range result.Jobs[1].Partitions.Failures {

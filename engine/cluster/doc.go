@@ -26,15 +26,17 @@
 //	Cluster.Submit          submit.go        compiles the configuration, without its secrets
 //	  Run.create                             stores the record of the run
 //	  Run.prepareQueue      submit_shared.go  creates the queue
-//	  Run.enqueue                            queues task 0
+//	  Run.queue             submit_queue.go  queues task 0
 //
 //	Cluster.Work            work.go          a worker
 //	  workerRun.watchRuns                    learns of the run, and adds it to the runs that it serves
 //	  workerRun.takeNext    work_turns.go     fetches task 0 from the queue, in a slot of the worker
 //	  attempt.handle        work_attempt.go   one delivery of the task
 //	  attempt.awaitSession  work_session.go   compiles the run with the secrets, once for all of its tasks
+//	  attempt.run                            runs the task, and then decides what becomes of it in the queue
 //	  attempt.resume                         reads the last stored page of the task; here, no page is stored
-//	  attempt.runTask                        calls partition.Tasks.Run, which requests page 1 and calls store
+//	  attempt.runTask                        decides whether a failure of the task is final
+//	  attempt.guarded                        calls partition.Tasks.Run, which requests page 1 and calls attempt.store
 //	  attempt.storeStep     work_step.go      stores page 1, and announces the tasks 0-p1j0i0 and 0-p1j0i1 in it
 //	                                         (store.Append), then queues these (store.Enqueue)
 //	  attempt.finish                         removes task 0 from the queue, since its end is stored

@@ -41,7 +41,7 @@ func TestAReleasedRunHasOneCollection(t *testing.T) {
 	require.NoError(t, err)
 	work(t, c, cluster.Worker{})
 	full := await(t, run, func(s *status.Run) bool { return len(s.Warnings) == 1 && s.Total.Running == 1 })
-	require.Contains(t, full.Warnings[0].Hint, "Run.Collect(large) with a state and CollectOptions.Release deletes pages that it has written")
+	require.Contains(t, full.Warnings[0].Hint, "Run.Collect of large with a state and CollectOptions.Release deletes pages that it has written")
 
 	var got []int
 	saved := map[string]json.RawMessage{}

@@ -84,7 +84,7 @@ func TestASubmissionStoresAConfigurationThatIsMissing(t *testing.T) {
 	require.NoError(t, err)
 	bucket, err := js.KeyValue(t.Context(), "STOPWHEN_CONFIGS")
 	require.NoError(t, err)
-	require.NoError(t, bucket.Delete(t.Context(), run.Submission()))
+	require.NoError(t, bucket.Delete(t.Context(), run.Token()))
 	_, err = c.Run(t.Context(), run.ID())
 	require.ErrorContains(t, err, "submit the run again")
 	submit(t, c, a.config())

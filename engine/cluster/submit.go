@@ -93,12 +93,12 @@ func (c *Cluster) Submit(ctx context.Context, s Submission) (*Run, error) {
 	if r.resubmission, err = r.create(ctx); err != nil {
 		return nil, err
 	}
-	if err = c.store.PutConfig(ctx, r.Submission(), s.Text); err == nil {
-		err = c.store.CreateRun(ctx, s.Run, r.Submission(), r.record.MaxBytes)
+	if err = c.store.PutConfig(ctx, r.Token(), s.Text); err == nil {
+		err = c.store.CreateRun(ctx, s.Run, r.Token(), r.record.MaxBytes)
 	}
 	if err != nil {
 		if r.resubmission == nil { // nothing of the run has been stored yet
-			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.Submission(), r.revision))
+			err = errors.Join(err, c.store.DeleteRun(ctx, s.Run, r.Token(), r.revision))
 		}
 		return nil, err
 	}
@@ -239,7 +239,7 @@ func (r *Run) create(ctx context.Context) (*Resubmission, error) {
 	}
 	if difference := before.differs(&r.record); difference != "" {
 		return nil, &engine.Error{Class: failure.Config, Op: "submit",
-			Message: fmt.Sprintf("there is a run %s already, and its %s", r.ID(), difference), Hint: "choose another id, or delete that run"}
+			Message: fmt.Sprintf("run %s already exists, but its %s", r.ID(), difference), Hint: "choose another id, or delete that run"}
 	}
 	wanted := before.record
 	wanted.Phase, wanted.MaxBytes = Running, cmp.Or(r.record.MaxBytes, wanted.MaxBytes)

@@ -10,7 +10,7 @@ import (
 // A timing holds how long the calls of a cluster wait, and how often they look or report. Tests
 // change it.
 type timing struct {
-	// Pauses after a failure; see [attempt.postponement].
+	// Pauses after a failure; see [attempt.planRetry].
 	firstRetry   time.Duration // before a task is tried again for the first time; it doubles with each further failure
 	longestRetry time.Duration // longest pause before a task is tried again
 	otherRetry   time.Duration // longest pause if another worker should try the task

@@ -55,9 +55,9 @@ func (a *attempt) runAlone(ctx context.Context, lost int) error {
 
 // beAlone hands back the other tasks of the worker, and takes their slots once they have ended.
 func (a *attempt) beAlone(ctx context.Context) error {
-	taken := false
+	another := false
 	a.locked(func() {
-		if taken = a.worker.alone != nil; taken {
+		if another = a.worker.alone != nil; another {
 			return
 		}
 		a.worker.alone = a
@@ -67,22 +67,28 @@ func (a *attempt) beAlone(ctx context.Context) error {
 			}
 		}
 	})
-	if taken {
+	if another {
 		return errAlone
 	}
-	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
-		most := cap(places)
-		if i == 0 {
-			most-- // it has a slot itself
-		}
-		for a.held[i] < most {
-			select {
-			case places <- struct{}{}:
-				a.held[i]++
-			case <-ctx.Done():
-				a.letOthers()
-				return context.Cause(ctx)
-			}
+	err := hold(ctx, a.worker.slots, &a.heldSlots, cap(a.worker.slots)-1) // it has a slot itself
+	if err == nil {
+		err = hold(ctx, a.worker.late, &a.heldLate, cap(a.worker.late))
+	}
+	if err != nil {
+		a.letOthers()
+	}
+	return err
+}
+
+// hold takes n places as they become free, and counts them in held. The error is the cause of the end of
+// the context.
+func hold(ctx context.Context, places chan<- struct{}, held *int, n int) error {
+	for *held < n {
+		select {
+		case places <- struct{}{}:
+			*held++
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 	return nil
@@ -95,9 +101,10 @@ func (a *attempt) letOthers() {
 			a.worker.alone = nil
 		}
 	})
-	for i, places := range []chan struct{}{a.worker.slots, a.worker.late} {
-		for ; a.held[i] > 0; a.held[i]-- {
-			<-places
-		}
+	for ; a.heldSlots > 0; a.heldSlots-- {
+		<-a.worker.slots
+	}
+	for ; a.heldLate > 0; a.heldLate-- {
+		<-a.worker.late
 	}
 }

@@ -35,8 +35,11 @@ type attempt struct {
 	began  time.Time
 	stored bool // whether the attempt stored a page or the end of the task; otherwise the task had already ended
 	cancel context.CancelCauseFunc
-	late   bool   // whether the attempt has left its slot
-	held   [2]int // slots, and places of late tasks, that the attempt holds while the task runs alone
+	late   bool // whether the attempt has left its slot
+
+	// Places of other tasks that the attempt holds while its task runs alone.
+	heldSlots int
+	heldLate  int // see [workerRun.late]
 }
 
 // newAttempt returns an attempt that is a user of the session of its run. It does not wait.
@@ -77,7 +80,7 @@ func (a *attempt) handle(ctx context.Context) {
 func (a *attempt) run(ctx context.Context, stop func()) {
 	err := a.resume(ctx)
 	stop()
-	later, postponed := errors.AsType[*postponement](err)
+	retry, postponed := errors.AsType[*postponement](err)
 	switch {
 	case err == nil:
 		a.finish(ctx)
@@ -95,7 +98,7 @@ func (a *attempt) run(ctx context.Context, stop func()) {
 	case errors.Is(err, errAlone):
 		handBack(ctx, a.work)
 	case postponed:
-		a.putBack(ctx, later)
+		a.putBack(ctx, retry)
 	default:
 		a.worker.pauseRun(a.work.Run, err)
 		handBack(ctx, a.work)
@@ -262,8 +265,8 @@ func (a *attempt) runTask(ctx context.Context) error {
 	if ending == nil {
 		return err
 	}
-	if later := a.postponement(ctx, err); later != nil {
-		return later
+	if retry := a.planRetry(ctx, err); retry != nil {
+		return retry
 	}
 	return a.storeEnd(ctx, ending)
 }

@@ -27,15 +27,11 @@ type postponement struct {
 
 func (p *postponement) Error() string { return p.err.Error() }
 
-// postponement returns how a task that has failed is tried again, or nil if its failure is final. A
-// failure that may be caused by this worker is final when a second worker has had such a failure, or when
-// there has been no other worker for a minute. A worker that has received no answer is not that second
-// worker if the API has answered the first one: it does not know more. A failure that may pass by itself is
-// not final before the patience of the run ends.
-func (a *attempt) postponement(ctx context.Context, err error) *postponement {
+// planRetry returns how a task that has failed is tried again, or nil if its failure is final. A failure
+// that may pass by itself is not final before the patience of the run ends.
+func (a *attempt) planRetry(ctx context.Context, err error) *postponement {
 	failed, ok := errors.AsType[*engine.Error](err)
-	timing := &a.worker.cluster.timing
-	if !ok || timing.firstFinal {
+	if !ok || a.worker.cluster.timing.firstFinal {
 		return nil
 	}
 	ownFault, passes := mayBeWorker(failed), failed.Class == failure.Transient
@@ -43,39 +39,53 @@ func (a *attempt) postponement(ctx context.Context, err error) *postponement {
 		return nil
 	}
 	now := a.worker.pace.Now()
+	p := &postponement{err: failed, worker: ownFault, trouble: a.nextTrouble(now)}
+	age := now.Sub(p.trouble.Since)
+	final := !ownFault
+	if ownFault {
+		final = a.suspectWorker(ctx, p, age)
+	}
+	if patience := a.worker.patience(a.session.run); final && passes && age < patience {
+		final, p.trouble.Wait = false, min(p.trouble.Wait, patience-age)
+	}
+	if final {
+		return nil
+	}
+	return p
+}
+
+// nextTrouble counts a failure of the task after its last page, and sets the pause before the next attempt.
+func (a *attempt) nextTrouble(now time.Time) store.Trouble {
 	t := a.work.Trouble
 	if t.Times == 0 || t.Page != a.after.Sequence {
 		t = store.Trouble{Since: now.Add(-time.Since(a.began)), Page: a.after.Sequence}
 	}
 	t.Times++
-	age := now.Sub(t.Since)
+	timing := &a.worker.cluster.timing
 	t.Wait = timing.retry(t.Times, timing.longestRetry)
-	p := &postponement{err: failed, worker: ownFault}
-	final := !ownFault
-	if ownFault {
-		others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
-		p.reached = reached
-		answered := failed.Status != 0 && failed.Op != "authenticate"
-		second := t.Worker != "" && t.Worker != a.worker.Name
-		final = second && (answered || !t.Answered) || !others && age >= timing.alone
-		t.Worker, t.Answered = a.worker.Name, answered
-		switch {
-		case final:
-		case others:
-			t.Wait = min(t.Wait, timing.otherRetry)
-		default:
-			t.Wait = min(t.Wait, timing.alone-age)
-		}
+	return t
+}
+
+// suspectWorker notes a failure that may be caused by this worker, and shortens the pause, so that another
+// worker tries the task soon. age is the time since the first failure. The failure is final when a second
+// worker has had such a failure, or when there has been no other worker for a minute. A worker that has
+// received no answer is not that second worker if the API has answered the first one: it does not know more.
+func (a *attempt) suspectWorker(ctx context.Context, p *postponement, age time.Duration) (final bool) {
+	timing, t := &a.worker.cluster.timing, &p.trouble
+	others, reached := a.worker.others(ctx, a.work.Run, a.session.origin)
+	p.reached = reached
+	answered := p.err.Status != 0 && p.err.Op != "authenticate"
+	second := t.Worker != "" && t.Worker != a.worker.Name
+	final = second && (answered || !t.Answered) || !others && age >= timing.alone
+	t.Worker, t.Answered = a.worker.Name, answered
+	switch {
+	case final:
+	case others:
+		t.Wait = min(t.Wait, timing.otherRetry)
+	default:
+		t.Wait = min(t.Wait, timing.alone-age)
 	}
-	patience := a.worker.patience(a.session.run)
-	if final && passes && age < patience {
-		final, t.Wait = false, min(t.Wait, patience-age)
-	}
-	if final {
-		return nil
-	}
-	p.trouble = t
-	return p
+	return final
 }
 
 // patience returns the patience of a run, which may have been submitted again since its session was

@@ -387,11 +387,11 @@ func TestWhatCannotBeDistributedIsRefused(t *testing.T) {
 	}
 	submit(t, c, a.config())
 	_, err := c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: []byte(config), MaxPages: 3})
-	require.ErrorContains(t, err, "there is a run r1 already, and its limit of pages differs")
+	require.ErrorContains(t, err, "run r1 already exists, but its limit of pages differs")
 	_, err = c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: []byte(config), BaseURL: "https://other.invalid/"})
-	require.ErrorContains(t, err, "there is a run r1 already, and its base URL differs")
+	require.ErrorContains(t, err, "run r1 already exists, but its base URL differs")
 	_, err = c.Submit(t.Context(), cluster.Submission{Run: "r1", Name: "c.json", Text: []byte(config + " ")})
-	require.ErrorContains(t, err, "there is a run r1 already, and its configuration differs")
+	require.ErrorContains(t, err, "run r1 already exists, but its configuration differs")
 }
 
 func TestACollectionSaysWhyNothingArrives(t *testing.T) {

@@ -54,8 +54,8 @@ type Ending struct {
 	Split   bool          `json:"split,omitempty"`   // whether the window was split
 }
 
-// FailureOf returns the error of a task that failed, with its class, or nil if it did not fail.
-func (e *Ending) FailureOf() error {
+// Failure returns the error of a task that failed, with its class, or nil if it did not fail.
+func (e *Ending) Failure() error {
 	var errs []error
 	for _, r := range e.Results {
 		if f := r.Error; f != nil && !r.Skipped {

@@ -255,7 +255,7 @@ func TestTasksFindWhatAWalkFinds(t *testing.T) {
 				}
 				if !errors.Is(err, errBroken) {
 					require.True(t, fails, "%v", err)
-					require.Error(t, ending.FailureOf())
+					require.Error(t, ending.Failure())
 					return
 				}
 			}
@@ -401,7 +401,7 @@ func TestATaskOfAnotherConfigurationFails(t *testing.T) {
 		require.ErrorIs(t, err, failure.ErrState)
 		ending := tasks.FailedTask(t.Context(), task, err)
 		require.Equal(t, rules.Failed, ending.Results[0].Outcome)
-		require.ErrorIs(t, ending.FailureOf(), failure.ErrState)
+		require.ErrorIs(t, ending.Failure(), failure.ErrState)
 		require.Empty(t, tasks.Label(t.Context(), task))
 	}
 }

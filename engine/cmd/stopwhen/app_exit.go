@@ -40,7 +40,7 @@ type interruptedError struct {
 }
 
 func (e *interruptedError) Error() string {
-	if failed, ok := errors.AsType[*engine.Error](e.err); ok && failed.Op == connecting {
+	if failed, ok := errors.AsType[*engine.Error](e.err); ok && failed.Op == opConnect {
 		return failed.Message // nothing was done
 	}
 	if e.remains == "" {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 )
@@ -53,7 +54,7 @@ var flagNames = strings.NewReplacer(
 )
 
 // runCommands are the commands for the calls of package cluster that messages name, as in
-// "Run.Retry(orders)".
+// "Run.Retry of orders" and "Cluster.Work(orders)".
 var runCommands = map[string]string{
 	"Cluster.Submit": "submit CONFIG --run ",
 	"Cluster.Work":   "worker ",
@@ -63,7 +64,7 @@ var runCommands = map[string]string{
 	"Run.Retry":      "retry ",
 }
 
-var runCall = regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)\(([^()]*)\)`)
+var runCall = regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)(?:\(([^()]*)\)| of ([\w-]+))`)
 
 // inputCall is the option that sets an input.
 var inputCall = regexp.MustCompile(`WithInputs\(map\[string\]any\{"([^"]*)": VALUE\}\)`)
@@ -77,7 +78,7 @@ func (a *app) inFlags(text string) string {
 		if !known {
 			return call
 		}
-		return strings.TrimSpace("stopwhen "+command+parts[2]) + a.serverFlags
+		return strings.TrimSpace("stopwhen "+command+cmp.Or(parts[2], parts[3])) + a.serverFlags
 	})
 	return flagNames.Replace(text)
 }

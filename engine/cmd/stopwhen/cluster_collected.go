@@ -34,7 +34,7 @@ func (c *collectCommand) fingerprint(run *cluster.Run) map[string]string {
 		order = "sorted"
 	}
 	return map[string]string{
-		saved.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Submission()),
+		saved.RunPart:    fmt.Sprintf("%s (submission %s)", run.ID(), run.Token()),
 		saved.OrderPart:  order,
 		saved.FormatPart: c.itemFormat + " " + c.csvNested,
 	}

@@ -113,8 +113,8 @@ const (
 	natsReminder = time.Minute     // between log lines that say that the server is unreachable
 )
 
-// connecting is the operation of errors of connecting to NATS.
-const connecting = "connect"
+// opConnect is the operation of errors of connecting to NATS.
+const opConnect = "connect"
 
 // dialUntil is [natsTarget.dial], but returns when the context is done.
 func (t *natsTarget) dialUntil(ctx context.Context) (*natsConn, error) {
@@ -137,7 +137,7 @@ func (t *natsTarget) dialUntil(ctx context.Context) (*natsConn, error) {
 			}
 		}()
 		return nil, &failure.Error{
-			Class: failure.Cancelled, Op: connecting, Message: "interrupted before NATS was reached", Err: context.Cause(ctx),
+			Class: failure.Cancelled, Op: opConnect, Message: "interrupted before NATS was reached", Err: context.Cause(ctx),
 		}
 	}
 }

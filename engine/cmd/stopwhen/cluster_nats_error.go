@@ -28,7 +28,7 @@ func (t *natsTarget) explain(err error) error {
 	case servers == "":
 		return &usageError{t.setting() + ": " + plain(err)} // no address was tried
 	}
-	failed := &failure.Error{Class: failure.Config, Op: connecting, Err: err}
+	failed := &failure.Error{Class: failure.Config, Op: opConnect, Err: err}
 	for _, explanation := range []func(error) (message, hint string){explainTLS, t.explainLogin, explainProtocol} {
 		if message, hint := explanation(err); message != "" {
 			failed.Message, failed.Hint = fmt.Sprintf("NATS at %s: %s", servers, message), hint

@@ -52,7 +52,10 @@ secret is written is refused.
 Submitting a run again, by its id, queues what is no longer queued, continues a
 run that was cancelled, and changes --max-bytes, --patience and --priority if
 they are given. It does no harm while the run goes on. Partitions that have
-failed stay so: see stopwhen retry.`,
+failed stay so: see stopwhen retry.
+
+The defaults of the flags are those of a new run: an existing run keeps what it
+has.`,
 		Example: `  stopwhen submit orders.yaml
   stopwhen submit orders.yaml --run orders-june --set since=2026-06-01
   stopwhen submit orders.yaml --kept orders.kept --max-bytes 20GB`,
@@ -66,16 +69,15 @@ failed stay so: see stopwhen retry.`,
 	f.StringVar(&c.run, "run", "", "`ID` of the run: letters, digits, - and _; by default the name of the file, the date and four letters")
 	f.StringVar(&c.maxBytes, "max-bytes", "",
 		"`SIZE` that the pages may take on the server, such as 20GB, at least 100kB; workers wait when they do "+
-			"(default no limit or, of a run that exists, its limit)")
+			"(default no limit)")
 	f.StringVar(&c.lease, "lease", "", "`DURATION` that a worker may be silent until its partitions are given to others "+
-		"(default 30s or, of a run that exists, what it has)")
+		"(default 30s)")
 	f.StringVar(&c.patience, "patience", "", "`DURATION` for which partitions are tried again after errors that may pass, "+
-		"such as status 503 or a timeout, before they have failed (default 1h or, of a run that exists, what it has)")
-	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one "+
-		"(default 1 or, of a run that exists, what it has)")
+		"such as status 503 or a timeout, before they have failed (default 1h)")
+	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one (default 1)")
 	checked(cmd, "priority", func() error { return inRange(1, maxPriority, c.priority, "a number") })
 	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page "+
-		"(default 3 in a cluster of servers and otherwise 1 or, of a run that exists, what it has)")
+		"(default 3 in a cluster of servers and otherwise 1)")
 	checked(cmd, "replicas", func() error { return inRange(1, maxReplicas, c.replicas, "a number of servers") })
 	c.natsFlags(cmd)
 	c.logFlags.register(cmd, "log details")
@@ -186,9 +188,9 @@ func (c *submitCommand) submission(args []string) (_ *cluster.Submission, lease 
 	if s.MaxBytes, err = parseSize("--max-bytes", c.maxBytes); err != nil {
 		return nil, 0, err
 	}
-	if s.MaxBytes != 0 && s.MaxBytes < minPages {
+	if s.MaxBytes != 0 && s.MaxBytes < minMaxBytes {
 		return nil, 0, &usageError{fmt.Sprintf("--max-bytes: want at least %s, got %s: the last page of each partition remains on the server, "+
-			"and each page takes about 3 kB beside its items", value.Size(minPages), value.Size(int(s.MaxBytes)))}
+			"and each page takes about 3 kB beside its items", value.Size(minMaxBytes), value.Size(int(s.MaxBytes)))}
 	}
 	if s.Kept, err = c.keptFor(l, s.Inputs); err != nil {
 		return nil, 0, err
@@ -218,7 +220,7 @@ const (
 	maxPriority = 100
 	maxReplicas = 5 // that NATS allows
 	minLease    = time.Second
-	minPages    = 100_000 // bytes of --max-bytes
+	minMaxBytes = 100_000 // smallest limit of --max-bytes
 )
 
 // runID returns an id for a run: "orders-20261122-k3fq".

@@ -29,7 +29,7 @@ func (s *survey) addWarnings(ctx context.Context, out *status.Run, info store.In
 		add("full", room, "the run has %d %% of the bytes that it may have on the server, and workers wait when it has all",
 			100*out.Stored.Bytes/limit)
 	}
-	retry := fmt.Sprintf("fix the cause, then: Run.Retry(%s)", s.run.Run)
+	retry := "fix the cause, then: Run.Retry of " + s.run.Run
 	if onlyMistakes(out) {
 		retry = "a run keeps its configuration: correct it, and submit it as a new run"
 	}
@@ -83,7 +83,7 @@ func (s *survey) makeRoom(info store.Info) string {
 	if s.run.Whole && len(s.run.Outlines) > 1 || info.Messages <= uint64(s.unreleasable) {
 		return raise + "; CollectOptions.Release would delete nothing, since the pages that are stored must remain"
 	}
-	return fmt.Sprintf("Run.Collect(%s) with a state and CollectOptions.Release deletes pages that it has written; ", s.run.Run) +
+	return fmt.Sprintf("Run.Collect of %s with a state and CollectOptions.Release deletes pages that it has written; ", s.run.Run) +
 		"if those that must remain fill the limit, " + raise
 }
 
