@@ -32,7 +32,7 @@ type fetchResult struct {
 
 // An errorAction is the decision of an onError rule about an error response.
 type errorAction struct {
-	Do      rules.ErrorAction // "" if no rule matched
+	do      rules.ErrorAction // "" if no rule matched
 	rule    string            // id of the rule
 	outcome rules.Outcome     // outcome of the rule, if it ends the list
 	text    string            // message of the rule
@@ -70,7 +70,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	out.sent = r.Clock.Now()
 	decide := func(response *transport.Response) transport.ErrorDecision {
 		out.action = r.onError(request, out.sent, response)
-		return transport.ErrorDecision{Action: transportActions[out.action.Do], Message: out.action.text}
+		return transport.ErrorDecision{Action: transportActions[out.action.do], Message: out.action.text}
 	}
 	err = r.exchange(ctx, &out, call, decide)
 	call = out.call
@@ -87,7 +87,7 @@ func (r *listRun) fetch(ctx context.Context, request requests.Request) (fetchRes
 	if transport.IsPage(out.Status) && !call.JudgesPages { // an earlier attempt failed
 		out.action = errorAction{}
 	}
-	if out.action.Do == rules.ErrorContinue && !transport.IsPage(out.Status) {
+	if out.action.do == rules.ErrorContinue && !transport.IsPage(out.Status) {
 		r.Log.Warn(fmt.Sprintf("Job '%s': %s", r.name(), out.action.text),
 			"event", "warn", "code", "error_page", "job", call.Job, "page", call.Page)
 	}
@@ -141,11 +141,11 @@ func (r *listRun) onError(request requests.Request, sent time.Time, response *tr
 		}
 		ok, err := rule.EvalBool(&r.pooled.machine, &c)
 		if err != nil {
-			return errorAction{Do: rules.ErrorFail, failed: &language.RuleError{Rule: rule.Rule, Err: err}}
+			return errorAction{do: rules.ErrorFail, failed: &language.RuleError{Rule: rule.Rule, Err: err}}
 		}
 		if ok {
 			return errorAction{
-				Do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
+				do: rule.Rule.Do, rule: rule.Rule.ID, outcome: rule.Rule.Outcome,
 				text: r.message(rule, &c), because: r.Redactor.String(rule.Because(&c)),
 			}
 		}
@@ -203,7 +203,7 @@ func (r *listRun) stopOnError(ctx context.Context, request requests.Request, f f
 	if failed != nil {
 		page.fail(failed)
 	}
-	page.Error, r.current = trace.FaultOf(failed, r.Redactor), step{}
+	page.Error, r.current = trace.FaultOf(failed, r.Redactor), pageWork{}
 	if err := r.deliver(ctx, page, failed); err != nil {
 		return err
 	}

@@ -31,11 +31,11 @@ func (r *listRun) judge(page *Page) error {
 			verdict.Because, verdict.Missing = r.Redactor.String(stop.Because(r.context())), stop.Missing(r.context())
 		}
 		page.Verdicts = append(page.Verdicts, verdict)
-		if met && stop.Rule.Outcome == rules.Split && !r.list.Splits {
-			r.state.History.Facts.FullWindow, r.state.History.Facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
+		if !met {
 			continue
 		}
-		if !met {
+		if stop.Rule.Outcome == rules.Split && !r.list.Splits {
+			r.noteUnsplit()
 			continue
 		}
 		if first == nil {
@@ -50,6 +50,12 @@ func (r *listRun) judge(page *Page) error {
 		r.stop(page, page.StoppedBy, first.Rule.Outcome, r.message(first, r.context()))
 	}
 	return nil
+}
+
+// noteUnsplit notes, for the audit, that a rule asks to split the window, and that it cannot be split.
+func (r *listRun) noteUnsplit() {
+	facts := &r.state.History.Facts
+	facts.FullWindow, facts.WindowKept = r.list.Partition.Label(), r.list.Unsplit
 }
 
 // audit evaluates the audit rules after the last page of a list. items is the number of delivered

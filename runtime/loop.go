@@ -113,8 +113,8 @@ func (l Loop) RunList(ctx context.Context, list List, receiver Receiver) (ListRe
 	return r.end(ctx, err), err
 }
 
-// A step is the work on one page. A listRun makes a new one for each request.
-type step struct {
+// A pageWork holds what the phases of [listRun.step] hand on to each other. Each request has its own.
+type pageWork struct {
 	request  requests.Request
 	fetched  fetchResult
 	unread   bool     // whether no page was read yet; the record of a failure then describes the request
@@ -129,24 +129,24 @@ type step struct {
 // step fetches a page, reads it, decides about it, offers the next request to be made ahead, and
 // delivers the page. It returns the next request, and reports whether there is one.
 func (r *listRun) step(ctx context.Context, request requests.Request) (next requests.Request, more bool, err error) {
-	r.current = step{request: request, unread: true, restarts: r.current.restarts}
-	s := &r.current
-	if s.fetched, err = r.fetch(ctx, request); err != nil {
+	r.current = pageWork{request: request, unread: true, restarts: r.current.restarts}
+	work := &r.current
+	if work.fetched, err = r.fetch(ctx, request); err != nil {
 		return next, false, err
 	}
-	switch s.fetched.action.Do {
+	switch work.fetched.action.do {
 	case rules.ErrorStop:
-		return next, false, r.stopOnError(ctx, request, s.fetched)
+		return next, false, r.stopOnError(ctx, request, work.fetched)
 	case rules.ErrorRestart:
-		next, err = r.restart(request, s.fetched)
+		next, err = r.restart(request, work.fetched)
 		return next, err == nil, err
 	}
-	r.noteArrival(ctx, s.fetched.Response)
-	page, err := r.read(request, s.fetched)
+	r.noteArrival(ctx, work.fetched.Response)
+	page, err := r.read(request, work.fetched)
 	if err != nil {
 		return next, false, err
 	}
-	s.fetched, s.unread, s.restarts = fetchResult{}, false, nil
+	work.fetched, work.unread, work.restarts = fetchResult{}, false, nil
 	next, failed := r.decide(ctx, page)
 	if errors.Is(failed, failure.ErrCancelled) { // the page was not judged
 		return next, false, failed

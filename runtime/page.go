@@ -79,7 +79,8 @@ func (s Sink) receive(ctx context.Context, d *Delivery) (delivered bool, err err
 }
 
 // ProbedOn returns the value of the job's probe on a page, or nil if the job has no probe: see
-// engine.Engine.Evaluate. It is a function, so that engine.Page does not export it.
+// engine.Engine.Evaluate. It is not a method, because programs see the methods of Page as those of
+// engine.Page.
 func ProbedOn(p *Page) *trace.Evaluation { return p.probed }
 
 // Checkpoint returns the position after this page as JSON. Another run, even in another process,

@@ -34,8 +34,8 @@ func newReadingParts(r *listRun, reading document.Options) readingParts {
 	}
 }
 
-// readingOf returns the options for reading the responses of a job.
-func (l *Loop) readingOf(job *compile.Job) document.Options {
+// readerOptions returns the options for reading the responses of a job.
+func (l *Loop) readerOptions(job *compile.Job) document.Options {
 	return document.Options{
 		Paths: job.Needs.Body, Items: job.Needs.Items, Places: job.Shape.Places, Decode: job.Needs.Past, Ignore: job.Ruleset.Ignore,
 		DataField: job.Spec().DataField, Members: job.Shape.ReadsKey(), Switches: rules.SwitchesOf(job.Ruleset.Dialect),
@@ -51,21 +51,21 @@ type Pool struct {
 }
 
 const (
-	keptRuns  = 64       // largest number of runs in a pool
-	keptBytes = 64 << 10 // largest size of a buffer in a pool
+	maxPooled      = 64       // largest number of runs in a pool
+	maxPooledBytes = 64 << 10 // largest size of a buffer in a pool
 )
 
 // get returns a run that has only its pooled parts, which suit a job. It prefers parts that the job has
 // used before.
 func (p *Pool) get(l *Loop, job *compile.Job) *listRun {
-	reading := l.readingOf(job)
-	r := p.remove(func(t *readingParts) bool { return t.job == job && t.reader.Suits(reading) })
+	options := l.readerOptions(job)
+	r := p.remove(func(parts *readingParts) bool { return parts.job == job && parts.reader.Suits(options) })
 	if r == nil {
-		r = p.remove(func(t *readingParts) bool { return t.reader.Suits(reading) })
+		r = p.remove(func(parts *readingParts) bool { return parts.reader.Suits(options) })
 	}
 	if r == nil {
 		r = &listRun{}
-		r.pooled = newReadingParts(r, reading)
+		r.pooled = newReadingParts(r, options)
 	}
 	if r.pooled.job != job {
 		r.pooled.job, r.pooled.subject = job, evidence.NewSubject(job)
@@ -89,17 +89,17 @@ func (p *Pool) remove(suitable func(*readingParts) bool) *listRun {
 
 // put returns a run to the pool. It invalidates everything that the run has read.
 func (p *Pool) put(r *listRun) {
-	t := &r.pooled
-	t.reader.Close()
-	for i := range t.bodies {
-		t.bodies[i].Trim(keptBytes)
-		t.converted[i].Trim(keptBytes)
+	parts := &r.pooled
+	parts.reader.Close()
+	for i := range parts.bodies {
+		parts.bodies[i].Trim(maxPooledBytes)
+		parts.converted[i].Trim(maxPooledBytes)
 	}
-	t.machine.Observe, t.machine.Context = nil, nil
+	parts.machine.Observe, parts.machine.Context = nil, nil
 	*r = listRun{pooled: r.pooled}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.free = append(p.free, r); len(p.free) > keptRuns {
+	if p.free = append(p.free, r); len(p.free) > maxPooled {
 		p.free = slices.Delete(p.free, 0, 1)
 	}
 }

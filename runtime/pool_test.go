@@ -30,12 +30,12 @@ func TestAPoolHoldsALimitedNumberOfReaders(t *testing.T) {
 	job := compiled(t, `{"api": {"baseUrl": "https://api.test/"}, "config": {"jobs": [{"endpoint": "a"}]}}`)[0]
 	loop, pool := Loop{}.WithDefaults(), &Pool{}
 	var used []*listRun
-	for range 2 * keptRuns {
+	for range 2 * maxPooled {
 		used = append(used, pool.get(&loop, job))
 	}
 	for _, one := range used {
 		pool.put(one)
 	}
-	require.Len(t, pool.free, keptRuns)
+	require.Len(t, pool.free, maxPooled)
 	require.Same(t, used[len(used)-1], pool.get(&loop, job), "those that were used last are kept")
 }

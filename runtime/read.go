@@ -172,19 +172,19 @@ func (r *listRun) unacceptable(f fetchResult, size int, err error) error {
 func (r *listRun) compare(reading document.Reading, request document.Digest) (repeats int) {
 	c := r.context()
 	c.SamePage = c.Prev != nil && (reading.Content == r.state.Content || reading.Spelling.Same(r.state.Spelling))
-	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.moves(request)
+	c.EmptyWindow = c.SamePage && c.Count == 0 && request != r.state.Request && r.job.Ends() && r.nextRequestDiffers(request)
 	if c.EmptyPages++; c.Count > 0 || r.job.EndsByRequest() {
 		c.EmptyPages = 0
 	}
-	repeats = r.countExchange(request.With(reading.Content))
+	repeats = r.earlierPage(request.With(reading.Content))
 	r.countSameItems(reading.List)
 	r.compareWithFirst(reading.Content)
 	r.state.Content, r.state.List, r.state.Spelling = reading.Content, reading.List, reading.Spelling
 	return repeats
 }
 
-// countExchange returns the number of an earlier page with the same request and response, or 0.
-func (r *listRun) countExchange(exchange document.Digest) (page int) {
+// earlierPage returns the number of an earlier page with the same request and response, or 0.
+func (r *listRun) earlierPage(exchange document.Digest) (page int) {
 	c := r.context()
 	times, known := r.state.Exchanges.Get(exchange)
 	c.RepeatedExchange = known
@@ -225,8 +225,8 @@ func digestOf(sent trace.Sent) document.Digest {
 	return document.DigestOf(sent.Body, document.DigestOf([]byte(sent.Method+" "+sent.URL), document.Digest{}))
 }
 
-// moves reports whether the next request will differ from the request that was sent.
-func (r *listRun) moves(sent document.Digest) bool {
+// nextRequestDiffers reports whether the next request will differ from the request that was sent.
+func (r *listRun) nextRequestDiffers(sent document.Digest) bool {
 	c := r.state.Context.Value
 	_, parts, more, err := r.job.Advance(&r.pooled.machine, &c)
 	if err != nil || !more {

@@ -36,7 +36,7 @@ type listRun struct {
 	keepKey   string             // chooses the kept values of the partition; "" if all partitions share them
 	lastKept  map[string]any     // values that the previous run kept, including their secrets
 	builder   *compile.Builder   // nil before the first request
-	values    evidence.NilCounts // which values of the request are nil, for the audit of all partitions
+	nilValues evidence.NilCounts // which values of the request are nil, for the audit of all partitions
 	started   time.Time
 
 	// The state lasts from page to page and is the checkpoint. The other fields here can be made
@@ -49,7 +49,7 @@ type listRun struct {
 	label    string           // the label of the partition; empty until it is first needed
 	reported map[string]bool  // codes of the warnings that were logged
 
-	current step // the work on the page that was requested last
+	current pageWork // the work on the page that was requested last
 }
 
 func newListRun(ctx context.Context, l Loop, list List, receiver Receiver) *listRun {
@@ -112,7 +112,7 @@ func (r *listRun) bind() error {
 		}
 	}
 	r.state.Computed.Value = computed
-	r.values = evidence.ValuesOf(r.job, values)
+	r.nilValues = evidence.ValuesOf(r.job, values)
 	if r.builder, err = r.job.Builder(values); err != nil {
 		return err
 	}

@@ -32,10 +32,10 @@ type Player struct {
 
 	mu        sync.Mutex
 	now       time.Time
-	exchanges []playable
+	exchanges []playableExchange
 	played    Played
 
-	samples map[string]*sampled // pages by job; nil if no pages are kept
+	samples map[string]*jobSamples // by job; nil if no pages are kept
 }
 
 // Played describes the requests that a [Player] received.
@@ -45,8 +45,8 @@ type Played struct {
 	Missing  string   `json:"missing,omitempty"`  // the first request that was not recorded; it ended the run
 }
 
-// A playable is a recorded exchange and whether it has been played.
-type playable struct {
+// A playableExchange is a recorded exchange and whether it has been played.
+type playableExchange struct {
 	Exchange
 	key    requestKey
 	played bool
@@ -62,7 +62,7 @@ type requestKey [2]string
 func (r *Recording) NewPlayer(redactor *redact.Redactor) *Player {
 	p := &Player{redactor: cmp.Or(redactor, redact.New(nil))}
 	for _, x := range r.Exchanges {
-		p.exchanges = append(p.exchanges, playable{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
+		p.exchanges = append(p.exchanges, playableExchange{Exchange: x, key: p.key(x.Method, x.URL, x.Body)})
 	}
 	if len(r.Exchanges) > 0 {
 		p.now = r.Exchanges[0].Started
@@ -81,14 +81,14 @@ func (p *Player) Play(e *engine.Engine) *engine.Engine {
 // skipRepeated leaves out the exchanges on which a run failed, if the run that
 // resumed it made their requests again.
 func (p *Player) skipRepeated() {
-	part, later := map[requestKey]bool{}, map[requestKey]bool{}
+	ofRun, later := map[requestKey]bool{}, map[requestKey]bool{} // requests of one run, and of the runs that resumed it
 	for i := range slices.Backward(p.exchanges) {
 		x := &p.exchanges[i]
 		x.played = later[x.key] && (x.Error != "" || !transport.IsPage(x.Status))
-		part[x.key] = true
+		ofRun[x.key] = true
 		if x.Resumed {
-			maps.Copy(later, part)
-			clear(part)
+			maps.Copy(later, ofRun)
+			clear(ofRun)
 		}
 	}
 }
@@ -129,35 +129,36 @@ func (p *Player) RoundTrip(req *http.Request) (*http.Response, error) {
 	address, _ := transport.Recorded(req)
 	shown := p.show(req.Method, address, body)
 	p.played.Requests = append(p.played.Requests, shown)
-	t, recorded := p.find(p.key(req.Method, address, body))
-	if t == nil {
+	x, recorded := p.find(p.key(req.Method, address, body))
+	if x == nil {
 		p.played.Missing = cmp.Or(p.played.Missing, shown)
 		p.sample(req, shown, nil)
 		return nil, &failure.Error{
 			Class: failure.Response, Op: "replay", Message: missingMessage(recorded), Hint: p.nearest(req),
 		}
 	}
-	t.played = true
-	p.now = p.now.Add(t.Took)
-	p.sample(req, shown, &t.Exchange)
-	if t.Status == 0 {
-		return nil, transportError(t.Error)
+	x.played = true
+	p.now = p.now.Add(x.Took)
+	p.sample(req, shown, &x.Exchange)
+	if x.Status == 0 {
+		return nil, transportError(x.Error)
 	}
-	return t.response(req), nil
+	return x.response(req), nil
 }
 
 // find returns the first unplayed exchange of a request, or nil, and how often the
 // request was recorded.
-func (p *Player) find(key requestKey) (found *playable, recorded int) {
-	for way := range key {
+func (p *Player) find(key requestKey) (found *playableExchange, recorded int) {
+	for i := range key {
 		recorded = 0
-		for i := range p.exchanges {
-			if p.exchanges[i].key[way] != key[way] {
+		for n := range p.exchanges {
+			x := &p.exchanges[n]
+			if x.key[i] != key[i] {
 				continue
 			}
 			recorded++
-			if !p.exchanges[i].played {
-				return &p.exchanges[i], recorded
+			if !x.played {
+				return x, recorded
 			}
 		}
 	}
@@ -178,10 +179,10 @@ func missingMessage(recorded int) string {
 func (p *Player) nearest(req *http.Request) string {
 	const tooMany = 4
 	hint, fewest := "", tooMany
-	for _, t := range p.exchanges {
-		if found := differences(t.Exchange, req); len(found) > 0 && len(found) < fewest {
+	for _, x := range p.exchanges {
+		if found := differences(x.Exchange, req); len(found) > 0 && len(found) < fewest {
 			hint = fmt.Sprintf("the nearest recorded request is %s, where %s",
-				p.show(t.Method, t.URL, nil), p.redactor.String(strings.Join(found, " and ")))
+				p.show(x.Method, x.URL, nil), p.redactor.String(strings.Join(found, " and ")))
 			fewest = len(found)
 		}
 	}
@@ -228,12 +229,14 @@ func (p *Player) show(method, address string, body []byte) string {
 	return text
 }
 
-func (p *playable) response(req *http.Request) *http.Response {
-	r := transport.NewResponse(req, p.Status, p.ResponseHeader.Clone(), p.ResponseBody)
-	if p.Error != "" {
-		r.Body, r.ContentLength = io.NopCloser(io.MultiReader(r.Body, brokenReader{errors.New(p.Error)})), -1
+// response returns the recorded response as the answer to a request.
+func (x *playableExchange) response(req *http.Request) *http.Response {
+	response := transport.NewResponse(req, x.Status, x.ResponseHeader.Clone(), x.ResponseBody)
+	if x.Error != "" {
+		broken := brokenReader{errors.New(x.Error)}
+		response.Body, response.ContentLength = io.NopCloser(io.MultiReader(response.Body, broken)), -1
 	}
-	return r
+	return response
 }
 
 // brokenReader is the point at which a response body breaks off.
@@ -271,9 +274,9 @@ func (p *Player) Played() Played {
 	defer p.mu.Unlock()
 	out := p.played
 	out.Requests = slices.Clone(out.Requests)
-	for _, t := range p.exchanges {
-		if !t.played {
-			out.Unplayed = append(out.Unplayed, p.show(t.Method, t.URL, t.Body))
+	for _, x := range p.exchanges {
+		if !x.played {
+			out.Unplayed = append(out.Unplayed, p.show(x.Method, x.URL, x.Body))
 		}
 	}
 	return out
@@ -284,9 +287,9 @@ func (p *Player) Unplayed() []Exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var out []Exchange
-	for _, t := range p.exchanges {
-		if !t.played {
-			out = append(out, t.Exchange)
+	for _, x := range p.exchanges {
+		if !x.played {
+			out = append(out, x.Exchange)
 		}
 	}
 	return out
@@ -299,11 +302,11 @@ const (
 	maxSamples = 20
 )
 
-// sampled are the recorded pages of a job.
-type sampled struct {
-	partition string // partition to which the pages belong
-	ended     bool   // whether a page is missing after the pages
-	why       string // reason why the first page that is missing is missing
+// jobSamples are the recorded pages of one partition of a job.
+type jobSamples struct {
+	partition string // label of the partition
+	gap       bool   // whether the page after the last one is too large to be kept
+	missing   string // reason why the first page without a sample has none
 	pages     []stress.Sample
 	last      Exchange // exchange of the last page
 }
@@ -314,33 +317,33 @@ type sampled struct {
 // has more pages of a list than the run requests, these follow.
 func Samples(ctx context.Context, e *engine.Engine, r *Recording) stress.Recorded {
 	player := r.NewPlayer(e.Redactor())
-	player.samples = map[string]*sampled{}
+	player.samples = map[string]*jobSamples{}
 	e = player.Play(e).With(engine.WithKeepGoing())
 	_, err := e.Run(ctx, func(context.Context, *engine.Page) error { return nil })
 	out := stress.Recorded{Pages: map[string][]stress.Sample{}, Missing: map[string]string{}}
 	for _, job := range e.Jobs() {
-		of := player.samples[job]
+		samples := player.samples[job]
 		switch {
-		case of == nil && err != nil:
+		case samples == nil && err != nil:
 			out.Missing[job] = "its first request was not made: " + err.Error()
-		case of == nil:
+		case samples == nil:
 			out.Missing[job] = "the pages of the other jobs lead to no request of it"
-		case len(of.pages) == 0:
-			out.Missing[job] = of.why
+		case len(samples.pages) == 0:
+			out.Missing[job] = samples.missing
 		default:
-			out.Pages[job] = append(of.pages, player.following(of)...)
+			out.Pages[job] = append(samples.pages, player.following(samples)...)
 		}
 	}
 	return out
 }
 
-// following returns the pages of a list without partitions that the recording has after the given pages.
+// following returns the pages of a list without partitions that the recording has after the samples.
 // Each request differs from the request before in one parameter.
-func (p *Player) following(page *sampled) (pages []stress.Sample) {
-	last := page.last
+func (p *Player) following(samples *jobSamples) (pages []stress.Sample) {
+	last := samples.last
 	for _, x := range p.exchanges {
 		switch {
-		case page.ended || page.partition != "" || len(page.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
+		case samples.gap || samples.partition != "" || len(samples.pages)+len(pages) >= maxSamples || len(x.ResponseBody) > maxSample:
 			return pages
 		case x.Started.After(last.Started) && x.Error == "" && transport.IsPage(x.Status) && x.follows(last):
 			pages, last = append(pages, p.sampleOf(x.Exchange, true)), x.Exchange
@@ -352,19 +355,22 @@ func (p *Player) following(page *sampled) (pages []stress.Sample) {
 // follows reports whether a request without a body differs from another request only in the value of one
 // parameter.
 func (x Exchange) follows(before Exchange) bool {
-	a, err := url.Parse(before.URL)
-	b, also := url.Parse(x.URL)
-	if err != nil || also != nil || a.Host != b.Host || a.Path != b.Path || x.Method != before.Method || len(x.Body)+len(before.Body) > 0 {
+	earlier, err := url.Parse(before.URL)
+	if err != nil {
 		return false
 	}
-	was, now := a.Query(), b.Query()
+	later, err := url.Parse(x.URL)
+	if err != nil || later.Host != earlier.Host || later.Path != earlier.Path || x.Method != before.Method || len(x.Body)+len(before.Body) > 0 {
+		return false
+	}
+	params, paramsBefore := later.Query(), earlier.Query()
 	different := 0
-	for name := range now {
-		if was.Get(name) != now.Get(name) {
+	for name := range params {
+		if params.Get(name) != paramsBefore.Get(name) {
 			different++
 		}
 	}
-	return different == 1 && len(now)-len(was) <= 1 && len(was) <= len(now)
+	return different == 1 && len(params)-len(paramsBefore) <= 1 && len(paramsBefore) <= len(params)
 }
 
 // sampleOf returns an exchange as a sample. other says whether the rules do not make its request.
@@ -381,28 +387,28 @@ func (p *Player) sample(req *http.Request, shown string, x *Exchange) {
 	}
 	samples := p.samples[partition.Job.ID()]
 	if samples == nil {
-		samples = &sampled{partition: partition.Label()}
+		samples = &jobSamples{partition: partition.Label()}
 		p.samples[partition.Job.ID()] = samples
 	}
-	why := ""
+	missing := ""
 	switch {
-	case samples.ended || samples.partition != partition.Label() || len(samples.pages) >= maxSamples:
+	case samples.gap || samples.partition != partition.Label() || len(samples.pages) >= maxSamples:
 		return
 	case x == nil:
-		why = "it does not have the request " + shown
+		missing = "it does not have the request " + shown
 		if hint := p.nearest(req); hint != "" {
-			why += "; " + hint
+			missing += "; " + hint
 		}
 	case x.Error != "":
-		why = shown + " failed: " + x.Error
+		missing = shown + " failed: " + x.Error
 	case !transport.IsPage(x.Status):
-		why = fmt.Sprintf("%s was answered with status %d", shown, x.Status)
+		missing = fmt.Sprintf("%s was answered with status %d", shown, x.Status)
 	case len(x.ResponseBody) == 0:
-		why = shown + " was answered without a body"
+		missing = shown + " was answered without a body"
 	case len(x.ResponseBody) > maxSample: // pages after a gap would be in the wrong place
-		samples.ended, why = true, fmt.Sprintf("the response to %s is larger than %s", shown, value.Size(maxSample))
+		samples.gap, missing = true, fmt.Sprintf("the response to %s is larger than %s", shown, value.Size(maxSample))
 	default:
 		samples.pages, samples.last = append(samples.pages, p.sampleOf(*x, false)), *x
 	}
-	samples.why = cmp.Or(samples.why, why)
+	samples.missing = cmp.Or(samples.missing, missing)
 }

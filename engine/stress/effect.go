@@ -11,11 +11,13 @@ import (
 // An effect changes the next answer of the API.
 type effect func(a *api, r *reply)
 
-func exactly(n int) func(int) int { return func(int) int { return n } }
-func plus(n int) func(int) int    { return func(size int) int { return max(0, size+n) } }
-func twice(size int) int          { return 2 * size }
+// These functions return the length of a list, or the size of its pages, for a page size.
 
-// several is a list of four pages and a half.
+func exactly(n int) func(size int) int { return func(int) int { return n } }
+func plus(n int) func(size int) int    { return func(size int) int { return max(0, size+n) } }
+func twice(size int) int               { return 2 * size }
+
+// several is the length of a list of four pages and a half.
 func several(size int) int { return 4*size + shortPage(size) }
 
 // shortPage is the number of items of a page that is about half full. Half of a large page would be a size
@@ -41,14 +43,17 @@ func html(_ *api, r *reply) {
 	r.headers = http.Header{"Content-Type": {"text/html; charset=utf-8"}}
 }
 
+// withoutList leaves out the list, but not the other members of the response.
 func withoutList(_ *api, r *reply) { r.rows, r.noList = nil, true }
 
 // cutOff ends the connection within the body.
 func cutOff(_ *api, r *reply) { r.cut = true }
 
+// firstPage answers with the first page.
 func firstPage(a *api, r *reply) { r.page(a, 0) }
 
-// tooFar makes the last page announce another page, and answers the request for it with an effect.
+// tooFar makes the last page announce another page. The effect beyond changes the answer to the request for
+// that page, which is an empty page if beyond is nil.
 func tooFar(beyond effect) effect {
 	return func(a *api, r *reply) {
 		switch {
@@ -61,7 +66,7 @@ func tooFar(beyond effect) effect {
 	}
 }
 
-// again answers with an earlier page, which still announces a next one.
+// again answers with the page that begins at an index, and announces another page.
 func again(start func(*api) int) effect {
 	return func(a *api, r *reply) {
 		r.page(a, max(0, start(a)))
@@ -69,15 +74,15 @@ func again(start func(*api) int) effect {
 	}
 }
 
-// says sets the values of a kind.
-func says(k string, v any) effect { return altered(k, func(any) any { return v }) }
+// says sets the values of a kind: link or token, flag, or amount.
+func says(kind string, v any) effect { return altered(kind, func(any) any { return v }) }
 
 // altered changes the values of a kind.
-func altered(k string, change func(v any) any) effect {
+func altered(kind string, change func(v any) any) effect {
 	return func(a *api, r *reply) {
-		for _, f := range a.signals {
-			if f.meaning.kind == k {
-				r.said[f.meaning.name] = change(f.meaning.value(a, r, r.next))
+		for _, signal := range a.signals {
+			if signal.meaning.kind == kind {
+				r.said[signal.meaning.name] = change(signal.meaning.value(a, r, r.next))
 			}
 		}
 	}
@@ -93,7 +98,7 @@ func counted(more int) effect {
 	})
 }
 
-// spelled writes flags as texts.
+// spelled returns a flag as a text.
 func spelled(v any) any {
 	text, _ := value.Text(v)
 	return text
@@ -155,9 +160,9 @@ func from(change effect) effect {
 	}
 }
 
-// sized sets the page size of the API.
-func sized(of func(limit int) int) func(*api) {
-	return func(a *api) { a.size = max(1, of(a.pageSize)) }
+// sized sets the page size of the API, which follows from the limit of the configuration.
+func sized(size func(limit int) int) func(*api) {
+	return func(a *api) { a.size = max(1, size(a.pageSize)) }
 }
 
 // counting makes links and tokens positions in the list.
@@ -166,18 +171,19 @@ func counting(a *api) { a.positional = true }
 // capped caps the pages at half of the limit that the configuration sets.
 func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
 
-// filtered leaves out rows of the second page, selected by their index on it.
-func filtered(which func(i, n int) bool) func(*api) {
+// filtered leaves out rows of the second page. hidden selects them by their index on the page, which has
+// size rows.
+func filtered(hidden func(i, size int) bool) func(*api) {
 	return func(a *api) {
-		a.hide(func(i int) bool { return i >= a.size && i < 2*a.size && which(i-a.size, a.size) })
+		a.hide(func(i int) bool { return i >= a.size && i < 2*a.size && hidden(i-a.size, a.size) })
 	}
 }
 
-// hide leaves out rows of all pages, selected by their index in the list.
-func (a *api) hide(which func(i int) bool) {
+// hide leaves out rows of all pages. hidden selects them by their index in the list.
+func (a *api) hide(hidden func(i int) bool) {
 	a.hidden = map[int]bool{}
 	for i, r := range a.rows {
-		a.hidden[r.number] = which(i)
+		a.hidden[r.number] = hidden(i)
 	}
 	a.truth = a.visible(a.truth)
 }
@@ -201,24 +207,27 @@ func afterFirst(change func(*api)) effect {
 	}
 }
 
+// inserted puts a new row before the first one.
 func inserted(a *api) {
 	key := -1
 	if a.keys.descending {
 		key = len(a.rows)
 	}
-	n := len(a.rows) + 1000
+	number := len(a.rows) + 1000 // no other row has it
 	if a.scalar() {
-		n = key + 1
+		number = key + 1
 	}
-	a.rows = slices.Insert(slices.Clone(a.rows), 0, row{number: n, at: -1, key: key})
+	a.rows = slices.Insert(slices.Clone(a.rows), 0, row{number: number, at: -1, key: key})
 }
 
+// deleted deletes the first row.
 func deleted(a *api) {
-	gone := a.rows[0]
+	removed := a.rows[0]
 	a.rows = slices.Clone(a.rows[1:])
-	a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == gone.number })
+	a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == removed.number })
 }
 
+// moved moves the first row to the end.
 func moved(a *api) {
 	r, last := a.rows[0], a.rows[len(a.rows)-1]
 	r.at = last.at + 1
@@ -308,9 +317,9 @@ func beganAgain(a *api, r *reply) {
 	switch {
 	case r.nth == 1 && r.status == http.StatusOK && len(a.rows) > a.size:
 		a.pending = func(a *api) {
-			gone := a.rows[a.size-1]
+			removed := a.rows[a.size-1]
 			a.rows = slices.Delete(slices.Clone(a.rows), a.size-1, a.size)
-			a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == gone.number })
+			a.truth = slices.DeleteFunc(slices.Clone(a.truth), func(r row) bool { return r.number == removed.number })
 		}
 	case r.nth == 2:
 		r.page(a, 0)
@@ -326,7 +335,7 @@ func onlyOnce(a *api, r *reply) {
 	}
 }
 
-// elsewhere changes the address in a link.
+// elsewhere returns a function that changes the address in a link. Other values stay as they are.
 func elsewhere(change func(*url.URL)) func(any) any {
 	return func(v any) any {
 		text, _ := v.(string)
@@ -339,6 +348,7 @@ func elsewhere(change func(*url.URL)) func(any) any {
 	}
 }
 
+// otherScheme changes http to https, and https to http.
 func otherScheme(u *url.URL) {
 	if u.Scheme == "https" {
 		u.Scheme = "http"
@@ -354,8 +364,8 @@ func patient(a *api, r *reply) {
 }
 
 // half leaves out half of the items of a page, and adds members to the response.
-func half(with ...value.Member) effect {
-	return func(_ *api, r *reply) { r.rows, r.extra = r.rows[:len(r.rows)/2], with }
+func half(members ...value.Member) effect {
+	return func(_ *api, r *reply) { r.rows, r.extra = r.rows[:len(r.rows)/2], members }
 }
 
 // linesCut leaves out the second half of the page on which errors begin: the last items of the list if it has one page.

@@ -36,7 +36,7 @@ type List struct {
 }
 
 // A Queue holds the exchanges of a list that have begun ahead of their turn. Its methods are for
-// one goroutine. A nil Queue is empty.
+// one goroutine, the owner. A nil Queue is empty.
 type Queue struct {
 	list        List
 	window      int // see [Policy]; below 2, requests ahead are made only while a large page is processed
@@ -50,7 +50,10 @@ type Queue struct {
 	largest  int           // size in bytes of the largest body since the first large page; 0 before it
 	received int           // most bytes received for one of these bodies, before decompression
 
-	mu      sync.Mutex // guards the flights and spare
+	// mu guards flights and spare against the goroutines of flights: when a body has arrived, its goroutine
+	// may begin the next flight (noteArrival). Only the owner adds and removes flights, and so it reads the
+	// list of them without mu.
+	mu      sync.Mutex
 	flights []*Flight
 	spare   []*spool.Buffer // unused buffers for the bodies of flights
 
