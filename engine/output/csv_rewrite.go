@@ -15,7 +15,7 @@ import (
 
 // readHeader returns the columns of a CSV file.
 func readHeader(file io.Reader) ([]string, error) {
-	r := csv.NewReader(file)
+	r := csv.NewReader(withoutMark(file)) // before a quote
 	columns, err := r.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, nil
@@ -23,7 +23,6 @@ func readHeader(file io.Reader) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the header: %w", err)
 	}
-	columns[0] = strings.TrimPrefix(columns[0], byteOrderMark)
 	if i := strings.IndexAny(columns[0], ";\t|"); i >= 0 && len(columns) == 1 {
 		return nil, fmt.Errorf("the columns of the header seem to be separated by %q instead of a comma", columns[0][i])
 	}

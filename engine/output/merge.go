@@ -118,7 +118,7 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() 
 		})
 	}
 	if before != nil {
-		if err := copyLines(before, m.older(keyOfOld)); err != nil {
+		if err := copyLines(withoutMark(before), m.older(keyOfOld)); err != nil {
 			return err
 		}
 	}
@@ -126,6 +126,16 @@ func (m *merger) mergeLines(to io.Writer, before, rows io.Reader, reopen func() 
 		return err
 	}
 	return w.Flush()
+}
+
+// withoutMark returns a text without the byte order mark with which another program may have begun it: the first row
+// has its key after it.
+func withoutMark(text io.Reader) io.Reader {
+	r := bufio.NewReader(text)
+	if head, _ := r.Peek(len(byteOrderMark)); string(head) == byteOrderMark {
+		_, _ = r.Discard(len(byteOrderMark))
+	}
+	return r
 }
 
 // linesOf returns the lines of a text, without their ends.

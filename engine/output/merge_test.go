@@ -66,12 +66,25 @@ func TestRowsOfOtherProgramsAreMerged(t *testing.T) {
 			`{"id":2,"v"` + "\n" + `{"id":` + "\n{\n" + `{"a":{"id":2}` + "\n" + `{"id":2` + "\n" + `{"id":2}` + "\n",
 		},
 		{"blanks and empty lines", "\r\n" + ` {"id" : 2}` + "\r\n\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
+		{
+			"a byte order mark", "\ufeff" + `{"id":2}` + "\n" + `{"id":3}` + "\n", `{"id":2,"v":1}` + "\n",
+			`{"id":3}` + "\n" + `{"id":2,"v":1}` + "\n",
+		},
 		{"a number that becomes a text is one key", `{"id":2}` + "\n", `{"id":"2"}` + "\n", `{"id":"2"}` + "\n"},
 		{"a text that begins like a number is another", `{"id":2}` + "\n", `{"id":"2,"}` + "\n", `{"id":2}` + "\n" + `{"id":"2,"}` + "\n"},
 		{"a text has several spellings", `{"id":"\u00e4"}` + "\n", `{"id":"ä"}` + "\n", `{"id":"ä"}` + "\n"},
 		{"the last value of a name counts", `{"id":1,"id":2}` + "\n", `{"id":2}` + "\n", `{"id":2}` + "\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) { require.Equal(t, c.want, merged(t, c.before, c.rows)) })
+	}
+}
+
+// TestAHeaderMayBeginWithAByteOrderMark reads headers as spreadsheets write them.
+func TestAHeaderMayBeginWithAByteOrderMark(t *testing.T) {
+	for _, header := range []string{"id,v\n", "\ufeffid,v\n", "\ufeff\"id\",\"v\"\n"} {
+		columns, err := readHeader(strings.NewReader(header))
+		require.NoError(t, err)
+		require.Equal(t, []string{"id", "v"}, columns)
 	}
 }
 
