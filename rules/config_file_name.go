@@ -1,29 +1,39 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // FileNames returns the name of the file of each of several types of items, in their order and without the
 // ending of a format. A type may occur more than once. Files of different types have different names, even on
-// a file system that ignores case.
+// a file system that ignores case. The names do not depend on the order of the types: of those that would have
+// the same name, one that needs no change has it, and the others are numbered in the order of their texts.
 func FileNames(dataTypes []string) []string {
-	names, known, used := make([]string, len(dataTypes)), map[string]string{}, map[string]bool{}
-	for i, dataType := range dataTypes {
-		name, named := known[dataType]
-		if !named {
-			name = fileName(dataType)
-			for n := 2; used[strings.ToLower(name)]; n++ {
-				name = fmt.Sprintf("%s-%d", fileName(dataType), n)
-			}
-			known[dataType], used[strings.ToLower(name)] = name, true
+	changes := func(dataType string) int {
+		if fileName(dataType) == dataType {
+			return 0
 		}
-		names[i] = name
+		return 1
 	}
-	return names
+	sorted := slices.SortedFunc(slices.Values(dataTypes), func(a, b string) int {
+		return cmp.Or(changes(a)-changes(b), strings.Compare(a, b))
+	})
+	names, used := map[string]string{}, map[string]bool{}
+	for _, dataType := range slices.Compact(sorted) {
+		name := fileName(dataType)
+		for n := 2; used[strings.ToLower(name)]; n++ {
+			name = fmt.Sprintf("%s-%d", fileName(dataType), n)
+		}
+		names[dataType], used[strings.ToLower(name)] = name, true
+	}
+	return value.Map(dataTypes, func(dataType string) string { return names[dataType] })
 }
 
 // unsafeCharacters matches everything but letters and digits of any alphabet, dots, underscores and dashes.
