@@ -3,6 +3,7 @@ package language
 import (
 	"fmt"
 	"math"
+	"regexp"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
@@ -107,7 +108,13 @@ func latestOf(args ...any) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		if c := cursorOf(m, v, layout); c.rank != noCursor && c.after(greatest) {
+		c := cursorOf(m, v, layout)
+		if text, _ := v.(string); c.rank < numberCursor && orderlessDate.MatchString(text) {
+			return nil, fmt.Errorf("latestOf: %s is a date whose text does not sort by time, and its form is not known: "+
+				"say how 2 January 2006 would look, as 02/01/2006 or 01/02/2006, by the format of incremental or the last argument of latestOf",
+				value.Preview(v))
+		}
+		if c.rank != noCursor && c.after(greatest) {
 			if greatest, best = c, v; c.layout == layout && layout != "" && c.rank == timeCursor {
 				best = c.time.Format(time.RFC3339Nano)
 			}
@@ -118,6 +125,11 @@ func latestOf(args ...any) (any, error) {
 	}
 	return best, nil
 }
+
+// orderlessDate matches texts that begin with a date whose year comes last, so that the order of the texts is not that
+// of the dates: 31/12/2025, 12-31-2025, 31.12.2025, 31/12/25, 31 Dec 2025, Dec 31, 2025.
+var orderlessDate = regexp.MustCompile(`^(?:[A-Za-z]{3,9},? )?` +
+	`(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2},? \d{4})(?:\D|$)`)
 
 // textArgument returns an optional argument that is a text, or "".
 func textArgument(args []any, i int) string {
