@@ -30,7 +30,7 @@ func (r *listRun) read(request requests.Request, f fetchResult) (*Page, error) {
 	if err != nil {
 		return nil, r.unacceptable(f, size, err)
 	}
-	reading.Lines, reading.Columns = r.converter.Found()
+	reading.Lines, reading.Elements, reading.Columns = r.converter.Found()
 	r.state.Hints.Value = nil
 	record, c := r.newRecord(request, f), r.context()
 	r.describePage(reading, f)

@@ -20,7 +20,7 @@ const (
 	ErrorFlag   ErrorKind = "flag"   // true
 	ErrorDenial ErrorKind = "denial" // false, "false" or 0
 	ErrorWord   ErrorKind = "word"   // a word of failure
-	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or a negative number as text
+	ErrorStatus ErrorKind = "status" // a word of failure, several words that have one, or the text of an ErrorCode
 	ErrorCode   ErrorKind = "code"   // a status of HTTP from 400 on, or a negative number
 	ErrorCount  ErrorKind = "count"  // a number above 0
 )
@@ -83,8 +83,8 @@ var (
 	}
 )
 
-// negative matches a negative number.
-var negative = regexp.MustCompile(`^-[1-9][0-9]*$`)
+// codeText matches the text of an [ErrorCode].
+var codeText = regexp.MustCompile(`^(-[1-9][0-9]*|[45][0-9][0-9])$`)
 
 // HoldsErrors reports whether the object under a key may hold errors and their messages.
 func HoldsErrors(key string) bool { return key != "" && slices.Contains(errorContainers, key) }
@@ -257,7 +257,7 @@ func (s ErrorSign) Matches(v any) bool {
 		return isFailureWord(v)
 	case ErrorStatus:
 		text, _ := v.(string)
-		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || negative.MatchString(text)
+		return isFailureWord(v) || len(wordsOf(text)) > 1 && saysFailure(wordsOf(text)) || codeText.MatchString(text)
 	case ErrorCode:
 		n, ok := v.(int)
 		return ok && (n < 0 || n >= 400 && n < 600)

@@ -48,6 +48,10 @@ func TestAnErrorSignTellsErrorsFromWordsOfSuccess(t *testing.T) {
 		{apinames.ErrorStatus, "ZERO_RESULTS", false},
 		{apinames.ErrorStatus, "expired", false}, // a filter that is repeated
 		{apinames.ErrorStatus, "0", false},
+		{apinames.ErrorStatus, "500", true},
+		{apinames.ErrorStatus, "200", false},
+		{apinames.ErrorStatus, "30", false}, // APIs have codes of their own for no data
+		{apinames.ErrorStatus, "40000", false},
 		{apinames.ErrorStatus, -1, false},
 		{apinames.ErrorCode, -1, true},
 		{apinames.ErrorCode, 1, false},

@@ -70,6 +70,7 @@ type Reading struct {
 	Truncated    Truncated
 	HasErrors    bool     // whether the response may report an error next to its data: see [apinames.ErrorsNextToData]
 	Lines        bool     // whether the response is NDJSON
+	Elements     bool     // whether the response is XML
 	Columns      []string // names of the columns in the header of a response in CSV; nil without a header
 	Compared     [][]byte // items to compare with the items of other pages: all, or a selection from a large page
 

@@ -62,13 +62,13 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 		return nil
 	}
 	promisesMore := w.promisesMore(hints)
-	if !h.HadItems && hints.Total != 0 {
+	if found := h.suggested(); !h.HadItems && hints.Total != 0 && (found.Path != "" || !h.Blank) {
 		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !promisesMore}
 		if f := w.Subject.job.Spec().DataField; f != nil {
-			a.Text = f.Text + " (dataField)" + document.SuggestField(w.page.Names, f.Keys)
-			a.Ordinary = !promisesMore && !w.misspelt(f.Keys)
+			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, f.Keys))
+			a.Ordinary = !promisesMore && !w.misspelt(f.Keys) && !found.Certain
 		}
-		a.Renamed = slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
+		a.Renamed = found.Certain || !w.page.Elements && slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
 		a.Ordinary = a.Ordinary && !(a.Renamed && w.isBareList())
 		if f := w.Subject.job.Spec().DataField; f != nil && w.page.Lookup != nil && w.listsObjects(nil) {
 			a.Renamed, a.Ordinary = true, false
@@ -76,10 +76,11 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 		}
 		absences = append(absences, a)
 	}
-	for _, list := range w.listsOf() {
+	for i, list := range w.listsOf() {
 		if key := watchedList(list); h.HadItems && !slices.Contains(h.Had, key) {
-			text := list.Text + " (dataField)" + document.SuggestField(w.page.Names, list.Fixed())
-			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore})
+			found := h.placeOf(i)
+			text := list.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, list.Fixed()))
+			absences = append(absences, Absence{Key: key, Text: text, Ordinary: !promisesMore && !found.Certain, Renamed: found.Certain})
 		}
 	}
 	for _, watch := range w.Subject.watches {

@@ -182,7 +182,7 @@ func (w *Watcher) isError(sign apinames.ErrorSign, v any, page *rules.Context, h
 		return sign.Matches(v)
 	}
 	says := func(message string) bool { return !apinames.IsComplaint(message) }
-	if w.Context.Page > 1 && v != http.StatusNotFound {
+	if w.Context.Page > 1 && v != http.StatusNotFound && v != "404" {
 		says = apinames.SaysNoMore
 	}
 	return !slices.ContainsFunc(apinames.ErrorMessages(), func(path []string) bool {

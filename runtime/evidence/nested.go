@@ -19,7 +19,7 @@ const maxSearched = 16
 // noticeNested notices items that say that a list within them is truncated, if no child of the job
 // reads such lists. Once an item has a list that says whether it is complete, all items are searched,
 // except in the middle of a very large page. It also notices lists below a star that say so: rules of the job
-// may page through them, so only the latest page with items counts.
+// may page through them, so only the latest page with items, or with such a sign, counts.
 func (w *Watcher) noticeNested() {
 	h, items := w.History, w.page.Compared
 	if !h.Nests {
@@ -40,8 +40,7 @@ func (w *Watcher) noticeNested() {
 			w.countNested(item)
 		}
 	}
-	if f := &w.Facts; f.NestedFor == "" && w.Context.Count > 0 {
-		list := w.page.Truncated
+	if f, list := &w.Facts, w.page.Truncated; f.NestedFor == "" && (w.Context.Count > 0 || list.Count > 0) {
 		f.Nested, f.NestedSign = list.Count, ""
 		if list.Count > 0 {
 			f.NestedSign = rules.FormatPath("body", list.Path) + " = " + value.Clip(list.Value, 60)

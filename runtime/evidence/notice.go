@@ -50,6 +50,9 @@ type History struct {
 
 	HadTexts bool `json:"hadTexts,omitempty"` // whether a page has items that are texts
 
+	Elsewhere []place `json:"elsewhere,omitempty"` // for each list, where a page that lacks it may have its items
+	Blank     bool    `json:"blank,omitempty"`     // whether a page of XML has the element above the list, and no items anywhere
+
 	Lacked []Absence `json:"lacked,omitempty"` // absences at the end of a partition that otherwise looks complete
 }
 
@@ -346,9 +349,10 @@ func (w *Watcher) noticePaths() {
 		return
 	}
 	h.Responses++
-	h.HadItems = h.HadItems || w.page.HasField
+	w.noticeElsewhere()
+	h.HadItems = h.HadItems || w.page.HasField && (!w.page.Elements || c.Count > 0)
 	for i, list := range w.listsOf() {
-		if key := watchedList(list); w.page.Found[i] != "" && !slices.Contains(h.Had, key) {
+		if key := watchedList(list); w.had(i) && !slices.Contains(h.Had, key) {
 			h.Had = append(h.Had, key)
 		}
 	}

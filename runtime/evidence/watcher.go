@@ -62,9 +62,10 @@ type Subject struct {
 
 // An itemList is a path of items of a job.
 type itemList struct {
-	keys []string // up to the first star
-	star bool     // whether the path has a star
-	text string   // the path in the configuration
+	keys  []string // up to the first star
+	steps []rules.Step
+	star  bool   // whether the path has a star
+	text  string // the path in the configuration
 }
 
 // itemListsOf returns the paths of items of a job; nil without dataField.
@@ -73,11 +74,12 @@ func itemListsOf(field *rules.DataField) (lists []itemList) {
 	case field == nil:
 		return nil
 	case field.Lists == nil:
-		return []itemList{{keys: field.Keys, text: field.Text}}
+		steps := value.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
+		return []itemList{{keys: field.Keys, steps: steps, text: field.Text}}
 	}
 	for _, list := range field.Lists {
 		keys := list.Fixed()
-		lists = append(lists, itemList{keys, len(keys) < len(list.Steps), list.Text})
+		lists = append(lists, itemList{keys, list.Steps, len(keys) < len(list.Steps), list.Text})
 	}
 	return lists
 }

@@ -34,24 +34,25 @@ type Body struct {
 
 // A Converter converts the bodies of one job to JSON. It reuses memory from body to body.
 type Converter struct {
-	options Options
-	lists   *scan.Node
-	line    *scan.Scanner // for NDJSON
-	scratch []byte
-	open    []*element // for XML; elements beyond the current depth are reused
-	held    int        // size of the XML document in memory
-	lines   bool       // whether the last body was NDJSON
-	header  []string   // names of the columns in its header, if it was CSV
+	options  Options
+	lists    *scan.Node
+	line     *scan.Scanner // for NDJSON
+	scratch  []byte
+	open     []*element // for XML; elements beyond the current depth are reused
+	held     int        // size of the XML document in memory
+	lines    bool       // whether the last body was NDJSON
+	elements bool       // whether it was XML
+	header   []string   // names of the columns in its header, if it was CSV
 }
 
-// Found describes the last body: whether it was NDJSON, and the names of the columns in the header
-// of a CSV body. header is nil for a body without a header, and if response.columns names the columns. A
+// Found describes the last body: whether it was NDJSON, whether it was XML, and the names of the columns in the
+// header of a CSV body. header is nil for a body without a header, and if response.columns names the columns. A
 // nil Converter returns false and nil.
-func (c *Converter) Found() (lines bool, header []string) {
+func (c *Converter) Found() (lines, elements bool, header []string) {
 	if c == nil {
-		return false, nil
+		return false, false, nil
 	}
-	return c.lines, c.header
+	return c.lines, c.elements, c.header
 }
 
 // NewConverter returns a converter, or nil for a job whose format is JSON.
@@ -67,7 +68,7 @@ func NewConverter(o Options) *Converter {
 // nothing, if the body is JSON, or an error response that is not XML. Its error names the line.
 // Beyond a limit it is a [*document.DepthError] or a [*document.SizeError].
 func (c *Converter) Convert(b Body, buffer *spool.Buffer) (bool, error) {
-	c.lines, c.header = false, nil
+	c.lines, c.elements, c.header = false, false, nil
 	if b.Status == http.StatusNoContent {
 		return false, nil
 	}

@@ -1,0 +1,260 @@
+package evidence
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/diag"
+	"github.com/stopwhen/stopwhen/rules/value"
+)
+
+// A place is where a response may have the items of a list, which it does not have at the path of the
+// configuration. The zero value is no place.
+type place struct {
+	Path    string `json:"path"`              // in the spelling of dataField
+	Certain bool   `json:"certain,omitempty"` // whether the values there hardly mean anything else than the items
+}
+
+// noticeElsewhere notices where a page has items of a list that it lacks at the path of the list. An empty list
+// of XML is no element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
+func (w *Watcher) noticeElsewhere() {
+	h := w.History
+	if h.Elsewhere == nil {
+		h.Elsewhere = make([]place, len(w.Subject.lists))
+	}
+	for i, list := range w.Subject.lists {
+		absent := w.page.Found[i] == "" || w.page.Elements
+		if absent && w.page.Lists[i].Items.Len() == 0 && w.page.Bytes <= maxErrorBody && h.Elsewhere[i].Path == "" {
+			body, _ := w.lookup(nil)
+			h.Elsewhere[i] = w.elsewhere(body, list.steps)
+		}
+	}
+	if body, _ := w.lookup(nil); w.Subject.lists == nil && !w.page.HasField && w.Context.Count == 0 && w.page.Bytes <= maxErrorBody {
+		h.Elsewhere = []place{onlyList(body)}
+	}
+	h.Blank = h.Blank || w.page.Elements && w.page.HasField && h.suggested() == place{}
+}
+
+// had reports whether the page has the list with the given index, even an empty one.
+func (w *Watcher) had(index int) bool {
+	isEmpty := w.page.Lists[index].Items.Len() == 0
+	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.Elsewhere[index].Path != "")
+}
+
+// placeOf returns the place of the items of the list with the given index.
+func (h *History) placeOf(index int) place {
+	if index < len(h.Elsewhere) {
+		return h.Elsewhere[index]
+	}
+	return place{}
+}
+
+// suggested returns the first place of items that was noticed.
+func (h *History) suggested() place {
+	if i := slices.IndexFunc(h.Elsewhere, func(p place) bool { return p.Path != "" }); i >= 0 {
+		return h.Elsewhere[i]
+	}
+	return place{}
+}
+
+// hint returns the place as the end of a sentence, or "".
+func (p place) hint() string {
+	if p.Path == "" {
+		return ""
+	}
+	return "; did you mean " + p.Path + "?"
+}
+
+// elsewhere returns where a body may have the items of a list that it lacks: under a similar name, in XML under
+// another one, or under the same name in another object.
+func (w *Watcher) elsewhere(body any, steps []rules.Step) place {
+	v, path := body, []string{}
+	for i, step := range steps {
+		if step.All {
+			v, path = firstIn(v), append(path, "*")
+			continue
+		}
+		object, _ := value.Members(v)
+		next, has := object.Get(step.Key)
+		if list, _ := next.([]any); has && !(w.page.Elements && i == len(steps)-1 && len(list) == 0) {
+			v, path = next, append(path, step.Key)
+			continue
+		}
+		if found := w.similar(object, path, steps[i:]); found.Path != "" {
+			return found
+		}
+		if found := w.otherElements(object, path, step.Key); found.Path != "" {
+			return found
+		}
+		break
+	}
+	if last := steps[len(steps)-1]; !slices.ContainsFunc(steps, func(s rules.Step) bool { return s.All }) {
+		return w.sameName(body, nil, last.Key)
+	}
+	return place{}
+}
+
+// firstIn returns the first element of a list, or the first member of an object.
+func firstIn(v any) any {
+	if list, _ := v.([]any); len(list) > 0 {
+		return list[0]
+	}
+	if object, _ := value.Members(v); len(object) > 0 {
+		return object[0].Value
+	}
+	return nil
+}
+
+// similar returns the place of items under a name that is similar to the first of some steps, in an object at a path.
+func (w *Watcher) similar(object rules.Object, path []string, steps []rules.Step) place {
+	names := map[string]string{} // by their local names
+	for _, m := range object {
+		if m.Name != steps[0].Key && !w.reads(append(slices.Clip(path), m.Name)) {
+			names[localName(m.Name)] = m.Name
+		}
+	}
+	local := localName(steps[0].Key)
+	near, found := names[diag.Nearest(local, slices.Sorted(maps.Keys(names)))]
+	if !found || len(local) < minSimilar {
+		return place{}
+	}
+	v := object.Value(near)
+	path = append(slices.Clip(path), near)
+	for _, step := range steps[1:] {
+		if step.All {
+			v, path = firstIn(v), append(path, "*")
+			continue
+		}
+		inner, _ := value.Members(v)
+		v, path = inner.Value(step.Key), append(path, step.Key)
+	}
+	list, _ := v.([]any)
+	if len(list) == 0 && !(isItem(v) && (w.page.Elements || len(steps) > 1)) {
+		return place{}
+	}
+	return place{rules.JoinPath(path...), w.page.Elements || isItem(firstOf(list, v))}
+}
+
+// minSimilar is the length of the shortest name to which another may be similar: all names of one letter are.
+const minSimilar = 3
+
+// reads reports whether a list of the job is at a path, or below it.
+func (w *Watcher) reads(path []string) bool {
+	return slices.ContainsFunc(w.Subject.lists, func(list itemList) bool {
+		return len(list.keys) >= len(path) && slices.Equal(list.keys[:len(path)], path)
+	})
+}
+
+// otherElements returns the place of the elements of XML that may be the items under another name: the only ones in
+// their parent that occur several times and are like items. They are the items if the parent has nothing else, save
+// what describes a list. There, a single element may be an item.
+func (w *Watcher) otherElements(parent rules.Object, path []string, name string) place {
+	if !w.page.Elements {
+		return place{}
+	}
+	if len(path) == 0 && len(parent) == 1 { // another root element
+		path = []string{parent[0].Name}
+		parent, _ = value.Members(parent[0].Value)
+	}
+	others := slices.DeleteFunc(slices.Clone(parent), func(m rules.Member) bool { return m.Name == name || describesList(m.Name) })
+	bare := len(others) == 1
+	var found []place
+	for _, m := range others {
+		list, several := m.Value.([]any)
+		if at := append(slices.Clip(path), m.Name); !w.reads(at) && (several || bare) && isLikeItem(firstOf(list, m.Value)) {
+			found = append(found, place{rules.JoinPath(at...), several && bare})
+		}
+	}
+	if len(found) != 1 {
+		return place{}
+	}
+	return found[0]
+}
+
+// firstOf returns the first element of a list that is not empty, and otherwise another value.
+func firstOf(list []any, other any) any {
+	if len(list) > 0 {
+		return list[0]
+	}
+	return other
+}
+
+// isLikeItem reports whether an element of XML has an identifier, or several other elements.
+func isLikeItem(v any) bool {
+	object, _ := value.Members(v)
+	elements := 0
+	for _, m := range object {
+		if apinames.IsIdentifier(strings.TrimPrefix(m.Name, "@")) {
+			return true
+		}
+		if !strings.HasPrefix(m.Name, "@") && !describesList(m.Name) {
+			elements++
+		}
+	}
+	return elements > 1
+}
+
+// sameName returns the place of a list of objects that has the given name, in an object at a path or in the objects
+// within it.
+func (w *Watcher) sameName(v any, path []string, name string) place {
+	object, _ := value.Members(v)
+	if len(path) == maxNestedPlaces || w.reads(append(slices.Clip(path), name)) && len(path) > 0 {
+		return place{}
+	}
+	list, _ := object.Value(name).([]any)
+	if len(list) > 0 && isItem(list[0]) {
+		return place{rules.JoinPath(append(slices.Clip(path), name)...), true}
+	}
+	for _, m := range object {
+		if found := w.sameName(m.Value, append(slices.Clip(path), m.Name), name); found.Path != "" {
+			return found
+		}
+	}
+	return place{}
+}
+
+// onlyList returns the place of the only list of objects within the objects in a body, apart from errors.
+func onlyList(body any) place {
+	var paths []string
+	var search func(v any, path []string)
+	search = func(v any, path []string) {
+		object, _ := value.Members(v)
+		for _, m := range object {
+			at := append(slices.Clip(path), m.Name)
+			switch list, _ := m.Value.([]any); {
+			case describesList(m.Name) && !apinames.HoldsHints(m.Name):
+			case len(list) > 0 && isItem(list[0]):
+				paths = append(paths, rules.JoinPath(at...))
+			case len(at) < maxNestedPlaces:
+				search(m.Value, at)
+			}
+		}
+	}
+	if search(body, nil); len(paths) != 1 {
+		return place{}
+	}
+	return place{paths[0], true}
+}
+
+// maxNestedPlaces is the largest number of objects within each other that are searched for a list.
+const maxNestedPlaces = 4
+
+// isItem reports whether a value is an object that has members which do not just describe a list, and are not just
+// attributes without an identifier.
+func isItem(v any) bool {
+	object, _ := value.Members(v)
+	return slices.ContainsFunc(object, func(m rules.Member) bool {
+		attribute, isAttribute := strings.CutPrefix(m.Name, "@")
+		return isAttribute && apinames.IsIdentifier(attribute) || !isAttribute && !describesList(m.Name)
+	})
+}
+
+// describesList reports whether a member has a name that is usual beside a list: of a total or a status, say.
+func describesList(name string) bool {
+	name = strings.TrimPrefix(name, "@")
+	return apinames.HintsOf(name) != nil || apinames.HoldsHints(name) || apinames.NamesError(name) ||
+		apinames.AlikeAny(name, apinames.PageNumbers()) || strings.HasPrefix(name, "xsi:")
+}
