@@ -63,10 +63,13 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 	}
 	promisesMore := w.promisesMore(hints)
 	if found := h.suggested(); !h.HadItems && hints.Total != 0 && (found.Path != "" || !h.Blank) {
-		a := Absence{Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items", Ordinary: !promisesMore}
+		a := Absence{
+			Key: keyItems, Text: "a list of items in its root: set dataField to the path of the items" + found.hint(),
+			Ordinary: !promisesMore && !found.Certain,
+		}
 		if f := w.Subject.job.Spec().DataField; f != nil {
 			a.Text = f.Text + " (dataField)" + cmp.Or(found.hint(), document.SuggestField(w.page.Names, f.Keys))
-			a.Ordinary = !promisesMore && !w.misspelt(f.Keys) && !found.Certain
+			a.Ordinary = a.Ordinary && !w.misspelt(f.Keys)
 		}
 		a.Renamed = found.Certain || !w.page.Elements && slices.ContainsFunc(w.placesOfItems(), w.listsObjects)
 		a.Ordinary = a.Ordinary && !(a.Renamed && w.isBareList())

@@ -225,7 +225,7 @@ func onlyList(body any) place {
 		for _, m := range object {
 			at := append(slices.Clip(path), m.Name)
 			switch list, _ := m.Value.([]any); {
-			case describesList(m.Name) && !apinames.HoldsHints(m.Name):
+			case apinames.ListKindOf(m.Name) == apinames.UnlikelyList, describesList(m.Name) && !apinames.HoldsHints(m.Name):
 			case len(list) > 0 && isItem(list[0]):
 				paths = append(paths, rules.JoinPath(at...))
 			case len(at) < maxNestedPlaces:
@@ -256,5 +256,6 @@ func isItem(v any) bool {
 func describesList(name string) bool {
 	name = strings.TrimPrefix(name, "@")
 	return apinames.HintsOf(name) != nil || apinames.HoldsHints(name) || apinames.NamesError(name) ||
+		apinames.ListKindOf(name) == apinames.UnlikelyList ||
 		apinames.AlikeAny(name, apinames.PageNumbers()) || strings.HasPrefix(name, "xsi:")
 }
