@@ -83,6 +83,9 @@ func (w *Watcher) elsewhere(body any, steps []rules.Step) place {
 			v, path = next, append(path, step.Key)
 			continue
 		}
+		if slices.ContainsFunc(object, countsNone) {
+			return place{}
+		}
 		if found := w.similar(object, path, steps[i:]); found.Path != "" {
 			return found
 		}
@@ -250,6 +253,12 @@ func isItem(v any) bool {
 		attribute, isAttribute := strings.CutPrefix(m.Name, "@")
 		return isAttribute && apinames.IsIdentifier(attribute) || !isAttribute && !describesList(m.Name)
 	})
+}
+
+// countsNone reports whether a member says that a list has no items: {"count": 0}.
+func countsNone(m rules.Member) bool {
+	n, _, ok := apinames.TotalOf(m.Value)
+	return ok && n == 0 && apinames.IsHint(m.Name, apinames.HintTotal)
 }
 
 // describesList reports whether a member has a name that is usual beside a list: of a total or a status, say.
