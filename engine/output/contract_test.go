@@ -104,3 +104,23 @@ func TestTheColumnsOfAContractAreThoseOfATable(t *testing.T) {
 	require.Equal(t, []string{"value", "id"}, headOf(&s, "_", 2).columns)
 	require.Empty(t, headOf(nil, "_", 2).columns)
 }
+
+// A cursor in a header that a rule reads is a sign of paging, under any name, as one in the body is.
+func TestAContractHasTheHeaderThatARuleReads(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("from") == "" {
+			w.Header().Set("X-Go-On", "second")
+		}
+		fmt.Fprint(w, `[{"id": 1}]`)
+	}))
+	defer server.Close()
+	e, err := engine.Load("c.json", fmt.Appendf(nil, `{"api": {"baseUrl": "%s/", "pagination": {
+		"method": "expression", "stopRules": ["empty(header(\"X-Go-On\"))"], "nextRequest": {"params": {"from": "header(\"X-Go-On\")"}}}},
+		"config": {"jobs": [{"endpoint": "a"}]}}`, server.URL))
+	require.NoError(t, err)
+	dir := t.TempDir()
+	require.NoError(t, extract(e, false, PublisherOptions{Dir: dir, ContractFile: filepath.Join(dir, "c.json")}))
+	text, err := os.ReadFile(filepath.Join(dir, "c.json"))
+	require.NoError(t, err)
+	require.Contains(t, string(text), "X-Go-On")
+}

@@ -224,7 +224,7 @@ func readsTo(keys []string) func(language.Read) bool {
 // readsHeader returns a function that reports whether a rule reads a header.
 func readsHeader(name string) func(language.Read) bool {
 	return func(read language.Read) bool {
-		return read.Root == "header" && len(read.Path) > 0 && strings.EqualFold(read.Path[0], name)
+		return read.Root == "header" && len(read.Args) > 0 && strings.EqualFold(read.Args[0], name)
 	}
 }
 

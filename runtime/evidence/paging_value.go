@@ -1,6 +1,8 @@
 package evidence
 
 import (
+	"slices"
+
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -22,19 +24,17 @@ func (w *Watcher) PagingValues() []PagingValue {
 			values = append(values, PagingValue{path, outlineOf(v)})
 		}
 	}
+	hints := w.Hints()
+	named := []PagingValue{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}}
+	named = slices.DeleteFunc(named, func(hint PagingValue) bool { return hint.Value == nil })
 	for _, read := range w.Subject.paging {
-		if v, ok := read.Lookup(w.Context); ok {
+		isNamed := func(hint PagingValue) bool { return readsHeader(hint.At)(read) }
+		if v, ok := read.Lookup(w.Context); ok && !slices.ContainsFunc(named, isNamed) {
 			add(read.String(), v)
 		}
 	}
-	hints := w.Hints()
-	for _, hint := range []struct {
-		path string
-		v    any
-	}{{hints.TotalAt, hints.Total}, {hints.PagesAt, hints.Pages}, {hints.NextAt, hints.Next}, {hints.MoreAt, hints.More}} {
-		if hint.v != nil {
-			add(hint.path, hint.v)
-		}
+	for _, hint := range named {
+		add(hint.At, hint.Value)
 	}
 	return values
 }
@@ -57,7 +57,7 @@ func outlineOf(v any) any {
 func readsOfPaging(watched []language.Read, decisive []language.Read) []language.Read {
 	values := watched
 	for _, read := range decisive {
-		if read.Is("header") && len(read.Path) > 0 || read.Is("link") {
+		if read.Is("header") && len(read.Args) > 0 || read.Is("link") {
 			read.Has = false
 			values = append(values, read)
 		}
