@@ -140,7 +140,7 @@ func (d *detection) counted(h hypothesis, score int, param string, first int) []
 // isComplete reports whether the response says that there is nothing more.
 func (d *detection) isComplete() bool {
 	f, _, ok := d.page.hint(apinames.HintTotal, exactly(len(d.items.items)))
-	if ok && !strings.HasSuffix(f.name(), "ount") { // a count may count the page
+	if ok && !apinames.MayCountPage(f.name()) {
 		return true
 	}
 	return slices.ContainsFunc(d.page.flags(), func(f flag) bool { return !f.more })

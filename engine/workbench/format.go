@@ -64,7 +64,7 @@ func isOperatorWord(word string) bool {
 }
 
 // spaced reports whether a space stands between two tokens.
-func spaced(previous, word string, unary bool, before lexeme, open []string) bool {
+func spaced(previous, word string, unary bool, before token, open []string) bool {
 	inside := ""
 	if len(open) > 0 {
 		inside = open[len(open)-1]

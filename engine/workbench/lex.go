@@ -16,24 +16,24 @@ const (
 	commentToken
 )
 
-// A lexeme is a token of an expression, in bytes of its source.
-type lexeme struct {
+// A token is a token of an expression.
+type token struct {
 	kind       tokenKind
-	start, end int
-	closed     bool // of a text: whether its quote is
+	start, end int  // offsets in the source, in bytes
+	closed     bool // of a text: whether it ends with its quote
 }
 
-func (t lexeme) of(source string) string { return source[t.start:t.end] }
+func (t token) of(source string) string { return source[t.start:t.end] }
 
 // twoBytes are the operators of two bytes.
 var twoBytes = []string{"?.", "??", "==", "!=", "<=", ">=", "&&", "||", "..", "**", "::"}
 
 // lex splits a source into its tokens. It accepts any text.
-func lex(source string) (tokens []lexeme) {
+func lex(source string) (tokens []token) {
 	for i := 0; i < len(source); {
 		start := i
 		c, size := utf8.DecodeRuneInString(source[i:])
-		t := lexeme{kind: operatorToken, start: start}
+		t := token{kind: operatorToken, start: start}
 		switch {
 		case strings.IndexByte(" \t\r\n", source[i]) >= 0:
 			i++
@@ -149,18 +149,18 @@ type chain struct {
 	call string // within a text: the function whose argument it is; "[" for an index
 }
 
-// A tokenized is a source with its tokens.
-type tokenized struct {
+// A chainFinder finds the chains of an expression.
+type chainFinder struct {
 	source string
-	tokens []lexeme
+	tokens []token
 	budget *int // steps that are left
 }
 
 // chainAt returns the chain that ends at an offset.
 func chainAt(source string, offset int) chain {
 	budget := 100
-	e := tokenized{source: source, tokens: lex(source), budget: &budget}
-	tokens, i := e.tokens, 0
+	f := chainFinder{source: source, tokens: lex(source), budget: &budget}
+	tokens, i := f.tokens, 0
 	for i < len(tokens) && tokens[i].end < offset {
 		i++
 	}
@@ -169,7 +169,7 @@ func chainAt(source string, offset int) chain {
 		t := tokens[i]
 		switch {
 		case t.kind == textToken && t.start < offset && (offset < t.end || !t.closed):
-			return e.textChain(i, offset)
+			return f.textChain(i, offset)
 		case t.kind == commentToken, t.kind == numberToken && t.start < offset:
 			return chain{text: true, from: offset, to: offset}
 		case t.kind == nameToken:
@@ -180,7 +180,7 @@ func chainAt(source string, offset int) chain {
 		i--
 	}
 	if i >= 0 && i < len(tokens) && isDot(tokens[i].of(source)) {
-		c.root, c.path, _ = e.chainBefore(i - 1)
+		c.root, c.path, _ = f.chainBefore(i - 1)
 		if c.root == "" {
 			c.root = "?"
 		}
@@ -190,24 +190,39 @@ func chainAt(source string, offset int) chain {
 
 func isDot(operator string) bool { return operator == "." || operator == "?." }
 
+// choosers are the functions that choose elements of the list that is their first argument.
+var choosers = map[string]choice{
+	"first": oneElement, "last": oneElement, "find": oneElement, "findLast": oneElement,
+	"filter": someElements, "reverse": someElements, "sort": someElements, "sortBy": someElements,
+	"take": someElements, "uniq": someElements,
+}
+
+// A choice is the result of a function that chooses elements.
+type choice uint8
+
+const (
+	oneElement   choice = iota // an element
+	someElements               // a list of elements
+)
+
 // chainBefore returns the chain that ends with a token, and the index of the token before it.
-func (e tokenized) chainBefore(i int) (root string, path []string, before int) {
-	source, tokens := e.source, e.tokens
-	if *e.budget--; i < 0 || *e.budget < 0 { // a text that is malformed could lead to the same place again
+func (f chainFinder) chainBefore(i int) (root string, path []string, before int) {
+	source, tokens := f.source, f.tokens
+	if *f.budget--; i < 0 || *f.budget < 0 { // a text that is malformed could lead to the same place again
 		return "", nil, i
 	}
 	switch t := tokens[i]; {
 	case t.kind == nameToken && t.of(source) == "#":
-		root, path, _ := e.elementOf(i - 1)
+		root, path, _ := f.elementOf(i - 1)
 		return root, path, i - 1
 	case t.kind == nameToken:
 		if i > 0 && isDot(tokens[i-1].of(source)) {
-			root, path, before = e.chainBefore(i - 2)
+			root, path, before = f.chainBefore(i - 2)
 			return root, append(path, t.of(source)), before
 		}
 		return t.of(source), nil, i - 1
 	case t.of(source) == "]":
-		open := e.enclosing(i - 1)
+		open := f.enclosing(i - 1)
 		if open <= 0 {
 			return "", nil, open
 		}
@@ -215,35 +230,34 @@ func (e tokenized) chainBefore(i int) (root string, path []string, before int) {
 		if open+2 == i && tokens[open+1].kind == textToken {
 			key = unquoted(tokens[open+1].of(source))
 		}
-		root, path, before = e.chainBefore(open - 1)
+		root, path, before = f.chainBefore(open - 1)
 		return root, append(path, key), before
 	case t.of(source) == ")":
-		open := e.enclosing(i - 1)
+		open := f.enclosing(i - 1)
 		if open <= 0 || tokens[open-1].kind != nameToken {
 			return "", nil, open - 1
 		}
-		switch tokens[open-1].of(source) {
-		case "first", "last", "find", "findLast", "filter", "reverse", "sort", "sortBy", "take", "uniq":
-			name := tokens[open-1].of(source)
-			root, path = e.argument(open)
-			if strings.HasPrefix(name, "fi") && name != "filter" || name == "last" {
-				path = append(path, "*")
-			}
-			return root, path, open - 2
+		choice, known := choosers[tokens[open-1].of(source)]
+		if !known {
+			return "", nil, open - 2
 		}
-		return "", nil, open - 2
+		root, path = f.argument(open)
+		if choice == oneElement {
+			path = append(path, "*")
+		}
+		return root, path, open - 2
 	case t.of(source) == "(", t.of(source) == ",", t.kind == operatorToken:
-		return e.elementOf(i)
+		return f.elementOf(i)
 	}
 	return "", nil, i
 }
 
 // elementOf returns the chain of an element of a list, if the token is in a predicate that is called for each
 // element of that list, as in filter(items, #.id > 0). Otherwise root is empty.
-func (e tokenized) elementOf(i int) (root string, path []string, before int) {
-	open := e.enclosing(i)
-	if open > 0 && e.tokens[open].of(e.source) == "(" && e.tokens[open-1].kind == nameToken {
-		if root, path = e.argument(open); root != "" {
+func (f chainFinder) elementOf(i int) (root string, path []string, before int) {
+	open := f.enclosing(i)
+	if open > 0 && f.tokens[open].of(f.source) == "(" && f.tokens[open-1].kind == nameToken {
+		if root, path = f.argument(open); root != "" {
 			return root, append(path, "*"), open - 2
 		}
 	}
@@ -251,8 +265,8 @@ func (e tokenized) elementOf(i int) (root string, path []string, before int) {
 }
 
 // argument returns the chain that is the first argument of a call. open is the index of its opening parenthesis.
-func (e tokenized) argument(open int) (root string, path []string) {
-	source, tokens := e.source, e.tokens
+func (f chainFinder) argument(open int) (root string, path []string) {
+	source, tokens := f.source, f.tokens
 	depth, end := 0, open+1
 	for ; end < len(tokens); end++ {
 		word := tokens[end].of(source)
@@ -266,7 +280,7 @@ func (e tokenized) argument(open int) (root string, path []string) {
 			depth--
 		}
 	}
-	root, path, before := tokenized{e.source, e.tokens[:end], e.budget}.chainBefore(end - 1)
+	root, path, before := chainFinder{f.source, f.tokens[:end], f.budget}.chainBefore(end - 1)
 	if before != open {
 		return "", nil
 	}
@@ -276,8 +290,8 @@ func (e tokenized) argument(open int) (root string, path []string) {
 func unquoted(text string) string { return strings.Trim(text, "\"'`") }
 
 // textChain returns the chain for a place in a text.
-func (e tokenized) textChain(i, at int) chain {
-	source, tokens := e.source, e.tokens
+func (f chainFinder) textChain(i, at int) chain {
+	source, tokens := f.source, f.tokens
 	t := tokens[i]
 	c := chain{text: true, prefix: source[t.start+1 : at], from: t.start + 1, to: t.end}
 	if t.closed {
@@ -292,20 +306,20 @@ func (e tokenized) textChain(i, at int) chain {
 			c.call = tokens[i-2].of(source)
 		}
 	case ",":
-		if open := e.enclosing(i - 1); open > 0 && tokens[open-1].kind == nameToken {
+		if open := f.enclosing(i - 1); open > 0 && tokens[open-1].kind == nameToken {
 			c.call = tokens[open-1].of(source)
-			c.root, c.path = e.argument(open)
+			c.root, c.path = f.argument(open)
 		}
 	case "[":
 		c.call = "["
-		c.root, c.path, _ = e.chainBefore(i - 2)
+		c.root, c.path, _ = f.chainBefore(i - 2)
 	}
 	return c
 }
 
 // enclosing returns the index of the bracket that is open at a token, or -1.
-func (e tokenized) enclosing(i int) int {
-	source, tokens := e.source, e.tokens
+func (f chainFinder) enclosing(i int) int {
+	source, tokens := f.source, f.tokens
 	depth := 0
 	for ; i >= 0; i-- {
 		switch tokens[i].of(source) {

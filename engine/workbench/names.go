@@ -151,7 +151,7 @@ var objects = map[string]nameKind{"state": stateName, "kept": keptName, "input":
 // expression adds the names that an expression reads.
 func (index *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 	source := n.Text[from:to]
-	tokens := slices.DeleteFunc(lex(source), func(t lexeme) bool { return t.kind == commentToken })
+	tokens := slices.DeleteFunc(lex(source), func(t token) bool { return t.kind == commentToken })
 	word := func(i int) string {
 		if i < 0 || i >= len(tokens) {
 			return ""
@@ -159,7 +159,7 @@ func (index *nameIndex) expression(o *outline, n *syntax.Node, from, to int) {
 		return tokens[i].of(source)
 	}
 	job := o.jobOf(n)
-	add := func(kind nameKind, scope string, t lexeme, name string) {
+	add := func(kind nameKind, scope string, t token, name string) {
 		m := mention{kind: kind, name: name, scope: scope, node: n, from: from + t.start, to: from + t.end}
 		if t.kind == textToken {
 			m.from, m.to = m.from+1, m.to-1

@@ -291,6 +291,10 @@ func CountsPages(key string, total, records any, page int) bool {
 // has the meaning of a total only if [CountsPages] says so.
 const JQGridRecords = "records"
 
+// MayCountPage reports whether a total at a place may be the number of items on the page, because it is called a
+// count: count, itemCount, X-Total-Count.
+func MayCountPage(place string) bool { return strings.HasSuffix(string(appendBare(nil, place)), "count") }
+
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {
 	var buffer [maxBare]byte

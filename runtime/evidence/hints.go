@@ -251,7 +251,7 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
-		if hints.Total == nil && ok && !(strings.HasSuffix(path, "ount") && n == c.Count) { // a count may count the page
+		if hints.Total == nil && ok && !(apinames.MayCountPage(path) && n == c.Count) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}
