@@ -185,7 +185,7 @@ func TestSequentialNamesWhatReadsTheResponse(t *testing.T) {
 			"nextRequest.url is resolved against the address of the response"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			require.Equal(t, c.want, job(t, c.pagination).Sequential())
+			require.Equal(t, c.want, job(t, c.pagination).WhySequential())
 		})
 	}
 }

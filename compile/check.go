@@ -17,12 +17,6 @@ const maxPairs = 250_000
 
 // checkJob warns about rules that are probably mistakes. It needs no page.
 func (c *compilation) checkJob(j *Job) {
-	j.ends = c.mayEnd(j)
-	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
-		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
-		return stop.Rule.Origin.By.Kind == rules.AuthorConfig && slices.ContainsFunc(stop.Reads, ofRequest) &&
-			!slices.ContainsFunc(stop.Reads, language.Read.InResponse)
-	})
 	c.warnOfFilterOfNoItem(j)
 	c.warnOfDroppedParams(j)
 	if len(j.Stops) == 0 {
@@ -175,25 +169,6 @@ func (t *Trigger) meets(body rules.Object) bool {
 	return err == nil && met
 }
 
-// mayEnd reports whether a rule other than a guard may end a list.
-func (c *compilation) mayEnd(j *Job) bool {
-	p := j.Prover()
-	for _, s := range j.Stops {
-		t := p.Condition(s.Expression)
-		if !s.Rule.Guard && t != language.Never && (t == language.Always || j.varies(s.Expression)) {
-			return true
-		}
-	}
-	// An address that is nil ends the list.
-	varies := func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) }
-	return j.isOnePage() || slices.ContainsFunc(j.NextParts, varies)
-}
-
-// isOnePage reports whether the address of the next page is always nil: {"url": "nil"}.
-func (j *Job) isOnePage() bool {
-	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
-}
-
 // warnOfMissingEnd finds lists that only a guard can end.
 func (c *compilation) warnOfMissingEnd(j *Job) {
 	if j.ends {
@@ -267,7 +242,7 @@ func (c *compilation) warnOfOverriddenParams(j *Job) {
 // warnOfDroppedParams finds parameters of the job that only the first request has: later requests return
 // items that do not match them. A link of the API may contain them; "includeParams": false says so.
 func (c *compilation) warnOfDroppedParams(j *Job) {
-	if c.set.IncludeParams || c.set.OmitsParams || !j.Paged() {
+	if c.set.IncludeParams || c.set.OmissionIntended || !j.Paged() {
 		return
 	}
 	var dropped []string

@@ -150,7 +150,7 @@ func (c *compilation) job() *Job {
 			c.report(rule, err)
 			continue
 		}
-		job.add(e)
+		job.noteNeeds(e)
 		if err := c.assign(job, e); err != nil {
 			c.report(rule, err)
 		}
@@ -164,6 +164,7 @@ func (c *compilation) job() *Job {
 			job.NextParts = append(job.NextParts, e)
 		}
 	}
+	job.findEnds()
 	c.checkJob(job)
 	return job
 }
@@ -234,14 +235,14 @@ func (c *compilation) report(rule rules.Rule, err error) {
 func (c *compilation) trigger(job *Job, e *language.Expression) *Trigger {
 	m := c.message(e.Rule)
 	for _, hole := range m.holes {
-		job.add(hole)
+		job.noteNeeds(hole)
 	}
 	return &Trigger{Expression: e, Message: m}
 }
 
-// add records the values that an expression needs of the responses, and the
+// noteNeeds notes the values that an expression needs of the responses, and the
 // functions that it calls.
-func (j *Job) add(e *language.Expression) {
+func (j *Job) noteNeeds(e *language.Expression) {
 	for _, path := range e.Items() {
 		j.Needs.Items = withPath(j.Needs.Items, path)
 	}
@@ -317,13 +318,6 @@ func (j *Job) JudgesPages() bool {
 
 // Spec returns the job as it is configured. The caller must not change it.
 func (j *Job) Spec() *rules.Job { return &j.Ruleset.Job }
-
-// Ends reports whether a rule other than a guard may end the list.
-func (j *Job) Ends() bool { return j.ends }
-
-// EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
-// the responses are: a list that is requested day by day ends after the last day.
-func (j *Job) EndsByRequest() bool { return j.endsByRequest }
 
 // Paged reports whether there can be a second request.
 func (j *Job) Paged() bool { return len(j.Parts) > 0 }

@@ -8,10 +8,10 @@ import (
 	"github.com/stopwhen/stopwhen/rules"
 )
 
-// Sequential says why the request for a page cannot be made before the previous
+// WhySequential says why the request for a page cannot be made before the previous
 // response: which part of it, or which variable of the state, reads the response.
 // If it is empty, pages may be requested ahead.
-func (j *Job) Sequential() string {
+func (j *Job) WhySequential() string {
 	if !j.Paged() {
 		return "the job is not paged"
 	}

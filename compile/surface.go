@@ -49,30 +49,31 @@ func (p ResponseValue) String() string {
 // Surface returns the values that the job reads of responses. It ignores guards, the
 // audit, filter and fields.
 func (j *Job) Surface() Surface {
-	s := &surface{}
+	finder := &surfaceFinder{}
 	if field := j.Spec().DataField; field != nil {
-		s.items = field.Keys
+		finder.items = field.Keys
 	}
 	for _, e := range j.Stops {
 		if !e.Rule.Guard {
-			s.add(e.Expression)
+			finder.add(e.Expression)
 		}
 	}
 	for _, e := range j.OnErrors {
-		s.addLiterals(e.Expression)
+		finder.addLiterals(e.Expression)
 	}
 	for _, e := range slices.Concat(j.Next, j.Parts) {
-		s.add(e)
+		finder.add(e)
 	}
-	return s.found
+	return finder.found
 }
 
-type surface struct {
+// A surfaceFinder collects the values of a [Surface].
+type surfaceFinder struct {
 	items []string // the path of the items in the body, as far as it is fixed
 	found Surface
 }
 
-func (s *surface) add(e *language.Expression) {
+func (s *surfaceFinder) add(e *language.Expression) {
 	s.addLiterals(e)
 	for _, r := range e.ShownReads() {
 		switch path, ofItem := s.ofItem(r); {
@@ -100,7 +101,7 @@ func (s *surface) add(e *language.Expression) {
 }
 
 // addValue adds a value, with its use in the rule of an expression.
-func (s *surface) addValue(e *language.Expression, p ResponseValue) {
+func (s *surfaceFinder) addValue(e *language.Expression, p ResponseValue) {
 	role := e.Rule.Role
 	p.Judged = role == rules.RoleStop
 	p.Sent = role == rules.RoleNext || role.Builds() && role != rules.RoleAfter
@@ -118,17 +119,19 @@ func (s *surface) addValue(e *language.Expression, p ResponseValue) {
 	s.found.Values = append(s.found.Values, p)
 }
 
-func (s *surface) addKey(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
+func (s *surfaceFinder) addKey(path []string) { s.found.Keys = withPath(s.found.Keys, path) }
 
-func (s *surface) isItems(path []string) bool { return s.items != nil && slices.Equal(s.items, path) }
+func (s *surfaceFinder) isItems(path []string) bool {
+	return s.items != nil && slices.Equal(s.items, path)
+}
 
 // containsItems reports whether the path is that of the items or leads to it.
-func (s *surface) containsItems(path []string) bool {
+func (s *surfaceFinder) containsItems(path []string) bool {
 	return len(path) <= len(s.items) && slices.Equal(s.items[:len(path)], path)
 }
 
 // ofItem reports whether a read is about one item, and returns the path in that item.
-func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
+func (s *surfaceFinder) ofItem(r language.Read) (path []string, ofItem bool) {
 	path = r.Path
 	switch n := len(s.items); {
 	case r.Root == "items":
@@ -147,7 +150,7 @@ func (s *surface) ofItem(r language.Read) (path []string, ofItem bool) {
 }
 
 // addLiterals adds the constants in an expression.
-func (s *surface) addLiterals(e *language.Expression) {
+func (s *surfaceFinder) addLiterals(e *language.Expression) {
 	for _, v := range e.Literals() {
 		s.found.Literals = value.AppendNew(s.found.Literals, v)
 	}

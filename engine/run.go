@@ -60,8 +60,8 @@ func (e *Engine) run(ctx context.Context, gate *sinkGate) (_ *Result, err error)
 
 // runJobs runs the trees of jobs, one after another or several at once. The result has the jobs
 // that were begun, in order.
-func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate) (*Result, error) {
-	ctx, cancel := context.WithCancelCause(run)
+func (e *Engine) runJobs(ctx context.Context, loop runtime.Loop, gate *sinkGate) (*Result, error) {
+	jobsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	walk := e.walk(loop)
 	walk.Skipped = gate.deliverSkipped
@@ -80,12 +80,12 @@ func (e *Engine) runJobs(run context.Context, loop runtime.Loop, gate *sinkGate)
 				if !gate.yielding { // a panic there belongs to the caller of Pages
 					err = failure.Recovered(job.ID(), recover(), err)
 				}
-				if ended := gate.end(run, i, job.ID(), blameTimeout(run, results[i], err)); ended != nil {
+				if ended := gate.end(ctx, i, job.ID(), blameTimeout(ctx, results[i], err)); ended != nil {
 					cancel(ended)
 				}
 				<-walk.Slots
 			}()
-			results[i], err = walk.Run(ctx, job, gate.deliver)
+			results[i], err = walk.Run(jobsCtx, job, gate.deliver)
 		}
 		if !parallel {
 			runNext() // in the caller's goroutine, to which the sink may belong
@@ -121,8 +121,8 @@ func timeoutOf(ctx context.Context, err error) *Error {
 	}
 	limited := *cause
 	limited.Err = err
-	if run, ok := errors.AsType[*Error](err); ok && run.Class == failure.Cancelled {
-		limited.Job, limited.Page, limited.Method, limited.URL = run.Job, run.Page, run.Method, run.URL
+	if cancelled, ok := errors.AsType[*Error](err); ok && cancelled.Class == failure.Cancelled {
+		limited.Job, limited.Page, limited.Method, limited.URL = cancelled.Job, cancelled.Page, cancelled.Method, cancelled.URL
 	} else if !errors.Is(err, ctx.Err()) { // the run failed for another reason
 		return nil
 	}
@@ -173,10 +173,10 @@ func (e *Engine) PageAt(ctx context.Context, job string, number int) (page *Page
 var errLeft = errors.New("the caller stopped the iteration")
 
 // loop returns the loop of one run.
-func (e *Engine) loop() (runtime.Loop, error) { return e.loopFor(inRun(e.options.run.Observer)) }
+func (e *Engine) loop() (runtime.Loop, error) { return e.bind(inRun(e.options.run.Observer)) }
 
-// loopFor returns a loop with an observer, which may be nil.
-func (e *Engine) loopFor(observer Observer) (runtime.Loop, error) {
+// bind returns a loop with the inputs, the credentials and the options of a run. The observer may be nil.
+func (e *Engine) bind(observer Observer) (runtime.Loop, error) {
 	s, cfg := e.options.run, e.cfg
 	inputs, _ := cfg.BindInputs(s.Inputs) // checked by Run
 	base, _ := e.baseURL(inputs)          // checked by Run

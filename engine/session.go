@@ -30,7 +30,7 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 	if o := e.options.run.Observer; o != nil {
 		observer = runObserver{Observer: o, run: run.ID, worker: run.Worker}
 	}
-	loop, err := e.loopFor(observer)
+	loop, err := e.bind(observer)
 	if err != nil {
 		return nil, err
 	}

@@ -60,8 +60,8 @@ func (g *sinkGate) deliverSkipped(page *Page) {
 }
 
 // end records the error of the job at a position, if it failed. It returns the reason why the
-// other jobs must end, or nil. A job that ended because another job failed adds no error.
-func (g *sinkGate) end(run context.Context, position int, job string, err error) error {
+// other jobs must end, or nil. ctx is that of the run. A job that ended because another job failed adds no error.
+func (g *sinkGate) end(ctx context.Context, position int, job string, err error) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err == nil || errors.Is(err, errJobFailed) {
@@ -70,7 +70,7 @@ func (g *sinkGate) end(run context.Context, position int, job string, err error)
 	g.failures[position] = err
 	switch {
 	case g.ended != nil:
-	case !g.keepGoing || run.Err() != nil:
+	case !g.keepGoing || ctx.Err() != nil:
 		g.ended = cancelledBecauseOf(job)
 	case g.log != nil:
 		g.failures[position] = g.report(job, err)

@@ -124,7 +124,7 @@ func (a *addition) checkTable(prefix string, fields []Field) {
 
 // checkDefault checks that the default of a field is a value that it accepts.
 func (a *addition) checkDefault(name, dialect string, f Field) {
-	kind, fallback := f.in(dialect)
+	kind, fallback := f.kindAndDefault(dialect)
 	if fallback == nil {
 		return
 	}
@@ -193,7 +193,7 @@ func (a *addition) checkOverlay(o Overlay) {
 func (a *addition) checkStopRule(place string, row StopRule) {
 	a.checkRow(place, row.Only, row.Each, nil, row.When)
 	a.checkRow(place, nil, "", nil, row.Message)
-	a.checkRow(place, nil, "", slices.Collect(maps.Keys(noPhrases)), row.Clause)
+	a.checkRow(place, nil, "", slices.Collect(maps.Keys(defaultPhrases)), row.Clause)
 	if row.When == "" || row.Clause == "" || row.Message == "" {
 		a.errorf("%s: When, Clause and Message must not be empty", place)
 	}

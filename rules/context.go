@@ -44,12 +44,12 @@ type Context struct {
 
 	Link linkFunc `expr:"link" response:"true" doc:"target, or a parameter, of a Link header (RFC 8288): link(\"next\", \"results\")"`
 
-	Total Total          `expr:"total" saved:"true" doc:"totals of this scroller, this page included"`
+	Total Total          `expr:"total" saved:"true" doc:"totals of this list, this page included"`
 	Limit any            `expr:"limit" phase:"job" doc:"page size in effect; nil if there is none"`
 	Sent  Sent           `expr:"sent" doc:"the request that returned this page"`
 	Prev  *Past          `expr:"prev" doc:"the previous page; nil on the first"`
 	First *Past          `expr:"first" saved:"true" phase:"first" doc:"the first page, which may be this page"`
-	State map[string]any `expr:"state" saved:"true" phase:"plan" declared:"state" doc:"the scroller's variables"`
+	State map[string]any `expr:"state" saved:"true" phase:"plan" declared:"state" doc:"the variables of this list"`
 	Kept  map[string]any `expr:"kept" phase:"job" declared:"keep" doc:"values that the previous run saved, by their names in keep"`
 	Input map[string]any `expr:"input" phase:"job" declared:"inputs" doc:"values that the run sets, by their names in inputs"`
 	Job   JobFacts       `expr:"job" phase:"job" doc:"the job"`
@@ -57,7 +57,7 @@ type Context struct {
 	Partition map[string]any `expr:"partition" phase:"job" declared:"for" doc:"the variables of for, by their names; order is partition.order"`
 
 	SamePage         bool `expr:"samePage" doc:"whether this response equals the previous one, ignoring whitespace and guards.ignore"`
-	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this scroller was the same, and so was its response"`
+	RepeatedExchange bool `expr:"repeatedExchange" doc:"whether an earlier request of this list was the same, and so was its response"`
 	RepeatedRequest  bool `expr:"repeatedRequest" doc:"whether an earlier request was the same, and so was what rules read in its response"`
 	SameItems        int  `expr:"sameItems" saved:"true" range:"0.." doc:"pages in a row, up to this one, with the same items; 0 if empty"`
 
@@ -88,12 +88,12 @@ type Context struct {
 // parameter, that parameter.
 type linkFunc = func(relation string, parameter ...string) any
 
-// Total holds the totals of a scroller so far, including the current page.
+// Total holds the totals of a list so far, including the current page.
 type Total struct {
 	Pages   int     `expr:"pages" phase:"plan" range:"1.." counts:"pages" doc:"number of pages"`
 	Items   int     `expr:"items" range:"0.." counts:"items" doc:"number of items"`
 	Bytes   int     `expr:"bytes" range:"0.." counts:"bytes" doc:"bytes of minified JSON"`
-	Seconds float64 `expr:"seconds" range:"0.." counts:"seconds" doc:"seconds since the scroller began"`
+	Seconds float64 `expr:"seconds" range:"0.." counts:"seconds" doc:"seconds since the list began"`
 }
 
 // Sent is the request that returned a page.

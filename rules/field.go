@@ -93,8 +93,8 @@ const (
 // Off takes the place of a source or a default that does not exist in a dialect.
 const Off = "-"
 
-// in returns the kind and the default of the field in a dialect.
-func (f *Field) in(dialect string) (Kind, any) {
+// kindAndDefault returns the kind and the default of the field in a dialect.
+func (f *Field) kindAndDefault(dialect string) (Kind, any) {
 	kind, fallback := f.Kind, f.Default
 	if dialect != Keboola {
 		return kind, fallback

@@ -64,7 +64,7 @@ func (r *reader) visitDefault(path string, object Object, f *Field) {
 		r.visitDefaults(path, nil, f.Fields)
 		return
 	}
-	_, fallback := f.in(r.dialect)
+	_, fallback := f.kindAndDefault(r.dialect)
 	if fallback == nil && f.DefaultOf != "" {
 		fallback, _ = object.Get(f.DefaultOf)
 	}

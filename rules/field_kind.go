@@ -198,7 +198,7 @@ func PageSize(dialect string, v any) (any, error) {
 // limitKind returns the kind of a page size.
 func limitKind(dialect string) Kind {
 	field, _ := fieldNamed(paginationFields, "limit")
-	kind, _ := field.in(dialect)
+	kind, _ := field.kindAndDefault(dialect)
 	return kind
 }
 

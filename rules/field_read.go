@@ -82,22 +82,10 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	if name, ok := envReference(v); ok && f.allowsEnv() && f.Kind != Secret {
 		v, s.fromEnv = r.envValue(name, s.path(), f), true
 	}
-	if members, ok := value.Members(v); ok && f.Fields != nil && f.Kind != Block && f.Kind != Blocks {
-		s.Value = r.strict().object(s.path(), members, f.Fields)
+	if r.convertObject(s, v, f) {
 		return
 	}
-	kind, _ := f.in(r.dialect)
-	_, isObject := value.Members(v)
-	switch {
-	case f.Kind == Nested:
-		s.Value = r.pagination(s.path(), v, f.Required)
-		return
-	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
-		return
-	case f.Kind == Block && isObject:
-		s.Value = r.object(s.path(), v, f.Fields)
-		return
-	}
+	kind, _ := f.kindAndDefault(r.dialect)
 	converted, err := convert(kind, v)
 	if text, ok := converted.(string); ok && f.Values != nil {
 		converted, err = f.oneOf(text)
@@ -114,11 +102,38 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 			return
 		}
 	}
-	switch written, _ := value.Members(v); {
+	r.warnOfSpelling(s, v, f)
+	r.elements(s, f)
+}
+
+// convertObject sets the value of a setting whose field describes an object. It reports false for any other
+// field, and for a value that is no object.
+func (r *reader) convertObject(s *setting, v any, f *Field) bool {
+	kind, _ := f.kindAndDefault(r.dialect)
+	object, isObject := value.Members(v)
+	switch {
+	case isObject && f.Fields != nil && f.Kind != Block && f.Kind != Blocks:
+		s.Value = r.strict().object(s.path(), object, f.Fields)
+	case f.Kind == Nested:
+		s.Value = r.pagination(s.path(), v, f.Required)
+	case f.Kind == Block && r.dialect == Keboola && (php.EmptyConfig(v) || kind == phpBlock && !isObject):
+		// The reference reads the value as if it were absent.
+	case f.Kind == Block && isObject:
+		s.Value = r.object(s.path(), v, f.Fields)
+	default:
+		return false
+	}
+	return true
+}
+
+// warnOfSpelling warns of values that other tools would read in another way: JSONPath and templates.
+func (r *reader) warnOfSpelling(s *setting, v any, f *Field) {
+	switch {
 	case f.Kind == Path:
 		r.warnOfJSONPath(s.path(), s.Spelling, false)
 	case f.Kind == Paths:
-		for _, m := range written {
+		paths, _ := value.Members(v)
+		for _, m := range paths {
 			path, _ := m.Value.(string)
 			r.warnOfJSONPath(diag.Join(s.path(), m.Name), path, false)
 		}
@@ -127,7 +142,6 @@ func (r *reader) convert(s *setting, v any, f *Field) {
 	case f.Kind == Secret:
 		r.warnOfTemplate(s.path(), v, false)
 	}
-	r.elements(s, f)
 }
 
 // checkSupported reports whether the value of a key has an effect. If it has no effect, the key is reported
@@ -244,7 +258,7 @@ func (r *reader) strict() *reader {
 
 // setDefault sets a setting that is missing to its default, if there is one.
 func (r *reader) setDefault(s *setting, f *Field) {
-	if _, fallback := f.in(r.dialect); fallback != nil && !f.Required {
+	if _, fallback := f.kindAndDefault(r.dialect); fallback != nil && !f.Required {
 		s.Value, s.Default = fallback, true
 		r.elements(s, f)
 	}

@@ -179,7 +179,7 @@ func (f Field) described(s Object, dialect string) Object {
 	if doc != "" {
 		s = s.With("description", doc)
 	}
-	if _, fallback := f.in(dialect); fallback != nil {
+	if _, fallback := f.kindAndDefault(dialect); fallback != nil {
 		s = s.With("default", fallback)
 	}
 	return s

@@ -60,7 +60,7 @@ func (s Slot) HasFreeKeys() bool { return s.Described && s.Field.Kind == Map }
 
 // Default returns the default of the value, or nil.
 func (s Slot) Default() any {
-	_, fallback := s.Field.in(s.Dialect)
+	_, fallback := s.Field.kindAndDefault(s.Dialect)
 	return fallback
 }
 

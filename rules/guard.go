@@ -117,18 +117,8 @@ func (g Guard) stopRule() StopRule {
 	return row
 }
 
-// UnlessPolled ends the clause of a guard that does not hold for polls.
-const UnlessPolled = ", unless the request is a poll"
-
-// polling returns the guard for a job whose next request waits.
-func (g Guard) polling() Guard {
-	if !g.ExceptPolled {
-		return g
-	}
-	g.When += " and not polled"
-	g.Clause += UnlessPolled
-	return g
-}
+// UnlessPolled is the exception of a guard with ExceptPolled, if the job polls.
+const UnlessPolled = "the request is a poll"
 
 // policy returns the policy of the guard for a setting of its key.
 func (g Guard) policy(s setting, dialect string) Policy {

@@ -73,7 +73,7 @@ func (p *pager) addEndRules() {
 		p.addRow(row, p.origin(Author{}, p.settings.get(row.setting()).path()))
 	}
 	for _, row := range p.method.Stops {
-		p.addRow(row, p.fromMethod())
+		p.addRow(row, p.methodOrigin())
 	}
 	p.addOwnEndRules()
 }
@@ -88,8 +88,8 @@ func (p *pager) addOwnEndRules() {
 // addPageLimit adds the rule of the option that limits the pages of every job.
 func (p *pager) addPageLimit() {
 	if p.cfg.pages > 0 {
-		settings := p.settings.with(optionPages.setting(), setting{Value: p.cfg.pages})
-		if rule, ok := p.rule(optionPages, settings, Origin{By: Author{Kind: AuthorOption}}); ok {
+		values := p.settings.with(optionPages.setting(), setting{Value: p.cfg.pages})
+		if rule, ok := p.rule(optionPages, values, Origin{By: Author{Kind: AuthorOption}}); ok {
 			p.add(rule)
 		}
 	}
@@ -102,16 +102,17 @@ func (p *pager) addRow(row StopRule, origin Origin) {
 	}
 }
 
-// rule makes the rule of a row of a table. It reports false if the rule is not in force.
-func (p *pager) rule(row StopRule, settings settings, origin Origin) (Rule, bool) {
-	if row.When == Off || !settings.allMet(row.Only) {
+// rule makes the rule of a row of a table, with the values of its settings. It reports false if the rule is
+// not in force.
+func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) {
+	if row.When == Off || !values.allMet(row.Only) {
 		return Rule{}, false
 	}
-	condition := settings.expandSource(row.When)
+	condition := values.expandSource(row.When)
 	if row.Each != "" {
 		var clauses []string
-		for _, m := range settings.get(row.Each).object() {
-			clauses = append(clauses, inParentheses(settings.with("each", setting{Value: m.Value}).expandSource(row.When)))
+		for _, m := range values.get(row.Each).object() {
+			clauses = append(clauses, inParentheses(values.with("each", setting{Value: m.Value}).expandSource(row.When)))
 		}
 		if clauses == nil {
 			return Rule{}, false
@@ -121,8 +122,8 @@ func (p *pager) rule(row StopRule, settings settings, origin Origin) (Rule, bool
 	outcome := cmp.Or(row.Outcome, Complete)
 	r := Rule{
 		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, ExpectsRead: row.ExpectsRead},
-		Message: settings.expandText(row.Message, nil), NamesJob: row.NamesJob,
-		Clause: settings.expandText(row.Clause, p.phrases()), Origin: origin,
+		Message: values.expandText(row.Message, nil), NamesJob: row.NamesJob,
+		Clause: values.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
 		only := row.Only
@@ -153,8 +154,8 @@ func (p *pager) id(id string) string {
 	return id
 }
 
-// fromMethod is the origin of the method's rules.
-func (p *pager) fromMethod() Origin {
+// methodOrigin returns the origin of the rules of the method.
+func (p *pager) methodOrigin() Origin {
 	return p.origin(Author{Kind: AuthorMethod, Method: p.method.Name}, p.path)
 }
 
@@ -195,7 +196,7 @@ func (p *pager) addStateRules(role Role) {
 		if role == RoleNext {
 			source = v.Next
 		}
-		r := stateRule(role, v.Name, p.settings.expandSource(source), p.fromMethod())
+		r := stateRule(role, v.Name, p.settings.expandSource(source), p.methodOrigin())
 		r.Uses = p.uses(v.Only, source)
 		if role == RoleNext {
 			r.ValueInWords = p.settings.expandText(v.ValueInWords, nil)
@@ -239,10 +240,12 @@ func (p *pager) addGuardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.readIgnoredPaths()
 	}
+	polls := p.settings.get("nextRequest.after").given()
 	for _, g := range p.cfg.catalog.guards {
 		g.When = inDialect(p.dialect, g.ID, g.When)
-		if p.settings.get("nextRequest.after").given() {
-			g = g.polling()
+		exceptPolled := polls && g.ExceptPolled
+		if exceptPolled {
+			g.When += " and not polled"
 		}
 		name := "guards." + g.ID
 		policySetting := p.settings.get(name)
@@ -258,11 +261,11 @@ func (p *pager) addGuardRules() {
 			p.addUnused(g.ID, name+" is ignore", origin)
 			continue
 		}
-		settings := p.settings
-		if settings.get(name).path() != policySetting.path() { // the outer pagination configures it
-			settings = settings.with(name, policySetting)
+		values := p.settings
+		if values.get(name).path() != policySetting.path() { // the outer pagination configures it
+			values = values.with(name, policySetting)
 		}
-		rule, ok := p.rule(g.stopRule(), settings, origin)
+		rule, ok := p.rule(g.stopRule(), values, origin)
 		if !ok {
 			p.addUnused(g.ID, name+" is not set", origin)
 			continue
@@ -270,6 +273,9 @@ func (p *pager) addGuardRules() {
 		rule.Guard, rule.Hint = true, g.Hint
 		if policy == PolicyFail {
 			rule.Outcome = Failed
+		}
+		if exceptPolled {
+			rule.Exceptions = []string{UnlessPolled}
 		}
 		p.add(rule)
 	}
@@ -303,13 +309,13 @@ func inParentheses(source string) string {
 	return "(" + source + ")"
 }
 
-// noPhrases holds the phrases that clauses can use as ${…}, with the text of each where it does not apply. A
-// phrase is a part of a clause that depends on several settings.
-var noPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
+// defaultPhrases holds the phrases that clauses can use as ${…}, with the text of each where it does not apply.
+// A phrase is a part of a clause that depends on several settings.
+var defaultPhrases = map[string]string{"ignoring": "", "theLimit": "the limit", "orMissing": "", "asNumber": ""}
 
 // phrases returns the phrases by name.
 func (p *pager) phrases() map[string]string {
-	out := maps.Clone(noPhrases)
+	out := maps.Clone(defaultPhrases)
 	if paths := value.Map(p.set.Ignore, func(keys []string) string { return JoinPath(keys...) }); len(paths) > 0 {
 		out["ignoring"] = ", ignoring " + strings.Join(paths, ", ")
 	}
@@ -366,7 +372,7 @@ func (p *pager) addUserStops(wanted func(Outcome) bool) {
 		r.Clause = r.Source
 		r.CustomMessage = r.Message != ""
 		if !r.CustomMessage {
-			r.Message = matched(r)
+			r.Message = defaultMessage(r)
 		}
 		if r.Source != "" {
 			p.add(r)
@@ -391,9 +397,9 @@ func (p *pager) message(rule setting) string {
 	return text
 }
 
-// matched returns the message of a rule without a message. Its source is left out if the
+// defaultMessage returns the message of a rule without a message. Its source is left out if the
 // braces in it would be read as expressions of the message.
-func matched(r Rule) string {
+func defaultMessage(r Rule) string {
 	if strings.ContainsAny(r.Source, "{}") {
 		return r.ID + " matched"
 	}
@@ -417,11 +423,11 @@ func (p *pager) addErrorRules() {
 
 // addKeepRules adds the values that are saved for the next run.
 func (p *pager) addKeepRules() {
-	for _, value := range p.settings.get("keep").list() {
-		p.set.KeptNames = append(p.set.KeptNames, value.Name)
+	for _, kept := range p.settings.get("keep").list() {
+		p.set.KeptNames = append(p.set.KeptNames, kept.Name)
 		p.add(Rule{
-			ID: "keep." + value.Name, Role: RoleKeep, Target: value.Name, Source: value.text(), Clause: "is",
-			Origin: p.origin(Author{}, value.path()),
+			ID: "keep." + kept.Name, Role: RoleKeep, Target: kept.Name, Source: kept.text(), Clause: "is",
+			Origin: p.origin(Author{}, kept.path()),
 		})
 	}
 }

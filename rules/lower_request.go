@@ -74,7 +74,7 @@ func (p *pager) methodParts() requestParts {
 	o := p.method.Next
 	if p.settings.isOn(o.OmitParams) {
 		p.set.IncludeParams = false
-		p.set.OmitsParams = slices.ContainsFunc(o.OmitParams.when, func(c Condition) bool {
+		p.set.OmissionIntended = slices.ContainsFunc(o.OmitParams.when, func(c Condition) bool {
 			s := p.settings.get(c.Setting)
 			return s.Value != nil && !s.Default
 		})
@@ -114,7 +114,7 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 		return nil
 	}
 	if row.Each == "" {
-		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(row.Value), p.fromMethod())
+		r := laterPart(role, p.settings.expandText(row.Name, nil), p.settings.expandSource(row.Value), p.methodOrigin())
 		r.ValueInWords = strings.ReplaceAll(p.settings.expandText(row.ValueInWords, nil), " + -", " - ")
 		r.Uses = p.uses(row.Only, row.Name, row.Value)
 		r.Hint = row.Hint
@@ -126,9 +126,9 @@ func (p *pager) methodPart(role Role, row Part) []Rule {
 		if had, ok := p.set.Job.Params.Get(m.Name); ok && p.switches.MergeScroll && p.set.IncludeParams {
 			v = value.Overlay(had, v) // as the reference merges a scrollRequest into its job
 		}
-		settings := p.settings.with("each", setting{Value: v})
-		r := laterPart(role, m.Name, settings.expandSource(row.Value), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
-		r.ValueInWords = settings.expandText(row.ValueInWords, nil)
+		values := p.settings.with("each", setting{Value: v})
+		r := laterPart(role, m.Name, values.expandSource(row.Value), p.origin(Author{}, diag.Join(p.settings.get(row.Each).path(), m.Name)))
+		r.ValueInWords = values.expandText(row.ValueInWords, nil)
 		out = append(out, r)
 	}
 	return out
@@ -147,11 +147,11 @@ func (p *pager) userParts() requestParts {
 			WithHint("url is an absolute address; endpoint is resolved against baseUrl")
 	}
 	for _, role := range []Role{RoleParam, RoleHeader, RoleBody} {
-		parts = append(parts, p.named(role)...)
+		parts = append(parts, p.namedParts(role)...)
 	}
 	switch include := p.settings.get("nextRequest.includeParams"); {
 	case include.Value != nil:
-		p.set.IncludeParams, p.set.OmitsParams = include.flag(), !include.flag()
+		p.set.IncludeParams, p.set.OmissionIntended = include.flag(), !include.flag()
 	case parts.has(RoleURL):
 		p.set.IncludeParams = false
 	}
@@ -171,9 +171,9 @@ func addressOrVerb(role Role, source string) string {
 	return source
 }
 
-// named returns params, headers or body: an expression for each name, or one
+// namedParts returns params, headers or body: an expression for each name, or one
 // expression for all names.
-func (p *pager) named(role Role) []Rule {
+func (p *pager) namedParts(role Role) []Rule {
 	part := p.settings.get("nextRequest." + string(role))
 	if part.text() != "" {
 		return []Rule{laterPart(role, "", part.text(), p.origin(Author{}, part.path()))}

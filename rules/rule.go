@@ -39,9 +39,10 @@ func (r Rule) BelongsToFor() bool { return r.Role == RoleFor || r.Outcome == Spl
 
 // Ending holds the fields of rules with role [RoleStop].
 type Ending struct {
-	Guard       bool // it is a guard; if it fails the run, the class is policy
-	Drop        bool // the page's items are not emitted
-	ExpectsRead bool // responses have the values that the rule reads, even if it allows for their absence
+	Guard       bool     // it is a guard; if it fails the run, the class is policy
+	Exceptions  []string // exceptions of a guard, which its Clause does not have
+	Drop        bool     // the page's items are not emitted
+	ExpectsRead bool     // responses have the values that the rule reads, even if it allows for their absence
 }
 
 // Placement holds the fields of rules that are parts of requests: see [Role.Builds].
@@ -240,8 +241,9 @@ type Ruleset struct {
 	// has the names of the job's ancestors first.
 	StateNames, KeptNames, InputNames, ForNames []string
 
-	IncludeParams   bool       // the job's params are sent with every request
-	OmitsParams     bool       // the configuration says that they are sent with the first request alone
+	IncludeParams    bool // the job's params are sent with every request, and not only with the first
+	OmissionIntended bool // the configuration, and not a default, says that they are not
+
 	Ignore          [][]string // paths that the same-page check ignores
 	Unused          []Unused   // rules of the tables that are not in force
 	IgnoredFindings []string   // ids of the audit rules that are left out

@@ -216,7 +216,7 @@ func (r *listRun) prefetch(ctx context.Context) {
 	if r.Ahead.Window < 2 {
 		return
 	}
-	if reason := r.job.Sequential(); reason == "" {
+	if reason := r.job.WhySequential(); reason == "" {
 		r.queue = r.newQueue(ctx)
 	} else if !r.Ahead.Grows && r.job.Paged() {
 		r.Log.Info(fmt.Sprintf("Job '%s' fetches one page at a time: %s", r.name(), r.Redactor.String(reason)),

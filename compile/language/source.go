@@ -43,7 +43,7 @@ type code struct {
 	reads   []Read
 	items   [][]string // the paths that the source reads of every item of the page; an empty path is all of it
 	names   names
-	because func() template
+	because func() template // formats the source with the values that it reads
 
 	accesses []access
 	shown    func() []Read // the reads as they are shown to users

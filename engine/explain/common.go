@@ -56,7 +56,7 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 			order = append(order, text)
 		}
 		guards[text] = append(guards[text], guardInWords(r))
-		if strings.Contains(r.Clause, rules.UnlessPolled) {
+		if r.exceptPolled() {
 			polled = append(polled, r.ID)
 		} else {
 			unpolled = append(unpolled, r.ID)
@@ -82,8 +82,8 @@ func (t *textWriter) writeGuards(list []RuleExplanation) {
 // guardInWords returns the id of a guard and its clause, without the parts of the clause that all guards share
 // and without the guard's key, which is the id.
 func guardInWords(r RuleExplanation) string {
-	text := strings.Replace(r.Clause, rules.UnlessPolled+or, ", unless ", 1)
-	text = strings.TrimSuffix(strings.Replace(text, rules.UnlessPolled, "", 1), fmt.Sprintf(" (guards.%s)", r.ID))
+	others := slices.DeleteFunc(slices.Clone(r.exceptions), func(exception string) bool { return exception == rules.UnlessPolled })
+	text := strings.TrimSuffix(r.clause+unless(others), fmt.Sprintf(" (guards.%s)", r.ID))
 	if before, ok := strings.CutSuffix(text, ")"); ok {
 		return fmt.Sprintf("%s; %s)", before, r.ID)
 	}

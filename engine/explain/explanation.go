@@ -170,6 +170,9 @@ type RuleExplanation struct {
 	Never       string          `json:"never,omitempty" doc:"why the rule can never be the reason to stop; absent: it can"`
 
 	rule         rules.Rule
+	clause       string   // the Clause without its exceptions
+	exceptions   []string // of a guard
+	leftOut      bool     // it is a part of the request that is left out, since no page size is set
 	perPartition bool     // it is evaluated before the first request, so its value does not depend on a page
 	calls        []string // names of the functions that it calls
 }

@@ -23,7 +23,7 @@ func (j explainer) explain(cfg *rules.Config, run RunDetails, files map[string]s
 	set := j.Ruleset
 	x := JobExplanation{
 		Job: set.Job.ID, Method: set.Method, Scroller: set.Scroller, Limit: set.Limit, Items: j.items(),
-		IncludeParams: set.IncludeParams, Sequential: j.redact(j.Sequential()), Unused: slices.Clone(set.Unused),
+		IncludeParams: set.IncludeParams, Sequential: j.redact(j.WhySequential()), Unused: slices.Clone(set.Unused),
 	}
 	for _, keys := range set.Ignore {
 		x.Ignore = append(x.Ignore, rules.JoinPath(keys...))
@@ -68,7 +68,7 @@ func (x *JobExplanation) describeRules(j explainer) {
 		switch {
 		case x.Next[i].ValueInWords != "":
 		case e.IsName("limit"):
-			x.Next[i].ValueInWords = j.limitInWords()
+			x.Next[i].ValueInWords, x.Next[i].leftOut = j.limitInWords()
 		default:
 			x.Next[i].ValueInWords = j.redact(j.Prover().Later(e))
 		}
@@ -91,18 +91,16 @@ func (x *JobExplanation) describeRules(j explainer) {
 	}
 }
 
-// leftOut is the text for the parameter with the page size if there is no page size.
-const leftOut = "left out, since no page size is set"
-
-// limitInWords describes the value of a parameter with the page size.
-func (j explainer) limitInWords() string {
+// limitInWords describes the value of a parameter with the page size. It reports whether the parameter is left
+// out.
+func (j explainer) limitInWords() (text string, leftOut bool) {
 	if j.Ruleset.LimitBy != "" {
-		return "as the job computes it"
+		return "as the job computes it", false
 	}
 	if j.Ruleset.Limit == nil {
-		return leftOut
+		return "left out, since no page size is set", true
 	}
-	return value.Preview(j.Ruleset.Limit)
+	return value.Preview(j.Ruleset.Limit), false
 }
 
 // rule describes a rule.
@@ -111,7 +109,7 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 	x := RuleExplanation{
 		ID: r.ID, Source: redact(r.Source), ValueInWords: redact(r.ValueInWords),
 		Outcome: r.Outcome, Do: string(r.Do), Success: r.OnSuccess, Drop: r.Drop,
-		Clause: redact(r.Clause), Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
+		clause: redact(r.Clause), exceptions: r.Exceptions, Message: redact(r.Message), Origin: r.Origin, Settings: slices.Clone(r.Uses),
 		First: r.First, FirstOnly: r.Role.Builds() && !r.Subsequent, Guard: r.Guard, Evidence: r.Proof, rule: r, perPartition: r.PerPartition,
 		Status: statusOf(r), calls: e.Calls(),
 	}
@@ -119,8 +117,8 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		by := *r.FirstBy
 		x.FirstBy = &by
 	}
-	if x.Clause == x.Source {
-		x.Clause = redact(e.InWords())
+	if x.clause == x.Source {
+		x.clause = redact(e.InWords())
 	}
 	if r.Role == rules.RoleOnError && r.Do != rules.ErrorStop {
 		x.Outcome = ""
@@ -132,21 +130,24 @@ func (j explainer) rule(e *language.Expression) RuleExplanation {
 		x.Reads = append(x.Reads, redact(read.String()))
 	}
 	if r.Guard && slices.Contains(x.Reads, "emptyWindow") && j.Ends() {
-		x.Clause = unless(x.Clause, "both pages are empty and the requests differ")
+		x.exceptions = append(slices.Clone(x.exceptions), "both pages are empty and the requests differ")
 	}
+	x.Clause = x.clause + unless(x.exceptions)
 	return x
 }
 
-// unless adds an exception to a clause, which may have one.
-func unless(clause, exception string) string {
-	if strings.Contains(clause, ", unless ") {
-		return clause + or + exception
+// unless returns the end of a clause that has exceptions.
+func unless(exceptions []string) string {
+	if len(exceptions) == 0 {
+		return ""
 	}
-	return clause + ", unless " + exception
+	return ", unless " + strings.Join(exceptions, " or ")
 }
 
-// or stands between two exceptions of a clause.
-const or = " or "
+// exceptPolled reports whether a guard does not hold for polls.
+func (r RuleExplanation) exceptPolled() bool {
+	return slices.Contains(r.exceptions, rules.UnlessPolled)
+}
 
 // items says where the items of the job's responses are.
 func (j explainer) items() ItemsExplanation {

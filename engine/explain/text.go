@@ -286,7 +286,7 @@ func (t *textWriter) writeSection(title string, list []RuleExplanation) {
 func (t *textWriter) writeRules(list []RuleExplanation) {
 	t.shown.add(list)
 	for _, r := range list {
-		if r.ValueInWords == leftOut && !t.full {
+		if r.leftOut && !t.full {
 			continue
 		}
 		if by := r.FirstBy; !t.full && r.First && by != nil && by.Origin.By.Kind == rules.AuthorDefault {

@@ -293,7 +293,9 @@ const JQGridRecords = "records"
 
 // MayCountPage reports whether a total at a place may be the number of items on the page, because it is called a
 // count: count, itemCount, X-Total-Count.
-func MayCountPage(place string) bool { return strings.HasSuffix(string(appendBare(nil, place)), "count") }
+func MayCountPage(place string) bool {
+	return strings.HasSuffix(string(appendBare(nil, place)), "count")
+}
 
 // HoldsHints reports whether the object under a key may hold hints.
 func HoldsHints(key string) bool {

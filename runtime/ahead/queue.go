@@ -64,7 +64,7 @@ type Queue struct {
 
 // NewQueue returns an empty queue.
 func NewQueue(ctx context.Context, list List, policy Policy) *Queue {
-	independent := list.Job.Sequential() == ""
+	independent := list.Job.WhySequential() == ""
 	q := &Queue{list: list, large: policy.Large, delivering: policy.Delivering, independent: independent, parent: ctx}
 	q.machine.Context = ctx
 	if independent {

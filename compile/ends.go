@@ -1,0 +1,43 @@
+package compile
+
+import (
+	"slices"
+
+	"github.com/stopwhen/stopwhen/compile/language"
+)
+
+// Ends reports whether a rule other than a guard may end the list.
+func (j *Job) Ends() bool { return j.ends }
+
+// EndsByRequest reports whether a rule of the configuration may end the list by its requests, whatever
+// the responses are: a list that is requested day by day ends after the last day.
+func (j *Job) EndsByRequest() bool { return j.endsByRequest }
+
+// findEnds determines the results of [Job.Ends] and [Job.EndsByRequest].
+func (j *Job) findEnds() {
+	j.ends = j.mayEnd()
+	j.endsByRequest = slices.ContainsFunc(j.Stops, func(stop *Trigger) bool {
+		ofRequest := func(r language.Read) bool { return r.Is("state") || r.Is("sent") }
+		return isConfigured(stop.Rule) && slices.ContainsFunc(stop.Reads, ofRequest) &&
+			!slices.ContainsFunc(stop.Reads, language.Read.InResponse)
+	})
+}
+
+// mayEnd reports whether a rule other than a guard may end a list.
+func (j *Job) mayEnd() bool {
+	p := j.Prover()
+	for _, s := range j.Stops {
+		truth := p.Condition(s.Expression)
+		if !s.Rule.Guard && truth != language.Never && (truth == language.Always || j.varies(s.Expression)) {
+			return true
+		}
+	}
+	// An address that is nil ends the list.
+	varies := func(e *language.Expression) bool { return e.Rule.Role.Addresses() && j.varies(e) }
+	return j.isOnePage() || slices.ContainsFunc(j.NextParts, varies)
+}
+
+// isOnePage reports whether the address of the next page is always nil: {"url": "nil"}.
+func (j *Job) isOnePage() bool {
+	return slices.ContainsFunc(j.NextParts, func(e *language.Expression) bool { return e.Rule.Role.Addresses() && e.Formatted() == "nil" })
+}
