@@ -68,14 +68,22 @@ func (o Options) encoder(to rowWriter, dataType string, before head) encoder {
 	case Singer:
 		return newSinger(to, dataType, o.Catalog, o.keys[dataType], o.known[dataType])
 	}
-	return &ndjson{to: to}
+	_, streams := to.(*streamRows)
+	return &ndjson{to: to, counts: !streams}
 }
 
 // ndjson passes items on unchanged.
-type ndjson struct{ to rowWriter }
+type ndjson struct {
+	to     rowWriter
+	counts bool // whether the number of rows matters
+}
 
 func (n *ndjson) Write(p []byte) (int, error) {
-	if err := n.to.WriteRows(p, bytes.Count(p, newline)); err != nil {
+	rows := 0
+	if n.counts {
+		rows = bytes.Count(p, newline)
+	}
+	if err := n.to.WriteRows(p, rows); err != nil {
 		return 0, err
 	}
 	return len(p), nil

@@ -64,8 +64,20 @@ func mix(x, y uint64) uint64 {
 // data that follows nothing is the zero Digest. To be fast, it mixes 64 bytes at a time into four
 // independent words. Each word adds its old value to the product, so that a factor of 0 loses nothing.
 func DigestOf(data []byte, seed Digest) Digest {
-	length := uint64(len(data))
-	a, b, c, d := seed.a^key4, seed.b^key2, seed.b^key1, seed.a^key0
+	w := lanesOf(seed)
+	return w.sum(w.mix(data), uint64(len(data)))
+}
+
+// lanes is the state of a digest.
+type lanes struct{ a, b, c, d uint64 }
+
+func lanesOf(seed Digest) lanes {
+	return lanes{seed.a ^ key4, seed.b ^ key2, seed.b ^ key1, seed.a ^ key0}
+}
+
+// mix mixes all blocks of 64 bytes, and returns the rest.
+func (m *lanes) mix(data []byte) (rest []byte) {
+	a, b, c, d := m.a, m.b, m.c, m.d
 	for len(data) >= 64 {
 		w := data[:64:64]
 		a = mix(binary.LittleEndian.Uint64(w[0:])^key0, binary.LittleEndian.Uint64(w[8:])^a) + bits.RotateLeft64(a, 23)
@@ -74,13 +86,61 @@ func DigestOf(data []byte, seed Digest) Digest {
 		d = mix(binary.LittleEndian.Uint64(w[48:])^key3, binary.LittleEndian.Uint64(w[56:])^d) + bits.RotateLeft64(d, 23)
 		data = data[64:]
 	}
+	m.a, m.b, m.c, m.d = a, b, c, d
+	return data
+}
+
+// sum returns the digest of data of a length, whose rest has not been mixed.
+func (m *lanes) sum(rest []byte, length uint64) Digest {
+	a, b, c, d := m.a, m.b, m.c, m.d
 	var tail [64]byte
-	copy(tail[:], data)
-	for i := 0; i < len(data); i += 16 {
+	copy(tail[:], rest)
+	for i := 0; i < len(rest); i += 16 {
 		a = mix(binary.LittleEndian.Uint64(tail[i:])^key0, binary.LittleEndian.Uint64(tail[i+8:])^a) + bits.RotateLeft64(a, 23)
 	}
 	a, b = mix(a^key3, b^length), mix(c^key4, d^length)
 	return Digest{mix(a^key1, b^key2) + a, mix(b^key3, a^key0) + b}
+}
+
+// A summer returns the digest of data that comes in parts, like digestIn. The zero summer has no data.
+type summer struct {
+	seed  Digest // digest of the windows before this one
+	lanes lanes  // of the blocks of this window; not set at its beginning
+	rest  [64]byte
+	n     int // bytes of this window
+}
+
+// add adds a part.
+func (s *summer) add(data []byte) {
+	for len(data) > 0 {
+		if s.n == 0 {
+			s.lanes = lanesOf(s.seed)
+		}
+		part := data[:min(len(data), spool.WindowBytes-s.n)]
+		data = data[len(part):]
+		begun := s.n % len(s.rest)
+		s.n += len(part)
+		if begun > 0 {
+			added := copy(s.rest[begun:], part)
+			if part = part[added:]; begun+added == len(s.rest) {
+				s.lanes.mix(s.rest[:])
+			}
+		}
+		if len(part) > 0 {
+			copy(s.rest[:], s.lanes.mix(part))
+		}
+		if s.n == spool.WindowBytes {
+			s.seed, s.n = s.lanes.sum(nil, spool.WindowBytes), 0
+		}
+	}
+}
+
+// sum returns the digest of all data.
+func (s *summer) sum() Digest {
+	if s.n == 0 {
+		return s.seed
+	}
+	return s.lanes.sum(s.rest[:s.n%len(s.rest)], uint64(s.n))
 }
 
 // Half returns half of the digest, for maps in which rare collisions are harmless.
@@ -95,7 +155,7 @@ func (d Digest) With(other Digest) Digest {
 // the digest of the list at a span.
 func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items Digest) {
 	if list.Present() {
-		items = d.digest(list, zeroDigest)
+		items = d.listDigest(list)
 	}
 	if len(ignored) == 0 && list.Present() {
 		content = d.digest(scan.Span{Start: 0, End: list.Start}, items)
@@ -112,6 +172,14 @@ func (d *document) digests(list scan.Span, ignored []scan.Span) (content, items 
 	return d.digest(scan.Span{Start: start, End: len(d.raw)}, content), items
 }
 
+// listDigest returns the digest of the list at a span.
+func (d *document) listDigest(list scan.Span) Digest {
+	if d.arrival.has(d, list) {
+		return d.arrival.sum.sum()
+	}
+	return d.digest(list, zeroDigest)
+}
+
 // digest returns the digest of a span.
 func (d *document) digest(at scan.Span, seed Digest) Digest {
 	return digestIn(at.Of(d.raw), at.Start, d.window, seed)
@@ -122,9 +190,9 @@ func digestIn(data []byte, offset int, window *spool.Window, seed Digest) Digest
 	if len(data) == 0 || window == nil && len(data) <= spool.WindowBytes {
 		return DigestOf(data, seed)
 	}
-	sum := seed // a separate variable, since it is on the heap
+	sum := summer{seed: seed}
 	for part := range windows(data, offset, window) {
-		sum = DigestOf(part, sum)
+		sum.add(part)
 	}
-	return sum
+	return sum.sum()
 }

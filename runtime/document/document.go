@@ -17,6 +17,8 @@ type document struct {
 	scanner *scan.Scanner
 	window  *spool.Window // window of a body in a file; nil for a body in memory
 
+	arrival arrival // summary of a document that was scanned while it arrived
+
 	signs []*scan.Node // places of [Reader.signs]
 
 	dropsInvalid bool   // whether bytes that are not UTF-8 are removed, instead of being an error
@@ -24,9 +26,9 @@ type document struct {
 	duplicate    string // first list that an object has twice; see also [scan.Found.Duplicate]
 
 	items      scan.Span // list that the scan has divided into items; absent if it has divided no list
-	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them
+	separators []int     // offsets of the commas between items, and of the closing bracket, while newlines replace them; see withCommas
 
-	divided bool // whether the scan has put newlines between the items; they are not in separators yet
+	divided bool // whether the scan has put newlines between the items, and items is not set yet
 }
 
 // newDocument validates a body and finds the values at paths (see rules.SplitPath; a path without
@@ -62,6 +64,10 @@ func (d *document) parseParts(data []byte, source scan.Source) error {
 	}
 	d.items, d.separators, d.dropped, d.duplicate, d.window = scan.Span{}, nil, false, "", nil
 	d.divided = source != nil
+	if d.arrival.from = source; source != nil {
+		d.arrival.begin(d.scanner)
+		source = &d.arrival
+	}
 	plain := bytes.TrimPrefix(data, byteOrderMark)
 	return scan.AddOffset(d.scanner.ScanParts(plain, source), len(data)-len(plain))
 }
@@ -70,16 +76,23 @@ func (d *document) parseParts(data []byte, source scan.Source) error {
 func (d *document) open(view []byte, window *spool.Window) {
 	d.raw, d.window = view, window
 	d.window.Rewind()
-	for _, separator := range d.scanner.Replaced() {
-		d.raw[separator.At] = separator.Was
-		d.window.Pass(separator.At, separator.At)
-	}
-	if breaks := d.scanner.Breaks; len(breaks) > 0 {
-		list := scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
-		if d.decodes(list, d.scanner.Body.Root, d.scanner.Row) {
-			d.undivide()
+	for _, list := range d.scanner.Replaced() {
+		for at := range d.newlines(list) {
+			d.raw[at] = ','
 		}
+		d.raw[list.End-1] = ']'
 	}
+	if list := d.separated(); list.Present() && d.decodes(list, d.scanner.Body.Root, d.scanner.Row) {
+		d.undivide()
+	}
+}
+
+// separated returns the list that the scan has separated, if it has elements.
+func (d *document) separated() scan.Span {
+	if d.scanner.Count == 0 {
+		return scan.Span{}
+	}
+	return scan.Span{Start: d.scanner.Begins, End: d.scanner.Ends}
 }
 
 // decodes reports whether a list is decoded, or part of it, for the values of a node and the nodes
@@ -98,9 +111,8 @@ func (d *document) decodes(list scan.Span, node *scan.Node, row []scan.Span) boo
 // undivide replaces the newlines that the scan has put between items.
 func (d *document) undivide() {
 	if d.divided {
-		d.divided, d.separators = false, d.scanner.Breaks
-		d.separate(',', ']')
-		d.separators = nil
+		d.divided = false
+		d.separate(d.breaks(), ',', ']')
 	}
 }
 
@@ -127,7 +139,7 @@ func dropInvalid(data []byte, window *spool.Window) []byte {
 
 // forget drops the references to the body.
 func (d *document) forget() {
-	d.raw, d.window, d.divided = nil, nil, false
+	d.raw, d.window, d.divided, d.arrival.from = nil, nil, false, nil
 	d.scanner.Release()
 }
 

@@ -25,8 +25,19 @@ const (
 // the page. They are slices of the document.
 func (r *Reader) comparedItems(items Items) [][]byte {
 	r.sample = r.sample[:0]
-	inner := items.Len() - 2*edgeItems // number of items between the ends
-	shift := 64 - bits.Len(uint(max(inner, 0)/drawnItems))
+	if items.Len() > wholePage && r.doc.arrival.has(&r.doc, scan.Span{Start: items.at - 1, End: items.at + len(items.block)}) {
+		for i := range edgeItems {
+			r.sample = append(r.sample, items.item(i))
+		}
+		for _, at := range r.doc.arrival.drawn(items.Len()) {
+			r.sample = append(r.sample, at.Of(r.doc.raw))
+		}
+		for i := range edgeItems {
+			r.sample = append(r.sample, items.item(items.Len()-edgeItems+i))
+		}
+		return r.sample
+	}
+	shift := drawingShift(items.Len())
 	i, drawn := 0, 0
 	for item := range items.All() {
 		switch {
@@ -41,13 +52,24 @@ func (r *Reader) comparedItems(items Items) [][]byte {
 	return r.sample
 }
 
-// drawingOf returns a hash of the length, the first and the last 32 bytes of an item.
+// drawingShift returns by how many bits the hashes of items are shifted: an item that is not at an end of a
+// page of n items is drawn if that leaves 0.
+func drawingShift(n int) int { return 64 - bits.Len(uint(max(n-2*edgeItems, 0)/drawnItems)) }
+
+// drawingBytes is the number of bytes at either end of an item by which it is drawn.
+const drawingBytes = 32
+
+// drawingOf returns a hash of the length, the first and the last drawingBytes of an item.
 func drawingOf(item []byte) uint64 {
-	n := len(item)
-	if n < 32 {
+	if len(item) < drawingBytes {
 		return DigestOf(item, zeroDigest).Half()
 	}
-	head, tail := item[:32:32], item[n-32:n:n]
+	return drawingOfEnds(item, item[len(item)-drawingBytes:], len(item))
+}
+
+// drawingOfEnds returns the hash of an item of n bytes with the given first and last bytes.
+func drawingOfEnds(head, tail []byte, n int) uint64 {
+	head, tail = head[:drawingBytes:drawingBytes], tail[:drawingBytes:drawingBytes]
 	a := mix(binary.LittleEndian.Uint64(head[0:])^key0, binary.LittleEndian.Uint64(head[8:])^key1)
 	b := mix(binary.LittleEndian.Uint64(head[16:])^key2, binary.LittleEndian.Uint64(head[24:])^key3)
 	c := mix(binary.LittleEndian.Uint64(tail[0:])^key1, binary.LittleEndian.Uint64(tail[8:])^key2)

@@ -103,19 +103,13 @@ func (items Items) release(rest []byte) {
 	items.window.Pass(i, i)
 }
 
-// windows iterates over data, one window at a time. at is the offset of data in the file of the
-// window.
+// windows iterates over data in parts, which are valid until the iteration continues. offset is the offset
+// of data in the file of the window.
 func windows(data []byte, offset int, window *spool.Window) iter.Seq[[]byte] {
-	return func(yield func([]byte) bool) {
-		window.Rewind()
-		for part := range slices.Chunk(data, spool.WindowBytes) {
-			if !yield(part) {
-				return
-			}
-			offset += len(part)
-			window.Pass(offset, offset)
-		}
+	if window == nil {
+		return slices.Chunk(data, spool.WindowBytes)
 	}
+	return window.Parts(offset, offset+len(data))
 }
 
 // splitItems returns copies of the elements of a list as items, and a copy of any other value as
@@ -145,15 +139,16 @@ func (d *document) elements(list scan.Span) Items {
 		d.undivide()
 		return splitItems(list.Of(d.raw))
 	}
-	d.items, d.separators = list, d.scanner.Breaks
+	d.items = list
 	if !d.divided {
-		d.separate('\n', '\n')
+		d.separators = d.scanner.Breaks
+		d.separate(d.separators, '\n', '\n')
 	}
 	d.divided = false
-	if len(d.separators) == 0 {
+	if d.scanner.Count == 0 {
 		return Items{}
 	}
-	return Items{d.raw[list.Start+1 : list.End : list.End], len(d.separators), d.window, list.Start + 1}
+	return Items{d.raw[list.Start+1 : list.End : list.End], d.scanner.Count, d.window, list.Start + 1}
 }
 
 // withCommasIn calls f while the items within the value at a span are separated by commas.
@@ -168,21 +163,48 @@ func (d *document) withCommasIn(at scan.Span, f func()) {
 // withCommas calls f while the items of the document are separated by commas instead of newlines. For a
 // large page this takes as long as writing the page again.
 func (d *document) withCommas(f func()) {
-	d.separate(',', ']')
+	if d.separators == nil && d.items.Present() { // the scan has separated the items of a page in a file
+		d.separators = d.breaks()
+	}
+	d.separate(d.separators, ',', ']')
 	f()
-	d.separate('\n', '\n')
+	d.separate(d.separators, '\n', '\n')
 }
 
-// separate writes the separators between items, and the separator after the last one.
-func (d *document) separate(separator, last byte) {
-	if len(d.separators) == 0 {
+// newlines iterates over the offsets of the newlines in a list, which are between its elements and at its
+// end.
+func (d *document) newlines(list scan.Span) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		d.window.Rewind()
+		for at := list.Start; at < list.End; at++ {
+			i := bytes.IndexByte(d.raw[at:list.End], '\n')
+			if at += i; i < 0 || !yield(at) {
+				return
+			}
+			d.window.Pass(at, at)
+		}
+	}
+}
+
+// breaks returns the offsets at which the elements of the list end that the scan has separated. For a page
+// in a file, it finds the newlines that the scan has put there.
+func (d *document) breaks() []int {
+	if s := d.scanner; len(s.Breaks) == 0 {
+		s.Breaks = slices.AppendSeq(slices.Grow(s.Breaks, s.Count), d.newlines(d.separated()))
+	}
+	return d.scanner.Breaks
+}
+
+// separate writes the separators at offsets, and the last of them, after a list.
+func (d *document) separate(at []int, separator, last byte) {
+	if len(at) == 0 {
 		return
 	}
 	w := d.window
 	w.Rewind()
-	for _, at := range d.separators[:len(d.separators)-1] {
-		d.raw[at] = separator
-		w.Pass(at, at)
+	for _, i := range at[:len(at)-1] {
+		d.raw[i] = separator
+		w.Pass(i, i)
 	}
-	d.raw[d.separators[len(d.separators)-1]] = last
+	d.raw[at[len(at)-1]] = last
 }

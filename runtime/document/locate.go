@@ -169,11 +169,7 @@ const maxLists = 100
 // rootLists returns the members of the root object that are lists. The last of duplicate names
 // counts.
 func (d *document) rootLists() (lists []rootList) {
-	known := scan.Span{}
-	if breaks := d.scanner.Breaks; len(breaks) > 0 { // the scan has noted the end of the last list
-		known = scan.Span{Start: d.scanner.Begins, End: breaks[len(breaks)-1] + 1}
-	}
-	for key, span := range d.newWalk(known).Members(d.scanner.Root.Start) {
+	for key, span := range d.newWalk(d.separated()).Members(d.scanner.Root.Start) {
 		name := scan.Unquote(key.Of(d.raw))
 		if same := func(l rootList) bool { return l.name == string(name) }; slices.ContainsFunc(lists, same) {
 			lists = slices.DeleteFunc(lists, same)

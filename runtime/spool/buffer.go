@@ -1,6 +1,7 @@
 // Package spool holds response bodies. A small body is in memory. A large one is
 // in a temporary file that is mapped into memory one window at a time, so that
-// a page of 100 MB needs little more memory than one of 1 MB.
+// a page of 100 MB needs little more memory than one of 1 MB. What needs all of
+// it reads the file instead, since every mapped page of the file costs time.
 //
 // A large body is read by its consumer while it arrives, in stream.go. Files are
 // mapped into memory in map_linux.go; all else is in buffer.go. On other systems
@@ -11,6 +12,7 @@ package spool
 import (
 	"errors"
 	"io"
+	"iter"
 	"os"
 
 	"github.com/stopwhen/stopwhen/runtime/failure"
@@ -27,6 +29,8 @@ type Buffer struct {
 	consumer Consumer // reads a large body while it arrives; may be nil
 	stream   *Stream  // nil unless the consumer reads the body
 	part     []byte   // part of the stream that data fills
+	parts    [][]byte // parts of streams, with their headroom
+	first    []byte   // data before the stream
 }
 
 const (
@@ -116,16 +120,26 @@ func (b *Buffer) spool() error {
 	case b.stream != nil:
 		b.stream.add(b.part[:headroom+len(b.data)])
 	case b.consumer != nil:
-		b.stream = newStream(b.consumer, &b.file, b.data)
+		b.first = b.data
+		b.stream = newStream(b.consumer, &b.file, b.data, b.parts)
 	}
 	if b.stream != nil {
-		b.part = b.stream.room()
+		b.part = b.room()
 		b.data, b.limit = b.part[headroom:], 0
 		return nil
 	}
 	_, err := b.file.Write(b.data)
 	b.data = b.data[:0]
 	return err
+}
+
+// room returns a part to fill, after its headroom.
+func (b *Buffer) room() []byte {
+	if len(b.stream.free) == 0 && len(b.parts) < streamParts {
+		b.parts = append(b.parts, make([]byte, headroom+pieceBytes))
+		return b.parts[len(b.parts)-1][:headroom]
+	}
+	return (<-b.stream.free)[:headroom]
 }
 
 // Body returns the contents of the buffer, and the window of a body in a file (nil for a body in
@@ -153,7 +167,7 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 		return nil, nil, b.file.fault("read from", err)
 	}
 	b.view = view
-	return view, &Window{data: view}, nil
+	return view, &Window{data: view, file: &b.file, buffer: b.data[:min(cap(b.data), pieceBytes)]}, nil
 }
 
 // Release closes the file, if there is one. The body is no longer valid. A consumer that still reads
@@ -161,8 +175,9 @@ func (b *Buffer) Body() ([]byte, *Window, error) {
 func (b *Buffer) Release() {
 	if b.stream != nil {
 		b.stream.end(true)
+		b.data = b.first[:0]
 	}
-	b.stream, b.part = nil, nil
+	b.stream, b.part, b.first = nil, nil, nil
 	_ = unmap(b.view) // the file is deleted, so nothing can be lost
 	b.file.Close()
 	b.view = nil
@@ -175,6 +190,7 @@ func (b *Buffer) Trim(most int) {
 	if cap(b.data) > most {
 		b.data = nil
 	}
+	b.parts = nil
 }
 
 // A File is a temporary file for data that is written once and read later, even while more is
@@ -242,6 +258,9 @@ type Window struct {
 	data []byte // the whole mapping
 	low  int    // bytes from low on may be in memory
 	at   int    // bytes below at have been passed
+
+	file   *File
+	buffer []byte // for parts of the file that are read
 }
 
 // WindowBytes is the approximate part of a large document that is in memory at a time.
@@ -253,6 +272,23 @@ func (w *Window) Pass(i, low int) {
 	if w != nil && i-w.at >= WindowBytes {
 		release(w.data, w.low, i)
 		w.at, w.low = i, min(low, i)
+	}
+}
+
+// Parts iterates over the bytes from start to end in parts, which are valid until the iteration continues. They
+// are read from the file: if everything is needed, that takes less time than mapping every page of it.
+func (w *Window) Parts(start, end int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for start < end {
+			part := w.buffer[:min(len(w.buffer), end-start)]
+			if _, err := w.file.ReadAt(part, int64(start)); err != nil {
+				part = w.data[start:end]
+			}
+			if !yield(part) {
+				return
+			}
+			start += len(part)
+		}
 	}
 }
 

@@ -30,7 +30,6 @@ type Stream struct {
 	next []byte      // first part, until it is read; it has no headroom
 	full chan []byte // later parts that have arrived, with their headroom; closed at the end of the body
 	free chan []byte // parts to fill
-	made int         // number of parts made
 	size int64       // bytes that have arrived, in full parts
 
 	part []byte // part that is read; nil for the first one
@@ -45,11 +44,14 @@ type Stream struct {
 // errAborted ends the reading of a body that will not be complete.
 var errAborted = errors.New("the body is not complete")
 
-// newStream starts a consumer with the first part of a body.
-func newStream(c Consumer, file *File, first []byte) *Stream {
+// newStream starts a consumer with the first part of a body. parts are free.
+func newStream(c Consumer, file *File, first []byte, parts [][]byte) *Stream {
 	s := &Stream{
 		file: file, head: bytes.Clone(first[:min(len(first), headBytes)]), next: first, size: int64(len(first)),
 		full: make(chan []byte, streamParts), free: make(chan []byte, streamParts), done: make(chan struct{}),
+	}
+	for _, part := range parts {
+		s.free <- part
 	}
 	go func() {
 		defer close(s.done)
@@ -72,15 +74,6 @@ func (s *Stream) consume(c Consumer) {
 		}
 	}()
 	s.result, err = c.Consume(s), nil
-}
-
-// room returns a part to fill, after its headroom.
-func (s *Stream) room() []byte {
-	if s.made < streamParts {
-		s.made++
-		return make([]byte, headroom, headroom+pieceBytes)
-	}
-	return (<-s.free)[:headroom]
 }
 
 // add passes a part on, with its headroom.

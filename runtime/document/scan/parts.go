@@ -1,5 +1,7 @@
 package scan
 
+import "slices"
+
 // A Source has a document that is not in memory as a whole. It receives the document after the scan,
 // with newlines in place of the separators between the elements of the list that is separated, and of
 // its closing bracket.
@@ -7,7 +9,8 @@ type Source interface {
 	// Next receives the part of the document that has been scanned since the last call, and returns
 	// rest with the bytes of the document that follow it. rest is the end of the bytes that the last
 	// call has returned, which become invalid. At the end of the document, more is false, and nothing
-	// follows. Next is not called again after an error.
+	// follows. Next is not called again after an error. During the call, [Found.Breaks] has the offsets of
+	// the newlines in done, and then perhaps one more.
 	Next(done, rest []byte) (data []byte, more bool, err error)
 }
 
@@ -22,34 +25,15 @@ type parts struct {
 	done int // number of bytes that the source has received
 	pin  int // offset of the first byte that is still needed, or noPin
 
-	separated int         // number of breaks that newlines have replaced
-	replaced  []Separator // see Scanner.Replaced
-}
-
-// A Separator is a byte between two elements of a list, or the closing bracket.
-type Separator struct {
-	At  int // offset in the document after the scan
-	Was byte
+	replaced []Span // see Scanner.Replaced
 }
 
 // noPin is the pin if no byte before the current offset is needed.
 const noPin = int(^uint(0) >> 1)
 
-// Replaced returns the separators that newlines have replaced in lists before the list that was
-// separated. They must be restored.
-func (s *Scanner) Replaced() []Separator { return s.source.replaced }
-
-// replace notes that the list with the given breaks is not the list to separate; another list follows.
-func (p *parts) replace(breaks []int) {
-	for n, offset := range breaks[:p.separated] {
-		separator := byte(',')
-		if n == len(breaks)-1 {
-			separator = ']'
-		}
-		p.replaced = append(p.replaced, Separator{offset, separator})
-	}
-	p.separated = 0
-}
+// Replaced returns the lists before the list that was separated in which newlines have replaced
+// separators. They must be restored.
+func (s *Scanner) Replaced() []Span { return s.source.replaced }
 
 // needs reports whether the data ends before an offset, but not the document. The caller then slides
 // and tries again.
@@ -79,13 +63,15 @@ func (s *Scanner) slide(i int) int {
 // deliver passes the scanned data to the source, which replaces it by the rest with more.
 func (s *Scanner) deliver(rest []byte) {
 	p, done := &s.source, s.data[:s.writePos]
-	for p.separated < len(s.Breaks) && s.Breaks[p.separated]-p.done < len(done) {
-		done[s.Breaks[p.separated]-p.done] = '\n'
-		p.separated++
+	separated := 0
+	for separated < len(s.Breaks) && s.Breaks[separated]-p.done < len(done) {
+		done[s.Breaks[separated]-p.done] = '\n'
+		separated++
 	}
 	p.done += len(done)
 	s.writePos, s.readPos = 0, 0
 	if p.err == nil {
 		s.data, p.more, p.err = p.Next(done, rest)
 	}
+	s.Breaks = slices.Delete(s.Breaks, 0, separated)
 }

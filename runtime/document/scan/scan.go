@@ -34,7 +34,9 @@ type Found struct {
 	Surplus   int   // bytes by which these escapes are longer than their canonical spelling
 
 	Begins int    // offset of the list that was separated; -1 without one
-	Breaks []int  // offsets at which its elements end
+	Ends   int    // offset after this list; 0 before its end is read
+	Count  int    // number of its elements
+	Breaks []int  // offsets at which its elements end; with a [Source], of those that it has not received
 	Cells  []Span // where the values of [Targets.Columns] are, element by element; empty if they were not looked for
 }
 
@@ -254,6 +256,9 @@ func (s *Scanner) targetList(i, depth int, node *Node) int {
 	columns := separates && s.Columns != nil && s.source.Source == nil && !node.branches()
 	i = s.space(i + 1)
 	if byteAt(s.data, i) == ']' {
+		if separates {
+			s.Ends = i + 1 - s.shift
+		}
 		return i + 1
 	}
 	for n := 0; ; n++ {
@@ -271,12 +276,15 @@ func (s *Scanner) targetList(i, depth int, node *Node) int {
 		i = s.gap(s.data, i)
 		if separates {
 			s.Breaks = append(s.Breaks, i-s.shift)
-			if s.MaxItems > 0 && len(s.Breaks) > s.MaxItems {
+			if s.Count = n + 1; s.MaxItems > 0 && s.Count > s.MaxItems {
 				s.err = &ItemsError{s.MaxItems}
 				return -1
 			}
 		}
 		if byteAt(s.data, i) != ',' {
+			if separates {
+				s.Ends = i + 1 - s.shift
+			}
 			return s.listEnd(i)
 		}
 		i = s.gap(s.data, i+1)
@@ -289,8 +297,11 @@ func (s *Scanner) separates(i, depth int, at *Node) bool {
 	if !root && (at == nil || at != s.Items) {
 		return false
 	}
-	s.source.replace(s.Breaks)
-	s.Begins, s.Breaks, s.Cells = i-s.shift, s.Breaks[:0], s.Cells[:0] // of a list before, which this one replaces
+	if s.source.done > s.Begins && s.Count > 0 {
+		s.source.replaced = append(s.source.replaced, Span{s.Begins, s.Ends})
+	}
+	s.Begins, s.Ends, s.Count = i-s.shift, 0, 0
+	s.Breaks, s.Cells = s.Breaks[:0], s.Cells[:0] // of a list before, which this one replaces
 	return true
 }
 

@@ -100,14 +100,20 @@ func requireParts(t *testing.T, m Targets, body []byte, first, size int) (replac
 			want[at] = '\n'
 		}
 		replaced += len(parts.Replaced())
-		for _, separator := range parts.Replaced() {
-			require.Equal(t, byte('\n'), source.done[separator.At], name)
-			source.done[separator.At] = separator.Was
+		for _, list := range parts.Replaced() {
+			for i := list.Start; i < list.End; i++ {
+				if source.done[i] == '\n' {
+					source.done[i] = ','
+				}
+			}
+			source.done[list.End-1] = ']'
 		}
 		require.Equal(t, string(want), string(source.done), name)
+		require.Equal(t, len(whole.Breaks), whole.Count, name)
 		found := whole.Found
-		found.Data = nil
+		found.Data, found.Breaks = nil, parts.Breaks
 		require.Equal(t, found, parts.Found, name)
+		require.Empty(t, parts.Breaks, name)
 	}
 	return replaced
 }
