@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -37,12 +38,12 @@ func FileNames(dataTypes []string) []string {
 }
 
 // unsafeCharacters matches everything but letters and digits of any alphabet, dots, underscores and dashes.
-var unsafeCharacters = regexp.MustCompile(`[^\p{L}\p{M}\p{N}._-]+`)
+var unsafeCharacters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\p{L}\p{M}\p{N}._-]+`) })
 
 // fileName converts a data type to a safe file name of at most 128 bytes. The name does not begin
 // or end with a dot or a dash, so that no shell hides it and no command takes it for a flag.
 func fileName(dataType string) string {
-	name := unsafeCharacters.ReplaceAllString(strings.ToValidUTF8(dataType, "-"), "-")
+	name := unsafeCharacters().ReplaceAllString(strings.ToValidUTF8(dataType, "-"), "-")
 	name = strings.Trim(name, ".-")
 	length := min(len(name), 128)
 	for length < len(name) && !utf8.RuneStart(name[length]) {

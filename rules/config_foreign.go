@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 )
@@ -13,14 +14,16 @@ import (
 
 // placeholderPattern matches ${VAR}, {{ expression }}, and {kept.x} or {now()} in braces that are read in
 // addresses only. The groups are the name of the variable and the expressions.
-var placeholderPattern = regexp.MustCompile(`\$\{([A-Za-z_]\w*)\}|\{\{-?\s*([^{}]*?)\s*-?\}\}|` +
-	`\{((?:[A-Za-z_]\w*\.)+\w+|(?:now|date)\([^{}]*\)[^{}]*)\}`)
+var placeholderPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{([A-Za-z_]\w*)\}|\{\{-?\s*([^{}]*?)\s*-?\}\}|` +
+		`\{((?:[A-Za-z_]\w*\.)+\w+|(?:now|date)\([^{}]*\)[^{}]*)\}`)
+})
 
 // warnOfTemplate warns of a placeholder in a text that is sent as it is written. An expression may stand
 // for the text if it is computable.
 func (r *reader) warnOfTemplate(path string, v any, computable bool) {
 	text, _ := v.(string)
-	found := placeholderPattern.FindStringSubmatch(text)
+	found := placeholderPattern().FindStringSubmatch(text)
 	if found == nil || r.dialect == Keboola {
 		return
 	}
@@ -49,11 +52,13 @@ func (r *reader) warnOfBraces(s setting) {
 }
 
 // templateInAddress matches an expression in doubled braces, which are braces in an address.
-var templateInAddress = regexp.MustCompile(`\{\{-?(\s+[^{}]+?\s+|[A-Za-z_]\w*(?:\.\w+)+)-?\}\}`)
+var templateInAddress = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\{\{-?(\s+[^{}]+?\s+|[A-Za-z_]\w*(?:\.\w+)+)-?\}\}`)
+})
 
 // warnOfAddressTemplate warns of a template in an address, which has expressions in single braces.
 func (r *reader) warnOfAddressTemplate(s setting) {
-	if found := templateInAddress.FindStringSubmatch(s.text()); found != nil && r.dialect != Keboola && !s.fromEnv {
+	if found := templateInAddress().FindStringSubmatch(s.text()); found != nil && r.dialect != Keboola && !s.fromEnv {
 		r.diags.Warnf(diag.Value(s.path()), "%s is not replaced: doubled braces are braces in an address", found[0]).
 			WithHint(fmt.Sprintf("write {%s}", expressionOf(found[1])))
 	}
@@ -73,7 +78,7 @@ func (r *reader) notReplaced(path, found string) *diag.Diagnostic {
 
 // warnOfJSONPath warns of a path in JSONPath. A path of items may have stars.
 func (r *reader) warnOfJSONPath(place, path string, stars bool) {
-	if r.dialect == Keboola || !jsonPathPattern.MatchString(path) {
+	if r.dialect == Keboola || !jsonPathPattern().MatchString(path) {
 		return
 	}
 	hint := "write keys with dots between them: a.b"
@@ -86,10 +91,12 @@ func (r *reader) warnOfJSONPath(place, path string, stars bool) {
 }
 
 // jsonPathPattern matches a path that begins with $, or has an index or a filter in brackets.
-var jsonPathPattern = regexp.MustCompile(`^\$(\.|\[|$)|\[(\d+|\*|\?.*|'[^']*'|"[^"]*")\]`)
+var jsonPathPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\$(\.|\[|$)|\[(\d+|\*|\?.*|'[^']*'|"[^"]*")\]`) })
 
 // jsonPathStep matches one step of a JSONPath that leads to a key, an element, or all of them.
-var jsonPathStep = regexp.MustCompile(`^(?:\.?([^.\[\]*]+)|\.?\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]|(\.?\[\*\]|\.?\*))`)
+var jsonPathStep = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\.?([^.\[\]*]+)|\.?\[(\d+)\]|\[(?:'([^']*)'|"([^"]*)")\]|(\.?\[\*\]|\.?\*))`)
+})
 
 // keysOfJSONPath returns the keys of a JSONPath as a path has them. It reports false if no path has
 // its meaning. Stars at the end are left out: the items are the elements of the list.
@@ -97,7 +104,7 @@ func keysOfJSONPath(path string, stars bool) ([]string, bool) {
 	rest := strings.TrimPrefix(path, "$")
 	var keys []string
 	for rest != "" {
-		step := jsonPathStep.FindStringSubmatch(rest)
+		step := jsonPathStep().FindStringSubmatch(rest)
 		switch {
 		case step == nil, step[5] != "" && !stars:
 			return nil, false

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/rules/requests"
@@ -29,7 +30,7 @@ func (r *reader) hide(secrets ...string) {
 // and the values of cookies and of the parameters of an address.
 func CredentialsIn(text string) []string {
 	var found []string
-	if name, credential, ok := strings.Cut(text, " "); ok && authorizationPattern.MatchString(text) {
+	if name, credential, ok := strings.Cut(text, " "); ok && authorizationPattern().MatchString(text) {
 		found = append(found, credential)
 		if pair, err := base64.StdEncoding.DecodeString(credential); err == nil && strings.EqualFold(name, "basic") {
 			_, password, _ := strings.Cut(string(pair), ":")
@@ -49,7 +50,9 @@ func CredentialsIn(text string) []string {
 }
 
 // authorizationPattern matches the value of an Authorization header (RFC 9110, 11.6.2).
-var authorizationPattern = regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
+var authorizationPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)^(?:basic|bearer|token|apikey|key|oauth|dpop) \S+$`)
+})
 
 // assignmentPattern matches the value of a cookie (RFC 6265, 4.2.1) or of a parameter of an
 // address.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -113,15 +114,19 @@ func floatOf(n any) float64 {
 	return n.(float64)
 }
 
-var spanText = regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)
+var spanText = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(\d{1,6})\s*(mo|month|months|y|year|years|w|week|weeks|d|day|days)$`)
+})
 
-var isoDuration = regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})W)?(?:(\d{1,6})D)?` +
-	`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6}(?:\.\d{1,6})?)S)?)?$`)
+var isoDuration = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^P(?:(\d{1,6})Y)?(?:(\d{1,6})M)?(?:(\d{1,6})W)?(?:(\d{1,6})D)?` +
+		`(?:T(?:(\d{1,6})H)?(?:(\d{1,6})M)?(?:(\d{1,6}(?:\.\d{1,6})?)S)?)?$`)
+})
 
 // ParseISODuration reads a duration of ISO 8601: P7D, P1M, PT90M. It reports false for any other text, and for
 // a sum of months and days or hours.
 func ParseISODuration(text string) (Span, bool) {
-	m := isoDuration.FindStringSubmatch(text)
+	m := isoDuration().FindStringSubmatch(text)
 	if m == nil || text == "P" || strings.HasSuffix(text, "T") {
 		return Span{}, false
 	}
@@ -143,7 +148,7 @@ func ParseLag(v any) (Span, error) {
 		if s, ok := ParseISODuration(text); ok {
 			return s, nil
 		}
-		if m := spanText.FindStringSubmatch(text); m != nil && strings.Trim(m[1], "0") == "" || text == "" || text == "0" {
+		if m := spanText().FindStringSubmatch(text); m != nil && strings.Trim(m[1], "0") == "" || text == "" || text == "0" {
 			return Span{}, nil
 		}
 	}
@@ -175,7 +180,7 @@ func ParseSpan(v any) (Span, error) {
 }
 
 func parseSpanText(text string) (Span, error) {
-	if m := spanText.FindStringSubmatch(text); m != nil {
+	if m := spanText().FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[1]) // it has six digits at most
 		switch {
 		case n == 0:

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/php"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -250,11 +251,11 @@ func readNonEmpty(v any) (any, error) {
 }
 
 // dateLike matches dates, and subtractions that nobody means: 2026-13-01 is 2012.
-var dateLike = regexp.MustCompile(`^\d+-\d+-\d+([T ].*)?$`)
+var dateLike = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d+-\d+-\d+([T ].*)?$`) })
 
 // readMoment reads a date or an expression.
 func readMoment(v any) (any, error) {
-	if text, _ := v.(string); dateLike.MatchString(text) {
+	if text, _ := v.(string); dateLike().MatchString(text) {
 		if _, err := ParseTime(text); err != nil {
 			return nil, err
 		}

@@ -167,7 +167,7 @@ func findMistake(source string, possible func(mistake) bool) (found *Fault, end 
 // masked returns a source of the same length with spaces in place of the parts that may look like
 // mistakes although they are correct: strings, comments, variables and pipes.
 func masked(source string) string {
-	return harmlessParts.ReplaceAllStringFunc(source, func(part string) string {
+	return harmlessParts().ReplaceAllStringFunc(source, func(part string) string {
 		if strings.ContainsAny(part[:1], "\"'`") {
 			return part[:1] + strings.Repeat(" ", len(part)-2) + part[:1]
 		}
@@ -175,7 +175,9 @@ func masked(source string) string {
 	})
 }
 
-var harmlessParts = regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`[^`]*`" + // strings
-	`|//[^\n]*|/\*.*?\*/` + // comments
-	`|\blet\s+\w+\s*=` + // variables
-	`|\|\|?\s*[A-Za-z_]\w*\s*\(`) // pipes
+var harmlessParts = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`[^`]*`" + // strings
+		`|//[^\n]*|/\*.*?\*/` + // comments
+		`|\blet\s+\w+\s*=` + // variables
+		`|\|\|?\s*[A-Za-z_]\w*\s*\(`)
+}) // pipes

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -55,7 +56,7 @@ const temporarySuffix = ".new"
 
 // temporaryName matches the names of temporary files. In earlier builds, a name had no digits, or the
 // number of a process.
-var temporaryName = regexp.MustCompile(`^(.+?)(\.[0-9a-f]{16}|\.[0-9]+)?\.new$`)
+var temporaryName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.+?)(\.[0-9a-f]{16}|\.[0-9]+)?\.new$`) })
 
 // Leftovers returns the temporary files that [Replace], a [Store] and [Probe] have created for the
 // files at the given paths. If nobody is writing to these files, for example because the caller has
@@ -73,7 +74,7 @@ func Leftovers(paths ...string) []string {
 	for dir, wanted := range names {
 		entries, _ := os.ReadDir(dir) // without the directory there are no files
 		for _, entry := range entries {
-			if m := temporaryName.FindStringSubmatch(entry.Name()); m != nil && wanted[m[1]] && !entry.IsDir() {
+			if m := temporaryName().FindStringSubmatch(entry.Name()); m != nil && wanted[m[1]] && !entry.IsDir() {
 				all = append(all, filepath.Join(dir, entry.Name()))
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -72,12 +73,12 @@ func (d *detection) counter(h hypothesis) []candidate {
 }
 
 // ranges matches a range of items in a parameter, such as 0-9.
-var ranges = regexp.MustCompile(`^(?:items=)?([0-9]{1,7})-([0-9]{1,7})$`)
+var ranges = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:items=)?([0-9]{1,7})-([0-9]{1,7})$`) })
 
 // rangeParam finds a parameter of the request with the indexes of the first and the last item.
 func (d *detection) rangeParam(h hypothesis) []candidate {
 	for _, m := range d.call.params {
-		found := ranges.FindStringSubmatch(textOf(m.Value))
+		found := ranges().FindStringSubmatch(textOf(m.Value))
 		if found == nil || !apinames.AlikeAny(m.Name, h.names) || d.call.method != http.MethodGet {
 			continue
 		}

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/rules"
@@ -167,7 +168,7 @@ func (d *detection) fetch(ctx context.Context) error {
 }
 
 // passwordField matches the password field of a login page.
-var passwordField = regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`)
+var passwordField = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\btype\s*=\s*["']?password\b`) })
 
 const needsCredentials = "add credentials, as with detect.Request.Header 'Authorization: Bearer TOKEN'"
 
@@ -193,7 +194,7 @@ func (d *detection) explain(err error) error {
 	case last == nil && unresolved && dns.IsNotFound:
 		failed.Hint = "check the host of the address" // there is no configuration yet
 	case last == nil:
-	case isHTML(last) && passwordField.Match(last.ResponseBody):
+	case isHTML(last) && passwordField().Match(last.ResponseBody):
 		failed.Message, failed.Hint = "the address answers with a login page", needsCredentials
 	case isHTML(last):
 		failed.Message, failed.Hint = "the address answers with a web page", "give the address of the API: the developer tools of a browser "+

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -342,7 +343,7 @@ func numberOr(text string) any {
 // rangeOfItems returns the total of a range of items, such as 0-9/25, items 0-9/25 or 0-9/*. It
 // reports false if there is no such range.
 func (x *exchange) rangeOfItems() (total string, ok bool) {
-	m := contentRanges.FindStringSubmatch(x.ResponseHeader.Get(contentRange))
+	m := contentRanges().FindStringSubmatch(x.ResponseHeader.Get(contentRange))
 	if m == nil || strings.EqualFold(m[1], "bytes") {
 		return "", false
 	}
@@ -351,7 +352,7 @@ func (x *exchange) rangeOfItems() (total string, ok bool) {
 
 const contentRange = "Content-Range"
 
-var contentRanges = regexp.MustCompile(`^(?:([\w-]+) )?(?:[0-9]+-[0-9]+|\*)/([0-9]+|\*)$`)
+var contentRanges = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:([\w-]+) )?(?:[0-9]+-[0-9]+|\*)/([0-9]+|\*)$`) })
 
 // previous describes the place where a response points to an earlier page. It returns "" if there is
 // no such place.

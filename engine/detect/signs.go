@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
@@ -25,11 +26,11 @@ func at(p path) map[string]any {
 	return map[string]any{"at": p.String(), "body": rules.FormatPath("body", p)}
 }
 
-var afterVariable = regexp.MustCompile(`\bafter\s*:\s*\$([A-Za-z_][A-Za-z0-9_]*)`)
+var afterVariable = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\bafter\s*:\s*\$([A-Za-z_][A-Za-z0-9_]*)`) })
 
 // connection finds pageInfo next to the list of a query.
 func (d *detection) connection(h hypothesis) []candidate {
-	variable := afterVariable.FindStringSubmatch(d.call.query())
+	variable := afterVariable().FindStringSubmatch(d.call.query())
 	if variable == nil {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"go.yaml.in/yaml/v4"
@@ -124,12 +125,14 @@ func restyle(node *yaml.Node, key string) {
 }
 
 // plain matches texts that need no quotes, unless they are words with another meaning.
-var plain = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
+var plain = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_./$?=&-]*( [A-Za-z0-9_./$?=&-]+)*$`)
+})
 
 // isPlain reports whether a text is read as a text without quotes.
 func isPlain(text string) bool {
 	words := []string{"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
-	return plain.MatchString(text) && !slices.Contains(words, strings.ToLower(text))
+	return plain().MatchString(text) && !slices.Contains(words, strings.ToLower(text))
 }
 
 // config returns the configuration of a candidate as the engine runs it: without retries,

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -183,8 +184,10 @@ const (
 )
 
 var (
-	wholePlaceholder   = regexp.MustCompile(`^x7unknown\d+x7$`)
-	placeholderPattern = regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
+	wholePlaceholder   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^x7unknown\d+x7$`) })
+	placeholderPattern = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`https://x7unknown(\d+)x7\.invalid(/\?|/$)?|x7unknown(\d+)x7=?`)
+	})
 )
 
 // placeholder returns a new placeholder, which is replaced by the phrase at the end.
@@ -195,7 +198,7 @@ func (s *simulation) placeholder(phrase string) string {
 
 func isPlaceholder(v any) bool {
 	text, ok := v.(string)
-	return ok && wholePlaceholder.MatchString(text)
+	return ok && wholePlaceholder().MatchString(text)
 }
 
 // describe describes a request that was made, or why it cannot be made.
@@ -219,8 +222,8 @@ const unknownRequest = "unknown: "
 
 // phrased replaces the placeholders in a text. A text that is JSON remains JSON.
 func (s *simulation) phrased(text string, isJSON bool) string {
-	return placeholderPattern.ReplaceAllStringFunc(text, func(found string) string {
-		groups := placeholderPattern.FindStringSubmatch(found)
+	return placeholderPattern().ReplaceAllStringFunc(text, func(found string) string {
+		groups := placeholderPattern().FindStringSubmatch(found)
 		i, _ := strconv.Atoi(groups[1] + groups[3])
 		if i >= len(s.phrases) {
 			return found

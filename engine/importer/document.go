@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -144,7 +145,9 @@ func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 
 var (
 	intForm   = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	floatForm = regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+	floatForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+	})
 )
 
 // scalar returns the value of a scalar. A text in quotes is a text.
@@ -166,7 +169,7 @@ func scalar(n *yaml.Node) any {
 			return v
 		}
 	}
-	if floatForm.MatchString(n.Value) {
+	if floatForm().MatchString(n.Value) {
 		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
 			return v
 		}

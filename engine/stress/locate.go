@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/document"
@@ -57,7 +58,7 @@ func (q *request) add(name, text string) {
 		q.names = append(q.names, name)
 	}
 	q.values[name] = text
-	if words := notAlphanumeric.Split(text, -1); len(words) > 1 && len(text) < maxText {
+	if words := notAlphanumeric().Split(text, -1); len(words) > 1 && len(text) < maxText {
 		for i, word := range words {
 			if isNumber.MatchString(word) {
 				q.add(name+wordOf+strconv.Itoa(i+1), word)
@@ -73,7 +74,7 @@ const wordOf = " word "
 const maxText = 1000
 
 var (
-	notAlphanumeric = regexp.MustCompile(`[^\pL\pN]+`)
+	notAlphanumeric = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[^\pL\pN]+`) })
 	isNumber        = regexp.MustCompile(`^\d+$`)
 )
 

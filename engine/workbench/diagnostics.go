@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -72,7 +73,7 @@ func (d *Document) token(offset int) (start, end int) {
 	if line == "" {
 		return offset, offset
 	}
-	if quoted := quotedText.FindString(line); quoted != "" {
+	if quoted := quotedText().FindString(line); quoted != "" {
 		return offset, offset + len(quoted)
 	}
 	first, size := utf8.DecodeRuneInString(line)
@@ -93,7 +94,7 @@ func (d *Document) token(offset int) (start, end int) {
 }
 
 // quotedText matches a text in quotes at the beginning of a line.
-var quotedText = regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')`)
+var quotedText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^("(?:[^"\\]|\\.)*"|'(?:[^']|'')*')`) })
 
 const operatorCharacters = "=!<>&|+-*/%^?~"
 

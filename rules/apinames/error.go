@@ -330,5 +330,5 @@ func isError(v any) bool {
 	text, ok := value.Text(v)
 	text = strings.ToLower(strings.TrimSpace(text))
 	return ok && text != "" && !slices.Contains(successWords, text) &&
-		!(emptyResult.MatchString(text) && !IsComplaint(text))
+		!(emptyResult().MatchString(text) && !IsComplaint(text))
 }

@@ -213,10 +213,11 @@ func NumbersPage(key string) bool { return strings.HasSuffix(string(appendBare(n
 // RoughNext reports whether a value may be a token of the next page, or its position, by a name that also has
 // other meanings: the text under offset, or the number under next_offset, which some APIs send on every page.
 func RoughNext(key string, v any) bool {
-	text, isText := v.(string)
-	_, err := strconv.Atoi(text)
-	switch string(appendBare(nil, key)) {
+	var buffer [maxBare]byte
+	switch string(appendBare(buffer[:0], key)) {
 	case "offset":
+		text, isText := v.(string)
+		_, err := strconv.Atoi(text)
 		return isText && err != nil
 	case "nextoffset", "nextstart":
 		return true
@@ -264,7 +265,7 @@ func IsNext(key string) bool { return IsHint(key, HintNext) }
 // NextParam returns the parameter whose next value a key names, in the key's spelling: since for
 // next_since and position for nextPosition. It reports false for any other key.
 func NextParam(key string) (param string, ok bool) {
-	m := nextParamPattern.FindStringSubmatch(key)
+	m := nextParamPattern().FindStringSubmatch(key)
 	if m == nil {
 		return "", false
 	}
@@ -274,7 +275,7 @@ func NextParam(key string) (param string, ok bool) {
 	return param, m[2] != "" || param[0] != m[3][0] || m[3][0] <= 'Z'
 }
 
-var nextParamPattern = regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`)
+var nextParamPattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(next|Next|NEXT)([_.-]?)(\w+)$`) })
 
 // CountsPages reports whether total is the number of pages and records the number of items, as in responses
 // for jqGrid. key is the key of total, and page the number of items on a full page.
@@ -306,14 +307,22 @@ func HoldsHints(key string) bool {
 
 // FlagKind returns what the name of a flag suggests: [HintMore], [HintLast] or nothing.
 func FlagKind(name string) HintKind {
-	bare := string(appendBare(nil, name))
-	for _, row := range slices.Backward(hintTable) {
-		if (row.kind == HintMore || row.kind == HintLast) && (slices.Contains(row.names, bare) || slices.Contains(row.flags, bare)) {
-			return row.kind
+	var buffer [maxBare]byte
+	return flagsByName()[string(appendBare(buffer[:0], name))]
+}
+
+// flagsByName holds what flags suggest by their bare names.
+var flagsByName = sync.OnceValue(func() map[string]HintKind {
+	flags := map[string]HintKind{}
+	for _, row := range hintTable {
+		if row.kind == HintMore || row.kind == HintLast {
+			for _, name := range slices.Concat(row.names, row.flags) {
+				flags[name] = row.kind
+			}
 		}
 	}
-	return ""
-}
+	return flags
+})
 
 // RoughTotal reports whether a number of items may be an estimate, as in {"value": 57, "relation":
 // "approximate"}, or, by its key, may count something else.

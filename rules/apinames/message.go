@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -32,13 +33,17 @@ var (
 )
 
 // emptyResult matches a text that begins with the words that nothing was found: no records found, end of list.
-var emptyResult = regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
+var emptyResult = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(no (more )?(data|entries|items|matches|records|results|rows)|end of (the )?(data|list|results))\b`)
+})
 
 // noMore matches a text that says that there are no items, or no more. "Not found" may be about something else.
-var noMore = regexp.MustCompile(`\b(no|none|nothing|empty|end|last|(data|entry|item|page|record|result|row)s? not found)\b`)
+var noMore = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b(no|none|nothing|empty|end|last|(data|entry|item|page|record|result|row)s? not found)\b`)
+})
 
 // clauseEnd matches what separates the clauses of a message.
-var clauseEnd = regexp.MustCompile(`[.:;,!?()\n]+|\b(due to|because|since|but)\b`)
+var clauseEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[.:;,!?()\n]+|\b(due to|because|since|but)\b`) })
 
 // IsComplaint reports whether the message of a page without a list is about a failure, as
 // far as its words tell: it says more than that there are no more items, or something else.
@@ -57,13 +62,13 @@ func IsFailure(message string) bool {
 // SaysNoMore reports whether a message only says that there are no items, or no more, so that a code of
 // failure beside it means the same. "Not found" and "success" do not say so.
 func SaysNoMore(message string) bool {
-	return !IsComplaint(message) && noMore.MatchString(strings.Join(wordsOf(message), " "))
+	return !IsComplaint(message) && noMore().MatchString(strings.Join(wordsOf(message), " "))
 }
 
 // judge reports whether a clause of a message says that there is nothing, or no more, and whether a clause
 // tells of a failure.
 func judge(message string) (ends, fails bool) {
-	for i, clause := range clauseEnd.Split(strings.ToLower(message), -1) {
+	for i, clause := range clauseEnd().Split(strings.ToLower(message), -1) {
 		words := wordsOf(clause)
 		if i == 0 && len(words) > 0 && words[0] == "error" { // "Error: no records found"
 			words = words[1:]

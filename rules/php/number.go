@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // textInt saturates where wrap wraps around. Infinity is 0 in both.
@@ -75,12 +76,14 @@ type scanned struct {
 const blanks = " \t\n\r\v\f"
 
 // numberForm has the groups number, fraction and exponent.
-var numberForm = regexp.MustCompile(`^[` + blanks + `]*([+-]?(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?)`)
+var numberForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^[` + blanks + `]*([+-]?(?:[0-9]+(\.[0-9]*)?|(\.[0-9]+))([eE][+-]?[0-9]+)?)`)
+})
 
 // scanNumber finds the longest decimal number at the beginning of a text, after
 // blanks. Hexadecimal numbers, "INF" and digit separators are not numbers.
 func scanNumber(text string) scanned {
-	found := numberForm.FindStringSubmatch(text)
+	found := numberForm().FindStringSubmatch(text)
 	if found == nil {
 		return scanned{rest: text}
 	}

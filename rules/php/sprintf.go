@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // MaxWidth is the greatest width, precision and argument number of a directive of [Sprintf].
@@ -62,11 +63,13 @@ type directive struct {
 
 // directiveForm has the groups argument, flags, width, precision and verb. A padding is one
 // byte: PHP, too, refuses a letter beyond ASCII.
-var directiveForm = regexp.MustCompile(`(?s)^(?:([0-9]+)\$)?((?:[-+ 0]|'[[:ascii:]])*)([0-9]*)(\.[0-9]*)?l?(.?)`)
+var directiveForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?s)^(?:([0-9]+)\$)?((?:[-+ 0]|'[[:ascii:]])*)([0-9]*)(\.[0-9]*)?l?(.?)`)
+})
 
 // parseDirective reads the directive at the beginning of a text.
 func parseDirective(text string) (directive, error) {
-	parts := directiveForm.FindStringSubmatch(text)
+	parts := directiveForm().FindStringSubmatch(text)
 	d := directive{length: len(parts[0]), pad: ' ', precision: -1}
 	if parts[1] != "" {
 		if d.argument = number(parts[1]); d.argument == 0 || d.argument > MaxWidth {

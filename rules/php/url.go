@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -62,7 +63,7 @@ func maskControls(url string) string {
 
 var (
 	schemeForm = regexp.MustCompile(`^[A-Za-z0-9+.-]+$`) // in PHP, it may begin with a digit
-	portForm   = regexp.MustCompile(`^([0-9]{1,5})(?:/|$)`)
+	portForm   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([0-9]{1,5})(?:/|$)`) })
 )
 
 const maxPort = 1<<16 - 1
@@ -73,7 +74,7 @@ const maxPort = 1<<16 - 1
 func splitURL(url string) (origin, rest string) {
 	before, after, colon := strings.Cut(url, ":")
 	hasScheme := colon && schemeForm.MatchString(before)
-	port := portForm.FindStringSubmatch(after)
+	port := portForm().FindStringSubmatch(after)
 	switch {
 	case hasScheme && strings.HasPrefix(after, "//"):
 		host, rest := splitHost(after[len("//"):])

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Mask replaces every character of the secrets in the text of a configuration, JSON or
@@ -151,7 +152,7 @@ func (m *masker) isSecret(key string) bool {
 	switch {
 	case strings.HasPrefix(key, "#") || sure(key):
 		return true
-	case plain(key) == pathKey && pathValue.MatchString(rest):
+	case plain(key) == pathKey && pathValue().MatchString(rest):
 		return false
 	case key == "value" && (m.authentication > 0 || m.yamlAuthentication < m.at), IsName(key):
 		return !holdsObject
@@ -163,7 +164,9 @@ func (m *masker) isSecret(key string) bool {
 const pathKey = "key"
 
 // pathValue matches words without digits, which a credential is not: a path, or a list of paths.
-var pathValue = regexp.MustCompile(`^(?:["']?[A-Za-z_.]{1,40}["']?|\[(?:\s*["']?[A-Za-z_.]{1,40}["']?\s*,?)*\])\s*(?:[,}\]\r\n]|$)`)
+var pathValue = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:["']?[A-Za-z_.]{1,40}["']?|\[(?:\s*["']?[A-Za-z_.]{1,40}["']?\s*,?)*\])\s*(?:[,}\]\r\n]|$)`)
+})
 
 // value masks the value that follows a key, up to the end of a list or an object. Outside
 // brackets it also masks the following lines that are indented more than the line of the key.

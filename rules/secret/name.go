@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // endings are the endings of the names of credentials, without separators and in lower
@@ -86,23 +87,23 @@ const issuedForms = `(?:gh[pousr]_[0-9A-Za-z]{30,}|github_pat_\w{20,}|glpat-[\w-
 	`|(?:bot)?[0-9]{6,}:[\w-]{30,}|eyJ[\w-]{8,}\.[\w-]{4,}\.[\w-]{4,})`
 
 var (
-	issued   = regexp.MustCompile(`^` + issuedForms + `$`)
-	issuedIn = regexp.MustCompile(`\b` + issuedForms)
+	issued   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^` + issuedForms + `$`) })
+	issuedIn = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b` + issuedForms) })
 )
 
 // IsIssued reports whether a text has the form of a token that a well-known service issues,
 // so that it is a credential under any name, and in a path.
-func IsIssued(text string) bool { return issued.MatchString(text) }
+func IsIssued(text string) bool { return issued().MatchString(text) }
 
 // ReplaceIssued replaces the tokens in a text that well-known services issue.
-func ReplaceIssued(text, by string) string { return issuedIn.ReplaceAllLiteralString(text, by) }
+func ReplaceIssued(text, by string) string { return issuedIn().ReplaceAllLiteralString(text, by) }
 
 // IsRandom reports whether a text, such as a segment of a path, looks like a key: it is long, has no
 // words, and is no UUID, which usually names a resource. Of a pair, as in bot123:KEY, the second is meant.
 func IsRandom(text string) bool {
 	const shortest, fewestChanges = 20, 6
 	text = text[strings.LastIndexByte(text, ':')+1:]
-	if len(text) < shortest || uuid.MatchString(text) || !keyLetters.MatchString(text) {
+	if len(text) < shortest || uuid().MatchString(text) || !keyLetters().MatchString(text) {
 		return false
 	}
 	changes := 0 // between lower case, upper case and digits
@@ -115,8 +116,10 @@ func IsRandom(text string) bool {
 }
 
 var (
-	uuid       = regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
-	keyLetters = regexp.MustCompile(`^[\w-]*[0-9][\w-]*$`)
+	uuid = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
+	})
+	keyLetters = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w-]*[0-9][\w-]*$`) })
 )
 
 // kindOf returns 'a', 'A' or '0' for a letter or a digit, and 0 for any other byte.

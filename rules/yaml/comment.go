@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules"
@@ -65,7 +66,7 @@ var ErrTooLarge = errors.New("the configuration would be too large with comments
 var errNoComments = errors.New("comments would change how this YAML is read")
 
 // markedLines matches the lines of comments that follow each other.
-var markedLines = regexp.MustCompile(`(?m)(^[ \t]*` + Mark + `.*(\r?\n|\z))+`)
+var markedLines = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?m)(^[ \t]*` + Mark + `.*(\r?\n|\z))+`) })
 
 // withoutMarked returns a text without the lines of an earlier call, unless they are part of a
 // value.
@@ -78,10 +79,10 @@ func withoutMarked(text string) string {
 		after, err := Parse(diag.NewSource("", bare))
 		return err == nil && reflect.DeepEqual(before, after)
 	}
-	if bare := markedLines.ReplaceAllString(text, ""); isKey(bare) {
+	if bare := markedLines().ReplaceAllString(text, ""); isKey(bare) {
 		return bare
 	}
-	found := markedLines.FindAllStringIndex(text, -1)
+	found := markedLines().FindAllStringIndex(text, -1)
 	for _, at := range slices.Backward(found[:min(len(found), maxMarked)]) { // some are part of a value
 		if bare := text[:at[0]] + text[at[1]:]; isKey(bare) {
 			text = bare
@@ -116,7 +117,7 @@ func (i insertion) rank() int {
 }
 
 // beginning matches what may precede a key in its line.
-var beginning = regexp.MustCompile(`^( *)((?:[-?][ ]+)*)$`)
+var beginning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^( *)((?:[-?][ ]+)*)$`) })
 
 // add finds the place of a comment.
 func (a *annotator) add(c Comment) {
@@ -132,7 +133,7 @@ func (a *annotator) add(c Comment) {
 		}
 		key := a.source.KeyAt(path)
 		start := a.lineOf(key)
-		if m := beginning.FindStringSubmatch(a.source.Text[start:key]); m != nil && !a.inAlias(path) {
+		if m := beginning().FindStringSubmatch(a.source.Text[start:key]); m != nil && !a.inAlias(path) {
 			text := c.Text
 			if rest := strings.TrimPrefix(c.Path, path); rest != "" {
 				if rest[0] == '[' { // the value is an element of the list that begins the line
@@ -188,7 +189,7 @@ func (a *annotator) end(path string) (after, indent int, ok bool) {
 		return 0, 0, false
 	}
 	start := a.lineOf(first)
-	if first == len(a.source.Text) || beginning.FindStringIndex(a.source.Text[start:first]) == nil ||
+	if first == len(a.source.Text) || beginning().FindStringIndex(a.source.Text[start:first]) == nil ||
 		strings.IndexByte("{[*\"'|>", a.source.Text[first]) >= 0 {
 		return 0, 0, false
 	}

@@ -165,7 +165,7 @@ func (c *changer) end(path string) (int, bool) {
 	}
 	key := c.source.KeyAt(path)
 	first := strings.LastIndexByte(c.text[:start], '\n') + 1
-	if beginning.MatchString(c.text[first:start]) && strings.IndexByte("\"'|>", c.text[start]) < 0 && !c.inFlow(path) {
+	if beginning().MatchString(c.text[first:start]) && strings.IndexByte("\"'|>", c.text[start]) < 0 && !c.inFlow(path) {
 		if after, ok := c.blockEnd(start, first); ok {
 			return after, true
 		}

@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -80,7 +81,9 @@ func numberNode(v any) *yaml.Node {
 }
 
 // otherForm matches texts that readers of YAML 1.1 take for a boolean, a number or a time.
-var otherForm = regexp.MustCompile(`^(?i:y|n|yes|no|on|off|[-+]?[0-9][-0-9_,:.+TZ ]*|[-+]?0b[01_]+)$`)
+var otherForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?i:y|n|yes|no|on|off|[-+]?[0-9][-0-9_,:.+TZ ]*|[-+]?0b[01_]+)$`)
+})
 
 // textNode writes a text without quotes if every reader of YAML takes it for one.
 func textNode(text string) *yaml.Node {
@@ -88,7 +91,7 @@ func textNode(text string) *yaml.Node {
 	_, problem, _ := unreadable(text)
 	reread, wrong := plain(text)
 	switch {
-	case problem != "" || wrong != "" || reread != any(text) || otherForm.MatchString(text):
+	case problem != "" || wrong != "" || reread != any(text) || otherForm().MatchString(text):
 		node.Style = yaml.DoubleQuotedStyle
 	case isLiteral(text):
 		node.Style = yaml.LiteralStyle

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v4"
 
@@ -17,9 +18,11 @@ import (
 // schema is older and wider: it has 0b1, 1_000 and an octal 017.
 var (
 	decimalForm = regexp.MustCompile(`^[-+]?[0-9]+$`)
-	prefixForm  = regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`)
-	floatForm   = regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
-	noNumber    = regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`)
+	prefixForm  = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^0(o[0-7]+|x[0-9a-fA-F]+)$`) })
+	floatForm   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$`)
+	})
+	noNumber = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN))$`) })
 )
 
 // scalar returns the value of a scalar. A tag !!str makes it the text as written.
@@ -51,12 +54,12 @@ func plain(text string) (v any, problem string) {
 		return false, ""
 	}
 	switch {
-	case decimalForm.MatchString(text), prefixForm.MatchString(text):
+	case decimalForm.MatchString(text), prefixForm().MatchString(text):
 		if err := value.CheckDigits(text); err != nil {
 			return nil, err.Error()
 		}
 		return integer(text), ""
-	case floatForm.MatchString(text):
+	case floatForm().MatchString(text):
 		f, err := strconv.ParseFloat(text, 64)
 		if err == nil {
 			if json.Valid([]byte(text)) {
@@ -68,7 +71,7 @@ func plain(text string) (v any, problem string) {
 			return json.Number(text), "" // as the JSON reader does
 		}
 		return nil, "the number " + value.Clip(text, 40) + " is too large"
-	case noNumber.MatchString(text):
+	case noNumber().MatchString(text):
 		return nil, "the number " + text + " is not supported; put it in quotes if it is text"
 	}
 	return text, ""

@@ -21,6 +21,7 @@ import (
 	"io"
 	"regexp"
 	"strings"
+	"sync"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v4"
@@ -53,7 +54,7 @@ func (r *reader) read() (any, error) {
 		return nil, r.fault("", at, hint, "%s", problem)
 	}
 	r.lines = indexLines(text)
-	root, err := r.load(surrogatePair.ReplaceAllString(acceptVersion(text), hiddenMark+"${1}${2}___"))
+	root, err := r.load(surrogatePair().ReplaceAllString(acceptVersion(text), hiddenMark+"${1}${2}___"))
 	if err != nil {
 		return nil, err
 	}
@@ -178,12 +179,14 @@ func unreadable(text string) (at int, problem, hint string) {
 	return 0, "", ""
 }
 
-var versionLine = regexp.MustCompile(`^\x{feff}?([ \t]*\r?\n|[#%].*\n)*%YAML[ \t]+1\.[0-9]`)
+var versionLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^\x{feff}?([ \t]*\r?\n|[#%].*\n)*%YAML[ \t]+1\.[0-9]`)
+})
 
 // acceptVersion replaces the version of a %YAML directive with 1.1, the only one
 // that the parser accepts, although it reads YAML 1.2.
 func acceptVersion(text string) string {
-	if end := len(versionLine.FindString(text)); end > 0 {
+	if end := len(versionLine().FindString(text)); end > 0 {
 		return text[:end-1] + "1" + text[end:]
 	}
 	return text
@@ -196,15 +199,17 @@ func acceptVersion(text string) string {
 const hiddenMark = "\U0010ffff"
 
 var (
-	surrogatePair = regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`)
-	hiddenPair    = regexp.MustCompile(hiddenMark + `([0-9a-fA-F]{4})([0-9a-fA-F]{4})___`)
+	surrogatePair = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})`)
+	})
+	hiddenPair = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(hiddenMark + `([0-9a-fA-F]{4})([0-9a-fA-F]{4})___`) })
 )
 
 // restoreSurrogates returns the text of a scalar with its hidden pairs decoded if
 // it is in double quotes, or as they are written otherwise.
 func restoreSurrogates(text string, doubleQuoted bool) string {
-	return hiddenPair.ReplaceAllStringFunc(text, func(hidden string) string {
-		pair := hiddenPair.ReplaceAllString(hidden, `\u${1}\u${2}`)
+	return hiddenPair().ReplaceAllStringFunc(text, func(hidden string) string {
+		pair := hiddenPair().ReplaceAllString(hidden, `\u${1}\u${2}`)
 		if doubleQuoted {
 			_ = json.Unmarshal([]byte(`"`+pair+`"`), &pair)
 		}

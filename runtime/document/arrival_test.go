@@ -41,7 +41,9 @@ func TestAListIsSummedUpWhileItArrives(t *testing.T) {
 	}
 	short := func(i int) string { return fmt.Sprint(i) }
 	same := func(int) string { return `{"name":"the same for every item of the page"}` }
-	mixed := func(i int) string { return `{"id":` + fmt.Sprint(i) + `,"t":"` + strings.Repeat("x", random.IntN(90)) + `"}` }
+	mixed := func(i int) string {
+		return `{"id":` + fmt.Sprint(i) + `,"t":"` + strings.Repeat("x", random.IntN(90)) + `"}`
+	}
 	for name, body := range map[string]string{
 		"numbers": list(3000, short), "equal items": list(3000, same), "all lengths": list(3000, mixed), "few": list(65, mixed), "none": "[]",
 		"after another list": `{"before":` + list(500, mixed) + `,"list":` + list(700, mixed) + `,"n":1}`,

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
@@ -83,7 +84,7 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	}
 	if next := c.Link("next"); next != nil {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header", value: next, by: w.readsNextLink})
-	} else if text, _ := c.Header("Link").(string); relNext.MatchString(text) {
+	} else if text, _ := c.Header("Link").(string); relNext().MatchString(text) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
 	}
 	return found
@@ -235,7 +236,7 @@ func (w *Watcher) readsNextLink(read language.Read) bool {
 }
 
 // relNext finds a next link in a Link header that cannot be read.
-var relNext = regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`)
+var relNext = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)\brel\s*=\s*"?next\b`) })
 
 // endedBy reports whether a rule that ended the job has such a read.
 func (w *Watcher) endedBy(reads func(language.Read) bool) bool {

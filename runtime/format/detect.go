@@ -9,6 +9,7 @@ import (
 	"mime"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
@@ -125,9 +126,9 @@ func looksLikeXML(head []byte) bool { return len(head) > 0 && head[0] == '<' }
 
 func looksLikeJSON(head []byte) bool { return len(head) > 0 && (head[0] == '{' || head[0] == '[') }
 
-var htmlBeginning = regexp.MustCompile(`^<(?i:!doctype\s+html|html)[\s>]`)
+var htmlBeginning = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^<(?i:!doctype\s+html|html)[\s>]`) })
 
-func looksLikeHTML(head []byte) bool { return htmlBeginning.Match(head) }
+func looksLikeHTML(head []byte) bool { return htmlBeginning().Match(head) }
 
 // Hint returns the setting for a response that was read as JSON and is not JSON, or "" if no setting helps.
 func Hint(b Body) string {

@@ -160,13 +160,13 @@ func hideUser(text string) string {
 var slashes = regexp.MustCompile(`:\\?/\\?/$`)
 
 // param matches a parameter of an address, which may stand in another text.
-var param = regexp.MustCompile(`(&amp;|[?&#])([^=&#?\s<>"]+)=([^&#\s<>"]+)`)
+var param = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(&amp;|[?&#])([^=&#?\s<>"]+)=([^&#\s<>"]+)`) })
 
 // URL returns an address with the secrets hidden. It also hides the parts that usually are secret:
 // user name, password, and the values of parameters such as token.
 func (r *Redactor) URL(address string) string {
-	return r.String(param.ReplaceAllStringFunc(address, func(pair string) string {
-		m := param.FindStringSubmatch(pair)
+	return r.String(param().ReplaceAllStringFunc(address, func(pair string) string {
+		m := param().FindStringSubmatch(pair)
 		name, text := plainOf(m[2]), plainOf(m[3])
 		if !secret.IsName(name) && !secret.IsValue(name, text) && !secret.IsIssued(text) {
 			return pair

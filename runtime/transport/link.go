@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/rules/requests"
 )
@@ -44,16 +45,18 @@ type link struct {
 // The syntax of links: a target with its parameters, and a parameter with a token or a quoted
 // string, whose closing quote may be missing.
 var (
-	linkValue = regexp.MustCompile(`<([^>]*)>((?:` + linkParam.String() + `)*)`)
-	linkParam = regexp.MustCompile(`[ \t]*;([^=;,]*)(?:=[ \t]*(?:"((?s:[^"\\]|\\.)*\\?)"?|([^;,"][^;,]*)?))?`)
-	escaped   = regexp.MustCompile(`(?s)\\(.)`)
+	linkValue = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`<([^>]*)>((?:` + linkParam().String() + `)*)`) })
+	linkParam = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`[ \t]*;([^=;,]*)(?:=[ \t]*(?:"((?s:[^"\\]|\\.)*\\?)"?|([^;,"][^;,]*)?))?`)
+	})
+	escaped = regexp.MustCompile(`(?s)\\(.)`)
 )
 
 // parseLinks returns the links in a header. It skips any other text.
 func parseLinks(header string) (links []link) {
-	for _, l := range linkValue.FindAllStringSubmatch(header, -1) {
+	for _, l := range linkValue().FindAllStringSubmatch(header, -1) {
 		params := map[string]string{}
-		for _, p := range linkParam.FindAllStringSubmatch(l[2], -1) {
+		for _, p := range linkParam().FindAllStringSubmatch(l[2], -1) {
 			name := strings.ToLower(strings.TrimSpace(p[1]))
 			if _, duplicate := params[name]; !duplicate && name != "" {
 				params[name] = escaped.ReplaceAllString(p[2], "$1") + strings.TrimSpace(p[3])

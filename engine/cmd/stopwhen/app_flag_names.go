@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Messages of packages name options and calls of the Go API, since programs read them, too. The
@@ -64,16 +65,20 @@ var runCommands = map[string]string{
 	"Run.Retry":      "retry ",
 }
 
-var runCall = regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)(?:\(([^()]*)\)| of ([\w-]+))`)
+var runCall = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\b((?:Cluster|Run)\.[A-Z][a-z]+)(?:\(([^()]*)\)| of ([\w-]+))`)
+})
 
 // inputCall is the option that sets an input.
-var inputCall = regexp.MustCompile(`WithInputs\(map\[string\]any\{"([^"]*)": VALUE\}\)`)
+var inputCall = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`WithInputs\(map\[string\]any\{"([^"]*)": VALUE\}\)`)
+})
 
 // inFlags returns a message of a library in the words of the command.
 func (a *app) inFlags(text string) string {
-	text = inputCall.ReplaceAllString(text, "--set $1=VALUE")
-	text = runCall.ReplaceAllStringFunc(text, func(call string) string {
-		parts := runCall.FindStringSubmatch(call)
+	text = inputCall().ReplaceAllString(text, "--set $1=VALUE")
+	text = runCall().ReplaceAllStringFunc(text, func(call string) string {
+		parts := runCall().FindStringSubmatch(call)
 		command, known := runCommands[parts[1]]
 		if !known {
 			return call

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
@@ -222,7 +223,7 @@ func timeSource(e jinja.Expr) string {
 }
 
 // formatCall matches the format of a time with the precision of a second.
-var formatCall = regexp.MustCompile(`^(.*)\.Format\('2006-01-02[T ]15:04:05[^']*'\)$`)
+var formatCall = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(.*)\.Format\('2006-01-02[T ]15:04:05[^']*'\)$`) })
 
 // momentText translates the template of a bound.
 func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
@@ -230,7 +231,7 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 	if err != nil {
 		return e, err
 	}
-	if m := formatCall.FindStringSubmatch(e.Source); m != nil && strings.Count(e.Source, ".Format(") == 1 && !strings.Contains(e.Source, "?") {
+	if m := formatCall().FindStringSubmatch(e.Source); m != nil && strings.Count(e.Source, ".Format(") == 1 && !strings.Contains(e.Source, "?") {
 		return jinja.Name(m[1], jinja.Time), nil
 	}
 	layout, ok := jinja.Layout(format)

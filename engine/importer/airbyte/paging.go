@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -189,7 +190,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 	b.chooseToken(p, token)
 	condition := n.get("stop_condition")
 	if !condition.given() {
-		if numbered.MatchString(p.Path) && p.Kind == importer.Token { // 0 ends the list
+		if numbered().MatchString(p.Path) && p.Kind == importer.Token { // 0 ends the list
 			p.Stops = append(p.Stops, importer.Stop{When: "not truthy(" + token.Source + ")"})
 		}
 		return nil
@@ -209,7 +210,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 }
 
 // numbered matches the paths of tokens that are probably numbers.
-var numbered = regexp.MustCompile(`(?i)(page|offset|skip|start|index|number)$`)
+var numbered = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(page|offset|skip|start|index|number)$`) })
 
 // isTrueForCDK reports whether the CDK takes a constant for true.
 func isTrueForCDK(v any) bool {

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/engine/importer/jinja"
@@ -204,13 +205,13 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 			switch {
 			case text == "":
 				v = nil
-			case pythonTexts.MatchString(text):
+			case pythonTexts().MatchString(text):
 				list := importer.Value{List: []importer.Value{}}
 				for _, one := range pythonList(text) {
 					list.List = append(list.List, b.sent(jinja.Literal(one), place))
 				}
 				return list
-			case body || place == importer.InHeader || pythonText.MatchString(text) || pythonInt.MatchString(text):
+			case body || place == importer.InHeader || pythonText().MatchString(text) || pythonInt().MatchString(text):
 				v = literalOf(text)
 			}
 		}
@@ -239,7 +240,7 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 	switch {
 	case e.Kind == jinja.Bool && !body:
 		return importer.Computed(e.Operand() + " ? 'True' : 'False'")
-	case e.Absent && inputOnly.MatchString(e.Source):
+	case e.Absent && inputOnly().MatchString(e.Source):
 		return importer.Computed(e.Source + " != '' ? " + e.Source + " : nil")
 	case e.Kind == jinja.Time:
 		return importer.Computed(e.Operand() + ".Format('2006-01-02 15:04:05.000000-07:00')")
@@ -247,13 +248,15 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 	return importer.Computed(e.Source)
 }
 
-var inputOnly = regexp.MustCompile(`^input\.[A-Za-z0-9_]+$`)
+var inputOnly = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^input\.[A-Za-z0-9_]+$`) })
 
 var (
-	pythonInt   = regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`)
-	pythonFloat = regexp.MustCompile(`^-?([0-9]+\.[0-9]*|\.[0-9]+)$`)
-	pythonTexts = regexp.MustCompile(`^\[\s*(?:(?:'[^',\\]*'|"[^",\\]*"|-?[0-9]+)\s*(?:,\s*|\]$))+$`)
-	pythonText  = regexp.MustCompile(`^('[^'\\]*'|"[^"\\]*")$`)
+	pythonInt   = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?(0|[1-9][0-9]*)$`) })
+	pythonFloat = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^-?([0-9]+\.[0-9]*|\.[0-9]+)$`) })
+	pythonTexts = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^\[\s*(?:(?:'[^',\\]*'|"[^",\\]*"|-?[0-9]+)\s*(?:,\s*|\]$))+$`)
+	})
+	pythonText = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^('[^'\\]*'|"[^"\\]*")$`) })
 )
 
 // literalOf reads a text as a literal of Python, as the CDK does with every rendered text.
@@ -266,13 +269,13 @@ func literalOf(text string) any {
 		return false
 	case trimmed == "None":
 		return nil
-	case pythonInt.MatchString(trimmed) && len(trimmed) < 16:
+	case pythonInt().MatchString(trimmed) && len(trimmed) < 16:
 		n, _ := strconv.Atoi(trimmed)
 		return n
-	case pythonFloat.MatchString(trimmed) && len(trimmed) < 16:
+	case pythonFloat().MatchString(trimmed) && len(trimmed) < 16:
 		f, _ := strconv.ParseFloat(trimmed, 64)
 		return f
-	case pythonText.MatchString(trimmed):
+	case pythonText().MatchString(trimmed):
 		return trimmed[1 : len(trimmed)-1]
 	}
 	return text

@@ -21,6 +21,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -115,12 +116,12 @@ func readPaginators(text []byte) ([]*paginator, error) {
 }
 
 // isVersion matches the folder of a version of a service: s3/2006-03-01/paginators-1.json.
-var isVersion = regexp.MustCompile(`^\d{4}-\d\d-\d\d`)
+var isVersion = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d\d-\d\d`) })
 
 // apiName returns the name of the service: of its folder, or of its addresses.
 func (r *reader) apiName() string {
 	folder := urlpath.Dir(strings.ReplaceAll(r.name, `\`, "/"))
-	if base := urlpath.Base(urlpath.Dir(folder)); isVersion.MatchString(urlpath.Base(folder)) && base != "." && base != "/" {
+	if base := urlpath.Base(urlpath.Dir(folder)); isVersion().MatchString(urlpath.Base(folder)) && base != "." && base != "/" {
 		return base
 	}
 	return r.service.Metadata.EndpointPrefix

@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -100,7 +101,7 @@ func source(v any) string {
 }
 
 // isTime matches the beginning of a date.
-var isTime = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`)
+var isTime = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\d{4}-\d{2}-\d{2}`) })
 
 // cursorNotes reads the keys that change how the cursor works.
 func (b *builder) cursorNotes(c *cursor) error {
@@ -167,7 +168,7 @@ func (b *builder) lag(c *cursor, n node, text string) error {
 	case length == 0:
 	case c.from != nil && !isText && !isValue(c.from):
 		c.lag = text
-	case isText && isTime.MatchString(first) && len(first) == len("2006-01-02"):
+	case isText && isTime().MatchString(first) && len(first) == len("2006-01-02"):
 		c.lag = text + "d"
 	default:
 		c.lag = text + "s"

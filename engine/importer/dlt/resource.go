@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -154,7 +155,7 @@ func (b *builder) known() error {
 }
 
 // placeholder matches the placeholders that dlt replaces in texts.
-var placeholder = regexp.MustCompile(`\{((?:resources|incremental)\.[^{}]+)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\{((?:resources|incremental)\.[^{}]+)\}`) })
 
 // braces matches a name in braces in a path.
 var braces = regexp.MustCompile(`\{([^{}]*)\}`)
@@ -177,7 +178,7 @@ func (b *builder) parents() error {
 		n := b.in(b.res, key)
 		value.Any(n.v, func(v any) bool {
 			text, _ := v.(string)
-			for _, m := range placeholder.FindAllStringSubmatch(text, -1) {
+			for _, m := range placeholder().FindAllStringSubmatch(text, -1) {
 				if parts := strings.SplitN(m[1], ".", 3); parts[0] == "resources" && len(parts) == 3 {
 					reads = append(reads, read{parts[1], n.path})
 				}
@@ -291,7 +292,7 @@ func (b *builder) bindPath(n node, text string) (string, error) {
 		p, known := params[name]
 		constant, isScalar := p.scalar()
 		switch {
-		case placeholder.MatchString(found):
+		case placeholder().MatchString(found):
 			return found
 		case !known:
 			failed = cmp.Or(failed, fmt.Errorf("%s: there is no parameter %q for {%s}", n.path, name, name))

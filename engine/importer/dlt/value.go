@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -15,8 +16,10 @@ import (
 
 // reference matches references to dlt's configuration or the environment in a text of the document. The
 // groups are the kind and the name of dlt's, and the names of variables.
-var reference = regexp.MustCompile(`dlt\.(secrets|config)(?:\.value|\[\s*["']([^"'\]]+)["']\s*\])` +
-	`|os\.(?:environ\[|environ\.get\(|getenv\()\s*["']([A-Za-z_][A-Za-z0-9_]*)["']\s*[\])]|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+var reference = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`dlt\.(secrets|config)(?:\.value|\[\s*["']([^"'\]]+)["']\s*\])` +
+		`|os\.(?:environ\[|environ\.get\(|getenv\()\s*["']([A-Za-z_][A-Za-z0-9_]*)["']\s*[\])]|\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+})
 
 // A part of a text is constant, or an expression.
 type part struct{ text, source string }
@@ -26,7 +29,7 @@ func quote(text string) string { return strconv.Quote(text) }
 // parts splits a text into constants and expressions. It reports whether one of these is a secret.
 func (b *builder) parts(n node, text string) (out []part, hidden bool, err error) {
 	for text != "" {
-		match := reference.FindStringSubmatchIndex(text)
+		match := reference().FindStringSubmatchIndex(text)
 		if match == nil {
 			match = []int{len(text), len(text)}
 		}
@@ -36,7 +39,7 @@ func (b *builder) parts(n node, text string) (out []part, hidden bool, err error
 		}
 		out = append(out, plain...)
 		if match[0] < len(text) {
-			one, isSecret := b.referred(n, reference.FindStringSubmatch(text[match[0]:]))
+			one, isSecret := b.referred(n, reference().FindStringSubmatch(text[match[0]:]))
 			out = append(out, one)
 			hidden = hidden || isSecret
 		}
@@ -80,7 +83,7 @@ func (r *reader) input(in importer.Input, key string) part {
 func (b *builder) placeholders(n node, text string) ([]part, error) {
 	var out []part
 	for text != "" {
-		match := placeholder.FindStringSubmatchIndex(text)
+		match := placeholder().FindStringSubmatchIndex(text)
 		if match == nil {
 			return append(out, part{text: b.unescaped(text)}), nil
 		}
@@ -150,7 +153,7 @@ func joined(parts []part) importer.Value {
 // value translates a value, which goes to a place of the request. Texts have placeholders.
 func (b *builder) value(n node, target importer.Target) (importer.Value, error) {
 	switch {
-	case placeholder.MatchString(n.name):
+	case placeholder().MatchString(n.name):
 		return importer.Value{}, fmt.Errorf("%s: a placeholder in a name is not translated", n.path)
 	case n.isObject():
 		out := importer.Value{Object: []importer.Member{}}
@@ -242,7 +245,7 @@ func (b *builder) inAddress(n node, text string) (string, error) {
 // param adds a parameter.
 func (b *builder) param(p node) error {
 	switch kind := p.get("type").text(); {
-	case placeholder.MatchString(p.name):
+	case placeholder().MatchString(p.name):
 		return fmt.Errorf("%s: a placeholder in a name is not translated", p.path)
 	case p.isObject() && kind == "incremental":
 		return nil // it is the cursor
@@ -273,7 +276,7 @@ func (b *builder) listParam(p node) error {
 	list := importer.Value{List: []importer.Value{}}
 	for _, e := range p.list() {
 		text, isScalar := e.scalar()
-		if !isScalar || reference.MatchString(text) || placeholder.MatchString(text) {
+		if !isScalar || reference().MatchString(text) || placeholder().MatchString(text) {
 			return fmt.Errorf("%s: only constants in a list of values are translated", e.path)
 		}
 		v := importer.Constant(e.v)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
@@ -180,7 +181,7 @@ func asTime(e Expr) Expr {
 	if e.Kind == Time {
 		return e
 	}
-	if m := formattedTime.FindStringSubmatch(e.Source); m != nil {
+	if m := formattedTime().FindStringSubmatch(e.Source); m != nil {
 		out := Name(m[1], Time)
 		out.Page = e.Page
 		return out
@@ -189,7 +190,9 @@ func asTime(e Expr) Expr {
 }
 
 // formattedTime matches a time that is written to the second, such as a bound of an interval.
-var formattedTime = regexp.MustCompile(`^([a-z_]+(?:\.[a-z_]+)*)\.Format\('2006-01-02[T ]15:04:05(?:Z|-0700)?'\)$`)
+var formattedTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([a-z_]+(?:\.[a-z_]+)*)\.Format\('2006-01-02[T ]15:04:05(?:Z|-0700)?'\)$`)
+})
 
 func formatDatetime(args []Expr, named map[string]Expr) (Expr, error) {
 	if len(args) == 0 {

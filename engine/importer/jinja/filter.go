@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
 )
@@ -224,9 +225,11 @@ func hmac(e Expr, args []Expr, named map[string]Expr) (Expr, error) {
 }
 
 // parameterPattern matches regular expressions that take a parameter out of an address.
-var parameterPattern = regexp.MustCompile(
-	`^(?:\(\?<=)?(?:\.\*\??)?(?:\[\?&\]|\[&\?\]|\(\?:\\\?\|&\)|\\\?|\?|&)?` + // what is before the name
-		`([A-Za-z_\[\]\\]+)=\)?\(?(?:\[\^&(?:#|\\s|>|")*\]\+|\[\^&\]\*|\\d\+|\[0-9\]\+|\[\\w-\]\+|\\w\+|\.\*\??|\.\+)\)?(?:&.*)?\$?$`)
+var parameterPattern = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(
+		`^(?:\(\?<=)?(?:\.\*\??)?(?:\[\?&\]|\[&\?\]|\(\?:\\\?\|&\)|\\\?|\?|&)?` + // what is before the name
+			`([A-Za-z_\[\]\\]+)=\)?\(?(?:\[\^&(?:#|\\s|>|")*\]\+|\[\^&\]\*|\\d\+|\[0-9\]\+|\[\\w-\]\+|\\w\+|\.\*\??|\.\+)\)?(?:&.*)?\$?$`)
+})
 
 // regexSearch translates the search for a parameter of an address.
 func regexSearch(e Expr, args []Expr) (Expr, error) {
@@ -234,7 +237,7 @@ func regexSearch(e Expr, args []Expr) (Expr, error) {
 	if len(args) > 0 {
 		pattern, _ = args[0].Const.(string)
 	}
-	m := parameterPattern.FindStringSubmatch(pattern)
+	m := parameterPattern().FindStringSubmatch(pattern)
 	if m == nil {
 		return Expr{}, fmt.Errorf("the regular expression %s has no counterpart", pattern)
 	}

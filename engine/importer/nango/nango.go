@@ -17,6 +17,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/diag"
@@ -59,7 +60,7 @@ type reader struct {
 }
 
 // providerName matches the names of providers.
-var providerName = regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`)
+var providerName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-z0-9]([a-z0-9_-]*[a-z0-9])?$`) })
 
 // source reads all providers that are wanted.
 func (r *reader) source(file string, o importer.Options) (*importer.Source, error) {
@@ -67,7 +68,7 @@ func (r *reader) source(file string, o importer.Options) (*importer.Source, erro
 	for _, m := range r.providers {
 		object, isObject := value.Members(m.Value)
 		switch {
-		case !providerName.MatchString(m.Name):
+		case !providerName().MatchString(m.Name):
 			return nil, fmt.Errorf("%s: want the name of a provider: small letters, digits and hyphens", value.Preview(m.Name))
 		case !isObject:
 			return nil, fmt.Errorf("%s: want an object, got %s", m.Name, value.KindOf(m.Value))

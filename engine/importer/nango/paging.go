@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -198,7 +199,9 @@ func (t *translation) offset(n node) error {
 }
 
 // step matches one step of a path, as lodash reads it.
-var step = regexp.MustCompile(`^(?:\.?([^.\[\]'"]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\])`)
+var step = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:\.?([^.\[\]'"]+)|\[(\d+)\]|\['([^']*)'\]|\["([^"]*)"\])`)
+})
 
 // path returns a path of a response. A name such as @odata.nextLink is one member, since lodash looks
 // for the whole name first.
@@ -209,7 +212,7 @@ func path(n node) (string, error) {
 	}
 	var keys []string
 	for rest := text; rest != ""; {
-		m := step.FindStringSubmatch(rest)
+		m := step().FindStringSubmatch(rest)
 		if m == nil {
 			return "", fmt.Errorf("%s: want a path of names with dots between them, got %s", n.path, value.Preview(text))
 		}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -16,7 +17,9 @@ import (
 type part struct{ text, source string }
 
 // placeholder matches ${name}, and ${base64(…)} with placeholders in it.
-var placeholder = regexp.MustCompile(`\$\{base64\(((?:[^{}]|\$\{[^{}]*\})*)\)\}|\$\{([^{}]*)\}`)
+var placeholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`\$\{base64\(((?:[^{}]|\$\{[^{}]*\})*)\)\}|\$\{([^{}]*)\}`)
+})
 
 // parts splits a text at its placeholders. token is the expression for ${accessToken}; if it is "", that
 // placeholder is refused.
@@ -34,7 +37,7 @@ func (t *translation) parts(n node, text, token string) ([]part, error) {
 	}
 	rest := text
 	for {
-		m := placeholder.FindStringSubmatchIndex(rest)
+		m := placeholder().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}
@@ -143,7 +146,7 @@ func (t *translation) address(n node) (string, error) {
 		return out.String(), nil
 	}
 	var sources [2]string
-	m := connectionKey.FindStringSubmatch(text)
+	m := connectionKey().FindStringSubmatch(text)
 	if m == nil {
 		return "", fmt.Errorf("%s: want ${connectionConfig.NAME} in an address with alternatives", n.path)
 	}
@@ -177,7 +180,7 @@ func (t *translation) whole(source string) {
 	}
 }
 
-var connectionKey = regexp.MustCompile(`connectionConfig\.(\w+)`)
+var connectionKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`connectionConfig\.(\w+)`) })
 
 // connection returns the value of a member of the connection's configuration.
 func (t *translation) connection(key string) importer.Value {
@@ -185,20 +188,22 @@ func (t *translation) connection(key string) importer.Value {
 	if v, set := t.settings.Get(key); set {
 		return importer.Constant(v)
 	}
-	secret := n.get("secret").flag() || secretName.MatchString(key)
+	secret := n.get("secret").flag() || secretName().MatchString(key)
 	return t.declared("connectionConfig."+key, key, n, secret)
 }
 
 // credential returns the value of a member of the credentials.
 func (t *translation) credential(key string) importer.Value {
 	n := t.node.get("credentials").get(key)
-	secret := n.get("secret").flag() || secretName.MatchString(n.get("title").text()) || !openName.MatchString(key)
+	secret := n.get("secret").flag() || secretName().MatchString(n.get("title").text()) || !openName().MatchString(key)
 	return t.declared("credentials."+key, key, n, secret)
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)key|token|secret|passw`)
-	openName   = regexp.MustCompile(`(?i)^user|client_?id$|email|scope|account|domain|url|host`)
+	secretName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)key|token|secret|passw`) })
+	openName   = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`(?i)^user|client_?id$|email|scope|account|domain|url|host`)
+	})
 )
 
 // declared returns the value of an input, which a declaration describes. A hidden input with a default is a

@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -256,7 +257,7 @@ func (r *reader) keys(name string) []string {
 }
 
 // ofChange matches the names of properties with the time of the last change.
-var ofChange = regexp.MustCompile(`(?i)modif|updat|chang`)
+var ofChange = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)modif|updat|chang`) })
 
 // notes says what a user may add: the credentials, and a filter that reads only changed items.
 func (r *reader) notes(s *importer.Stream, set entitySet) {
@@ -272,7 +273,7 @@ func (r *reader) notes(s *importer.Stream, set entitySet) {
 	}
 	for _, t := range r.chain(set.EntityType) {
 		for _, p := range t.Properties {
-			if p.Type == "Edm.DateTimeOffset" && ofChange.MatchString(p.Name) {
+			if p.Type == "Edm.DateTimeOffset" && ofChange().MatchString(p.Name) {
 				note(s.Place+"."+p.Name, "params", `To read only what has changed, keep the last %[1]s: `+
 					`"keep": {"last": "latestOf(items, '%[1]s', kept.last)"} in pagination, `+
 					`and "$filter": {"expr": "kept.last == nil ? nil : '%[1]s ge ' + kept.last"} in params`, p.Name)

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -37,7 +38,7 @@ func (t *translation) server() error {
 	for _, span := range slices.Backward(inBraces.FindAllStringIndex(address, -1)) {
 		name := address[span[0]+1 : span[1]-1]
 		// A scheme and a port are constants: a configuration has them as they are.
-		fixed := strings.HasPrefix(address[span[1]:], "://") || portBefore.MatchString(address[:span[0]])
+		fixed := strings.HasPrefix(address[span[1]:], "://") || portBefore().MatchString(address[:span[0]])
 		address = address[:span[0]] + t.serverVariable(name, first.get("variables", name), fixed) + address[span[1]:]
 	}
 	if !strings.Contains(address, "://") {
@@ -53,7 +54,7 @@ func (t *translation) server() error {
 }
 
 // portBefore matches an address up to a port.
-var portBefore = regexp.MustCompile(`^[^/]*//[^/]*:$`)
+var portBefore = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[^/]*//[^/]*:$`) })
 
 // serverVariable returns the value of a variable of an address: an input or, if it is fixed, its default.
 func (t *translation) serverVariable(name string, v node, fixed bool) string {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules"
@@ -179,13 +180,13 @@ func (t *translation) guessed(found signs) (*importer.Paging, []string) {
 	return t.byLastItem(found)
 }
 
-var urlName = regexp.MustCompile(`(?i)(url|uri|link|href|path)$`)
+var urlName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(url|uri|link|href|path)$`) })
 
 // byNext is paging by a link or a token.
 func (t *translation) byNext(next sign) (*importer.Paging, []string) {
 	path, name := rules.JoinPath(next.keys...), next.keys[len(next.keys)-1]
 	format := t.keyword(next.schema, "format").text()
-	isURL := format == "uri" || format == "url" || format == "uri-reference" || urlName.MatchString(name) ||
+	isURL := format == "uri" || format == "url" || format == "uri-reference" || urlName().MatchString(name) ||
 		slices.Contains(apinames.NextURLs(), name)
 	param := t.tokenParameter(next)
 	if !isURL && param != "" {

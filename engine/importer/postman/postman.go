@@ -22,6 +22,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/stopwhen/stopwhen/engine/importer"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -177,7 +178,9 @@ func (r *reader) walk(items []item, parent *entry) {
 
 var (
 	notInName = regexp.MustCompile(`[^a-z0-9]+`)
-	verb      = regexp.MustCompile(`^(list|get|fetch|retrieve|find|search|read|query|show)_(all_)?(the_)?`)
+	verb      = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^(list|get|fetch|retrieve|find|search|read|query|show)_(all_)?(the_)?`)
+	})
 )
 
 // nameStreams names the streams after the requests: orders for "List all orders". Where that is not
@@ -186,7 +189,7 @@ func (r *reader) nameStreams() {
 	used := map[string]bool{}
 	for _, e := range r.requests {
 		name := importer.InputName(e.Name)
-		if short := verb.ReplaceAllString(name, ""); short != "" && short != "a" && !strings.HasPrefix(short, "by_") {
+		if short := verb().ReplaceAllString(name, ""); short != "" && short != "a" && !strings.HasPrefix(short, "by_") {
 			name = short
 		}
 		if used[name] && len(e.folders) > 0 {

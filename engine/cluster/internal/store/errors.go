@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -218,11 +219,13 @@ func (d *denial) explain(what string) error {
 	return failed
 }
 
-var deniedSubject = regexp.MustCompile(`(?i)violation for (publish|subscription) to "([^"]+)"`)
+var deniedSubject = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)violation for (publish|subscription) to "([^"]+)"`)
+})
 
 // denialOf returns the denial reported by a connection error, or nil if the error is another one.
 func denialOf(err error) *denial {
-	found := deniedSubject.FindStringSubmatch(err.Error())
+	found := deniedSubject().FindStringSubmatch(err.Error())
 	if found == nil {
 		return nil
 	}

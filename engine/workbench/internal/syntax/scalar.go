@@ -4,6 +4,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -34,7 +35,7 @@ func (d *decoder) set(n *Node, end int) {
 }
 
 // looksLikeKey matches a line that begins a member or an element of YAML.
-var looksLikeKey = regexp.MustCompile(`^[ \t]*(-[ \t]|["']?[\w#$.-]+["']?:([ \t\r]|$))`)
+var looksLikeKey = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[ \t]*(-[ \t]|["']?[\w#$.-]+["']?:([ \t\r]|$))`) })
 
 // quoted reads a scalar in quotes. One that is not closed ends with its line.
 func (p *parser) quoted(n *Node, parent int) {
@@ -78,7 +79,7 @@ func (p *parser) closing(quote byte, parent int) (end int, closed bool) {
 			i++
 		case c == quote:
 			return i, true
-		case c == '\n' && (p.json || looksLikeKey.MatchString(p.text[i+1:p.lineEnd(i+1)])):
+		case c == '\n' && (p.json || looksLikeKey().MatchString(p.text[i+1:p.lineEnd(i+1)])):
 			return p.lineEnd(p.at), false
 		case c == '\n' && parent >= 0 && p.outdented(i+1, parent):
 			return p.lineEnd(p.at), false
@@ -184,7 +185,7 @@ func (p *parser) plain(n *Node, parent int) {
 		line := p.text[next:p.lineEnd(next)]
 		content := strings.TrimLeft(line, " \t")
 		if content == "" || next == 0 || p.text[next-1] != '\n' || len(line)-len(content) <= parent || content[0] == '#' ||
-			strings.TrimSpace(p.text[end:p.lineEnd(end)]) != "" || looksLikeKey.MatchString(line) || p.colonAfter(next+len(line)-len(content)) >= 0 {
+			strings.TrimSpace(p.text[end:p.lineEnd(end)]) != "" || looksLikeKey().MatchString(line) || p.colonAfter(next+len(line)-len(content)) >= 0 {
 			break
 		}
 		column := next + len(line) - len(content)
