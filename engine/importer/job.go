@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -65,6 +66,7 @@ func configured(v Value) any {
 // root returns the configuration of a group, without tests.
 func (w *writer) root(g *group) value.Object {
 	jobs := []any{}
+	headers := g.headers()
 	pagers := make([]value.Object, len(g.streams))
 	for i, s := range g.streams {
 		pagers[i] = pagination(s)
@@ -75,10 +77,14 @@ func (w *writer) root(g *group) value.Object {
 		if shared != nil {
 			pager = nil
 		}
-		jobs = append(jobs, w.job(g, s, pager))
+		jobs = append(jobs, w.job(g, s, headers, pager))
+	}
+	common := g.http()
+	if headers != nil {
+		common = common.With("headers", object(headers))
 	}
 	api := given(
-		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", g.http(), "pagination", shared)
+		"baseUrl", g.first.BaseURL, "authentication", object(g.first.Auth), "http", common, "pagination", shared)
 	return given("inputs", declarations(w.inputs(g), api, jobs), "api", api, "config", value.ObjectOf("jobs", jobs))
 }
 
@@ -101,8 +107,42 @@ func text(v any) string {
 	return string(out)
 }
 
-// job returns the job of a stream.
-func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
+// headers returns the headers that several jobs have in common, and that need no variables. Requests for
+// tokens would have them, too, so there are none with credentials that make such requests.
+func (g *group) headers() []Member {
+	kind := slices.IndexFunc(g.first.Auth, func(m Member) bool { return m.Name == "type" })
+	_, set := object(apart(g.first.Common)).Get("headers")
+	if len(g.streams) < 2 || set || kind >= 0 && slices.Contains([]any{"oauth2", "login"}, g.first.Auth[kind].Value.Const) {
+		return nil
+	}
+	var out []Member
+	for _, m := range g.first.Headers {
+		if m.Value.ReadsPage || !m.Value.IsConst() && !onlyInput.MatchString(m.Value.Source) {
+			continue
+		}
+		lacks := func(s *Stream) bool {
+			return !slices.ContainsFunc(s.Headers, func(h Member) bool { return sameMember(h, m) })
+		}
+		if !slices.ContainsFunc(g.streams, lacks) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// onlyInput matches expressions that are the value of an input.
+var onlyInput = regexp.MustCompile(`^input\.\w+$`)
+
+// sameMember reports whether two members are written alike.
+func sameMember(a, b Member) bool {
+	return a.Name == b.Name && text(configured(a.Value)) == text(configured(b.Value))
+}
+
+// job returns the job of a stream, without the headers that all jobs have in common.
+func (w *writer) job(g *group, s *Stream, common []Member, pager value.Object) value.Object {
+	headers := slices.DeleteFunc(slices.Clone(s.Headers), func(m Member) bool {
+		return slices.ContainsFunc(common, func(c Member) bool { return sameMember(c, m) })
+	})
 	params, body, _ := split(s)
 	dataType := s.Name
 	if s.ID == "" || s.ID == s.Name {
@@ -113,7 +153,7 @@ func (w *writer) job(g *group, s *Stream, pager value.Object) value.Object {
 	if s.Body != nil { // an empty body counts, too
 		out = append(out, value.Member{Name: "body", Value: body})
 	}
-	out = append(out, given("listStyle", s.ListStyle, "headers", object(s.Headers), "response", object(s.Response), "dataField", dataField(s),
+	out = append(out, given("listStyle", s.ListStyle, "headers", object(headers), "response", object(s.Response), "dataField", dataField(s),
 		"dataType", dataType, "filter", s.Filter, "fields", fields(s.Fields), "key", oneOrList(s.Key),
 		"incremental", incremental(s.Incremental), "keepFor", s.KeepFor, "pagination", pager)...)
 	if s.Hidden || !g.emitted[s] {
@@ -152,6 +192,12 @@ func lines(s *Stream) bool {
 func (w *writer) endpoint(g *group, s *Stream) string {
 	if s.BaseURL == g.first.BaseURL || strings.Contains(s.Endpoint, "://") {
 		return s.Endpoint
+	}
+	if host := origin(s.BaseURL); host == origin(g.first.BaseURL) {
+		if strings.HasPrefix(s.Endpoint, "/") {
+			return s.Endpoint
+		}
+		return s.BaseURL[len(host)-1:] + s.Endpoint
 	}
 	return s.BaseURL + strings.TrimPrefix(s.Endpoint, "/")
 }
@@ -278,7 +324,7 @@ func declarations(inputs []Input, api, jobs any) value.Object {
 		if !read[in.Name] {
 			continue
 		}
-		declaration := given("doc", in.Doc, "secret", in.Secret, "pattern", in.Pattern)
+		declaration := given("doc", in.doc(), "secret", in.Secret, "pattern", in.Pattern)
 		if in.Default != nil {
 			declaration = append(declaration, value.Member{Name: "default", Value: in.Default})
 		}
@@ -288,4 +334,22 @@ func declarations(inputs []Input, api, jobs any) value.Object {
 		out = append(out, value.Member{Name: in.Name, Value: declaration})
 	}
 	return out
+}
+
+// doc returns the documentation of an input, unless it only repeats the name: client_id, Client ID.
+func (in Input) doc() string {
+	if strings.HasSuffix(letters(in.Name), letters(in.Doc)) {
+		return ""
+	}
+	return strings.TrimSpace(in.Doc)
+}
+
+// letters returns the letters and digits of a text, in lower case.
+func letters(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsLetter(r) || unicode.IsDigit(r) {
+			return unicode.ToLower(r)
+		}
+		return -1
+	}, text)
 }

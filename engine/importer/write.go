@@ -30,11 +30,12 @@ type Result struct {
 	Report  Report
 }
 
-// Write turns a source into configurations. Streams with the same address, credentials and common settings
+// Write turns a source into configurations. Streams with the same host, credentials and common settings
 // share a configuration; most sources give one.
 func Write(format string, src *Source) (*Result, error) {
 	w := &writer{src: src, at: map[*Stream]place{}}
 	w.refuseChildren()
+	w.shareParents()
 	var out []Config
 	for _, g := range w.groups() {
 		c, err := w.config(g, len(out))
@@ -87,6 +88,36 @@ func (w *writer) refuseChildren() {
 	}
 }
 
+// shareParents lets children have the same parent if their parents make the same requests. A filter of a parent
+// is a condition of its children, and its fields have no effect on them.
+func (w *writer) shareParents() {
+	known := map[string]*Stream{}
+	var shared func(s *Stream) *Stream
+	shared = func(s *Stream) *Stream {
+		for i, v := range s.For {
+			if v.Parent != nil {
+				s.For[i].Parent = shared(v.Parent)
+			}
+		}
+		job := w.job(&group{first: s, emitted: map[*Stream]bool{}}, s, nil, pagination(s)).Without("id")
+		key := text([]any{s.BaseURL, object(s.Auth), object(s.Common), job})
+		if t := known[key]; t != nil && s.Hidden {
+			return t
+		}
+		known[key] = s
+		return s
+	}
+	hidden := func(v Variable) bool { return v.Parent != nil && v.Parent.Hidden }
+	if !slices.ContainsFunc(w.src.Streams, func(s *Stream) bool { return slices.ContainsFunc(s.For, hidden) }) {
+		return
+	}
+	for _, s := range w.src.Streams {
+		if s.Refused == "" {
+			shared(s)
+		}
+	}
+}
+
 // groups puts the streams into configurations.
 func (w *writer) groups() []*group {
 	var groups []*group
@@ -95,7 +126,7 @@ func (w *writer) groups() []*group {
 		if s.Refused != "" || s.Hidden {
 			continue
 		}
-		common, _ := json.Marshal([]any{s.BaseURL, object(s.Auth), object(apart(s.Common)), s.Inputs})
+		common, _ := json.Marshal([]any{origin(s.BaseURL), object(s.Auth), object(apart(s.Common)), s.Inputs})
 		g := by[string(common)]
 		if g == nil {
 			g = &group{first: s, emitted: map[*Stream]bool{}}
@@ -107,6 +138,23 @@ func (w *writer) groups() []*group {
 	}
 	slices.SortStableFunc(groups, func(a, b *group) int { return cmp.Compare(len(b.emitted), len(a.emitted)) })
 	return groups
+}
+
+// origin returns the beginning of an address up to its path.
+func origin(address string) string {
+	scheme := strings.Index(address, "://") + len("://")
+	depth := 0
+	for i, r := range address {
+		switch {
+		case r == '{':
+			depth++
+		case r == '}':
+			depth--
+		case r == '/' && depth == 0 && i >= scheme:
+			return address[:i+1]
+		}
+	}
+	return address
 }
 
 // inCommon are the keys of api.http that one stream of a configuration sets for all.
@@ -199,7 +247,7 @@ func (w *writer) config(g *group, n int) (*Config, error) {
 		}
 		if !dropped { // a mistake that is not in a job
 			for _, s := range slices.Clone(g.streams) {
-				g.without(s, err.Error())
+				g.without(s, outside(err))
 			}
 		}
 	}
@@ -268,6 +316,14 @@ func mistakes(root value.Object) (map[int]string, error) {
 		}
 	}
 	return bad, err
+}
+
+// outside describes a mistake that is not in a job.
+func outside(err error) string {
+	if found, ok := errors.AsType[engine.Diagnostics](err); ok && len(found) > 0 {
+		return fmt.Sprintf("check refuses the translation: %s: %s", found[0].Path, found[0].Message)
+	}
+	return err.Error()
 }
 
 func load(root value.Object) (*engine.Engine, error) {

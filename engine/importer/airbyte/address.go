@@ -22,7 +22,10 @@ func (b *builder) address(n node) error {
 			return err
 		}
 	}
-	whole, path := splitHost(text)
+	whole, path := splitHost(pathAfterHost(text))
+	if at, source := variable(whole); at >= 0 {
+		return fmt.Errorf("%s: the host depends on %s, which is not translated: a configuration has one host", n.path, source)
+	}
 	b.out.BaseURL, b.out.Endpoint = b.divide(n, whole, path)
 	if source := joined(later); source != joined(base) {
 		prefix := b.out.BaseURL[len(whole)+1:]
@@ -111,6 +114,38 @@ func (b *builder) wholeAddress(n node, text string) (string, error) {
 	return "{+trimSuffix(" + m[1] + ", '/')}" + text[len(m[0]):], nil
 }
 
+var (
+	inBraces = regexp.MustCompile(`\{\+?([^{}]*)\}`)
+	aMember  = regexp.MustCompile(`\b([a-z_]\w*)\.\w`)
+)
+
+// variable returns the first expression in braces that reads a variable of the job, and its index. The index is -1
+// if there is none.
+func variable(text string) (at int, source string) {
+	for _, m := range inBraces.FindAllStringSubmatchIndex(text, -1) {
+		source := text[m[2]:m[3]]
+		for _, name := range aMember.FindAllStringSubmatch(source, -1) {
+			if name[1] != "input" {
+				return m[0], source
+			}
+		}
+	}
+	return -1, ""
+}
+
+// valueAsPath matches a host of letters, and the value after it that begins with the path of the address.
+var valueAsPath = regexp.MustCompile(`^(https?://[A-Za-z0-9.-]+)\{\+([a-z_]\w*(?:\.\w+)+)\}`)
+
+// pathAfterHost returns an address with a slash after its host, in the place of the one that the value after
+// it begins with: https://api.example.com{+account.uri}.
+func pathAfterHost(text string) string {
+	m := valueAsPath.FindStringSubmatch(text)
+	if m == nil || strings.HasPrefix(m[2], "input.") {
+		return text
+	}
+	return m[1] + "/{+trimPrefix(" + m[2] + ", '/')}" + text[len(m[0]):]
+}
+
 // hasScheme reports whether an address has a scheme outside of braces.
 func hasScheme(text string) bool {
 	at := strings.Index(text, "://")
@@ -159,6 +194,9 @@ func (b *builder) divide(n node, origin, path string) (string, string) {
 		if i := strings.LastIndex(strings.SplitN(path, "?", 2)[0], "/"); i >= 0 && !strings.Contains(path[i:], "}") {
 			length = i + 1
 		}
+	}
+	if at, _ := variable(path); at >= 0 && at < length {
+		length = strings.LastIndex(path[:at], "/") + 1
 	}
 	endpoint := path[length:]
 	if endpoint == "" {

@@ -77,7 +77,14 @@ func (c *cdk) resolve(v any) any {
 
 func (c *cdk) target(ref string) any {
 	at := any(c.root)
-	for key := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+	ref = strings.TrimPrefix(ref, "#/")
+	for rest := ref; rest != ""; {
+		o, _ := at.(object)
+		if whole, ok := o[rest]; ok {
+			return c.resolve(whole)
+		}
+		var key string
+		key, rest, _ = strings.Cut(rest, "/")
 		if list, isList := at.([]any); isList {
 			i, _ := strconv.Atoi(key)
 			at = list[i]
@@ -181,6 +188,11 @@ func python(text string) any {
 	case regexp.MustCompile(`^-?(0|[1-9]\d*)$`).MatchString(text):
 		n, _ := strconv.Atoi(text)
 		return n
+	case regexp.MustCompile(`^["\[{]`).MatchString(text) && !regexp.MustCompile(`\b(true|false|null)\b`).MatchString(text):
+		var v any
+		if json.Unmarshal([]byte(text), &v) == nil {
+			return whole(v)
+		}
 	}
 	return text
 }

@@ -158,7 +158,7 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 	settings := map[string]any{"org": "acme", "access_token": "t", "start_date": "1999-11-20T00:00:00Z", "api_token": "t",
 		"client_secret": "s",
 		"account_id":    "a", "api_key": "k", "subdomain": "acme", "email": "a@example.com", "domain": "acme.example.com",
-		"credentials": map[string]any{"access_token": "t"}, "tenant": "acme", "membership": true, "lookback_window_days": 0, "slice_range": 10, "limit": fullPage}
+		"credentials": map[string]any{"access_token": "t"}, "tenant": "acme", "plan": "p", "membership": true, "lookback_window_days": 0, "slice_range": 10, "limit": fullPage}
 	for _, c := range []struct {
 		manifest, stream string
 		items            map[string]string
@@ -217,6 +217,9 @@ func TestImportedStreamsMakeTheRequestsOfTheCDK(t *testing.T) {
 		{"slices", "micros", map[string]string{"micros": "data"}, feedInputs, false},
 		{"slices", "once", map[string]string{"once": "data"}, feedInputs, false},
 		{"slices", "named", map[string]string{"named": "data"}, nil, false},
+		{"literals", "order lines", map[string]string{"lines": "data"}, []string{"plan", "start_date"}, false},
+		{"literals", "search", map[string]string{"search": "data"}, []string{"plan", "start_date"}, false},
+		{"literals", "changes", map[string]string{"changes": "data"}, []string{"plan", "start_date"}, false},
 		{"jira", "issues", map[string]string{"jql": "issues"}, []string{"domain", "email", "api_token", "start_date"}, false},
 	} {
 		t.Run(c.manifest+"/"+c.stream, func(t *testing.T) {

@@ -2,6 +2,7 @@ package airbyte
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,11 +25,12 @@ func (b *builder) errorHandler(n node) error {
 	case "CompositeErrorHandler":
 	case "Custom":
 		b.note(importer.Approximate, n, "",
-			"a custom error handler (%s) is Python and is left out: transient errors are retried, and others end the run", n.class())
+			"a custom error handler (%s) is Python and is left out, except for its response_filters: "+
+				"other transient errors are retried, and other errors end the run", n.class())
 		for _, m := range n.members() {
 			n.mark(m.name)
 		}
-		return nil
+		return b.defaultHandler(n)
 	default:
 		return fmt.Errorf("%s: the error handler %s is not known", n.path, kind)
 	}
@@ -164,8 +166,20 @@ func (b *builder) errorRule(action, body string, codes []int, message string) {
 	b.addErrorRule(importer.ErrorRule{When: condition, Do: action, Message: escapeBraces(message)})
 }
 
-// addErrorRule adds a rule, unless an earlier rule decides about the same responses.
+// statusRule matches a condition on the status alone.
+var statusRule = regexp.MustCompile(`^status (?:== (\d+)|in \[([\d, ]+)\])$`)
+
+// addErrorRule adds a rule, unless an earlier rule decides about the same responses. It becomes a part of the
+// rule before it if that does the same for other statuses.
 func (b *builder) addErrorRule(rule importer.ErrorRule) {
+	if n := len(b.out.Errors); n > 0 {
+		last := &b.out.Errors[n-1]
+		before, after := statusRule.FindStringSubmatch(last.When), statusRule.FindStringSubmatch(rule.When)
+		if before != nil && after != nil && last.On == rule.On && last.Do == rule.Do && last.Message == rule.Message && last.When != rule.When {
+			last.When = "status in [" + before[1] + before[2] + ", " + after[1] + after[2] + "]"
+			return
+		}
+	}
 	if !slices.ContainsFunc(b.out.Errors, func(r importer.ErrorRule) bool { return r.On == rule.On && r.When == rule.When }) {
 		b.out.Errors = append(b.out.Errors, rule)
 	}

@@ -161,7 +161,7 @@ func (b *builder) length(n node) (string, error) {
 	case err != nil:
 		return "", err
 	case !e.Known:
-		return e.Source, nil
+		return lengthSource(e.Source), nil
 	case e.Const == nil || e.Const == "":
 		return "", nil
 	}
@@ -170,6 +170,17 @@ func (b *builder) length(n node) (string, error) {
 		return "", fmt.Errorf("%s: the duration %v is not translated", n.path, e.Const)
 	}
 	return length, nil
+}
+
+// isoDays matches the expression for a number of days, or of a part of a day, in the form of ISO 8601.
+var isoDays = regexp.MustCompile(`^'P(T?)' \+ (text\([a-z_.A-Z0-9]+\)) \+ '([DHMS])'$`)
+
+// lengthSource returns the expression for a length, without the form of ISO 8601 if that is not needed: text(input.days) + 'd'.
+func lengthSource(source string) string {
+	if m := isoDays.FindStringSubmatch(source); m != nil && (m[1] == "T") != (m[3] == "D") {
+		return m[2] + " + '" + strings.ToLower(m[3]) + "'"
+	}
+	return source
 }
 
 // isComputed reports whether a length is an expression.

@@ -97,7 +97,7 @@ func (c *cursor) latest(path string) string {
 	case c.computed != "" && !itemName.MatchString(c.computed):
 		return c.computed
 	case c.computed != "":
-		items, path = "map("+items+", {\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"})", "at"
+		items, path = "map("+items+", ({\"at\": "+itemName.ReplaceAllString(c.computed, "#")+"}))", "at"
 	}
 	return fmt.Sprintf("latestOf(%s, %q, %s%s)", items, path, kept, layout)
 }

@@ -268,9 +268,10 @@ func (r *resolver) object(v value.Object, depth int) (any, error) {
 	return base, nil
 }
 
-// reference returns the path that a reference names: #/definitions/x, or *ref(definitions.x).
+// reference returns the path that a reference names: #/definitions/x, or *ref(definitions.x). A key may
+// have spaces, as in #/definitions/streams/Order lines.
 func reference(text string) ([]string, bool) {
-	if path, ok := strings.CutPrefix(text, "#/"); ok && !strings.ContainsAny(path, " \n{") {
+	if path, ok := strings.CutPrefix(text, "#/"); ok && !strings.ContainsAny(path, "\n{") {
 		return strings.Split(path, "/"), true
 	}
 	if path, ok := strings.CutPrefix(text, "*ref("); ok && strings.HasSuffix(path, ")") {
@@ -291,12 +292,9 @@ func (r *resolver) target(path []string, depth int) (any, error) {
 	if slices.Contains(r.open, name) {
 		return nil, fmt.Errorf("the reference #/%s contains itself", name)
 	}
-	at := r.root
-	for _, key := range path {
-		var ok bool
-		if at, ok = value.At(at, []string{key}); !ok {
-			return nil, fmt.Errorf("the reference #/%s names nothing", name)
-		}
+	at, ok := named(r.root, path)
+	if !ok {
+		return nil, fmt.Errorf("the reference #/%s names nothing", name)
 	}
 	r.open = append(r.open, name)
 	v, err := r.value(at, depth+1)
@@ -305,4 +303,21 @@ func (r *resolver) target(path []string, depth int) (any, error) {
 		r.done[name] = v
 	}
 	return v, err
+}
+
+// named returns the value at a path. A key may have slashes: it is looked up with all that follows first.
+func named(v any, path []string) (any, bool) {
+	for len(path) > 0 {
+		if object, isObject := value.Members(v); isObject {
+			if found, ok := object.Get(strings.Join(path, "/")); ok {
+				return found, true
+			}
+		}
+		var ok bool
+		if v, ok = value.At(v, path[:1]); !ok {
+			return nil, false
+		}
+		path = path[1:]
+	}
+	return v, true
 }

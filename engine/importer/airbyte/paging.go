@@ -182,6 +182,7 @@ func (b *builder) cursorStrategy(p *importer.Paging, n node) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", cursor.path, err)
 	}
+	token = token.AsLiteral()
 	p.Kind = importer.Token
 	if p.Into.In == importer.InURL {
 		p.Kind = importer.NextURL

@@ -182,11 +182,11 @@ func (r *reader) dynamic(out *importer.Source) {
 	}
 }
 
-// withoutNotes returns the definition of a stream without the parts that have no effect on requests.
+// withoutNotes returns the definition of a stream without the parts that neither its requests nor its children
+// depend on.
 func withoutNotes(v any) any {
 	object, _ := value.Members(v)
-	for _, key := range []string{"schema_loader", "$parameters", "name", "primary_key", "incremental_sync", "transformations",
-		"state_migrations"} {
+	for _, key := range []string{"schema_loader", "$parameters", "name", "primary_key", "incremental_sync", "state_migrations"} {
 		object = object.Without(key)
 	}
 	return object
@@ -252,9 +252,14 @@ func (r *reader) parent(n node, incremental bool) (*importer.Stream, error) {
 	fresh := r.newStream(n)
 	s := r.streams[fresh.name]
 	if s != nil && !reflect.DeepEqual(withoutNotes(s.node.v), withoutNotes(n.v)) {
-		fresh.id = s.name + "_as_parent"
-		s = r.streams[fresh.id]
 		fresh.temporal = fresh.temporal && !incremental
+		for i := 1; s != nil && !reflect.DeepEqual(withoutNotes(s.node.v), withoutNotes(n.v)); i++ {
+			fresh.id = fresh.name + "_as_parent"
+			if i > 1 {
+				fresh.id = fmt.Sprintf("%s_%d", fresh.id, i)
+			}
+			s = r.streams[fresh.id]
+		}
 	}
 	if s == nil {
 		s = fresh

@@ -2,6 +2,7 @@ package airbyte
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -291,4 +292,22 @@ func (b *builder) flatten(n node) {
 		return
 	}
 	b.note(importer.Partial, n, "", "the members of %s stay where they are: their names are not known", strings.Join(keys, "."))
+	if n.get("replace_record").flag() {
+		b.within(keys)
+	}
+}
+
+// within says that records are the objects at a path of the items.
+func (b *builder) within(keys []string) {
+	inside := rules.JoinPath(keys...) + "."
+	for path, source := range maps.Clone(b.overlay) {
+		delete(b.overlay, path)
+		if below, ok := strings.CutPrefix(path, inside); ok {
+			b.overlay[below] = source
+		}
+	}
+	for i, key := range b.out.Key {
+		b.out.Key[i] = inside + key
+	}
+	b.itemPath = append(b.itemPath, keys...)
 }

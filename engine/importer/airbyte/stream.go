@@ -296,7 +296,7 @@ func (b *builder) eval(n node) (first, later jinja.Expr, err error) {
 	if later, err = jinja.Translate(text, b.scope(n, b.token)); err != nil {
 		return first, later, fmt.Errorf("%s: %w", n.path, err)
 	}
-	return first, later, nil
+	return first.AsLiteral(), later.AsLiteral(), nil
 }
 
 // one translates a template that reads no page.

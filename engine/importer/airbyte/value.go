@@ -59,20 +59,10 @@ func (b *builder) optionsText(n node, text string, place importer.Place) ([]impo
 
 // bodyText reads an object that is written as a text with templates in it, in JSON or as Python writes it.
 func (b *builder) bodyText(n node, text string, place importer.Place) ([]importer.Member, error) {
-	var templates []string
-	marked := outputs.ReplaceAllStringFunc(text, func(t string) string {
-		templates = append(templates, t)
-		return fmt.Sprintf("\ue000%d\ue001", len(templates)-1)
-	})
+	marked, back := withMarks(text)
 	root, err := importer.ParseYAML(importer.File{Name: n.path, Text: []byte(marked)}, maxBytes)
 	if err != nil {
 		return nil, err
-	}
-	back := func(text string) string {
-		return marks.ReplaceAllStringFunc(text, func(m string) string {
-			i, _ := strconv.Atoi(strings.Trim(m, "\ue000\ue001"))
-			return templates[i]
-		})
 	}
 	var out []importer.Member
 	for _, m := range (node{v: restored(root, back), path: n.path, params: n.params}).members() {
@@ -115,6 +105,11 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 	case nil:
 		return v, true, nil
 	case string:
+		if place == importer.InBody && !b.form {
+			if v, ok, err := b.structure(n, t, place, path); ok || err != nil {
+				return v, false, err
+			}
+		}
 		first, later, err := b.eval(n)
 		if err != nil {
 			return v, false, err
@@ -164,16 +159,54 @@ func (b *builder) value(n node, place importer.Place, path string) (v importer.V
 	return importer.Constant(n.v), false, nil
 }
 
-// queryProperties reads a list of properties that one parameter has.
+// queryProperties reads a list of properties that one parameter has. Names that are read from an endpoint
+// become an input.
 func (b *builder) queryProperties(n node) (v importer.Value, leave bool, err error) {
-	if n.get("property_chunking").given() || n.get("property_selector").given() {
-		return v, false, fmt.Errorf("%s: properties in several requests whose records are joined (property_chunking) are not translated", n.path)
+	n.mark("property_chunking", "always_include_properties", "property_selector")
+	if _, isObject := value.Members(n.get("property_list").v); isObject {
+		name := importer.FreeName(b.inputs, "properties")
+		b.inputs = append(b.inputs, importer.Input{Name: name, Doc: "names of the properties, with commas between them", Place: n.path})
+		b.note(importer.Partial, n.get("property_list"), "inputs."+name,
+			"the names of the properties are read from %s there; here the input %s has them, and those that it lacks are not requested",
+			n.get("property_list").at("retriever.requester.path").text(), name)
+		return importer.Computed("input." + name), false, nil
 	}
 	list, isList := n.get("property_list").v.([]any)
 	if !isList {
-		return v, false, fmt.Errorf("%s: properties that are read from an endpoint are not translated", n.path)
+		return v, false, fmt.Errorf("%s: want a list of properties", n.get("property_list").path)
 	}
-	return importer.Constant(strings.Join(value.Map(list, func(e any) string { return fmt.Sprint(e) }), ",")), false, nil
+	names := value.Map(list, func(e any) string { return fmt.Sprint(e) })
+	if chunking := n.get("property_chunking"); chunking.given() {
+		if requests := chunks(names, chunking); requests > 1 {
+			return v, false, fmt.Errorf("%s: %d requests with a part of the properties each, whose records are joined, are not translated; "+
+				"leave out property_chunking and the properties that you do not need", chunking.path, requests)
+		}
+		always, _ := n.get("always_include_properties").v.([]any)
+		names = append(value.Map(always, func(e any) string { return fmt.Sprint(e) }), names...)
+	}
+	if selector := n.get("property_selector"); selector.given() {
+		b.note(importer.Check, selector, "params", "all properties are requested; there, those that the user has selected")
+	}
+	return importer.Constant(strings.Join(names, ",")), false, nil
+}
+
+// chunks returns the number of requests for properties.
+func chunks(names []string, n node) int {
+	limit, err := strconv.Atoi(n.get("property_limit").text())
+	if err != nil {
+		return 1
+	}
+	requests, filled := 1, 0
+	for _, name := range names {
+		size := 1
+		if n.get("property_limit_type").text() == "characters" {
+			size = len(name) + len("%2C")
+		}
+		if filled += size; filled > limit {
+			requests, filled = requests+1, size
+		}
+	}
+	return requests
 }
 
 // both returns the value of the first request. If the later requests have another value, that becomes a part
@@ -238,6 +271,12 @@ func (b *builder) sent(e jinja.Expr, place importer.Place) importer.Value {
 		return out
 	}
 	switch {
+	case e.Kind == jinja.Bool && e.Absent && inputOnly().MatchString(e.Source):
+		flag := "text(" + e.Source + ") == 'true'"
+		if !body {
+			flag = "(" + flag + " ? 'True' : 'False')"
+		}
+		return importer.Computed(e.Source + " != '' ? " + flag + " : nil")
 	case e.Kind == jinja.Bool && !body:
 		return importer.Computed(e.Operand() + " ? 'True' : 'False'")
 	case e.Absent && inputOnly().MatchString(e.Source):

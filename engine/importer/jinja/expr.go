@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,6 +64,7 @@ type Expr struct {
 	fill  func(v any) bool // makes a constant the default of an input without a default
 	truth *Expr            // whether Python considers it true, if its kind does not tell
 	inner *Expr            // for a value with a falsy default: the value
+	json  *Expr            // of a value as JSON: the value
 	back  *Expr            // for a time minus a duration: the time
 	lag   string           // the duration
 	path  func(keys []string) (Expr, error)
@@ -260,6 +262,11 @@ func (e Expr) True() Expr {
 		return e.inner.True()
 	}
 	switch {
+	case e.Kind == Bool && e.Absent:
+		if filled, ok := e.filled(Literal(false)); ok {
+			return filled
+		}
+		return call("truthy", Bool, e).present()
 	case e.Kind == Bool:
 		return e
 	case e.list != nil:
@@ -280,6 +287,12 @@ func (e Expr) True() Expr {
 		return call("truthy", Bool, e)
 	}
 	return binary("and", precAnd, Bool, not(call("empty", Bool, e)), call("truthy", Bool, e))
+}
+
+// present returns an expression that is never absent.
+func (e Expr) present() Expr {
+	e.Absent = false
+	return e
 }
 
 // TrueUnlessEmpty returns the expression, which Python takes for true unless source is an empty text.
@@ -341,6 +354,32 @@ func concat(a, b Expr) Expr {
 	out := binary("+", precAdd, Text, a.orEmpty(), b.orEmpty())
 	out.Absent = false
 	return out
+}
+
+// AsLiteral returns the expression for a template whose result is read as a literal of Python, as far as that
+// does not depend on values: a text in quotes loses them, and a value as JSON is the value again.
+func (e Expr) AsLiteral() Expr {
+	if e.json != nil {
+		return *e.json
+	}
+	parts := e.summands()
+	first, begins := parts[0].Const.(string)
+	last, ends := parts[len(parts)-1].Const.(string)
+	if len(parts) < 2 || !begins || !ends || first == "" || last == "" {
+		return e
+	}
+	quote := first[:1]
+	if quote != `"` && quote != "'" || !strings.HasSuffix(last, quote) {
+		return e
+	}
+	parts = slices.Clone(parts)
+	parts[0], parts[len(parts)-1] = Literal(first[1:]), Literal(last[:len(last)-1])
+	for _, p := range parts {
+		if text, isText := p.Const.(string); isText && strings.ContainsAny(text, quote+"\\\n") {
+			return e
+		}
+	}
+	return Joined(parts)
 }
 
 // summands returns the parts of a sum.

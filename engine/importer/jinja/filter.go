@@ -130,7 +130,11 @@ func sameFilter(e Expr, name string, args []Expr) (Expr, error) {
 			return Literal(strings.TrimSpace(text)), nil
 		}
 	}
-	return call(f.name, f.kind, append([]Expr{e}, args...)...), nil
+	out := call(f.name, f.kind, append([]Expr{e}, args...)...)
+	if name == "tojson" {
+		out.json = &e
+	}
+	return out, nil
 }
 
 func defaultFilter(e Expr, args []Expr, named map[string]Expr) Expr {
