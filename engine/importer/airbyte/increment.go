@@ -242,7 +242,8 @@ func (b *builder) momentText(n node, format string) (jinja.Expr, error) {
 	if err != nil {
 		return e, err
 	}
-	if m := formatCall().FindStringSubmatch(e.Source); m != nil && strings.Count(e.Source, ".Format(") == 1 && !strings.Contains(e.Source, "?") {
+	m := formatCall().FindStringSubmatch(e.Source)
+	if m != nil && strings.Count(e.Source, ".Format(") == 1 && !strings.Contains(e.Source, "?") {
 		return jinja.Name(m[1], jinja.Time), nil
 	}
 	layout, ok := jinja.Layout(format)
