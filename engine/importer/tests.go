@@ -168,12 +168,21 @@ func partition(s *Stream) value.Object {
 		default:
 			element := value.Object{}
 			for _, path := range membersRead(s, v.Name) {
-				element = element.WithPath(path, 7)
+				element = element.WithPath(path, sampleMember(s, rules.FormatPath(v.Name, path)))
 			}
 			out = out.With(v.Name, element)
 		}
 	}
 	return out
+}
+
+// sampleMember returns a value for a member of an item of the parent: a number, or the path of an address if the endpoint
+// has it without its slash.
+func sampleMember(s *Stream, source string) any {
+	if strings.Contains(s.Endpoint, "trimPrefix("+source) {
+		return "/a"
+	}
+	return 7
 }
 
 // allVariables returns the variables of a stream and of its parents.
