@@ -69,6 +69,7 @@ type ListFacts struct {
 
 	DuplicateKey string `expr:"duplicateKey" doc:"the first value that rules read, or list of items, of which an object has two; empty: none"`
 
+	Overridden string `expr:"overridden" doc:"a parameter of the latest link that one of the job overrides, with both values; empty: none"`
 	LostParams string `expr:"lostParams" doc:"parameters that page 2 lacks if its size is another; empty: none"`
 	SizeBefore int    `expr:"sizeBefore" doc:"the number of items on page 1"`
 	SizeAfter  int    `expr:"sizeAfter" doc:"the number of items on page 2"`
@@ -269,19 +270,24 @@ var auditTable = audits([]Rule{
 		Clause: "the page size changes with the second request, which lacks parameters of the first",
 		Message: "page 1 has {list.sizeBefore} items and page 2 has {list.sizeAfter}: the requests after the first lack {list.lostParams}, " +
 			"so later items may not match; send the parameters with every request (includeParams)"},
+	{ID: "audit.overridden", Auditing: Auditing{Requires: FactList, Proof: `true`},
+		Source: `list.overridden != "" and list.stuck`,
+		Clause: "a link has no effect, since a parameter of the job overrides its own",
+		Message: "{list.overridden} (includeParams), and page {page} is the page before it again: " +
+			"remove the parameter from params, or includeParams"},
 	{ID: "audit.totalDecreased", Auditing: Auditing{Requires: FactList},
 		Source: `list.decreased > 0`,
 		Clause: "a total decreases while requests name positions in the list",
 		Message: "{hints.totalAt} has decreased by {list.decreased} since page 1: where items were deleted, others moved up and may have been " +
 			"skipped; sort by a key that does not change, or page by a cursor"},
 	{ID: "audit.missing", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: unreadSigns,
-		Unless: "unless nothing else shows that there are more items"},
+		Unless: "unless nothing else shows that there are more items", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
 		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
 	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
-		Clause: "a later page has its list at another place than the first page",
+		Clause: "a later page has its list at another place",
 		Message: "page {list.movedPage} lacks the list of items that page 1 has, but has a list at {list.movedTo}; " +
 			`items there are {list.movedRead ? "read as if they were of that list" : "not read"}: compare the responses`},
 	{ID: "audit.noList", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `list.lostPage > 0`,
@@ -304,7 +310,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.errorBody", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `not (list.errorMild or list.errorOfItem)`,
 		Unless: "unless it may mean that a partition has no items, or may be part of an item"},
 		Source: `list.error != ""`,
-		Clause: "a successful response reports an error instead of items",
+		Clause: "a successful response reports an error",
 		Message: "the body of page {list.errorPage} reports an error, although its status is one of success: {list.error}; " +
 			"a stop rule with outcome failed makes it an error of the run"},
 	{ID: "audit.nested", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},

@@ -33,6 +33,7 @@ type Config struct {
 	Secrets    []string     // values that must never be printed
 	Identities []string     // secrets that are no credentials but select a list, such as the name of a tenant
 	Env        []string     // names of the environment variables that {"env": "NAME"} names
+	UnsetEnv   []string     // those without a value, in whose place the configuration has placeholders
 
 	pages       int             // Options.Pages
 	pagination  *pagination     // nil for one request per job

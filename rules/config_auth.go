@@ -271,6 +271,9 @@ func (a *Auth) Empty() []string {
 			return nil
 		}
 	}
+	if needs == nil { // those of a login are in its request
+		return nil
+	}
 	return value.Map(needs, authKey)
 }
 

@@ -25,18 +25,22 @@ type environment struct {
 
 // An envRead is an environment variable that was read.
 type envRead struct {
-	name string
-	at   int // offset of the value in the configuration that names it
+	name  string
+	at    int // offset of the value in the configuration that names it
+	found bool
 }
 
-// names returns the names of the variables that were read, in the order of the file.
-func (e *environment) names() []string {
+// names returns the names of the variables that were read, and of those without a value, in the order
+// of the file.
+func (e *environment) names() (read, unset []string) {
 	slices.SortStableFunc(e.read, func(a, b envRead) int { return a.at - b.at })
-	var names []string
 	for _, v := range e.read {
-		names = value.AppendNew(names, v.name)
+		read = value.AppendNew(read, v.name)
+		if !v.found {
+			unset = value.AppendNew(unset, v.name)
+		}
 	}
-	return names
+	return read, unset
 }
 
 // envReference returns the name of the variable that a value names.
@@ -52,10 +56,10 @@ func envReference(v any) (string, bool) {
 // lookUpEnv returns the value of a variable. It reports a variable without a value, unless
 // there are placeholders. The path is the path of the value.
 func (r *reader) lookUpEnv(name, path string) (text string, found bool) {
-	r.env.read = append(r.env.read, envRead{name, r.diags.Source().ValueAt(path)})
 	if r.env.lookup != nil {
 		text, found = r.env.lookup(name)
 	}
+	r.env.read = append(r.env.read, envRead{name, r.diags.Source().ValueAt(path), found})
 	if !found && !r.env.placeholders {
 		r.diags.Errorf(diag.Value(path), "environment variable %s is not set, or not passed to this configuration", name).
 			WithHint(fmt.Sprintf("set it and pass it with WithEnv %s", name))

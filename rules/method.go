@@ -339,7 +339,7 @@ var builtinMethods = []Method{
 			{ID: "keyset.empty", When: `count == 0`, Clause: emptyClause, Message: emptyMessage},
 			{ID: "keyset.short", Only: Conditions{With("shortPageEnds")}, When: `count < limit`, Clause: shortClause, Message: shortMessage},
 			{ID: "keyset.lost", When: `count > 0 and empty(at(items[-1], ${idKey}))`, Outcome: Failed,
-				Clause:  "the last item of a page has no ${idKey}",
+				Clause:  "the last item of a page that does not end the list has no ${idKey}",
 				Message: "the last item of page {page} has no ${idKey}, so the next page cannot be requested"},
 		},
 	},

@@ -62,6 +62,7 @@ type Auditing struct {
 	Also     []Outcome // outcomes after which the rule is evaluated, besides Complete
 	Proof    string    // an expression; if it is true, the finding is evidence, otherwise a hint
 	Unless   string    // the opposite of Proof in words, which follow the clause: "unless …"
+	Usual    bool      // Unless holds for most findings, so that a short explanation has it, too
 	Splits   bool      // only jobs whose windows may be split have the rule
 }
 

@@ -236,7 +236,7 @@ func (r *listRun) nextRequestDiffers(sent document.Digest) bool {
 	return err == nil && digestOf(r.sender.shown(next)) != sent
 }
 
-// reportOverridden warns if the job's own parameters override parameters of a link.
+// reportOverridden warns if the job's own parameters override parameters of a link, and notes it for the audit.
 func (r *listRun) reportOverridden(next requests.Request) {
 	if !r.job.Ruleset.IncludeParams || !strings.Contains(next.Endpoint, "?") {
 		return
@@ -247,9 +247,9 @@ func (r *listRun) reportOverridden(next requests.Request) {
 			continue
 		}
 		if text, ok := value.Text(param); ok && text != m.Value {
-			r.warn("overridden "+m.Name,
-				fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it (includeParams)",
-					m.Name, m.Value, m.Name, text))
+			remark := fmt.Sprintf("the link to the next page has %s=%v, but the job's own %s=%s overrides it", m.Name, m.Value, m.Name, text)
+			r.state.History.Facts.Overridden = r.Redactor.String(remark)
+			r.warn("overridden "+m.Name, remark+" (includeParams)")
 		}
 	}
 }

@@ -119,7 +119,7 @@ func (t *textWriter) audit(list []RuleExplanation) {
 			continue
 		}
 		text := fmt.Sprintf("%s (%s)", r.Clause, r.ID)
-		if r.rule.Unless != "" && t.full {
+		if r.rule.Unless != "" && (t.full || r.rule.Usual) {
 			text += ", " + r.rule.Unless
 		}
 		does := t.explanation.afterAudit(r)

@@ -128,6 +128,10 @@ func TestExplainSaysWhatAReaderAsks(t *testing.T) {
 		{"from which page is it kept?", `{"method": "pagenum", "keep": {"next": "body.next", "from": "first.body.at", "last": "items[-1].id"}}`,
 			"The value of next is that of the last page."},
 		{"what if it is missing?", `{"method": "pagenum", "stopRules": ["body.left < 1"]}`, "nil a value that is missing: a comparison with it is false"},
+		{"which parameter wins?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`,
+			"next request: the job's params, which override those of a link, with"},
+		{"and does the audit say so?", `{"method": "response.url", "urlKey": "next", "includeParams": true}`, "since a parameter of the job overrides its own (audit.overridden)"},
+		{"is a missing path evidence?", `{"method": "pagenum"}`, "(audit.missing), unless nothing else shows that there are more items"},
 		{"what does a rule mean?", `{"method": "pagenum", "stopRules": ["body.paging == nil"]}`, "body.paging is missing"},
 	} {
 		t.Run(c.question, func(t *testing.T) {

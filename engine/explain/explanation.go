@@ -30,6 +30,7 @@ type Explanation struct {
 	Config   string               `json:"config,omitempty" doc:"file name of the configuration"`
 	Dialect  string               `json:"dialect" doc:"dialect of the configuration"`
 	Warnings []WarningExplanation `json:"warnings,omitempty" doc:"probable mistakes, as the command check prints them"`
+	Env      *EnvExplanation      `json:"environment,omitempty" doc:"the environment variables that the configuration reads; absent: none"`
 	Auth     *AuthExplanation     `json:"credentials,omitempty" doc:"the credentials, without their values; absent: there are none"`
 	Retries  RetryExplanation     `json:"retries" doc:"how often a request is made again after a transient error"`
 	Pace     *PaceExplanation     `json:"pace,omitempty" doc:"what limits the pace of all requests together; absent: nothing"`
@@ -51,6 +52,21 @@ type WarningExplanation struct {
 	At      diag.Position `json:"at,omitzero" doc:"position in the file"`
 
 	text string
+}
+
+// EnvExplanation names the environment variables that the configuration reads.
+type EnvExplanation struct {
+	Names []string `json:"names" doc:"all of them, in the order of the file"`
+	Unset []string `json:"unset,omitempty" doc:"those without a value, in whose place the explanation has samples"`
+}
+
+// String returns the names in words.
+func (e *EnvExplanation) String() string {
+	text := "environment: the run reads " + strings.Join(e.Names, ", ")
+	if e.Unset != nil {
+		text += "; without a value here, so that samples stand in their place: " + strings.Join(e.Unset, ", ")
+	}
+	return text
 }
 
 // AuthExplanation describes the credentials.
@@ -135,9 +151,12 @@ type ItemsExplanation struct {
 	Path  string       `json:"path,omitempty" doc:"dataField; absent: the response itself if it is a list, otherwise its only list"`
 	Where string       `json:"where" doc:"the same in words"`
 	From  rules.Origin `json:"origin" doc:"who says so"`
-	Key   []string     `json:"key,omitempty" doc:"paths of what identifies an item as it is written"`
-	Files []string     `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
-	Added bool         `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
+
+	Otherwise string `json:"otherwise,omitempty" doc:"what a value there means that is not a list"`
+
+	Key   []string `json:"key,omitempty" doc:"paths of what identifies an item as it is written"`
+	Files []string `json:"files,omitempty" doc:"names of their files, without the ending of the format; absent: they are not written"`
+	Added bool     `json:"added,omitempty" doc:"the rows are added to the file; absent: they replace it"`
 
 	published, added string // conditions under which the files are replaced, and under which rows are added
 }
@@ -204,6 +223,9 @@ func Explain(cfg *rules.Config, jobs []*compile.Job, run RunDetails) *Explanatio
 		Pace: explainPace(cfg.HTTP.Pace), Origins: run.Redact(explainOrigins(cfg)), redact: run.Redact,
 	}
 	e.Trees = trees(jobs, run.Redact)
+	if cfg.Env != nil {
+		e.Env = &EnvExplanation{Names: cfg.Env, Unset: cfg.UnsetEnv}
+	}
 	e.Auth = explainAuth(run.Auth, cfg.Auth, run.Redact)
 	if cfg.Source != nil {
 		e.Config = cfg.Source.Name

@@ -84,12 +84,26 @@ func (x *JobExplanation) describeRules(j explainer) {
 		x.OnError[i].Never = j.WhyNever(s)
 	}
 	for i, s := range j.AuditTriggers() {
-		x.Audit[i].Never = j.WhyNever(s)
-		if len(j.Keeps) == 0 && strings.Contains(s.Rule.Source, "list.keptUnread") {
-			x.Audit[i].Never = "no value is kept (keep)"
-		}
+		x.Audit[i].Never = cmp.Or(j.WhyNever(s), j.whyUnnoticed(x.Audit[i].Reads))
 	}
 }
+
+// whyUnnoticed returns why a rule of the audit that reads these values has no effect, if the list cannot have
+// the facts in them.
+func (j explainer) whyUnnoticed(reads []string) string {
+	switch {
+	case slices.Contains(reads, "list.keptUnread") && len(j.Keeps) == 0:
+		return "no value is kept (keep)"
+	case slices.Contains(reads, "list.keptUnread") && j.KeptUse() == compile.KeptFromFirst:
+		return "the first request, a stopping rule or the filter reads the kept values"
+	case slices.Contains(reads, "list.overridden") && (!j.Ruleset.IncludeParams || !slices.ContainsFunc(j.NextParts, isAddress)):
+		return "no link has parameters that those of the job override (includeParams)"
+	}
+	return ""
+}
+
+// isAddress reports whether an expression gives the address of a request.
+func isAddress(e *language.Expression) bool { return e.Rule.Role.Addresses() }
 
 // limitInWords describes the value of a parameter with the page size. It reports whether the parameter is left
 // out.
@@ -173,6 +187,8 @@ func (j explainer) items() ItemsExplanation {
 		x.Path, x.Where = field.Text, wholeResponse
 	default:
 		x.Path, x.Where = field.Text, "at "+field.Text+" of the response"
+		x.Otherwise = fmt.Sprintf("an object there is one item; nothing or null there, or status 204, is an empty page; "+
+			"any other value fails the run (%s)", statusResponse)
 	}
 	switch x.Format {
 	case rules.XML:

@@ -24,6 +24,10 @@ func (e *Explanation) String() string { return e.Text(TextOptions{}) }
 func (e *Explanation) Text(o TextOptions) string {
 	t := &textWriter{layout: newLayout(o.Width), full: o.Full, explanation: e}
 	t.writeWarnings()
+	if e.Env != nil {
+		t.writeParagraph(0, e.Env.String())
+		t.writeBlank()
+	}
 	if x := e.Auth; x != nil {
 		t.writeParagraph(0, fmt.Sprintf("credentials: type %s, %s; sent only to the origin of api.baseUrl", x.Type, x.Says))
 		t.writeRules(x.Rules)
@@ -134,8 +138,11 @@ func (t *textWriter) writeJob(x *JobExplanation, shared map[string]string) {
 	t.writePartitions(x)
 	t.writeEnds(x)
 	base := "the job's endpoint and params, with"
-	if !x.IncludeParams {
+	switch {
+	case !x.IncludeParams:
 		base = "the job's endpoint, without its params, with"
+	case slices.ContainsFunc(x.Next, func(r RuleExplanation) bool { return r.rule.Role.Addresses() }):
+		base = "the job's params, which override those of a link, with"
 	}
 	t.writeSection("next request: "+base, x.Next)
 	t.writeSection("computed "+x.beforeRequests(), x.Computed)
@@ -189,6 +196,9 @@ func (t *textWriter) writeOverview(x *JobExplanation) {
 	t.writeRequest("with kept values", x.FirstKept)
 	t.writeRequest("second request", x.Second)
 	t.writeRow("items", x.Items.Where+origin(x.Items.From))
+	if x.Items.Otherwise != "" {
+		t.writeRow("", x.Items.Otherwise)
+	}
 	if x.Items.Key != nil {
 		t.writeRow("key", strings.Join(x.Items.Key, ", "))
 	}

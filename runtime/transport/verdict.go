@@ -89,7 +89,7 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure
 	case c.unknownHost(err):
 		u, _ := c.parse(call.URL) // it was looked up, so it is valid
 		e.Class, e.Message, e.Hint = failure.API, "unknown host "+u.Host, "check api.baseUrl"
-	case permanent(err):
+	case c.permanent(err):
 		e.Class = failure.API
 	}
 	return e, e.Class == failure.Transient
@@ -246,14 +246,15 @@ func withoutURL(err error) error {
 	return err
 }
 
-// permanent reports whether a retry cannot fix an error.
-func permanent(err error) bool {
+// permanent reports whether a retry cannot fix an error. A host that has sent a response speaks HTTP, so a malformed
+// response of it may be a broken connection.
+func (c *Client) permanent(err error) bool {
 	if errors.As(err, new(*tls.CertificateVerificationError)) {
 		return true
 	}
 	text := err.Error() // net/http has no types for these errors
 	return strings.Contains(text, "unsupported protocol scheme") || strings.Contains(text, "invalid header field") ||
-		strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "malformed HTTP")
+		strings.Contains(text, "server gave HTTP response to HTTPS client") || strings.Contains(text, "malformed HTTP") && !c.served.Load()
 }
 
 // unknownHost reports whether the host does not exist. After the host has sent a response, the same

@@ -96,6 +96,18 @@ func TestAResponseThatIsNotHTTPIsRefused(t *testing.T) {
 	require.Contains(t, e.Error(), "malformed HTTP")
 }
 
+func TestAMalformedResponseOfAHostThatSpeaksHTTPIsRetried(t *testing.T) {
+	const page = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]"
+	address, n := serveRaw(t, page, "]\r\n"+page, page)
+	c, _ := clientFor(t, address)
+	for range 2 {
+		r, e := get(t, c, address)
+		require.Nil(t, e)
+		require.Equal(t, "[]", string(r.Body))
+	}
+	require.EqualValues(t, 3, n.Load())
+}
+
 func TestACertificateThatIsNotTrustedIsNotRetried(t *testing.T) {
 	var n atomic.Int64
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { n.Add(1) }))
