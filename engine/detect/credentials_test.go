@@ -87,6 +87,7 @@ func TestParametersThatAreCredentialsBecomeVariables(t *testing.T) {
 	for name, variable := range map[string]string{
 		"code": "API_CODE", "sid": "API_SID", "user_key": "USER_KEY", "oauth_signature": "OAUTH_SIGNATURE", "_csrf": "API_CSRF",
 		"X-Amz-Signature": "AMZ_SIGNATURE", "PHPSESSID": "API_PHPSESSID", "oauth_token": "OAUTH_TOKEN",
+		"app_key": "APP_KEY", "wskey": "API_WSKEY", "x-functions-key": "FUNCTIONS_KEY", "crtfc_key": "CRTFC_KEY",
 	} {
 		t.Run(name, func(t *testing.T) {
 			serve := threeItems(func(_ int, items string) string { return `{"data": [` + items + `]}` })

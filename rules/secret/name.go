@@ -33,8 +33,12 @@ var uses = map[string]use{
 	"cookie": often, "key": often, "setcookie": often, "sig": often, "signature": often, "token": often, "xauth": often,
 	"xsignature": often, "xtoken": often, "session": often, "sessionid": often, "xkey": often,
 	"bearer": often, "phpsessid": often, "jsessionid": often, "connectsid": often,
+	"xlicense": often,
+	"appkey":   inParameter, "applicationkey": inParameter, "clientkey": inParameter, "consumerkey": inParameter, "crtfckey": inParameter,
+	"developerkey": inParameter, "devkey": inParameter, "functionskey": inParameter, "licensekey": inParameter, "partnerkey": inParameter,
+	"sessionkey": inParameter, "wskey": inParameter, "xfunctionskey": inParameter,
 	"auth": inParameter, "jwt": inParameter, "pass": inParameter, "pw": inParameter, "pwd": inParameter,
-	"appid": seldom, "code": seldom, "ticket": seldom, "sid": seldom, "userkey": seldom,
+	"appid": seldom, "code": seldom, "ticket": seldom, "sid": seldom, "userkey": seldom, "license": seldom,
 }
 
 // headerWords are the words by which a request header is taken for a credential. They are more than for
@@ -52,10 +56,15 @@ const (
 	long           = 16
 )
 
+// pagingWords are the words in the names of keys with which APIs page, such as next_key and ExclusiveStartKey.
+var pagingWords = []string{"next", "last", "start", "begin", "from", "after", "before", "page", "cursor", "continu", "resume"}
+
 // IsValue reports whether a value under a name is probably a credential. Under a name
-// with other uses, such as "key", "token" or "code", only a value that looks random is one.
+// with other uses, such as "key", "token" or "code", only a value that looks random is one, and
+// under the name of any other key only a long one.
 func IsValue(name, value string) bool {
-	switch use := uses[plain(name)]; {
+	plainName := plain(name)
+	switch use := uses[plainName]; {
 	case sure(name):
 		return len(value) >= shortest
 	case use == seldom:
@@ -63,7 +72,8 @@ func IsValue(name, value string) bool {
 	case use >= often:
 		return len(value) >= shortestRandom && random(value)
 	}
-	return false
+	pages := slices.ContainsFunc(pagingWords, func(word string) bool { return strings.Contains(plainName, word) })
+	return strings.HasSuffix(plainName, "key") && !pages && IsRandom(value)
 }
 
 // IsParameter reports whether a parameter of a request is probably a credential. It is less strict than Like,

@@ -29,6 +29,24 @@ func TestAValueIsLikeASecret(t *testing.T) {
 	require.False(t, IsValue("cursor", "7c9e6679-7425-40de"))
 }
 
+func TestKeysOfManyAPIsAreCredentials(t *testing.T) {
+	for _, name := range []string{
+		"app_key", "appkey", "application_key", "consumer_key", "client_key", "session_key", "dev_key", "developerKey", "partner_key",
+		"license_key", "license", "wskey", "crtfc_key", "x-functions-key", "X-License",
+	} {
+		for _, value := range []string{"S3CR3Tkey99xyz", "0f3a9c1d5b7e2846a0c9d1e3f5b70824"} {
+			require.True(t, IsValue(name, value), name)
+			require.True(t, IsParameter(name, value), name)
+		}
+	}
+	require.True(t, IsValue("some_other_key", "0f3a9c1d5b7e2846a0c9d1e3f5b70824"))
+	require.True(t, IsHeader("X-License", "abcd"))
+	require.True(t, IsParameter("app_key", "abcd"))
+	require.False(t, IsValue("license", "apache-2.0"))
+	require.False(t, IsValue("sort_key", "created_at_2"))
+	require.False(t, IsValue("ExclusiveStartKey", "0f3a9c1d5b7e2846a0c9d1e3f5b70824"))
+}
+
 func TestTokensAreRecognizedByTheirForm(t *testing.T) {
 	for _, text := range []string{
 		"ghp_0123456789abcdefghijklmnopqrstuvwxyz", "glpat-0123456789abcdefghij", "xoxb-1234567890-abcdef", "sk_live_0123456789abcdef",
