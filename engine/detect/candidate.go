@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/apinames"
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -47,6 +48,9 @@ func (d *detection) candidates() []candidate {
 		}
 		for _, c := range h.kind.find(d, h) {
 			c.hypothesis = h
+			if h.kind == tokenSign && h.names == nil && c.guess != "" && isListed(textOf(c.values["at"])) {
+				c.score = min(c.score, tokenGuess-nextGuess-1) // after the parameters that APIs are known to have
+			}
 			candidates = append(candidates, d.complete(c))
 		}
 	}
@@ -57,6 +61,14 @@ func (d *detection) candidates() []candidate {
 		repeated := seen[text]
 		seen[text] = true
 		return repeated || c.pagination == nil
+	})
+}
+
+// isListed reports whether the table has a row for tokens of a name, which is the last in a path.
+func isListed(at string) bool {
+	keys := rules.SplitPath(at)
+	return len(keys) > 0 && slices.ContainsFunc(hypotheses, func(h hypothesis) bool {
+		return h.kind == tokenSign && slices.Contains(h.names, keys[len(keys)-1])
 	})
 }
 

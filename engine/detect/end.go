@@ -78,6 +78,8 @@ func (d *detection) findEnd(ctx context.Context, t *trial) *trial {
 	switch {
 	case t.ended && t.kind == rangeSign && t.values["honoured"] != nil && !d.allRead(t):
 		d.doubt("That a page with fewer than %s items is the last was not proved.", t.values["size"])
+	case t.ended && counts && !d.recorded && d.endsFull(t):
+		return d.proveFull(ctx, t)
 	case t.ended:
 		d.saw("The end was seen: page %d is the last by %s.", len(t.pages), strings.Join(t.rules(), " and "))
 	case t.beyond != "":
@@ -96,6 +98,49 @@ func (d *detection) endsShort(t *trial) bool {
 	}
 	_, _, stated := d.page.hint(apinames.HintTotal, exactly(t.obtained()))
 	return !stated && t.kind == indexSign
+}
+
+// endsFull reports whether the last page of a trial has as many items as the first.
+func (d *detection) endsFull(t *trial) bool {
+	last := len(t.pages) - 1
+	return last > 0 && len(t.pages[last].items) >= len(t.pages[0].items)
+}
+
+// proveFull looks beyond a full page, since a total, a number of pages or a flag may be wrong. If more items
+// follow, the pagination ends the list without the value that was wrong.
+func (d *detection) proveFull(ctx context.Context, t *trial) *trial {
+	n, by := len(t.pages), strings.Join(t.rules(), " and ")
+	longer := d.vary(ctx, t, n+1, func(c *candidate) { d.endOtherwise(c) })
+	failed, _ := errors.AsType[*engine.Error](longer.err)
+	switch {
+	case len(longer.pages) > n && (longer.pages[n].again || overlap(longer.pages[n-1].items, longer.pages[n].items) == len(longer.pages[n].items)):
+		d.saw("The end was seen: page %d is the last by %s, and the page after it has no other items.", n, by)
+	case len(longer.pages) > n:
+		longer.flag = nil
+		d.doubt("Page %d is the last by %s, but the page after it has other items, so the list does not end by that. "+
+			"The end of the list was not seen. %s", n, by, d.endOf(longer))
+		return longer
+	case failed != nil && failed.Status >= 400 && failed.Status < 500 && failed.Status != http.StatusTooManyRequests:
+		d.saw("The end was seen: page %d is the last by %s, and the request for the page after it failed with status %d.", n, by, failed.Status)
+	default:
+		d.doubt("Page %d is the last by %s, but it is full, and the page after it was not seen.", n, by)
+	}
+	return t
+}
+
+// endOtherwise takes the total, the number of pages and the flag away by which a candidate ends a list.
+func (d *detection) endOtherwise(c *candidate) {
+	if c.pagesKnown {
+		c.hypothesis = hypotheses[slices.IndexFunc(hypotheses, func(h hypothesis) bool { return h.id == "page-number" })]
+		c.fill(c.hypothesis.pagination)
+	}
+	c.pagination = c.pagination.Without("limitStop").Without("hasMore").Without("nextPageFlag")
+	given, _ := c.pagination.Get("stopRules")
+	list, _ := given.([]any)
+	list = slices.DeleteFunc(slices.Clone(list), func(rule any) bool { return rule != "count == 0" })
+	if c.pagination = c.pagination.Without("stopRules"); len(list) > 0 {
+		c.pagination = c.pagination.With("stopRules", list)
+	}
 }
 
 // proveShort looks beyond a short page, since an API may leave out items of a page in the

@@ -142,10 +142,17 @@ func (d *detection) token(h hypothesis) []candidate {
 		if items := len(d.items.items); isNumber && apinames.Alike(f.name(), "next") && n == items && items > 2 { // it numbers no page
 			sign.params = slices.Concat(apinames.ItemIndexes()[:3], h.params)
 		}
+		for _, m := range d.call.params { // a parameter of the address that pages is tried first
+			name := d.call.nameOf(path{m.Name})
+			marks := apinames.IsPosition(name) && !apinames.AlikeAny(name, []string{"token", "since"}) && !apinames.AlikeAny(name, apinames.ItemKeys())
+			if marks && textOf(m.Value) != text && name != d.size.param {
+				sign.params = slices.Concat([]string{name}, sign.params)
+			}
+		}
 		for _, c := range d.sent(sign, at(f.path), f.name()) {
 			param := c.guess
 			switch {
-			case d.hasParam(param), d.linked(param, text), param == f.name() && !strings.HasPrefix(strings.ToLower(param), "next"):
+			case d.hasParam(param), d.linked(param, text), param == f.name() && !strings.HasPrefix(strings.ToLower(param), "next") && !strings.HasPrefix(strings.ToLower(param), "last"):
 				c.score, c.guess = namedParam, ""
 			case !h.weak:
 				c.score, c.guess = stated, ""

@@ -49,7 +49,7 @@ func (d *detection) test(ctx context.Context, root value.Object, t *trial) value
 			}
 		}
 	}
-	d.advise("No test could be made from these pages; stopwhen test shows an example to start from.")
+	d.advise("No test could be made from these pages. To have one, write it under the key tests.")
 	return nil
 }
 
