@@ -15,7 +15,7 @@ import (
 type Surface struct {
 	Values   []ResponseValue // in the order of the rules, each place once
 	Keys     [][]string      // paths in an item; a path without keys is the item itself
-	Literals []any           // the texts and numbers in the rules, each once
+	Literals []any           // the texts and numbers in the rules, each once, except statuses
 }
 
 // A ResponseValue is one place of a response whose value rules read.
@@ -149,9 +149,15 @@ func (s *surfaceFinder) ofItem(r language.Read) (path []string, ofItem bool) {
 	return path[1:], true
 }
 
-// addLiterals adds the constants in an expression.
+// addLiterals adds the constants in an expression, except statuses.
 func (s *surfaceFinder) addLiterals(e *language.Expression) {
-	for _, v := range e.Literals() {
+	literals := e.Literals()
+	for _, status := range e.ComparedWith("status") {
+		if i := slices.Index(literals, status); i >= 0 {
+			literals = slices.Delete(literals, i, i+1)
+		}
+	}
+	for _, v := range literals {
 		s.found.Literals = value.AppendNew(s.found.Literals, v)
 	}
 }
@@ -166,6 +172,10 @@ type Watch struct {
 	// only page of a short list.
 	Link bool
 
+	// Total says that the value is the number of items in the list, without which the list ends: null counts as
+	// an absent value.
+	Total bool
+
 	// Optional says that the rule allows for its absence: the rule checks whether the path exists, or
 	// recognizes an error.
 	Optional bool
@@ -178,6 +188,7 @@ func (j *Job) Watches() []Watch {
 	for i, e := range slices.Concat(Expressions(j.Stops), j.Next, j.NextParts) {
 		found.add(e, "body", func(r language.Read) Watch {
 			return Watch{
+				Total:    e.Rule.ID == rules.LimitStopAbsent,
 				Link:     i >= len(j.Stops) || apinames.IsNext(r.Path[len(r.Path)-1]),
 				Optional: e.Rule.Outcome == rules.Failed || e.Rule.Shared || !e.Rule.ExpectsRead && checksPresence(e, r),
 			}
@@ -198,7 +209,7 @@ func (list *watches) add(e *language.Expression, field string, watch func(langua
 		w := watch(r)
 		if i := slices.IndexFunc(*list, func(had Watch) bool { return slices.Equal(had.Path, r.Path) }); i >= 0 {
 			had := &(*list)[i]
-			had.Link = had.Link || w.Link
+			had.Link, had.Total = had.Link || w.Link, had.Total || w.Total
 			if had.Optional && !w.Optional {
 				had.Rule, had.Optional = e.Rule, false
 			}

@@ -284,7 +284,7 @@ var auditTable = audits([]Rule{
 		Unless: "unless nothing else shows that there are more items", Usual: true},
 		Source:  `list.missing != ""`,
 		Clause:  "no response has a path that rules read",
-		Message: `no response has {list.missing}{list.missing endsWith "?" ? "" : "; check the spelling"}`},
+		Message: `no response has {list.missing}{list.missing endsWith "?" or list.missing endsWith "null" ? "" : "; check the spelling"}`},
 	{ID: "audit.moved", Auditing: Auditing{Requires: FactList, Also: unlessFailed, Proof: `true`},
 		Source: `list.movedPage > 0`,
 		Clause: "a later page has its list at another place",

@@ -12,7 +12,7 @@ var sharedStops = []StopRule{
 		When:    `total.items >= number(at(${limitStop.field}))`,
 		Clause:  "the items read reach ${limitStop.field} of the latest response${asNumber}",
 		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"},
-	{ID: "limitStop.absent", Only: Conditions{With("limitStop.field")}, Outcome: Complete,
+	{ID: LimitStopAbsent, Only: Conditions{With("limitStop.field")}, Outcome: Complete,
 		When:    `at(${limitStop.field}) == nil`,
 		Clause:  "the response has no ${limitStop.field}",
 		Message: "the response to page {page} has no total at ${limitStop.field}"},
@@ -38,6 +38,9 @@ var sharedStops = []StopRule{
 		Clause:  "${hasMore} is missing or counts as false",
 		Message: "${hasMore} says that page {page} is the last"},
 }
+
+// LimitStopAbsent is the ID of the rule that ends a list whose responses have no total.
+const LimitStopAbsent = "limitStop.absent"
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
 // ([Options].Pages). It comes after all others: a list that ends on the last page

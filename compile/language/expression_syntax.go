@@ -41,14 +41,35 @@ func (e *Expression) NeededKeys() (keys [][]string) {
 // Literals returns the texts and whole numbers in the expression, in their order.
 func (e *Expression) Literals() (literals []any) {
 	for node := range nodes(e.code.syntax) {
-		switch n := node.(type) {
-		case *ast.StringNode:
-			literals = append(literals, n.Value)
-		case *ast.IntegerNode:
-			literals = append(literals, n.Value)
+		literals = append(literals, constantsOf(node)...)
+	}
+	return literals
+}
+
+// ComparedWith returns the constants that the expression compares with a field of the context: 403 and 404 for
+// the field status of status in [403, 404].
+func (e *Expression) ComparedWith(field string) (literals []any) {
+	for node := range nodes(e.code.syntax) {
+		b, isBinary := node.(*ast.BinaryNode)
+		if !isBinary || !isIdentifier(b.Left, field) && !isIdentifier(b.Right, field) {
+			continue
+		}
+		for inner := range nodes(b) {
+			literals = append(literals, constantsOf(inner)...)
 		}
 	}
 	return literals
+}
+
+// constantsOf returns the text or the whole number that a node is.
+func constantsOf(node ast.Node) []any {
+	switch n := node.(type) {
+	case *ast.StringNode:
+		return []any{n.Value}
+	case *ast.IntegerNode:
+		return []any{n.Value}
+	}
+	return nil
 }
 
 // Items returns the paths that the expression reads of every item of the page. An empty path is the

@@ -95,7 +95,7 @@ func (a *api) items(r *reply) []any {
 	for i, row := range r.rows {
 		items[i] = a.item(row)
 		if row.number == a.bare && a.bare > 0 {
-			items[i] = value.Object{{Name: identity, Value: row.number}}
+			items[i] = a.bareItem(row)
 		}
 		if object, isObject := items[i].(value.Object); isObject && r.retyped {
 			id, _ := object.Get("id")

@@ -48,7 +48,7 @@ var (
 		return slices.ContainsFunc(p.signals, func(s *signal) bool { return s.meaning.name == "link" })
 	}}
 	needLines   = need{"a response is not read line by line", func(p *plan) bool { return p.lines }}
-	needLimit   = need{"the configuration sets no limit", func(p *plan) bool { return p.limited }}
+	needLimit   = need{"the configuration says no page size", func(p *plan) bool { return p.limited }}
 	needLocator = need{"requests do not say which page they are for", func(p *plan) bool { return p.locator.kind != unknown }}
 )
 
@@ -195,10 +195,14 @@ var behaviours = []*Behaviour{
 
 	{Name: "totalTooHigh", Group: "totals", needs: []need{needAmounts}, reply: counted(3),
 		Says: "The total is higher than the number of items."},
-	{Name: "totalTooLow", Group: "totals", needs: []need{needAmounts}, reply: counted(-1),
-		Says: "The total is lower than the number of items."},
+	{Name: "totalTooLow", Group: "totals", needs: []need{needAmounts, needPages}, reply: withoutLastPage,
+		Says: "The total lacks the last page: it is that of the pages before it."},
+	{Name: "totalOneLess", Group: "totals", needs: []need{needAmounts}, reply: counted(-1),
+		Says: "The total is one less than the number of items, or of pages."},
 	{Name: "totalZero", Group: "totals", needs: []need{needAmounts}, reply: says(amount, 0),
 		Says: "The total is 0."},
+	{Name: "totalNull", Group: "totals", needs: []need{needAmounts}, reply: says(amount, nil),
+		Says: "The total is null."},
 	{Name: "totalAbsent", Group: "totals", needs: []need{needAmounts}, reply: says(amount, gone{}),
 		Says: "The total is absent."},
 

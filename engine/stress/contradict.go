@@ -114,6 +114,10 @@ func (r recording) contradicts(place compile.ResponseValue, m meaning) bool {
 	case pointer:
 		return !earlier.points(m.name)
 	case flag:
+		if further, spelt := m.value(nil, nil, 0).(string); spelt {
+			last, _ := m.value(nil, nil, -1).(string)
+			return !earlier.spells(further, last)
+		}
 		return !earlier.flags(m.name == "last")
 	}
 	return !earlier.constant() || value.Preview(earlier.first()) != value.Preview(m.value(nil, nil, 0))
@@ -229,20 +233,30 @@ func (r reading) points(form string) bool {
 // flags reports whether the values may say whether another page follows. If last is set, they may say that
 // the page is the last.
 func (r reading) flags(last bool) bool {
-	latest := 0 // the last page with items
-	for _, p := range r.all {
-		if p.count > 0 {
-			latest = p.before
-		}
-	}
 	for i, v := range r.values {
 		text, ok := value.Text(v)
 		met, known := flagTexts[strings.ToLower(text)]
-		if !ok || !known || met == last && r.pages[i].before < latest {
+		if !ok || !known || met == last && r.isFollowed(r.pages[i]) {
 			return false
 		}
 	}
 	return len(r.values) > 0
+}
+
+// spells reports whether the values may be a text while another page follows, and another text on the last page.
+func (r reading) spells(further, last string) bool {
+	for i, v := range r.values {
+		text, isText := v.(string)
+		if !isText || text != further && (text != last || r.isFollowed(r.pages[i])) {
+			return false
+		}
+	}
+	return len(r.values) > 0
+}
+
+// isFollowed reports whether a page with items comes after a page.
+func (r reading) isFollowed(page recordedPage) bool {
+	return slices.ContainsFunc(r.all, func(p recordedPage) bool { return p.count > 0 && p.before > page.before })
 }
 
 // flagTexts are the values of flags.

@@ -31,8 +31,9 @@
 //     Suite.judge (suite.go) judges the run: rows are missing, the outcome is complete, and there is no
 //     finding, so the verdict is [Silent].
 //   - fixer.fix (fixer.go) tries the remedies against cappedPages, which are rows of a table (fix.go); some
-//     replace the method by its rules (rewrite.go). The first remedy sets the limit to 5. With it, the
-//     verdict of the row is [Complete], and no other row becomes SILENT: it is the [Fix] of the row.
+//     replace the method by its rules (rewrite.go). The first remedy advances by the number of items received,
+//     and stops at an empty page only. With it, the verdict of the row is [Complete], and no other row
+//     becomes SILENT: it is the [Fix] of the row.
 //
 // The rows about partitions are judged in the same way, with a model for each partition of a tree of
 // jobs (tree.go, tree_behaviour.go). A recording of the API gives the model its shape (recording.go),

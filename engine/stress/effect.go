@@ -98,6 +98,14 @@ func counted(more int) effect {
 	})
 }
 
+// withoutLastPage makes the values that say how long the list is those of the list without its last page.
+func withoutLastPage(a *api, r *reply) {
+	all := a.rows
+	a.rows = all[:max(0, len(all)-1)/a.size*a.size]
+	altered(amount, func(v any) any { return v })(a, r)
+	a.rows = all
+}
+
 // spelled returns a flag as a text.
 func spelled(v any) any {
 	text, _ := value.Text(v)
@@ -169,7 +177,7 @@ func sized(size func(limit int) int) func(*api) {
 func counting(a *api) { a.positional = true }
 
 // capped caps the pages at half of the limit that the configuration sets.
-func capped(a *api) { a.size = min(a.size, max(1, a.usualSize/2)) }
+func capped(a *api) { a.size = max(1, a.pageSize/2) }
 
 // filtered leaves out rows of the second page. hidden selects them by their index on the page, which has
 // size rows.

@@ -33,7 +33,7 @@ type remedy struct {
 type loss struct {
 	*plan
 	job     *compile.Job
-	size    int          // page size of the API
+	size    int          // size of the pages of the model
 	stopped []string     // IDs of the rules that ended the run
 	current value.Object // pagination of the configuration
 	methods []rules.Method
@@ -42,8 +42,6 @@ type loss struct {
 
 // remedies is the table of remedies, in the order in which they are tried.
 var remedies = []remedy{
-	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set the limit to {size}, which is what the API gives.",
-		changes: func(l *loss) []Change { return []Change{l.pagination("limit", l.size)} }},
 	{against: []string{"cappedPages", "limitOffByOneLess", "shortPageInTheMiddle", "largerPages", "limitOffByOneMore", "smallerPagesLater"},
 		says: "Advance by the number of items received, and stop at an empty page only.",
 		changes: func(l *loss) []Change {
@@ -55,16 +53,16 @@ var remedies = []remedy{
 	{against: []string{"emptyPageInTheMiddle", "shortPageInTheMiddle", "noList", "emptyAnswer", "nullList"},
 		says:    "Stop at the second empty page in a row.",
 		changes: func(l *loss) []Change { return l.expression(asBefore, atTwoEmptyPages) }},
-	{against: []string{"totalTooLow", "totalZero"},
+	{against: []string{"totalTooLow", "totalOneLess", "totalZero", "totalNull"},
 		says:    "Stop at an empty page, not by {amount}, and fail if {amount} says then that there is more.",
 		changes: func(l *loss) []Change { return l.expression(asBefore, atEmptyPage, l.unreached()) }},
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
-		says: "Fail unless {flag} is true or false.",
+		says: "Fail unless {flag} is {truths}.",
 		changes: func(l *loss) []Change {
-			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in " + l.truths() + ")" })
+			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in [" + strings.Join(l.truths(), ", ") + "])" })
 		}},
 	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull", "staleReplica", "emptyAnswer"},
-		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.",
+		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.{firstPage}",
 		changes: func(l *loss) []Change {
 			return l.failWhen("lostToken", l.field(pointer), func(at string) string { return l.full() + " and empty(" + at + ")" })
 		}},
@@ -85,15 +83,15 @@ var remedies = []remedy{
 		"deletedBeforePosition", "insertedBeforePosition"},
 		says: "No setting finds this. Sort the list by a key that does not change, such as the time of creation, " +
 			"or page by a cursor if the API has one; then compare the number of items with a total."},
-	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set a limit that the API gives, and check the size of its pages."},
-	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
-		says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.",
+	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set the limit to the size of the pages that the API gives. No API was asked: {size} is the size in the model."},
+	{against: []string{"totalTooLow", "totalOneLess", "totalZero", "totalNull", "totalAbsent"},
+		says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.{firstPage}",
 		changes: func(l *loss) []Change {
 			return l.failWhen("fullLastPage", l.field(amount), func(at string) string {
 				return l.full() + " and total.items >= number(" + at + ")"
 			})
 		}},
-	{against: []string{"totalTooLow", "totalZero", "totalAbsent"},
+	{against: []string{"totalTooLow", "totalOneLess", "totalZero", "totalNull", "totalAbsent"},
 		says: "No setting finds this. Compare the number of items with another source."},
 	{against: []string{"errorBody", "emptyBody"},
 		says: "No setting finds this: every response is an item. Check the items, or set dataField to a member that only a valid response has."},
@@ -161,12 +159,20 @@ func (l *loss) field(kind string) string {
 	return ""
 }
 
-// truths lists the values of a flag of the model.
-func (l *loss) truths() string {
-	if slices.ContainsFunc(l.signals, func(s *signal) bool { return s.meaning.kind == flag && len(s.Path) == 0 }) {
-		return `["true", "false"]`
+// truths returns the values of the flag of the model, in JSON.
+func (l *loss) truths() []string {
+	s := l.signal(flag)
+	if s == nil {
+		return nil
 	}
-	return "[true, false]"
+	values := []any{s.meaning.value(nil, nil, 0), s.meaning.value(nil, nil, -1)}
+	if values[1] == true {
+		slices.Reverse(values)
+	}
+	if len(s.Path) == 0 {
+		values = value.Map(values, spelled)
+	}
+	return value.Map(values, func(v any) string { return layout(v, "", 0, 0) })
 }
 
 // failWhen adds a stopping rule that fails the run under a condition about a place. It returns nil
@@ -198,13 +204,24 @@ func (l *loss) failWithoutList() (changes []Change) {
 	return append(changes, l.stopRule("noList", when))
 }
 
-// full returns the condition that a page is full. Without a limit, the size of the first page
-// counts as full.
+// full returns the condition that a page is full. If the configuration says no page size, the size of the first
+// page counts as full.
 func (l *loss) full() string {
-	if l.job.Ruleset.Limit != nil {
+	switch {
+	case l.job.Ruleset.Limit != nil:
 		return "count >= limit"
+	case l.limited:
+		return "count >= " + strconv.Itoa(l.pageSize)
 	}
 	return "page > 1 and count >= first.count"
+}
+
+// firstPage says what a condition of a full page does not find.
+func (l *loss) firstPage() string {
+	if l.limited {
+		return ""
+	}
+	return " If that happens on the first page, it is not found, because the configuration says no page size: set limit."
 }
 
 // says replaces the placeholders in the sentence of a remedy.
@@ -221,5 +238,5 @@ func (l *loss) says(text string) string {
 		}
 	}
 	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(l.size), "{list}", list,
-		"{amount}", l.field(amount), "{flag}", l.field(flag), "{pointer}", l.field(pointer)).Replace(text)
+		"{amount}", l.field(amount), "{flag}", l.field(flag), "{firstPage}", l.firstPage(), "{truths}", strings.Join(l.truths(), " or "), "{pointer}", l.field(pointer)).Replace(text)
 }

@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -98,6 +99,41 @@ func saying(v any) meaning {
 	return meaning{"constant", constant, "always " + value.Preview(v), func(*api, *reply, int) any { return v }}
 }
 
+// spelling returns the two meanings of a flag that is a text, of which a rule names one: it is the text while
+// there is another page, or on the last page. A recording may show the other text.
+func spelling(v any, recorded reading) []meaning {
+	text, isText := v.(string)
+	if !isText || text == "" {
+		return nil
+	}
+	other := "other"
+	for _, pair := range flagPairs {
+		for i, one := range pair {
+			if strings.EqualFold(text, one) {
+				other = pair[1-i]
+			}
+		}
+	}
+	for _, had := range recorded.values {
+		if had, isText := had.(string); isText && had != text {
+			other = had
+		}
+	}
+	flagged := func(name, further, last string) meaning {
+		says := fmt.Sprintf("%q while there is another page, and %q on the last one", further, last)
+		return meaning{name, flag, says, func(_ *api, _ *reply, next int) any {
+			if next < 0 {
+				return last
+			}
+			return further
+		}}
+	}
+	return []meaning{flagged("more "+text, text, other), flagged("last "+text, other, text)}
+}
+
+// flagPairs are the texts that flags have in pairs.
+var flagPairs = [][2]string{{"true", "false"}, {"yes", "no"}, {"y", "n"}, {"t", "f"}, {"1", "0"}}
+
 // likely returns the possible meanings of a place, judged by how rules use it, the most likely
 // first. If rules only test the value, its name decides, by the tables of package apinames. Meanings
 // that a recording contradicts are left out.
@@ -143,6 +179,11 @@ func likely(p compile.ResponseValue, surface compile.Surface, rec recording) []m
 		add(byParameter(p)...)
 		add(hint, "more", "last", "total", "pages", "token", "number", "left", "page", "page0", "count", "index", "size",
 			"list", "links", "absent")
+		if polls := slices.ContainsFunc(surface.Values, func(v compile.ResponseValue) bool { return v.Waits }); !polls {
+			for _, v := range surface.Literals {
+				list = append(list, spelling(v, rec.reading(p))...)
+			}
+		}
 	}
 	list = append(list, literals...)
 	if had := rec.reading(p); had.constant() && len(had.values) == len(rec.pages) {

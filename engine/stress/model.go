@@ -1,6 +1,7 @@
 package stress
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -21,8 +22,7 @@ type api struct {
 	total  int          // length of the list as reported by the API; negative for the true length
 	chosen bool         // whether the user has chosen the length of the list
 
-	size      int // page size
-	usualSize int // page size in the original configuration
+	size int // page size
 
 	effects []effect // effects of the behaviours, in the order in which they apply
 	seed    int      // seed that varies the behaviours
@@ -190,6 +190,11 @@ func (p *plan) item(r row) any {
 		return p.keyOf(r)
 	}
 	item := p.recording.item.With(identity, r.number).With("id", r.number)
+	for _, path := range p.unique {
+		if path[0] != identity && (len(path) > 1 || path[0] != "id") {
+			item, _ = place(item, path, fmt.Sprintf("k%d", r.number)).(value.Object)
+		}
+	}
 	for _, g := range p.references {
 		if len(g.path) == 0 {
 			return g.of(r)
@@ -199,6 +204,17 @@ func (p *plan) item(r row) any {
 	for _, path := range p.keyPaths {
 		if len(path) > 0 {
 			item, _ = place(item, path, p.keyOf(r)).(value.Object)
+		}
+	}
+	return item
+}
+
+// bareItem writes a row as an item that lacks what other jobs read.
+func (p *plan) bareItem(r row) any {
+	item, full := value.Object{{Name: identity, Value: r.number}}, p.item(r)
+	for _, path := range p.unique {
+		if !slices.ContainsFunc(p.references, func(g reference) bool { return slices.Equal(g.path, path) }) {
+			item, _ = place(item, path, at(full, path)).(value.Object)
 		}
 	}
 	return item

@@ -5,10 +5,13 @@ import (
 	"iter"
 	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/stopwhen/stopwhen/compile"
 	"github.com/stopwhen/stopwhen/compile/language"
 	"github.com/stopwhen/stopwhen/rules"
+	"github.com/stopwhen/stopwhen/rules/apinames"
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // A plan describes how the model answers a job: the place of the items, the meaning of each place
@@ -35,6 +38,7 @@ type itemPlan struct {
 	keyPaths   [][]string
 	keys       keys
 	references []reference // members of items that other jobs read
+	unique     [][]string  // paths of the key that the configuration names, which differs from item to item
 	parent     bool        // whether other jobs run for the items
 }
 
@@ -128,7 +132,7 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 		beyonds = slices.Concat(beyondStatuses, beyonds)
 	}
 	common := plan{
-		itemPlan: itemPlan{list: list, stars: stars, others: otherLists(job), single: single, keyPaths: surface.Keys},
+		itemPlan: itemPlan{list: list, stars: stars, others: otherLists(job), single: single, keyPaths: surface.Keys, unique: uniqueOf(job)},
 		literals: surface.Literals,
 	}
 	return func(yield func(*plan) bool) {
@@ -152,6 +156,9 @@ func conceivable(job *compile.Job, surface compile.Surface, rec recording) iter.
 		}
 	}
 }
+
+// uniqueOf returns the paths of the key that the configuration names for the items.
+func uniqueOf(job *compile.Job) [][]string { return value.Map(job.Spec().Key, rules.SplitPath) }
 
 // endMarks are the values that a link or token to the next page may have on the last page.
 var endMarks = []any{gone{}, nil, "", false}
@@ -222,6 +229,19 @@ func sizesOf(job *compile.Job, surface compile.Surface) []int {
 	}
 	add(10)
 	return sizes
+}
+
+// saysSize reports whether a parameter of a job or a rule about the number of items on a page names a page size.
+func saysSize(job *compile.Job, size int) bool {
+	for _, m := range job.Spec().Constants() {
+		text, _ := value.Text(m.Value)
+		if apinames.AlikeAny(m.Name, apinames.PageSizes()) && text == strconv.Itoa(size) {
+			return true
+		}
+	}
+	return slices.ContainsFunc(job.Stops, func(c *compile.Trigger) bool {
+		return slices.Contains(c.ComparedWith("count"), any(size))
+	})
 }
 
 // combinations yields the signals of a response: first the most likely meaning of

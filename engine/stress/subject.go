@@ -109,6 +109,9 @@ type modelledJob struct {
 	subject
 	*plan
 	seed int // varies where behaviours happen
+
+	findings []string // about the list of an ordinary API
+	judged   bool     // whether findings are known
 }
 
 // model finds a plan for a job. The error says that no plan obtains the list.
@@ -124,7 +127,7 @@ func (s *Suite) model(ctx context.Context, job *compile.Job, rec recording) (*mo
 	if err != nil {
 		return nil, err
 	}
-	p.limited = job.Ruleset.Limit != nil
+	p.limited = job.Ruleset.Limit != nil || saysSize(job, p.pageSize)
 	p.lines = slices.Contains([]string{rules.NDJSON, rules.CSV}, job.Ruleset.Job.Response.Format)
 	return &modelledJob{subject: modelled, plan: p}, nil
 }
@@ -136,6 +139,7 @@ func (m *modelledJob) in(suite *Suite) *modelledJob {
 		return nil
 	}
 	other := *m
+	other.judged = false
 	other.suite, other.job = suite, m.jobOf(suite.Jobs[i])
 	return &other
 }
@@ -143,7 +147,15 @@ func (m *modelledJob) in(suite *Suite) *modelledJob {
 // row runs the job with behaviours, and judges the run.
 func (m *modelledJob) row(ctx context.Context, all combination) (Row, *run) {
 	r := m.runWith(ctx, all)
-	return m.suite.judge(r, all), r
+	return m.suite.judge(r, all, m.usual(ctx)), r
+}
+
+// usual returns the findings about the list of an ordinary API.
+func (m *modelledJob) usual(ctx context.Context) []string {
+	if !m.judged {
+		m.findings, m.judged = m.runWith(ctx, combination{ordinary}).findings(), true
+	}
+	return m.findings
 }
 
 // runWith runs the job with behaviours. An endless run ends as the guard would end it, but earlier.
@@ -172,12 +184,8 @@ func (m *modelledJob) behaving(behaviours combination) *api {
 			n = b.items(m.pageSize)
 		}
 	}
-	sized := *m.plan
-	if limit, ok := m.job.Ruleset.Limit.(int); ok { // a changed configuration may have another limit
-		sized.pageSize = limit
-	}
-	a := sized.api(n)
-	a.job, a.seed, a.usualSize = m.job, m.seed, m.pageSize
+	a := m.api(n)
+	a.job, a.seed = m.job, m.seed
 	for _, b := range behaviours {
 		if b.begin != nil {
 			b.begin(a)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stopwhen/stopwhen/compile"
@@ -109,8 +110,9 @@ func (s *Suite) stressJob(ctx context.Context, job *compile.Job, o Options) (Job
 	return report, nil
 }
 
-// judge returns the row of a run with behaviours.
-func (s *Suite) judge(r *run, behaviours combination) Row {
+// judge returns the row of a run with behaviours. usual are the findings about the list of an ordinary API, which
+// say nothing about a loss.
+func (s *Suite) judge(r *run, behaviours combination, usual []string) Row {
 	served, missing, duplicated := r.tally()
 	row := Row{
 		Behaviour: behaviours.name(), Group: behaviours[0].Group, Says: behaviours.says(), Requests: r.requests,
@@ -118,9 +120,10 @@ func (s *Suite) judge(r *run, behaviours combination) Row {
 		Outcome: string(r.end.Outcome), Reason: r.end.Reason, Exit: s.ExitStatus(cmp.Or(r.err, r.refused())), Why: r.why(),
 	}
 	lost, guarded := missing+duplicated > 0, r.guarded()
+	telling := slices.ContainsFunc(row.Findings, func(id string) bool { return !slices.Contains(usual, id) })
 	bad := row.Exit != 0 || !guarded && r.end.Outcome != rules.Complete
 	switch {
-	case lost && !bad && !r.stopped && len(row.Findings) == 0:
+	case lost && !bad && !r.stopped && !telling:
 		row.Verdict = Silent
 	case r.stopped && missing == 0, guarded && !lost:
 		row.Verdict = Endless

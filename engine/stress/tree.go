@@ -19,6 +19,7 @@ type tree struct {
 	suite *Suite
 	root  *compile.Job
 	plans map[string]*plan
+	usual []string // findings about the partitions of an ordinary API
 }
 
 // stressTree puts a tree of jobs under stress. It returns the tree with rows about its partitions. If there
@@ -72,7 +73,7 @@ func (t *tree) hasWindow(like func(*rules.Window) bool) bool {
 
 // row judges a run of the tree with a behaviour.
 func (t *tree) row(ctx context.Context, b *Behaviour) Row {
-	return t.suite.judge(t.runWith(ctx, b).run, combination{b})
+	return t.suite.judge(t.runWith(ctx, b).run, combination{b}, t.usual)
 }
 
 // fix tries to split windows, or gives advice.
@@ -110,7 +111,7 @@ func (t *tree) fix(ctx context.Context, b *Behaviour) *Fix {
 		return advice
 	}
 	i := slices.IndexFunc(suite.Jobs, func(j *compile.Job) bool { return j.ID() == t.root.ID() })
-	changed := &tree{suite: suite, root: copyOf(suite.Jobs[i], nil, t.plans), plans: t.plans}
+	changed := &tree{suite: suite, root: copyOf(suite.Jobs[i], nil, t.plans), plans: t.plans, usual: t.usual}
 	if changed.row(ctx, ordinaryTree).Verdict != Complete {
 		return advice
 	}
@@ -147,7 +148,8 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 			t.plans = map[string]*plan{}
 			t.prepare(t.root, plans, text, literal)
 			r := t.runWith(ctx, ordinaryTree)
-			if len(r.count) == len(t.plans) && t.suite.judge(r.run, combination{ordinaryTree}).Verdict == Complete {
+			if len(r.count) == len(t.plans) && t.suite.judge(r.run, combination{ordinaryTree}, nil).Verdict == Complete {
+				t.usual = r.findings()
 				return ""
 			}
 			if last == nil || r.requests > last.requests {
@@ -161,6 +163,9 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 	case last.err != nil:
 		return "the partitions of the model fail: " + message(last.err)
 	}
+	if served, missing, duplicated := last.tally(); len(last.count) == len(t.plans) && missing+duplicated > 0 {
+		return fmt.Sprintf("in the model, %d of %d items are obtained once", served-missing-duplicated, served)
+	}
 	if len(last.count) == len(t.plans) {
 		return "the tree is not complete: " + last.why()
 	}
@@ -168,8 +173,8 @@ func (t *tree) fit(ctx context.Context, plans map[string]*plan) string {
 }
 
 // prepare adds the members that children read to the items of their parents, in the plans of a tree. text
-// says whether the members are texts. A literal that is not nil is the value of all members that decide
-// whether an item has a partition.
+// says whether the members are texts. A literal that is not nil gives the members that decide
+// whether an item has a partition their value.
 func (t *tree) prepare(job *compile.Job, plans map[string]*plan, text bool, literal any) {
 	p := *plans[job.ID()]
 	p.parent = len(job.Children) > 0
@@ -195,7 +200,10 @@ type reference struct {
 }
 
 func (r reference) of(item row) any {
+	near, isNear := r.value.(nearby)
 	switch {
+	case r.literal && isNear:
+		return near.number + near.step*(item.number%partitionOffset)
 	case r.literal:
 		return r.value
 	case r.text:
@@ -203,6 +211,9 @@ func (r reference) of(item row) any {
 	}
 	return item.number
 }
+
+// nearby stands for values that differ from item to item, all less or all greater than a number, in steps of -1 or 1.
+type nearby struct{ number, step int }
 
 // decisive returns the paths that decide whether an item has a partition of a job.
 func decisive(job *compile.Job) (paths [][]string) {
@@ -219,13 +230,18 @@ func decisive(job *compile.Job) (paths [][]string) {
 	return paths
 }
 
-// literals returns the constants in the conditions on the items of others.
+// literals returns the constants in the conditions on the items of others, and numbers near them.
 func (t *tree) literals() (literals []any) {
 	for _, j := range t.root.WithDescendants() {
 		for _, s := range j.For {
 			if s.When != nil {
 				literals = append(append(literals, s.When.Literals()...), true)
 			}
+		}
+	}
+	for _, v := range slices.Clone(literals) {
+		if n, isNumber := numberIn(v); isNumber {
+			literals = append(literals, nearby{n, -1}, nearby{n, 1})
 		}
 	}
 	return literals
@@ -288,6 +304,9 @@ const (
 	maxPartitions   = 40
 )
 
+// partitionOffset is the difference between the numbers of the rows of two partitions.
+const partitionOffset = 10_000
+
 // treeRows is the number of items in a list whose items are variables of other jobs, and
 // maxTreePage the size of a page up to which a list of a tree has several.
 const (
@@ -304,7 +323,7 @@ func (r *treeRun) partition(p runtime.Partition) *api {
 	}
 	n := r.plans[id].rowsOfPartition()
 	a := r.plans[id].api(0)
-	a.job, a.base, a.offset = p.Job, "", 10_000*(len(r.apis)+1) // the links of a partition lead to it
+	a.job, a.base, a.offset = p.Job, "", partitionOffset*(len(r.apis)+1) // the links of a partition lead to it
 	a.window, a.scope = windowOf(p), scopeOf(p)
 	a.rows = a.newRows(n)
 	if p.Job.SplitVariable() != nil {

@@ -89,6 +89,9 @@ func (w *Watcher) absences(hints *rules.Hints) (absences []Absence) {
 	for _, watch := range w.Subject.watches {
 		if !slices.Contains(h.Had, watch.String()) && w.suspectsAbsence(watch, hints) {
 			text := fmt.Sprintf("%s (%s)%s", watch, watch.Rule.ID, document.Suggest(w.page.Names, watch.Path))
+			if _, isNull := watch.Lookup(w.Context); isNull {
+				text = fmt.Sprintf("%s (%s) other than null", watch, watch.Rule.ID)
+			}
 			absences = append(absences, Absence{Key: watch.String(), Text: text, Ordinary: w.isOrdinary(watch, promisesMore)})
 		}
 	}

@@ -361,7 +361,7 @@ func (w *Watcher) noticePaths() {
 		if slices.Contains(h.Had, key) {
 			continue
 		}
-		if _, present := watch.Lookup(c); present {
+		if v, present := watch.Lookup(c); present && (v != nil || !watch.Total) {
 			h.Had = append(h.Had, key)
 		}
 	}
