@@ -260,17 +260,36 @@ func untag(v map[string]any) (any, bool) {
 // that zone also after a resume (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
 func spelled(t time.Time) string {
 	text := t.Format(time.RFC3339Nano)
-	if zone := t.Location().String(); strings.Contains(zone, "/") {
-		text += "[" + zone + "]"
+	if zone := t.Location(); zone != time.Local && zone != time.UTC && isNamed(zone, t.Year()) {
+		text += "[" + zone.String() + "]"
 	}
 	return text
 }
 
-// readSpelled parses the result of spelled.
+// isNamed reports whether a zone is the one of its name in the database of time zones, and not an offset that a time
+// such as "01 Mar 2026 10:00 CET" gave the name.
+func isNamed(zone *time.Location, year int) bool {
+	known, err := time.LoadLocation(zone.String())
+	if err != nil {
+		return false
+	}
+	for _, month := range []time.Month{time.January, time.July} {
+		_, offset := time.Date(year, month, 1, 0, 0, 0, 0, zone).Zone()
+		if _, want := time.Date(year, month, 1, 0, 0, 0, 0, known).Zone(); offset != want {
+			return false
+		}
+	}
+	return true
+}
+
+// readSpelled parses the result of spelled. A zone without a name is its offset, whatever the zone of the machine.
 func readSpelled(text string) (time.Time, error) {
 	text, zone, named := strings.Cut(strings.TrimSuffix(text, "]"), "[")
 	t, err := time.Parse(time.RFC3339Nano, text)
 	if err != nil || !named {
+		if _, offset := t.Zone(); t.Location() == time.Local {
+			t = t.In(time.FixedZone("", offset))
+		}
 		return t, err
 	}
 	location, err := time.LoadLocation(zone)

@@ -71,6 +71,39 @@ func TestEveryValueIsRestored(t *testing.T) {
 	})
 }
 
+// Half a year later, a restored time has the offset that the time itself has then, on a machine in any zone.
+func TestATimeKeepsItsZone(t *testing.T) {
+	local := time.Local
+	t.Cleanup(func() { time.Local = local })
+	for _, here := range []string{"UTC", "Europe/Prague", "America/New_York"} {
+		var err error
+		time.Local, err = time.LoadLocation(here)
+		require.NoError(t, err)
+		for _, zone := range []*time.Location{
+			zoneNamed(t, "Europe/Prague"), zoneNamed(t, "CET"), zoneNamed(t, "Japan"), zoneNamed(t, "EST5EDT"), time.UTC,
+			time.FixedZone("", 3600), time.FixedZone("CET", 3600), time.FixedZone("EST", 0), time.FixedZone("", -5*3600),
+		} {
+			at := time.Date(2026, 3, 1, 10, 0, 0, 0, zone)
+			raw, err := json.Marshal(Value[any]{at})
+			require.NoError(t, err)
+			var restored Value[any]
+			require.NoError(t, json.Unmarshal(raw, &restored))
+			got, ok := restored.Value.(time.Time)
+			require.True(t, ok)
+			for _, months := range []int{0, 6} {
+				require.Equal(t, at.AddDate(0, months, 0).Format(time.RFC3339), got.AddDate(0, months, 0).Format(time.RFC3339), "%s in %s", raw, here)
+			}
+		}
+	}
+}
+
+func zoneNamed(t *testing.T, name string) *time.Location {
+	t.Helper()
+	zone, err := time.LoadLocation(name)
+	require.NoError(t, err)
+	return zone
+}
+
 func TestValuesThatJSONCannotHoldAreRefused(t *testing.T) {
 	for _, c := range []struct {
 		name  string

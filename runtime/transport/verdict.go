@@ -78,10 +78,11 @@ func (c *Client) judgeError(ctx context.Context, call Call, err error) (*failure
 		return e, false
 	}
 	if known, ok := errors.AsType[*failure.Error](err); ok {
-		if known.URL == "" {
-			known.Method, known.URL = e.Method, e.URL
+		placed := *known // a transport may return the same error again, and to other runs
+		if placed.URL == "" {
+			placed.Method, placed.URL = e.Method, e.URL
 		}
-		return known, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
+		return &placed, known.Class == failure.Transient && !errors.Is(known, errTooLate) && !errors.Is(known, errNoLease)
 	}
 	e.Err = withoutURL(err)
 	e.Message = c.options.Redactor.String(e.Err.Error())

@@ -96,6 +96,17 @@ func TestAResponseThatIsNotHTTPIsRefused(t *testing.T) {
 	require.Contains(t, e.Error(), "malformed HTTP")
 }
 
+// A transport may return the same error to several runs, such as one of the errors for errors.Is.
+func TestTheErrorOfATransportStaysAsItIs(t *testing.T) {
+	shared := &failure.Error{Class: failure.API}
+	refuse := roundTrip(func(*http.Request) (*http.Response, error) { return nil, shared })
+	c, _ := clientFor(t, "http://api.test/", func(o *Options) { o.Transport = refuse })
+	_, e := get(t, c, "http://api.test/users")
+	require.Equal(t, "http://api.test/users", e.URL)
+	require.Equal(t, &failure.Error{Class: failure.API}, shared)
+	require.ErrorIs(t, e, shared)
+}
+
 func TestAMalformedResponseOfAHostThatSpeaksHTTPIsRetried(t *testing.T) {
 	const page = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n[]"
 	address, n := serveRaw(t, page, "]\r\n"+page, page)
