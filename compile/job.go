@@ -142,7 +142,7 @@ func (c *compilation) job() *Job {
 	job.For = value.Map(c.set.Job.For, func(v rules.ForVariable) ForVariable { return ForVariable{ForVariable: v} })
 	c.checkForNames()
 	for _, rule := range c.set.Rules {
-		if rule.Role == rules.RoleAudit { // compiled on demand by Audit
+		if rule.Role == rules.RoleAudit { // compiled on demand, when the first list needs it
 			continue
 		}
 		e, err := c.expression(rule, rule.Role.Scope())

@@ -101,6 +101,24 @@ func TestAnAddedMethodGuardAndFunctionWorkLikeBuiltIn(t *testing.T) {
 	}
 }
 
+func TestAMethodMayHaveSettingsOfEveryKind(t *testing.T) {
+	for kind := rules.Any; kind <= rules.Nested; kind++ {
+		for _, required := range []bool{true, false} {
+			m := from()
+			f := rules.Field{Name: "opt", Kind: kind, Required: required, Doc: "d"}
+			if kind == rules.Block || kind == rules.Blocks {
+				f.Fields = []rules.Field{{Name: "inner", Kind: rules.Length, Required: true, Doc: "d"}}
+			}
+			m.Fields = append(m.Fields, f)
+			_, err := engine.New(numbersConfig("http://api.test", nil), engine.WithMethod(m))
+			if err != nil { // the configuration lacks the setting, but the method is taken
+				require.True(t, required, "kind %d: %v", kind, err)
+				require.ErrorContains(t, err, "opt is missing", "kind %d", kind)
+			}
+		}
+	}
+}
+
 func TestAnInconsistentAdditionIsRefused(t *testing.T) {
 	changed := func(change func(*rules.Method)) engine.Option {
 		m := from()

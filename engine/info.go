@@ -25,7 +25,7 @@ func (e *Engine) Info() Info {
 	for _, root := range e.roots() {
 		info.Roots = append(info.Roots, root.ID())
 	}
-	for _, job := range e.selected() {
+	for _, job := range e.running() {
 		info.Rules += len(job.Init) + len(job.Next) + len(job.Parts) + len(job.Stops) + len(job.OnErrors)
 	}
 	for _, test := range e.tests() {

@@ -150,8 +150,8 @@ func (a *addition) checkSetting(place, name string) Field {
 	return f
 }
 
-// checkRow checks that every name in a row of a table is a known setting: in its conditions, in each, and
-// in ${…} of its texts. Texts may have the names in more, too.
+// checkRow checks that every name in a row of a table is a known setting: in its conditions, in setting, and
+// in ${…} of its texts. Texts may have the given names, too.
 func (a *addition) checkRow(place string, only Conditions, setting string, names []string, texts ...string) {
 	for _, c := range only {
 		a.checkSetting(place, c.Setting)

@@ -84,6 +84,19 @@ func TestAConfigurationUsesAMethodAndGuardsOfTheEmbedder(t *testing.T) {
 	require.Equal(t, rules.Failed, ruleOf(t, set, "stale").Outcome)
 }
 
+// A condition of several parts is put in parentheses before "and not polled" follows it.
+func TestAGuardIsNotMetByAPageThatWasPolled(t *testing.T) {
+	either := rules.Guard{
+		ID: "either", When: `count > 5 or count == 0`, ExceptPolled: true, Outcome: rules.Guarded, Policy: rules.PolicyStop,
+		Doc: "the page is empty or large", Clause: "a page is empty or large", Message: "page {page} is empty or large",
+	}
+	catalog, err := rules.Builtin().WithGuard(either)
+	require.NoError(t, err)
+	_, lowered, found := load(t, paged(`{"method": "expression", "nextRequest": {"after": "5"}}`), rules.Options{Catalog: catalog})
+	require.Empty(t, found)
+	require.Equal(t, "(count > 5 or count == 0) and not polled", ruleOf(t, lowered.Jobs[0], "either").Source)
+}
+
 func TestAGuardOfTheEmbedderHasItsDefaultInEveryDialect(t *testing.T) {
 	_, lowered, found := load(t, paged(`{"method": "pagenum"}`), rules.Options{Catalog: extended(t)})
 	require.Empty(t, found)

@@ -15,11 +15,11 @@ import (
 // section 2). [Decode] reads it.
 type Config struct {
 	BaseURL        string
-	User           *url.Userinfo // taken out of RoleBaseURL; may be nil
+	User           *url.Userinfo // taken out of BaseURL; may be nil
 	Dialect        string        // [Spec] or [Keboola]
 	HTTP           HTTP
 	Auth           *Auth       // nil without credentials
-	TLS            *tls.Config // certificates for the origin of RoleBaseURL; nil for the system's
+	TLS            *tls.Config // certificates for the origin of BaseURL; nil for the system's
 	Certificates   string      // the texts that TLS was made from, which are secret
 	AllowedOrigins []string    // with expressions in braces: other origins that links and redirects may point to, without credentials
 	Jobs           []Job
@@ -39,8 +39,8 @@ type Config struct {
 	pagination  *pagination     // nil for one request per job
 	pagingDiags *diag.Collector // collects the mistakes in the pagination, which [Config.Lower] reports
 	catalog     *Catalog        // the methods and guards
-	base        requests.Base   // RoleBaseURL, parsed
-	baseSource  Computed        // computes RoleBaseURL; may be zero
+	base        requests.Base   // BaseURL, parsed
+	baseSource  Computed        // computes BaseURL; may be zero
 	path        string          // config path of the object that holds api and config
 }
 

@@ -91,8 +91,8 @@ func (in Input) check(v any) error {
 func InputPath(name string) string { return "input " + name }
 
 // BindInputs returns the inputs of a run: the values that are given, and the
-// defaults of the others. The error names all inputs that are unknown, invalid
-// or missing; the values are the usable inputs.
+// defaults of the others. The diagnostics name all inputs that are unknown,
+// invalid or missing; the values include the invalid ones.
 func (c *Config) BindInputs(given map[string]any) (map[string]any, diag.Diagnostics) {
 	found := diag.NewCollector(nil)
 	var names []string

@@ -75,7 +75,7 @@ func (r *reader) secret(path string, v any, hidden bool) (string, bool) {
 			return "", false
 		}
 		if !hidden {
-			r.hideEnv(path[len(diag.Parent(path)):], variable, text)
+			r.hideEnv(strings.TrimPrefix(path[len(diag.Parent(path)):], "."), variable, text)
 			return text, true
 		}
 	} else if _, isObject := value.Members(v); isObject {

@@ -184,9 +184,16 @@ func (f Field) Sample() any {
 		return f.Default
 	case len(f.Values) > 0:
 		return f.Values[0]
-	case f.Kind != Block:
-		return kinds[f.Kind].sample
+	case f.Kind == Blocks:
+		return []any{f.sampleBlock()}
+	case f.Kind == Block:
+		return f.sampleBlock()
 	}
+	return kinds[f.Kind].sample
+}
+
+// sampleBlock returns an object with the keys that the field requires.
+func (f Field) sampleBlock() Object {
 	required := Object{}
 	for _, inner := range f.Fields {
 		if inner.Required || len(f.OneOf) > 0 && inner.Name == f.OneOf[0] {

@@ -111,7 +111,7 @@ var kinds = [...]kindRow{
 		schema: pathsSchema, sample: value.ObjectOf("name", "path"), goType: "map[string]string",
 	},
 	Block:      {name: "an object", read: readObject},
-	Blocks:     {name: "a list of objects", read: readAs[[]any], sample: "name"},
+	Blocks:     {name: "a list of objects", read: readAs[[]any]},
 	List:       {name: "a list", read: readAs[[]any], sample: []any{}},
 	Expression: {name: "an expression", read: readNonEmpty, sample: "nil", goType: "string"},
 	Wait: {
@@ -120,7 +120,7 @@ var kinds = [...]kindRow{
 	},
 	Length: {
 		name: `a length such as 24h, 7d, 1mo or a number`, read: readLength,
-		schema: positiveSchema, sample: "name", goType: "string",
+		schema: positiveSchema, sample: "1d", goType: "string",
 	},
 	LengthOrSource: {
 		name: `a length such as 24h, 7d, 1mo or a number, or an expression for one`, read: readDistance,
@@ -138,7 +138,7 @@ var kinds = [...]kindRow{
 		name: "a path, or a list of paths", read: readPathList,
 		schema: anyOf(someText, typed("array").With("minItems", 1).With("items", someText)), sample: "name", goType: "[]string",
 	},
-	Nested: {name: "a pagination object", sample: "name", goType: "Pagination"},
+	Nested: {name: "a pagination object", sample: value.ObjectOf("method", "pagenum"), goType: "Pagination"},
 
 	phpNumber:  {name: "a number other than 0", read: unless(php.EmptyConfig, phpNumeric)},
 	phpInt:     {name: "a number", read: unless(isNil, cast(php.Int))},

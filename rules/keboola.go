@@ -191,7 +191,7 @@ func attributeOf(input string) string {
 func (k *keboolaConfig) params(s setting) setting { return k.evaluated(s, k.times(sourceOfNow)) }
 
 // evaluated replaces the function objects in an object by their values. The functions may refer to the
-// attributes and to the values in more.
+// attributes and to the values in references.
 func (k *keboolaConfig) evaluated(s setting, references map[string]resolver) setting {
 	if k == nil {
 		return s

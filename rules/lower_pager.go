@@ -245,7 +245,7 @@ func (p *pager) addGuardRules() {
 		g.When = inDialect(p.dialect, g.ID, g.When)
 		exceptPolled := polls && g.ExceptPolled
 		if exceptPolled {
-			g.When += " and not polled"
+			g.When = inParentheses(g.When) + " and not polled"
 		}
 		name := "guards." + g.ID
 		policySetting := p.settings.get(name)

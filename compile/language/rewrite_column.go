@@ -248,7 +248,7 @@ func testedItem(to direction) testedCall {
 	}
 }
 
-// testedFilter returns a body that returns the items that meet the test.
+// testedFilter returns the items that meet the test.
 func testedFilter(m *meter, t *fieldTest, other any) any {
 	items, list := must(itemsOf(m.page)), []any{}
 	for i, met := range t.results(m, other, forwards) {
@@ -259,7 +259,7 @@ func testedFilter(m *meter, t *fieldTest, other any) any {
 	return list
 }
 
-// testedCount returns a body that returns the number of items that meet the test.
+// testedCount returns the number of items that meet the test.
 func testedCount(m *meter, t *fieldTest, other any) any {
 	n := 0
 	for _, met := range t.results(m, other, forwards) {

@@ -31,6 +31,12 @@ func TestDiagnosticShowsPathMessageLocationSnippetAndHint(t *testing.T) {
    write it without quotes`)
 }
 
+func TestAPlaceIsWithinAStringThatBeginsWithAQuote(t *testing.T) {
+	s := diag.NewSource("c.json", `{"a": "'x' in y"}`)
+	s.SetMarks(object(diag.Mark{Key: -1}, diag.Mark{Name: "a", Value: 6, Key: 1}))
+	require.Equal(t, "c.json:1:15", diag.NewCollector(s).Errorf(diag.Within("a", "'x' in y", 7), "wrong").Location())
+}
+
 func TestPlaces(t *testing.T) {
 	for _, c := range []struct {
 		name  string

@@ -211,11 +211,12 @@ func Within(path, text string, offset int) Place {
 			return start
 		}
 		rest := s.Text[start:]
-		unquoted := strings.TrimLeft(rest, "\"'")
-		if !strings.HasPrefix(unquoted, text) {
-			return start
+		for _, quote := range []string{"", `"`, "'"} {
+			if strings.HasPrefix(rest, quote+text) {
+				return start + len(quote) + offset
+			}
 		}
-		return start + len(rest) - len(unquoted) + offset
+		return start
 	}}
 }
 

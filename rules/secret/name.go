@@ -76,7 +76,7 @@ func IsValue(name, value string) bool {
 	return strings.HasSuffix(plainName, "key") && !pages && IsRandom(value)
 }
 
-// IsParameter reports whether a parameter of a request is probably a credential. It is less strict than Like,
+// IsParameter reports whether a parameter of a request is probably a credential. It is less strict than IsValue,
 // because a false positive only costs the user an environment variable.
 func IsParameter(name, value string) bool {
 	return IsValue(name, value) || IsIssued(value) || uses[plain(name)] == inParameter && len(value) >= shortest ||
