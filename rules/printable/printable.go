@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -81,14 +82,16 @@ func Strings(pointer any) { Change(pointer, Text) }
 
 // Change applies f to all strings in the value that a pointer points to: in its exported fields, its
 // elements, and the names and values of its maps. Interfaces that hold pointers stay as
-// they are.
-func Change(pointer any, f func(string) string) { change(reflect.ValueOf(pointer), f) }
+// they are. With names of fields, only strings in these fields change.
+func Change(pointer any, f func(string) string, fields ...string) {
+	change(reflect.ValueOf(pointer), f, fields)
+}
 
-func change(v reflect.Value, f func(string) string) {
+func change(v reflect.Value, f func(string) string, fields []string) {
 	switch v.Kind() {
 	case reflect.Pointer:
 		if !v.IsNil() {
-			change(v.Elem(), f)
+			change(v.Elem(), f, fields)
 		}
 	case reflect.Interface:
 		if v.IsNil() || !v.CanSet() || v.Elem().Kind() == reflect.Pointer { // an error, say, which others may share
@@ -96,12 +99,16 @@ func change(v reflect.Value, f func(string) string) {
 		}
 		inner := reflect.New(v.Elem().Type()).Elem()
 		inner.Set(v.Elem())
-		change(inner, f)
+		change(inner, f, fields)
 		v.Set(inner)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if v.Type().Field(i).IsExported() {
-				change(v.Field(i), f)
+			switch field := v.Type().Field(i); {
+			case !field.IsExported():
+			case slices.Contains(fields, field.Name):
+				change(v.Field(i), f, nil)
+			default:
+				change(v.Field(i), f, fields)
 			}
 		}
 	case reflect.Slice, reflect.Array:
@@ -109,27 +116,27 @@ func change(v reflect.Value, f func(string) string) {
 			return
 		}
 		for i := range v.Len() {
-			change(v.Index(i), f)
+			change(v.Index(i), f, fields)
 		}
 	case reflect.Map:
-		changeMap(v, f)
+		changeMap(v, f, fields)
 	case reflect.String:
-		if v.CanSet() {
+		if v.CanSet() && len(fields) == 0 {
 			v.SetString(f(v.String()))
 		}
 	}
 }
 
-func changeMap(m reflect.Value, f func(string) string) {
+func changeMap(m reflect.Value, f func(string) string, fields []string) {
 	if m.IsNil() {
 		return
 	}
 	for _, key := range m.MapKeys() {
 		value := reflect.New(m.Type().Elem()).Elem()
 		value.Set(m.MapIndex(key))
-		change(value, f)
+		change(value, f, fields)
 		m.SetMapIndex(key, reflect.Value{})
-		if key.Kind() == reflect.String {
+		if key.Kind() == reflect.String && len(fields) == 0 {
 			key = reflect.ValueOf(f(key.String())).Convert(key.Type())
 		}
 		m.SetMapIndex(key, value)

@@ -12,7 +12,6 @@ import (
 	"github.com/stopwhen/stopwhen/rules/printable"
 	"github.com/stopwhen/stopwhen/rules/value"
 	"github.com/stopwhen/stopwhen/runtime/failure"
-	"github.com/stopwhen/stopwhen/runtime/redact"
 )
 
 // Exit statuses of classes that the code names.
@@ -106,7 +105,7 @@ func (a *app) report(err error) {
 	w := a.redactor.Writer(a.guard(a.stderr))
 	defer w.Close()
 	if a.logFormat == formatJSON {
-		reportEvents(slog.New(redact.Handler(slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil), a.inFlags)), err)
+		a.reportEvents(slog.New(translator{slog.NewJSONHandler(printable.Writer(w, printable.JSON), nil), a}), err)
 		return
 	}
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
@@ -135,10 +134,10 @@ func joined(err error) []error {
 	return errs
 }
 
-func reportEvents(log *slog.Logger, err error) {
+func (a *app) reportEvents(log *slog.Logger, err error) {
 	if mistakes, ok := errors.AsType[diag.Diagnostics](err); ok {
 		for _, m := range mistakes {
-			log.Error(m.Message, "event", "config_fault", "path", m.Path, "place", m.Location(), "hint", m.Hint)
+			log.Error(m.Message, "event", "config_fault", "path", a.inFlags(m.Path), "place", m.Location(), "hint", a.inFlags(m.Hint))
 		}
 		err = configError(mistakes)
 	}

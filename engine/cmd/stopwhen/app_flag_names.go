@@ -2,9 +2,13 @@ package main
 
 import (
 	"cmp"
+	"context"
+	"log/slog"
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/stopwhen/stopwhen/rules/printable"
 )
 
 // Messages of packages name options and calls of the Go API, since programs read them, too. The
@@ -86,4 +90,30 @@ func (a *app) inFlags(text string) string {
 		return strings.TrimSpace("stopwhen "+command+cmp.Or(parts[2], parts[3])) + a.serverFlags
 	})
 	return flagNames.Replace(text)
+}
+
+// translate puts the messages of a report into the words of the command. Ids and the values of APIs
+// stay as they are.
+func (a *app) translate(report any) {
+	printable.Change(report, a.inFlags, "Message", "Hint", "Error", "Problem", "Notes")
+}
+
+// A translator is a log handler that puts messages into the words of the command. Attributes stay as
+// they are.
+type translator struct {
+	slog.Handler
+	*app
+}
+
+func (t translator) Handle(ctx context.Context, r slog.Record) error {
+	r.Message = t.inFlags(r.Message)
+	return t.Handler.Handle(ctx, r)
+}
+
+func (t translator) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return translator{t.Handler.WithAttrs(attrs), t.app}
+}
+
+func (t translator) WithGroup(name string) slog.Handler {
+	return translator{t.Handler.WithGroup(name), t.app}
 }

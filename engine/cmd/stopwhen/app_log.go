@@ -54,10 +54,11 @@ func (a *app) newLogger(w io.Writer, level slog.Level) *slog.Logger {
 	}
 	handler := redact.Handler(tint.NewTextHandler(w, &tint.Options{
 		Level: level, TimeFormat: "15:04:05", NoColor: !hasColour(a.stderr), ReplaceAttr: dropRedundant,
-	}), func(text string) string { return printable.Text(a.inFlags(text)) })
+	}), printable.Text)
 	if a.logFormat == formatJSON {
-		handler = redact.Handler(slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level}), a.inFlags)
+		handler = slog.NewJSONHandler(printable.Writer(w, printable.JSON), &slog.HandlerOptions{Level: level})
 	}
+	handler = translator{handler, a}
 	log.SetFlags(0)
 	log.SetOutput(slog.NewLogLogger(handler, slog.LevelDebug).Writer()) // net/http logs through it
 	return slog.New(handler)

@@ -62,7 +62,7 @@ func (a *app) printed(mistakes diag.Diagnostics) diag.Diagnostics {
 	for i, m := range mistakes {
 		clone := *m
 		clone.Snippet = ""
-		printable.Change(&clone, a.inFlags)
+		printable.Change(&clone, a.inFlags) // a path may be an option
 		printable.Strings(&clone)
 		clone.Snippet = printable.Lines(m.Snippet)
 		safe[i] = &clone

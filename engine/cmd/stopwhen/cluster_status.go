@@ -114,7 +114,7 @@ func (c *statusCommand) statusOf(s *connection, id string) error {
 		run, err := s.Run(s.ctx, id)
 		if err == nil {
 			now, err = run.Status(s.ctx)
-			printable.Change(now, c.inFlags)
+			c.translate(now)
 		}
 		if err != nil {
 			return true, err
@@ -170,7 +170,7 @@ func (c *statusCommand) show(write func(io.Writer) error) error {
 func (c *statusCommand) overview(s *connection) error {
 	return c.follow(s.ctx, func() (over bool, err error) {
 		o, err := s.Overview(s.ctx)
-		printable.Change(o, c.inFlags)
+		c.translate(o)
 		if err != nil {
 			return true, err
 		}

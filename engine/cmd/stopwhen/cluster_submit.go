@@ -74,7 +74,8 @@ has.`,
 		"(default 30s)")
 	f.StringVar(&c.patience, "patience", "", "`DURATION` for which partitions are tried again after errors that may pass, "+
 		"such as status 503 or a timeout, before they have failed (default 1h)")
-	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts while a run of priority 1 starts one (default 1)")
+	f.IntVar(&c.priority, "priority", 0, "`NUMBER` of partitions, from 1 to 100, that the run starts "+
+		"while a run of priority 1 starts one (default 1)")
 	checked(cmd, "priority", func() error { return inRange(1, maxPriority, c.priority, "a number") })
 	f.IntVar(&c.replicas, "replicas", 0, "`NUMBER` of servers that hold each page "+
 		"(default 3 in a cluster of servers and otherwise 1)")

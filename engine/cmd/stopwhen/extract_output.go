@@ -170,6 +170,7 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	if x.result == "" {
 		return nil
 	}
+	x.translate(result)
 	text, err := json.MarshalIndent(struct {
 		*engine.Result
 		Outputs []output.FileReport `json:"outputs,omitempty"`
@@ -177,7 +178,7 @@ func (x *extraction) writeResult(files []output.FileReport, result *engine.Resul
 	if err != nil {
 		return err
 	}
-	return outputError(x.writeFile(x.result, printable.JSON(x.inFlags(string(text)))+"\n"))
+	return outputError(x.writeFile(x.result, printable.JSON(string(text))+"\n"))
 }
 
 // printError is [outputError] for commands that extract nothing.

@@ -77,7 +77,7 @@ func (c *peekCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	printable.Change(report, c.inFlags)
+	c.translate(report)
 	if c.format == formatJSON {
 		err = c.writeJSON(report)
 	} else {

@@ -107,7 +107,7 @@ func (c *replayCommand) Run(_ *cobra.Command, args []string) error {
 	if err != nil {
 		return err
 	}
-	printable.Change(report, c.inFlags)
+	c.translate(report)
 	if err := c.writeReplay(report); err != nil {
 		return err
 	}
