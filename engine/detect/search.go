@@ -55,7 +55,7 @@ func (d *detection) search(ctx context.Context) *trial {
 			}
 			if t.transient { // more requests would not help
 				d.reportFailed(failed, nil)
-				d.advise("%s: %s.", upper(d.session.later()), t.why)
+				d.advise("%s: %s.", value.Capital(d.session.later()), t.why)
 				return d.fallBack(t)
 			}
 		}
@@ -82,14 +82,11 @@ func (d *detection) try(ctx context.Context, c candidate) *trial {
 // sentence describes a sign as a sentence. A name at its beginning keeps its spelling.
 func (c candidate) sentence() string {
 	text, _ := fillText(c.says, c.values).(string)
-	if text == "" || strings.HasPrefix(c.says, "${") {
+	if strings.HasPrefix(c.says, "${") {
 		return text
 	}
-	return upper(text)
+	return value.Capital(text)
 }
-
-// upper returns a text, which is not empty, with a capital first letter.
-func upper(text string) string { return strings.ToUpper(text[:1]) + text[1:] }
 
 // describe describes the sign of a trial, and how the second page has proved it.
 func (d *detection) describe(t *trial) string {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"strconv"
 	"strings"
@@ -144,9 +145,11 @@ func (d *yamlReader) object(n *yaml.Node, depth int) (any, error) {
 }
 
 var (
-	intForm   = regexp.MustCompile(`^[-+]?[0-9]+$`)
+	intForm = sync.OnceValue(func() *regexp.Regexp {
+		return regexp.MustCompile(`^[-+]?(0b[01_]+|0[0-7_]+|0x[0-9a-fA-F_]+|0|[1-9][0-9_]*(:[0-5]?[0-9])*)$`)
+	})
 	floatForm = sync.OnceValue(func() *regexp.Regexp {
-		return regexp.MustCompile(`^[-+]?([0-9]+\.[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$`)
+		return regexp.MustCompile(`^[-+]?([0-9][0-9_]*\.[0-9_]*|\.[0-9][0-9_]*)([eE][-+]?[0-9]+)?$`)
 	})
 )
 
@@ -164,15 +167,36 @@ func scalar(n *yaml.Node) any {
 	case "false", "no", "off":
 		return false
 	}
-	if intForm.MatchString(n.Value) {
-		if v, err := strconv.Atoi(n.Value); err == nil {
+	digits := strings.ReplaceAll(n.Value, "_", "")
+	if intForm().MatchString(n.Value) {
+		if v, ok := integer(digits); ok {
 			return v
 		}
 	}
 	if floatForm().MatchString(n.Value) {
-		if v, err := strconv.ParseFloat(n.Value, 64); err == nil {
+		if v, err := strconv.ParseFloat(digits, 64); err == nil {
 			return v
 		}
 	}
 	return n.Value
+}
+
+// integer reads an integer, which is octal after a 0. The digits between colons are to base 60: 1:30 is 90.
+func integer(text string) (int, bool) {
+	if !strings.Contains(text, ":") {
+		v, err := strconv.ParseInt(text, 0, strconv.IntSize)
+		return int(v), err == nil
+	}
+	v := 0
+	for part := range strings.SplitSeq(strings.TrimLeft(text, "-+"), ":") {
+		n, err := strconv.Atoi(part)
+		if err != nil || v > math.MaxInt/60-1 {
+			return 0, false
+		}
+		v = 60*v + n
+	}
+	if text[0] == '-' {
+		v = -v
+	}
+	return v, true
 }

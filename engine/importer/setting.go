@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/stopwhen/stopwhen/rules/value"
 )
@@ -69,8 +70,9 @@ func FirstSentence(text string) string {
 		text = text[:i]
 	}
 	text = strings.TrimSuffix(strings.ToValidUTF8(text, ""), ".")
-	if len(text) > 1 && (text[1] < 'A' || text[1] > 'Z') {
-		text = strings.ToLower(text[:1]) + text[1:]
+	_, size := utf8.DecodeRuneInString(text)
+	if rest := text[size:]; rest != "" && (rest[0] < 'A' || rest[0] > 'Z') {
+		text = strings.ToLower(text[:size]) + rest
 	}
 	return value.Clip(text, 100)
 }

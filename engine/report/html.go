@@ -47,7 +47,7 @@ var runFuncs = template.FuncMap{
 	"remarks":   remarks,
 	"values":    func(v engine.Verdict) string { return Rule{Because: v.Because, Missing: v.Missing}.Values() },
 	"trim":      strings.TrimSpace,
-	"capital":   func(text string) string { return strings.ToUpper(text[:1]) + text[1:] },
+	"capital":   value.Capital,
 	"truncated": func() string { return truncatedText },
 }
 

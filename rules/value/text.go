@@ -49,6 +49,12 @@ func Preview(v any) string {
 	return Clip(string(text), width)
 }
 
+// Capital returns a text with a capital first letter.
+func Capital(text string) string {
+	_, size := utf8.DecodeRuneInString(text)
+	return strings.ToUpper(text[:size]) + text[size:]
+}
+
 // Clip returns the first n characters of a text, and marks the cut if there is more.
 // It reads no more of the text than that.
 func Clip(text string, n int) string {

@@ -215,3 +215,9 @@ func TestUnmarshalRefusesTextAfterTheValue(t *testing.T) {
 		require.ErrorContains(t, value.Unmarshal([]byte(text), &v), "after top-level value", text)
 	}
 }
+
+func TestCapital(t *testing.T) {
+	for text, want := range map[string]string{"": "", "a b": "A b", "éa": "Éa", "1a": "1a"} {
+		require.Equal(t, want, value.Capital(text))
+	}
+}

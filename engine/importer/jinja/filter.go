@@ -1,14 +1,19 @@
 package jinja
 
 import (
+	"errors"
 	"fmt"
+	"html"
 	"maps"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
+	"unicode"
 
 	"github.com/nikolalohinski/gonja/v2/nodes"
+
+	"github.com/stopwhen/stopwhen/rules/value"
 )
 
 // filtered translates a | b | c.
@@ -64,8 +69,12 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 		return call("number", Number, e), nil
 	case "bool":
 		return e.True(), nil
-	case "list", "safe", "escape", "e":
+	case "list", "safe":
 		return e, nil
+	case "escape", "e":
+		if text, ok := e.asText().Const.(string); ok {
+			return Literal(html.EscapeString(text)), nil
+		}
 	case "length", "count":
 		return call("len", Number, e), nil
 	case "join":
@@ -87,15 +96,17 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 	case "regex_search":
 		return regexSearch(e, args)
 	case "rstrip", "lstrip":
-		if len(args) == 1 && args[0].Known && name == "rstrip" {
-			return call("trimSuffix", Text, e, args[0]), nil
+		if len(args) == 1 {
+			return stripped(e, args[0], name == "lstrip")
 		}
-		if len(args) == 1 && args[0].Known {
-			return call("trimPrefix", Text, e, args[0]), nil
+	case "capitalize":
+		if text, ok := e.Const.(string); ok {
+			return Literal(value.Capital(strings.ToLower(text))), nil
 		}
-	case "title", "capitalize":
-		if text, ok := e.Const.(string); ok && text != "" {
-			return Literal(strings.ToUpper(text[:1]) + text[1:]), nil
+	case "title":
+		if text, ok := e.Const.(string); ok && !strings.ContainsFunc(text, isNeitherLetterNorSpace) {
+			words := strings.Split(strings.ToLower(text), " ")
+			return Literal(strings.Join(value.Map(words, value.Capital), " ")), nil
 		}
 	case "trim":
 		if len(args) == 1 {
@@ -107,6 +118,34 @@ func filter(e Expr, name string, args []Expr, named map[string]Expr) (Expr, erro
 		}
 	}
 	return sameFilter(e, name, args)
+}
+
+// isNeitherLetterNorSpace reports whether the filter title and the method of this name may differ in
+// the words that the character separates.
+func isNeitherLetterNorSpace(r rune) bool { return r != ' ' && !unicode.IsLetter(r) }
+
+// stripped removes all characters of a constant text from the end or, if left is true, from the beginning of e.
+// The function trim removes them from both, so a character that is none of them guards the other one.
+func stripped(e, chars Expr, left bool) (Expr, error) {
+	set, ok := chars.Const.(string)
+	if !ok {
+		return Expr{}, errors.New("rstrip and lstrip with computed characters have no counterpart")
+	}
+	guard := strings.TrimLeft("|.x", set)
+	if guard == "" {
+		return Expr{}, fmt.Errorf("rstrip and lstrip of %s have no counterpart", value.Preview(set))
+	}
+	text, known := e.Const.(string)
+	end := Literal(guard[:1])
+	switch {
+	case known && left:
+		return Literal(strings.TrimLeft(text, set)), nil
+	case known:
+		return Literal(strings.TrimRight(text, set)), nil
+	case left:
+		return call("trimSuffix", Text, call("trim", Text, concat(e, end), chars), end), nil
+	}
+	return call("trimPrefix", Text, call("trim", Text, concat(end, e), chars), end), nil
 }
 
 // sameFilter translates a filter of the table.

@@ -59,6 +59,14 @@ func TestTemplatesBecomeExpressions(t *testing.T) {
 		{`{{ [1, 2] }}`, `[1, 2]`},
 		{`{%- set x = response.page -%} {{ x + 1 }}`, `body.page + 1`},
 		{`{{ -1 }}`, `-1`},
+		{`{{ config['url'].rstrip('/') }}`, `trimPrefix(trim('|' + input.url, '/'), '|')`},
+		{`{{ config['url'].lstrip('|/') }}`, `trimSuffix(trim(input.url + '.', '|/'), '.')`},
+		{`{{ 'https://a.example//'.rstrip('/') }}`, `'https://a.example'`},
+		{`{{ 'xyxa'.lstrip('xy') }}`, `'a'`},
+		{`{{ 'sales ORDERS' | title }}`, `'Sales Orders'`},
+		{`{{ 'sales ORDERS' | capitalize }}`, `'Sales orders'`},
+		{`{{ 'éa' | capitalize }}`, `'Éa'`},
+		{`{{ 'a & b' | escape }}`, `'a &amp; b'`},
 		{`{{ response.a is none if response.b is defined else true }}`, `body.b != nil ? body.a == nil : true`},
 	} {
 		t.Run(c.template, func(t *testing.T) {
@@ -73,6 +81,8 @@ func TestWhatHasNoCounterpartIsRefused(t *testing.T) {
 	for _, template := range []string{
 		`{{ unknown }}`, `{{ response.x | mystery }}`, `{% for x in response %}{{ x }}{% endfor %}`, `{{ response.`,
 		`{{ config[response.x] }}`, `{{ response.x | regex_search('a(b|c)d') }}`, `{{ format_datetime(config.a, '%Q') }}`, `{{ [x for x in y] }}`,
+		`{{ config.a.rstrip(config.b) }}`, `{{ config.a.rstrip('|.x') }}`, `{{ config.a | title }}`, `{{ "it's" | title }}`,
+		`{{ config.a | capitalize }}`, `{{ config.a | escape }}`, `{{ config.a | e }}`,
 	} {
 		_, err := jinja.Translate(template, scope())
 		require.Error(t, err, template)

@@ -32,7 +32,7 @@ func (r *reader) authentication(o value.Object) []importer.Member {
 		out = r.written(o)
 	}
 	if err != nil {
-		r.everywhere(importer.Credentials, "api.authentication", "%s. Write api.authentication by hand", sentence(err.Error()))
+		r.everywhere(importer.Credentials, "api.authentication", "%s. Write api.authentication by hand", value.Capital(err.Error()))
 		return nil
 	}
 	return out

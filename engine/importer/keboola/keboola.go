@@ -287,8 +287,5 @@ func sorted(m map[string]string) []string {
 	return names
 }
 
-// sentence returns a message with a capital letter.
-func sentence(message string) string { return strings.ToUpper(message[:1]) + message[1:] }
-
 // isGiven reports whether a value of a configuration is not empty in PHP.
 func isGiven(v any) bool { return !php.EmptyConfig(v) }
