@@ -35,22 +35,64 @@ func (w *Watcher) Hints() *rules.Hints {
 	if w.hinted == nil {
 		w.hinted = w.hintsOf(c)
 	}
-	w.audited.hints = rules.Hints{LargestPage: *w.Largest}
-	hints, hasTotal := &w.audited.hints, false
+	lists := make([]rules.Hints, max(1, len(w.Subject.lists)))
+	isRough, hasTotal := false, false
 	for _, hint := range w.hinted {
-		hints.TotalIsRough = hints.TotalIsRough || hint.kind == apinames.HintRough && hint.value == true
+		isRough = isRough || hint.kind == apinames.HintRough && hint.value == true
 		if hint.kind != apinames.HintNext || hint.by == nil || !w.endedBy(hint.by) {
-			w.note(hints, hint)
+			for i := range lists {
+				if len(hint.lists) == 0 || slices.Contains(hint.lists, i) {
+					w.note(&lists[i], hint)
+				}
+			}
 			hasTotal = hasTotal || hint.kind == apinames.HintTotal && hint.inBody && !value.Empty(hint.value)
 		}
 	}
+	w.audited.hints = slices.MaxFunc(lists, func(a, b rules.Hints) int { return w.saysMore(a) - w.saysMore(b) })
+	hints := &w.audited.hints
+	hints.LargestPage = *w.Largest
+	sumTotals(hints, lists)
+	hints.TotalIsRough = hints.TotalIsRough || isRough
 	w.compareTotals(hints, c, hasTotal)
 	return hints
+}
+
+// saysMore returns how clearly the hints at one of several lists say that it has more: 2 if no rule reads the
+// sign, and its name has no other meaning; 1 for any other sign; 0 without a sign.
+func (w *Watcher) saysMore(h rules.Hints) int {
+	leads := h.Next != nil && h.More != false
+	pages, _ := h.Pages.(int)
+	switch {
+	case h.More == true && !h.MoreRead && !h.MoreIsRough, leads && !h.NextRead && !h.NextIsRough:
+		return 2
+	case h.More == true, leads, h.More != false && pages > w.Context.Total.Pages:
+		return 1
+	}
+	return 0
+}
+
+// sumTotals sets the total to the sum of the totals of all lists, each value of the response once. If a list has
+// no total, there is none.
+func sumTotals(sum *rules.Hints, lists []rules.Hints) {
+	sum.Total, sum.TotalAt, sum.TotalRead, sum.TotalIsLeast, sum.TotalIsRough = nil, "", false, false, false
+	if slices.ContainsFunc(lists, func(h rules.Hints) bool { return h.Total == nil }) {
+		return
+	}
+	total, places := 0, []string(nil)
+	for _, h := range lists {
+		if n, _ := h.Total.(int); !slices.Contains(places, h.TotalAt) {
+			total, places = total+n, append(places, h.TotalAt)
+		}
+		sum.TotalRead, sum.TotalIsLeast = sum.TotalRead || h.TotalRead, sum.TotalIsLeast || h.TotalIsLeast
+		sum.TotalIsRough = sum.TotalIsRough || h.TotalIsRough
+	}
+	sum.Total, sum.TotalAt = total, strings.Join(places, " + ")
 }
 
 // A foundHint is a value of a response that may describe its list.
 type foundHint struct {
 	path   []string // path of a value in the body
+	lists  []int    // indices of the lists of items that it is about; empty means all
 	rank   int      // rank of its name; see [apinames.Hint]
 	kind   apinames.HintKind
 	at     string // place of the value, for messages
@@ -68,7 +110,8 @@ func (h foundHint) name() string {
 	return h.at
 }
 
-// hintsOf returns the hints of the last response, beginning with its body. The list is not nil.
+// hintsOf returns the hints of the last response, beginning with its body. Hints about more lists come first. The
+// list is not nil.
 func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	found := w.hintsInBody()
 	for _, hint := range apinames.HintHeaders() {
@@ -87,6 +130,10 @@ func (w *Watcher) hintsOf(c *rules.Context) []foundHint {
 	} else if text, _ := c.Header("Link").(string); relNext().MatchString(text) {
 		found = append(found, foundHint{kind: apinames.HintNext, at: "the Link header, which is malformed,", value: text})
 	}
+	for i := range found {
+		_, found[i].lists = w.holder(found[i].path[:max(0, len(found[i].path)-1)])
+	}
+	slices.SortStableFunc(found, func(a, b foundHint) int { return len(b.lists) - len(a.lists) })
 	return found
 }
 
@@ -163,17 +210,30 @@ func isLinks(key string) bool { return apinames.Alike(key, "link") || apinames.A
 // objects that hold the items.
 const maxHintDepth = 2
 
-// holdsHints reports whether the object at a path may describe the list: it holds the items, or it
+// holdsHints reports whether the object at a path may describe a list: it holds the items, or it
 // has the name of an object with hints, in the root or in such an object.
 func (w *Watcher) holdsHints(path []string) bool {
-	holders := 0 // number of keys that lead to the items
-	if field := w.Subject.job.Spec().DataField; field != nil {
-		for holders < len(path) && holders < len(field.Keys)-1 && path[holders] == field.Keys[holders] {
-			holders++
+	n, _ := w.holder(path)
+	return len(path)-n <= maxHintDepth &&
+		!slices.ContainsFunc(path[n:], func(key string) bool { return !apinames.HoldsHints(key) })
+}
+
+// holder returns the number of keys of a path that lead to lists of items, up to the innermost object above a
+// list, and the indices of the lists below that object.
+func (w *Watcher) holder(path []string) (n int, lists []int) {
+	for i, list := range w.Subject.lists {
+		common := 0
+		for common < min(len(path), len(list.above)) && path[common] == list.above[common] {
+			common++
+		}
+		if common > n {
+			n, lists = common, nil
+		}
+		if common == n {
+			lists = append(lists, i)
 		}
 	}
-	return len(path)-holders <= maxHintDepth &&
-		!slices.ContainsFunc(path[holders:], func(key string) bool { return !apinames.HoldsHints(key) })
+	return n, lists
 }
 
 // compareTotals corrects the total of the last page by the total of the first page. A total that equals
@@ -252,7 +312,7 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 	switch hint.kind {
 	case apinames.HintTotal:
 		n, least, ok := apinames.TotalOf(v)
-		if hints.Total == nil && ok && !(apinames.MayCountPage(path) && n == c.Count) {
+		if hints.Total == nil && ok && !(apinames.MayCountPage(path) && n == w.countOf(hint.lists)) {
 			hints.Total, hints.TotalAt, hints.TotalRead, hints.TotalIsLeast = n, path, read, least
 			hints.TotalIsRough = hints.TotalIsRough || apinames.RoughTotal(hint.name(), v)
 		}
@@ -272,6 +332,17 @@ func (w *Watcher) note(hints *rules.Hints, hint foundHint) {
 			hints.More, hints.MoreAt, hints.MoreRead, hints.MoreIsRough = flag == (hint.kind == apinames.HintMore), path, read, hint.rough
 		}
 	}
+}
+
+// countOf returns the number of items that the last page has of some lists.
+func (w *Watcher) countOf(lists []int) (count int) {
+	if len(lists) == len(w.Subject.lists) {
+		return w.Context.Count
+	}
+	for _, i := range lists {
+		count += w.page.Lists[i].Items.Len()
+	}
+	return count
 }
 
 // isNext reports whether a value points to another page: text or a number that is not part of the

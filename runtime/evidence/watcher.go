@@ -63,6 +63,7 @@ type Subject struct {
 // An itemList is a path of items of a job.
 type itemList struct {
 	keys  []string // up to the first star
+	above []string // keys of the innermost object above it that may describe it: no star leads there, and it is in no item
 	steps []rules.Step
 	star  bool   // whether the path has a star
 	text  string // the path in the configuration
@@ -75,13 +76,24 @@ func itemListsOf(field *rules.DataField) (lists []itemList) {
 		return nil
 	case field.Lists == nil:
 		steps := value.Map(field.Keys, func(key string) rules.Step { return rules.Step{Key: key} })
-		return []itemList{{keys: field.Keys, steps: steps, text: field.Text}}
+		return []itemList{{keys: field.Keys, above: field.Keys[:max(0, len(field.Keys)-1)], steps: steps, text: field.Text}}
 	}
 	for _, list := range field.Lists {
 		keys := list.Fixed()
-		lists = append(lists, itemList{keys, list.Steps, len(keys) < len(list.Steps), list.Text})
+		above := keys[:max(0, len(keys)-1)]
+		for _, other := range field.Lists {
+			if n := len(other.Steps); n > 0 && n <= len(above) && leadsTo(other.Steps, above[:n]) {
+				above = above[:n-1]
+			}
+		}
+		lists = append(lists, itemList{keys, above, list.Steps, len(keys) < len(list.Steps), list.Text})
 	}
 	return lists
+}
+
+// leadsTo reports whether steps lead to a path of the same length.
+func leadsTo(steps []rules.Step, path []string) bool {
+	return slices.EqualFunc(steps, path, func(step rules.Step, key string) bool { return step.All || step.Key == key })
 }
 
 // NewSubject returns the subject of a job.
