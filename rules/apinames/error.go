@@ -75,7 +75,9 @@ func IsCaption(key string) bool { return slices.Contains(captions, key) }
 
 // The words, in lower case, that tell success from failure.
 var (
-	successWords = []string{"0", "ok", "success", "successful", "none", "no error", "no errors", "false", "null", "200"}
+	successWords = []string{
+		"ok", "success", "successful", "none", "no error", "no errors", "no_error", "noerror", "false", "null", "no", "n", "f", "200",
+	}
 	warningWords = []string{"warning", "warn", "info", "information", "informational", "notice", "deprecation", "debug"}
 	failureWords = []string{
 		"error", "errors", "err", "fail", "failed", "failure", "fault", "exception", "denied", "forbidden",
@@ -85,6 +87,32 @@ var (
 
 // codeText matches the text of an [ErrorCode].
 var codeText = regexp.MustCompile(`^(-[1-9][0-9]*|[45][0-9][0-9])$`)
+
+// zeros matches a code of no error.
+var zeros = regexp.MustCompile(`^s?0+$`)
+
+// isSuccess reports whether a text, in lower case, says that there is no error.
+func isSuccess(text string) bool {
+	return slices.Contains(successWords, text) || zeros.MatchString(text)
+}
+
+// IsSuccess reports whether a member of a body says that the request has succeeded: "success": true, "code": 0.
+func IsSuccess(name string, v any) bool {
+	for _, row := range errorNames {
+		if !slices.Contains(row.names, name) {
+			continue
+		}
+		switch row.kind {
+		case ErrorDenial:
+			flag, ok := Flag(v, false)
+			return ok && flag
+		case ErrorStatus, ErrorCode:
+			text, ok := value.Text(v)
+			return ok && isSuccess(strings.ToLower(text))
+		}
+	}
+	return false
+}
 
 // HoldsErrors reports whether the object under a key may hold errors and their messages.
 func HoldsErrors(key string) bool { return key != "" && slices.Contains(errorContainers, key) }
@@ -322,13 +350,15 @@ func isError(v any) bool {
 				return false
 			}
 		}
-		return slices.ContainsFunc(object, func(m value.Member) bool { return isError(m.Value) }) // {"total": 0} has none
+		return slices.ContainsFunc(object, func(m value.Member) bool { // {"total": 0} has none, and neither has {"warnings": […]}
+			return !isWarning(strings.TrimSuffix(m.Name, "s")) && isError(m.Value)
+		})
 	}
 	if list, ok := v.([]any); ok {
 		return slices.ContainsFunc(list, isError)
 	}
 	text, ok := value.Text(v)
 	text = strings.ToLower(strings.TrimSpace(text))
-	return ok && text != "" && !slices.Contains(successWords, text) &&
+	return ok && text != "" && !isSuccess(text) &&
 		!(emptyResult().MatchString(text) && !IsComplaint(text))
 }

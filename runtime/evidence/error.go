@@ -90,7 +90,11 @@ func (w *Watcher) noticeErrorWithoutItems() {
 	case w.page.Columns != nil:
 		w.noticeStrangeHeader()
 	case w.lostItems():
-		w.noticeMessage("there is no list of items", apinames.IsComplaint)
+		complains := apinames.IsComplaint
+		if root, _ := w.lookup(nil); saysSuccess(root) {
+			complains = apinames.IsFailure
+		}
+		w.noticeMessage("there is no list of items", complains)
 	case w.page.HasField && (c.Page == 1 || len(w.FirstPaths) > 0):
 		w.noticeMessage("the list of items is empty", apinames.IsFailure)
 	case c.Page == 1:
@@ -103,6 +107,12 @@ func (w *Watcher) noticeErrorWithoutItems() {
 	if !w.page.HasField && !w.hasError() {
 		w.noticeErrorBelow()
 	}
+}
+
+// saysSuccess reports whether a body says that the request has succeeded.
+func saysSuccess(body any) bool {
+	object, _ := value.Members(body)
+	return slices.ContainsFunc(object, func(m rules.Member) bool { return apinames.IsSuccess(m.Name, m.Value) })
 }
 
 // noticeErrorBelow notices an error in the objects to which a page without the list leads, as documents of XML
@@ -263,13 +273,13 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
-		isUsual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
+		isKnown := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
 		isSign := func(sign apinames.ErrorSign) bool {
 			return len(sign.Keys) == 1 && sign.Keys[0] == local && w.isError(sign, m.Value, page, found != "")
 		}
-		if isMessage && !isCaption && !isUsual && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
+		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
-			w.Facts.ErrorOfItem = isUsual && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+			w.Facts.ErrorOfItem = isKnown && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
 		}
 	}
@@ -389,7 +399,7 @@ func (w *Watcher) noticeStrangeHeader() {
 }
 
 // noticeMessage notices a message on a page without items, in its root or next to the place of the
-// items, if the first page has no such message: {"message": "Rate limit exceeded"}. Beside an empty list
+// items, if the first page has no message of the kind: {"message": "Rate limit exceeded"}. Beside an empty list
 // on the first page, a caption does not count, since no page before shows that the API has none.
 func (w *Watcher) noticeMessage(state string, complains func(message string) bool) {
 	first, page := w.Context.Page == 1 && w.page.HasField, w.pageOfErrors(errorPaths())
@@ -400,12 +410,18 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 		read := language.Read{Root: "body", Path: path}
 		v, _ := read.Lookup(page)
 		near := len(path) == 1 || !apinames.IsCaption(path[len(path)-1])
-		usual := w.Context.Page > 1 && slices.Contains(w.FirstPaths, read.String())
-		if text, ok := v.(string); ok && near && !usual && complains(text) {
+		if text, ok := v.(string); ok && near && !w.isUsual(read.String(), text) && complains(text) {
 			w.reportError(read.String() + " is " + shortText(v) + ", and " + state)
 			return
 		}
 	}
+}
+
+// isUsual reports whether a message on a later page tells nothing, since the first page has one at the same path: unless
+// this one alone tells of a failure.
+func (w *Watcher) isUsual(at, text string) bool {
+	return w.Context.Page > 1 && slices.Contains(w.FirstPaths, at) &&
+		(slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
 }
 
 // listsErrors reports whether the job lists errors on purpose.

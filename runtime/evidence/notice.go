@@ -30,7 +30,9 @@ type History struct {
 	First      trace.Sent  `json:"first"`                // first request, without its secrets
 	FirstTotal *firstTotal `json:"firstTotal,omitempty"` // total on the first page, if it has one
 	FirstPaths []string    `json:"firstPaths,omitempty"` // paths of the first page: in its root, and next to its items
-	FirstNames []string    `json:"firstNames,omitempty"` // names of the members of the first item of the first page
+	// FirstFailures are the paths of the messages of the first page that tell of a failure, although it has the list.
+	FirstFailures []string `json:"firstFailures,omitempty"`
+	FirstNames    []string `json:"firstNames,omitempty"` // names of the members of the first item of the first page
 
 	NamesByList [][]string `json:"namesByList,omitempty"` // for each of several lists, the names in its first item
 
