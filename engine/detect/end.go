@@ -113,7 +113,8 @@ func (d *detection) proveFull(ctx context.Context, t *trial) *trial {
 	longer := d.vary(ctx, t, n+1, func(c *candidate) { d.endOtherwise(c) })
 	failed, _ := errors.AsType[*engine.Error](longer.err)
 	switch {
-	case len(longer.pages) > n && (longer.pages[n].again || overlap(longer.pages[n-1].items, longer.pages[n].items) == len(longer.pages[n].items)):
+	case len(longer.pages) > n && (longer.pages[n].again ||
+		overlap(longer.pages[n-1].items, longer.pages[n].items) == len(longer.pages[n].items)):
 		d.saw("The end was seen: page %d is the last by %s, and the page after it has no other items.", n, by)
 	case len(longer.pages) > n:
 		longer.flag = nil

@@ -144,7 +144,8 @@ func (d *detection) token(h hypothesis) []candidate {
 		}
 		for _, m := range d.call.params { // a parameter of the address that pages is tried first
 			name := d.call.nameOf(path{m.Name})
-			marks := apinames.IsPosition(name) && !apinames.AlikeAny(name, []string{"token", "since"}) && !apinames.AlikeAny(name, apinames.ItemKeys())
+			marks := apinames.IsPosition(name) && !apinames.AlikeAny(name, []string{"token", "since"}) &&
+				!apinames.AlikeAny(name, apinames.ItemKeys())
 			if marks && textOf(m.Value) != text && name != d.size.param {
 				sign.params = slices.Concat([]string{name}, sign.params)
 			}
@@ -152,7 +153,8 @@ func (d *detection) token(h hypothesis) []candidate {
 		for _, c := range d.sent(sign, at(f.path), f.name()) {
 			param := c.guess
 			switch {
-			case d.hasParam(param), d.linked(param, text), param == f.name() && !strings.HasPrefix(strings.ToLower(param), "next") && !strings.HasPrefix(strings.ToLower(param), "last"):
+			case d.hasParam(param), d.linked(param, text), param == f.name() &&
+				!strings.HasPrefix(strings.ToLower(param), "next") && !strings.HasPrefix(strings.ToLower(param), "last"):
 				c.score, c.guess = namedParam, ""
 			case !h.weak:
 				c.score, c.guess = stated, ""

@@ -360,7 +360,8 @@ func (x Exchange) follows(before Exchange) bool {
 		return false
 	}
 	later, err := url.Parse(x.URL)
-	if err != nil || later.Host != earlier.Host || later.Path != earlier.Path || x.Method != before.Method || len(x.Body)+len(before.Body) > 0 {
+	if err != nil || later.Host != earlier.Host || later.Path != earlier.Path || x.Method != before.Method ||
+		len(x.Body)+len(before.Body) > 0 {
 		return false
 	}
 	params, paramsBefore := later.Query(), earlier.Query()

@@ -59,7 +59,9 @@ var remedies = []remedy{
 	{against: []string{"flagAbsent", "flagNull", "flagText", "flagLostInTheMiddle", "flagAbsentAtTheEnd"},
 		says: "Fail unless {flag} is {truths}.",
 		changes: func(l *loss) []Change {
-			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string { return "not (" + at + " in [" + strings.Join(l.truths(), ", ") + "])" })
+			return l.failWhen("flagIsUnclear", l.field(flag), func(at string) string {
+				return "not (" + at + " in [" + strings.Join(l.truths(), ", ") + "])"
+			})
 		}},
 	{against: []string{"tokenLost", "tokenExpires", "cappedPages", "endNull", "staleReplica", "emptyAnswer"},
 		says: "Fail if a full page has no {pointer}. A list whose last page is full fails, too.{firstPage}",
@@ -83,7 +85,8 @@ var remedies = []remedy{
 		"deletedBeforePosition", "insertedBeforePosition"},
 		says: "No setting finds this. Sort the list by a key that does not change, such as the time of creation, " +
 			"or page by a cursor if the API has one; then compare the number of items with a total."},
-	{against: []string{"cappedPages", "limitOffByOneLess"}, says: "Set the limit to the size of the pages that the API gives. No API was asked: {size} is the size in the model."},
+	{against: []string{"cappedPages", "limitOffByOneLess"},
+		says: "Set the limit to the size of the pages that the API gives. No API was asked: {size} is the size in the model."},
 	{against: []string{"totalTooLow", "totalOneLess", "totalZero", "totalNull", "totalAbsent"},
 		says: "Fail if the total is reached on a full page. A list whose last page is full fails, too.{firstPage}",
 		changes: func(l *loss) []Change {
@@ -238,5 +241,6 @@ func (l *loss) says(text string) string {
 		}
 	}
 	return strings.NewReplacer("{unnamed}", unnamed, "{size}", strconv.Itoa(l.size), "{list}", list,
-		"{amount}", l.field(amount), "{flag}", l.field(flag), "{firstPage}", l.firstPage(), "{truths}", strings.Join(l.truths(), " or "), "{pointer}", l.field(pointer)).Replace(text)
+		"{amount}", l.field(amount), "{flag}", l.field(flag), "{firstPage}", l.firstPage(),
+		"{truths}", strings.Join(l.truths(), " or "), "{pointer}", l.field(pointer)).Replace(text)
 }

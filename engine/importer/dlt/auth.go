@@ -31,7 +31,8 @@ func (b *builder) auth() error {
 	kind := cmp.Or(n.text(), n.get("type").text(), "bearer")
 	keys, known := authKeys[kind]
 	if !known {
-		b.note(importer.Credentials, n, "api.authentication", "the auth %s is no type of dlt's, or a class of Python; write api.authentication", kind)
+		b.note(importer.Credentials, n, "api.authentication",
+			"the auth %s is no type of dlt's, or a class of Python; write api.authentication", kind)
 		return nil
 	}
 	for _, m := range n.members() {

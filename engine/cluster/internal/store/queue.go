@@ -52,8 +52,8 @@ type Work struct {
 	s        *Store
 	msg      *delivery
 	slot     *delivery // slot of the origin that the task takes; nil if their number is not limited
-	sequence uint64        // sequence of the message
-	queued   time.Time     // time when the message was queued, by the server's clock
+	sequence uint64    // sequence of the message
+	queued   time.Time // time when the message was queued, by the server's clock
 }
 
 // A Trouble describes the failures of a task since its last page. The task is tried again.

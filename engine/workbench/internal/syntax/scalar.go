@@ -185,7 +185,8 @@ func (p *parser) plain(n *Node, parent int) {
 		line := p.text[next:p.lineEnd(next)]
 		content := strings.TrimLeft(line, " \t")
 		if content == "" || next == 0 || p.text[next-1] != '\n' || len(line)-len(content) <= parent || content[0] == '#' ||
-			strings.TrimSpace(p.text[end:p.lineEnd(end)]) != "" || looksLikeKey().MatchString(line) || p.colonAfter(next+len(line)-len(content)) >= 0 {
+			strings.TrimSpace(p.text[end:p.lineEnd(end)]) != "" || looksLikeKey().MatchString(line) ||
+			p.colonAfter(next+len(line)-len(content)) >= 0 {
 			break
 		}
 		column := next + len(line) - len(content)
