@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/stopwhen/stopwhen/runtime/document/scan"
-	"github.com/stopwhen/stopwhen/runtime/spool"
 )
 
 // An arrival is the source of a document that goes to a file. While the document passes, it sums up the list
@@ -124,5 +123,3 @@ func (a *arrival) drawn(n int) []scan.Span {
 	}
 	return drawn
 }
-
-var _ scan.Source = (*spool.Stream)(nil)

@@ -21,27 +21,40 @@ type place struct {
 // noticeElsewhere notices where a page has items of a list that it lacks at the path of the list. An empty list
 // of XML is no element, so it looks as if it were misspelt; only other elements in its place tell the two apart.
 func (w *Watcher) noticeElsewhere() {
-	h := w.History
-	if h.Elsewhere == nil {
-		h.Elsewhere = make([]place, len(w.Subject.lists))
-	}
-	for i, list := range w.Subject.lists {
-		absent := w.page.Found[i] == "" || w.page.Elements
-		if absent && w.page.Lists[i].Items.Len() == 0 && w.page.Bytes <= maxErrorBody && h.Elsewhere[i].Path == "" {
-			body, _ := w.lookup(nil)
-			h.Elsewhere[i] = w.elsewhere(body, list.steps)
+	h, lists := w.History, w.Subject.lists
+	if w.page.Bytes <= maxErrorBody && w.lacksItems() { // of most pages, the body is not decoded as a whole
+		body, _ := w.lookup(nil)
+		for i, list := range lists {
+			if w.lacks(i) {
+				h.setPlace(i, len(lists), w.elsewhere(body, list.steps))
+			}
+		}
+		if lists == nil {
+			h.setPlace(0, 1, onlyList(body))
 		}
 	}
-	if body, _ := w.lookup(nil); w.Subject.lists == nil && !w.page.HasField && w.Context.Count == 0 && w.page.Bytes <= maxErrorBody {
-		h.Elsewhere = []place{onlyList(body)}
-	}
 	h.Blank = h.Blank || w.page.Elements && w.page.HasField && h.suggested() == place{}
+}
+
+// lacksItems reports whether the page has no items where one of its lists should have some.
+func (w *Watcher) lacksItems() bool {
+	for i := range w.Subject.lists {
+		if w.lacks(i) {
+			return true
+		}
+	}
+	return w.Subject.lists == nil && !w.page.HasField && w.Context.Count == 0
+}
+
+// lacks reports whether the page lacks the list with the given index, and no place of its items is known yet.
+func (w *Watcher) lacks(index int) bool {
+	return (w.page.Found[index] == "" || w.page.Elements) && w.page.Lists[index].Items.Len() == 0 && w.placeOf(index) == place{}
 }
 
 // had reports whether the page has the list with the given index, even an empty one.
 func (w *Watcher) had(index int) bool {
 	isEmpty := w.page.Lists[index].Items.Len() == 0
-	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.Elsewhere[index].Path != "")
+	return w.page.Found[index] != "" && !(w.page.Elements && isEmpty && w.placeOf(index) != place{})
 }
 
 // placeOf returns the place of the items of the list with the given index.
@@ -50,6 +63,16 @@ func (h *History) placeOf(index int) place {
 		return h.Elsewhere[index]
 	}
 	return place{}
+}
+
+// setPlace sets the place of the items of one of n lists. Without any place, Elsewhere is nil.
+func (h *History) setPlace(index, n int, p place) {
+	if h.Elsewhere == nil && p != (place{}) {
+		h.Elsewhere = make([]place, n)
+	}
+	if h.Elsewhere != nil {
+		h.Elsewhere[index] = p
+	}
 }
 
 // suggested returns the first place of items that was noticed.

@@ -273,13 +273,12 @@ func (w *Watcher) noticeErrorIn(object rules.Object, parent []string, key string
 		text, _ := m.Value.(string)
 		isMessage := apinames.IsErrorMessage(name) || name == "#text"
 		isCaption := w.Context.Page == 1 && found != "" && apinames.IsCaption(name)
-		isKnown := w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
 		isSign := func(sign apinames.ErrorSign) bool {
 			return len(sign.Keys) == 1 && sign.Keys[0] == local && w.isError(sign, m.Value, page, found != "")
 		}
 		if isMessage && !isCaption && !w.isUsual(at, text) && complains(text) || slices.ContainsFunc(apinames.ErrorSigns(), isSign) {
 			w.reportError(at + " is " + shortText(m.Value) + errorMessage(page, []string{m.Name}))
-			w.Facts.ErrorOfItem = isKnown && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
+			w.Facts.ErrorOfItem = w.isKnown(at) && slices.ContainsFunc(namesOf(object), apinames.IsIdentifier)
 			return
 		}
 	}
@@ -420,8 +419,12 @@ func (w *Watcher) noticeMessage(state string, complains func(message string) boo
 // isUsual reports whether a message on a later page tells nothing, since the first page has one at the same path: unless
 // this one alone tells of a failure.
 func (w *Watcher) isUsual(at, text string) bool {
-	return w.Context.Page > 1 && slices.Contains(w.FirstPaths, at) &&
-		(slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
+	return w.isKnown(at) && (slices.Contains(w.FirstFailures, at) || !apinames.IsFailure(text))
+}
+
+// isKnown reports whether a later page has a value at a path of the first page.
+func (w *Watcher) isKnown(at string) bool {
+	return w.Context.Page > 1 && slices.Contains(w.FirstPaths, at)
 }
 
 // listsErrors reports whether the job lists errors on purpose.

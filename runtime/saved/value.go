@@ -260,7 +260,7 @@ func untag(v map[string]any) (any, bool) {
 // that zone also after a resume (RFC 9557): 2026-03-29T00:00:00+01:00[Europe/Prague].
 func spelled(t time.Time) string {
 	text := t.Format(time.RFC3339Nano)
-	if zone := t.Location(); zone != time.Local && zone != time.UTC && isNamed(zone, t.Year()) {
+	if zone := t.Location(); zone != time.Local && (strings.Contains(zone.String(), "/") || zone != time.UTC && isNamed(zone, t.Year())) {
 		text += "[" + zone.String() + "]"
 	}
 	return text
