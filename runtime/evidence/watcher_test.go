@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/stopwhen/stopwhen/compile"
+	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules"
 	"github.com/stopwhen/stopwhen/rules/diag"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -180,6 +181,24 @@ func TestOdditiesOfAPageAreWarnings(t *testing.T) {
 			require.NoError(t, err)
 			require.Contains(t, log.String(), c.want)
 		})
+	}
+}
+
+// Items stay bytes: a body is decoded as a whole only where a list is missing. Decoding takes several allocations for
+// each item.
+func TestAPageWithItemsIsNotDecoded(t *testing.T) {
+	fixtures.SkipUnderRace(t, "it counts allocations")
+	for _, of := range []string{users, `{"endpoint": "users"}`} {
+		job := jobsOf(t, pageNumber, of)[0]
+		allocations := func(items int) float64 {
+			page := `{"data": [` + strings.Repeat(`{"id": 1, "name": "a", "tags": ["b", "c"]}, `, items) + `{"id": 2}]}`
+			return testing.AllocsPerRun(5, func() {
+				loop := runtime.Loop{Client: transport.New(transport.Options{Transport: &pages{bodies: []string{page, `{"data": []}`}}})}
+				_, err := loop.Run(t.Context(), job, func(context.Context, *runtime.Page) error { return nil })
+				require.NoError(t, err)
+			})
+		}
+		require.Less(t, allocations(2000), allocations(1000)+500, of)
 	}
 }
 
