@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"sync"
 	"time"
 
 	"github.com/expr-lang/expr/ast"
@@ -109,7 +110,7 @@ func latestOf(args ...any) (any, error) {
 			return nil, err
 		}
 		c := cursorOf(m, v, layout)
-		if text, _ := v.(string); c.rank < numberCursor && orderlessDate.MatchString(text) {
+		if text, _ := v.(string); c.rank < numberCursor && orderlessDate().MatchString(text) {
 			return nil, fmt.Errorf("latestOf: %s is a date whose text does not sort by time, and its form is not known: "+
 				"say how 2 January 2006 would look, as 02/01/2006 or 01/02/2006, by the format of incremental or the last argument of latestOf",
 				value.Preview(v))
@@ -128,8 +129,10 @@ func latestOf(args ...any) (any, error) {
 
 // orderlessDate matches texts that begin with a date whose year comes last, so that the order of the texts is not that
 // of the dates: 31/12/2025, 12-31-2025, 31.12.2025, 31/12/25, 31 Dec 2025, Dec 31, 2025.
-var orderlessDate = regexp.MustCompile(`^(?:[A-Za-z]{3,9},? )?` +
-	`(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2},? \d{4})(?:\D|$)`)
+var orderlessDate = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:[A-Za-z]{3,9},? )?` +
+		`(?:\d{1,2}[/.-]\d{1,2}(?:[/.-]\d{4}|/\d{2})|\d{1,2}[ -][A-Za-z]{3,9}[ -]\d{4}|[A-Za-z]{3,9} \d{1,2},? \d{4})(?:\D|$)`)
+})
 
 // textArgument returns an optional argument that is a text, or "".
 func textArgument(args []any, i int) string {

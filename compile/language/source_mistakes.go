@@ -179,5 +179,5 @@ var harmlessParts = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?s)"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|` + "`[^`]*`" + // strings
 		`|//[^\n]*|/\*.*?\*/` + // comments
 		`|\blet\s+\w+\s*=` + // variables
-		`|\|\|?\s*[A-Za-z_]\w*\s*\(`)
-}) // pipes
+		`|\|\|?\s*[A-Za-z_]\w*\s*\(`) // pipes
+})

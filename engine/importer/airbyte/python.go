@@ -12,8 +12,8 @@ import (
 )
 
 // structure reads a text that is a list or an object as Python writes it, with templates in it. The CDK sends
-// such a text as the list or the object that it stands for: {"from": {{ start }}}. It reports false if the
-// text is none, or if it depends on values whether it is one.
+// such a text as the list or the object that it stands for: {"from": {{ start }}}. It reports false for any
+// other text, and if values decide whether the text is a list or an object.
 func (b *builder) structure(n node, text string, place importer.Place, path string) (v importer.Value, ok bool, err error) {
 	text = strings.TrimSpace(text)
 	if text == "" || text[0] != '{' && text[0] != '[' || strings.HasPrefix(text, "{{") || strings.HasPrefix(text, "{%") ||
