@@ -192,7 +192,11 @@ func (c *collector) begin(t *testing.T) {
 		}, cluster.CollectOptions{})
 		c.ended <- err
 	}()
-	<-reads
+	select {
+	case <-reads:
+	case err := <-c.ended:
+		require.NoError(t, err, "the collection ended without a page")
+	}
 }
 
 // A collection goes on if its run is cancelled and submitted again at once, and so does one
@@ -207,11 +211,12 @@ func TestACollectionGoesOnWhenACancelledRunIsSubmittedAgain(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, other.Cancel(t.Context()))
 	between.begin(t)
+	ends := []func(){<-graces, <-graces} // both collections have seen that the run is cancelled
 	again := submit(t, c, a.config())
 	_, err = again.Retry(t.Context())
 	require.NoError(t, err)
-	for range 2 { // a collection that takes the run for cancelled ends now
-		(<-graces)()
+	for _, end := range ends { // a collection that takes the run for cancelled ends now
+		end()
 	}
 	a.release()
 	for _, one := range []*collector{before, between} {

@@ -18,6 +18,7 @@ import (
 	"github.com/stopwhen/stopwhen/engine/cluster"
 	"github.com/stopwhen/stopwhen/fixtures"
 	"github.com/stopwhen/stopwhen/rules/yaml"
+	"github.com/stopwhen/stopwhen/runtime"
 )
 
 // TestACollectedRunIsTheRunOnOneMachine runs every case of the corpus with several jobs or
@@ -136,6 +137,7 @@ func (x *extraction) results(t *testing.T, sorted bool) []string {
 		if job.Partitions != nil && !sorted {
 			job.Message, _, _ = strings.Cut(job.Message, ", the first: ")
 			slices.SortFunc(job.Findings, func(a, b engine.Finding) int { return strings.Compare(a.Partition, b.Partition) })
+			slices.SortFunc(job.Partitions.Failures, func(a, b runtime.PartitionFailure) int { return strings.Compare(a.Partition, b.Partition) })
 		}
 		text, err := json.Marshal(job)
 		require.NoError(t, err)

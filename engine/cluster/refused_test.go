@@ -48,7 +48,9 @@ func TestATaskThatWasQueuedTwiceCountsOnce(t *testing.T) {
 	}
 	work(t, c, cluster.Worker{Slots: 1})
 	done := func(n int) func(*status.Run) bool {
-		return func(s *status.Run) bool { return s.Phase == status.Complete && s.Workers.List[0].Done >= n }
+		return func(s *status.Run) bool {
+			return s.Phase == status.Complete && len(s.Workers.List) == 1 && s.Workers.List[0].Done >= n
+		}
 	}
 	await(t, submit("first"), done(1))
 	submit("first")
