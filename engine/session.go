@@ -13,9 +13,9 @@ import (
 // connections, credentials and the request rate, and several of them may run at the same time.
 // Package engine/cluster distributes tasks; [Engine.Run] does not use sessions.
 type Session struct {
-	*partition.Tasks // methods of the session, except Run
-	loop             runtime.Loop
-	ownsClient       bool // whether Close closes the client
+	tasks      *partition.Tasks
+	loop       runtime.Loop
+	ownsClient bool // whether Close closes the client
 }
 
 // Open prepares this process for tasks of a run. It makes no requests. [WithResume],
@@ -36,7 +36,7 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 	}
 	loop.Ahead = d.ahead(loop.Ahead)
 	s := &Session{loop: loop, ownsClient: e.options.run.transport == nil}
-	if s.Tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
+	if s.tasks, err = e.walk(loop).Tasks(ctx, e.roots(), run.Started); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -52,7 +52,7 @@ func (d Distribution) Open(ctx context.Context, run RunFacts) (*Session, error) 
 func (s *Session) Run(
 	ctx context.Context, task partition.Task, position json.RawMessage, store func(context.Context, *partition.Step) error,
 ) (*partition.Ending, error) {
-	ending, err := s.Tasks.Run(ctx, task, position, store)
+	ending, err := s.tasks.Run(ctx, task, position, store)
 	err = s.Redact(err)
 	if err != nil && ctx.Err() != nil && ending == nil {
 		return nil, &Error{Class: failure.Cancelled, Op: "task", Message: "interrupted", Err: err}
@@ -60,12 +60,24 @@ func (s *Session) Run(
 	return ending, err
 }
 
+// Label describes the values of the variables of a task, without secrets, such as "order.id=1001".
+// It is empty for a job without variables, and for a task that cannot be run.
+func (s *Session) Label(ctx context.Context, task partition.Task) string {
+	return s.tasks.Label(ctx, task)
+}
+
+// FailedTask returns the ending for a task that failed with an error and could not report it
+// itself.
+func (s *Session) FailedTask(ctx context.Context, task partition.Task, err error) *partition.Ending {
+	return s.tasks.FailedTask(ctx, task, err)
+}
+
 // Redact returns an error without the secrets of the session.
 func (s *Session) Redact(err error) error { return failure.Redact(err, s.loop.Redactor.String) }
 
 // InTurn returns the session for a task that requests a page only after the page before it has been
 // stored. The caller closes only the session itself.
-func (s *Session) InTurn() *Session { return &Session{Tasks: s.Tasks.InTurn(), loop: s.loop} }
+func (s *Session) InTurn() *Session { return &Session{tasks: s.tasks.InTurn(), loop: s.loop} }
 
 // Close closes the connections of the session.
 func (s *Session) Close() {

@@ -53,9 +53,9 @@ type Page = runtime.Page
 //	Written   *int
 //	Bytes     int // size as minified JSON
 //	Verdicts  []Verdict
-//	Decision  trace.Decision
+//	Decision  Decision
 //	StoppedBy []string
-//	Outcome   rules.Outcome   // set if Decision is Stop
+//	Outcome   Outcome         // set if Decision is Stop
 //	Dropped   bool            // the items were not delivered
 //	Skipped   bool            // the partition failed on this page, and the run goes on
 //	Attempts  int             // number of requests made
@@ -92,6 +92,15 @@ type Verdict = trace.Verdict
 //	func (*Finding) Sentence() string
 type Finding = trace.Finding
 
+// Outcome says whether a list that has ended is complete, and why not.
+//
+//	func (Outcome) Ends() bool
+//	func (Outcome) Worse(other Outcome) bool
+type Outcome = rules.Outcome
+
+// Decision says whether a job continues after a page.
+type Decision = trace.Decision
+
 // Items are the items of a page as NDJSON: each without insignificant whitespace, otherwise
 // byte for byte as the API sent it, followed by a newline. The zero Items are empty.
 //
@@ -106,7 +115,7 @@ type Items = document.Items
 //
 //	Job       string // id of the job
 //	Root      string // root of the tree of jobs, if the job has a parent or children
-//	Outcome   rules.Outcome
+//	Outcome   Outcome
 //	Reason    string   // id of the first rule that was met, or "end", "nextRequest" or "error"
 //	StoppedBy []string // ids of all rules that were met
 //	Message   string   // one sentence
@@ -291,8 +300,8 @@ const (
 	EventFinding = runtime.EventFinding // a sign that the list may be incomplete
 	EventEnd     = runtime.EventEnd     // a job ended
 
-	Continue = trace.Continue
-	Stop     = trace.Stop
+	Continue Decision = trace.Continue
+	Stop     Decision = trace.Stop
 
 	AutoPrefetch = ahead.Auto // WithPrefetch lets a run choose the number
 )
