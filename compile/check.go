@@ -263,16 +263,11 @@ func (c *compilation) warnOfDroppedParams(j *Job) {
 
 // readsJob reports whether an expression depends on the job's parameters, perhaps by
 // a variable or by the limit.
-func (j *Job) readsJob(e *language.Expression) bool { return j.readsJobExcept(e, nil) }
-
-// readsJobExcept is readsJob for an expression that is part of the initial values of the variables in seen.
-func (j *Job) readsJobExcept(e *language.Expression, seen []string) bool {
+func (j *Job) readsJob(e *language.Expression) bool {
+	ofJob := func(r language.Read) bool { return r.Root == "job" || r.Root == "limit" }
 	return slices.ContainsFunc(e.Reads, func(r language.Read) bool {
-		if r.Root != "state" || len(r.Path) == 0 || slices.Contains(seen, r.Path[0]) {
-			return r.Root == "job" || r.Root == "limit"
-		}
-		return slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
-			return init.Rule.Target == r.Path[0] && j.readsJobExcept(init, append(slices.Clip(seen), r.Path[0]))
+		return ofJob(r) || r.Root == "state" && len(r.Path) > 0 && slices.ContainsFunc(j.Init, func(init *language.Expression) bool {
+			return init.Rule.Target == r.Path[0] && slices.ContainsFunc(init.Reads, ofJob)
 		})
 	})
 }

@@ -181,6 +181,9 @@ func (c *compilation) assign(job *Job, e *language.Expression) error {
 		job.addForRule(e)
 		return c.checkForRule(e)
 	case rules.RoleInit:
+		if err := checkKnown(e); err != nil {
+			return err
+		}
 		job.Init = append(job.Init, e)
 	case rules.RoleNext:
 		job.Next = append(job.Next, e)

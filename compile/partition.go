@@ -218,6 +218,9 @@ func (j *Job) SplitVariable() *ForVariable {
 const hintFor = "the values of a variable come from input, kept, now() or a variable before it; " +
 	`for the items of another job write {"items": "ID"}`
 
+// hintInit is the hint for the initial value of a variable that reads a value which is not known yet.
+const hintInit = "an initial value may read input, kept, limit, partition, job, page and now(); what comes from a response belongs in next"
+
 // checkKnown reports an expression that is evaluated before the first request, but reads a value that is
 // not known yet.
 func checkKnown(e *language.Expression) error {
@@ -237,6 +240,9 @@ func checkKnown(e *language.Expression) error {
 		case r.Root == "now" || r.Phase() == rules.PhaseJob:
 		case e.Rule.BelongsToFor():
 			return &language.Fault{Message: late, Hint: hintFor}
+		case e.Rule.Role == rules.RoleInit && r.Root == "page": // 0
+		case e.Rule.Role == rules.RoleInit:
+			return &language.Fault{Message: late, Hint: hintInit}
 		default:
 			return &language.Fault{Message: late, Hint: "values that change from page to page belong in nextRequest of the pagination"}
 		}
