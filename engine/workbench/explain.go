@@ -20,12 +20,27 @@ var errNeverCompiled = errors.New("the configuration has a mistake: see its diag
 // Explain describes the rules of the text or, if it does not compile, of the last text that did. A width is in
 // columns, from 40 to 120; 0 is 100. The error says that no text has compiled.
 func (d *Document) Explain(width int) (*Explained, error) {
-	e, current := d.engine()
-	if e == nil {
+	x := d.explained()
+	if x == nil {
 		return nil, errNeverCompiled
 	}
-	x := e.Explain()
+	_, current := d.engine()
 	return &Explained{
 		Current: current, Text: x.Text(explain.TextOptions{Width: width, Full: true}), Mermaid: x.Mermaid(), Data: x,
 	}, nil
+}
+
+// Guards returns the ids of the rules that are guards, of the text that [Document.Explain] explains.
+func (d *Document) Guards() map[string]bool {
+	ids := map[string]bool{}
+	if x := d.explained(); x != nil {
+		for _, job := range x.Jobs {
+			for _, rule := range job.Stops {
+				if rule.Guard {
+					ids[rule.ID] = true
+				}
+			}
+		}
+	}
+	return ids
 }

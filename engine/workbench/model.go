@@ -39,7 +39,7 @@ func (m fromModel) run(ctx context.Context, d *Document, limits Limits) (*Run, e
 	if n := len(s.Pages); n > len(r.Pages) && s.Pages[n-1].Error != nil {
 		r.add(s.Pages[n-1], engine.Items{})
 	}
-	r.describe(e)
+	r.describe(d.explained())
 	return r.Run, ctx.Err()
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/stopwhen/stopwhen/engine"
+	"github.com/stopwhen/stopwhen/engine/explain"
 	"github.com/stopwhen/stopwhen/engine/recording"
 	"github.com/stopwhen/stopwhen/engine/stress"
 	"github.com/stopwhen/stopwhen/runtime"
@@ -90,8 +91,8 @@ type openSource struct {
 	archive  bytes.Buffer        // output of the recorder
 }
 
-// run runs the engine.
-func (o *openSource) run(ctx context.Context, limits Limits) (*Run, error) {
+// run runs the engine of a document.
+func (o *openSource) run(ctx context.Context, d *Document, limits Limits) (*Run, error) {
 	if err := o.configure(limits); err != nil {
 		return nil, err
 	}
@@ -101,7 +102,7 @@ func (o *openSource) run(ctx context.Context, limits Limits) (*Run, error) {
 		return nil, err
 	}
 	r.end(result, err)
-	r.describe(o.engine)
+	r.describe(d.explained())
 	return r.Run, nil
 }
 
@@ -215,8 +216,8 @@ func (r *runBuilder) end(result *engine.Result, err error) {
 }
 
 // describe says of each page why the list ended or went on.
-func (r *runBuilder) describe(e *engine.Engine) {
-	x, readers := e.With(engine.WithJobs()).Explain(), map[string]Readers{}
+func (r *runBuilder) describe(x *explain.Explanation) {
+	readers := map[string]Readers{}
 	for i, p := range r.Pages {
 		if _, known := readers[p.Job]; !known {
 			readers[p.Job] = ReadersOf(x, p.Job)

@@ -30,7 +30,7 @@ func (fromRecording) run(ctx context.Context, d *Document, limits Limits) (*Run,
 	}
 	player := d.Recording.NewPlayer(e.Redactor())
 	o := &openSource{engine: player.Play(e), transport: player, player: player}
-	return o.run(ctx, limits)
+	return o.run(ctx, d, limits)
 }
 
 // FromCase returns a source that plays a built-in case, in this process. The run is recorded, as with
@@ -47,7 +47,7 @@ func (c fromCase) run(ctx context.Context, d *Document, limits Limits) (*Run, er
 		return nil, err
 	}
 	o := &openSource{engine: e, transport: transport.Negotiated(server), clock: server.Clock(), record: true}
-	return o.run(ctx, limits)
+	return o.run(ctx, d, limits)
 }
 
 // FromTransport returns a source whose requests a transport makes. The run is recorded, so that the pages can
@@ -62,5 +62,5 @@ func (t fromTransport) run(ctx context.Context, d *Document, limits Limits) (*Ru
 		return nil, err
 	}
 	o := &openSource{engine: e, transport: t.RoundTripper, record: true}
-	return o.run(ctx, limits)
+	return o.run(ctx, d, limits)
 }

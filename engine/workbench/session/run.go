@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/stopwhen/stopwhen/engine"
 	"github.com/stopwhen/stopwhen/engine/stress"
@@ -38,7 +37,6 @@ type cell struct {
 // A keptRun is a run with its document.
 type keptRun struct {
 	*workbench.Run
-	guards   func() map[string]bool // ids of the rules that are guards
 	document *workbench.Document
 }
 
@@ -46,7 +44,7 @@ type keptRun struct {
 func (s *Session) keep(d *workbench.Document, run *workbench.Run) *runView {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	kept := &keptRun{run, sync.OnceValue(func() map[string]bool { return guards(d) }), d}
+	kept := &keptRun{run, d}
 	view := &runView{ID: s.runs.add(kept), Run: run, Pages: []cell{}}
 	for _, page := range run.Pages {
 		c := cell{Page: page}
@@ -56,21 +54,6 @@ func (s *Session) keep(d *workbench.Document, run *workbench.Run) *runView {
 		view.Pages = append(view.Pages, c)
 	}
 	return view
-}
-
-// guards returns the ids of the rules of a document that are guards.
-func guards(d *workbench.Document) map[string]bool {
-	names := map[string]bool{}
-	if explained, err := d.Explain(0); err == nil {
-		for _, job := range explained.Data.Jobs {
-			for _, rule := range job.Stops {
-				if rule.Guard {
-					names[rule.ID] = true
-				}
-			}
-		}
-	}
-	return names
 }
 
 // replay runs the text against the recording.
@@ -145,9 +128,9 @@ func (s *Session) page(_ context.Context, r request) (any, error) {
 	}
 	page := *run.Pages[r.Number-1]
 	page.Items = []json.RawMessage{} // the response has them
-	guards := []string{}
+	isGuard, guards := run.document.Guards(), []string{}
 	for _, v := range page.Verdicts {
-		if run.guards()[v.Rule] {
+		if isGuard[v.Rule] {
 			guards = append(guards, v.Rule)
 		}
 	}
