@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/stopwhen/stopwhen/rules/value"
@@ -248,18 +249,18 @@ var auditTable = audits([]Rule{
 	{ID: "audit.twice", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.twice > 0`,
 		Clause: "an item occurs twice on one page",
-		Message: `{list.twice} {list.twice == 1 ? "item occurs" : "items occur"} twice on one page, ` +
+		Message: counted("list.twice", "item occurs", "items occur") + ` twice on one page, ` +
 			"the first on page {list.twicePage} (identifier {list.twiceID}): remove the duplicates, and check why the API repeats them"},
 	{ID: "audit.duplicate", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.sameKey > 0`,
 		Clause: "two items have the same key",
-		Message: `{list.sameKey} {list.sameKey == 1 ? "item has" : "items have"} the key of an earlier one, ` +
+		Message: counted("list.sameKey", "item has", "items have") + ` the key of an earlier one, ` +
 			"the first on page {list.sameKeyPage} ({list.keyPaths} = {list.sameKeyText}, as on page {list.sameKeyOf}); " +
 			"each item is compared with those before it, the latest 65536: merging writes the last of each key"},
 	{ID: "audit.noKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.keyless > 0`,
 		Clause: "items lack their key",
-		Message: `{list.keyless} {list.keyless == 1 ? "item has" : "items have"} no {list.keyPaths}, which is the key of the items, ` +
+		Message: counted("list.keyless", "item has", "items have") + ` no {list.keyPaths}, which is the key of the items, ` +
 			"the first on page {list.keylessPage}: name another key, or leave such items out with a filter"},
 	{ID: "audit.duplicateKey", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source:  `list.duplicateKey != ""`,
@@ -328,7 +329,7 @@ var auditTable = audits([]Rule{
 	{ID: "audit.restart", Auditing: Auditing{Requires: FactList, Also: afterAnyOther},
 		Source: `list.rewritten > 0`,
 		Clause: "an onError rule restarted the list after items were written",
-		Message: `the list was restarted after {list.rewritten} {list.rewritten == 1 ? "item" : "items"}, written again since; ` +
+		Message: `the list was restarted after ` + counted("list.rewritten", "item", "items") + `, written again since; ` +
 			"remove the duplicates by their identifiers"},
 	{ID: "audit.kept", Auditing: Auditing{Requires: FactList, Also: afterAnyOther, Proof: `true`},
 		Source: `list.keptUnread != ""`,
@@ -348,9 +349,14 @@ var auditTable = audits([]Rule{
 	{ID: "audit.shrank", Auditing: Auditing{Requires: FactFile, Also: unlessFailed},
 		Source: `list.had > 2 * list.rows`,
 		Clause: "a list has less than half the rows of the file that it replaces",
-		Message: `the list has {list.rows} {list.rows == 1 ? "row" : "rows"}, less than half of the {list.had} in {list.file}, ` +
+		Message: `the list has ` + counted("list.rows", "row", "rows") + `, less than half of the {list.had} in {list.file}, ` +
 			"which an earlier run has written; check whether the API returns all of it"},
 })
+
+// counted returns the part of a message that gives a number with its noun.
+func counted(number, one, many string) string {
+	return fmt.Sprintf("{%s} {%s == 1 ? %q : %q}", number, number, one, many)
+}
 
 // audits completes the rows of the table.
 func audits(rows []Rule) []Rule {
