@@ -49,7 +49,7 @@ func TestBothTablesOfMethodsAgree(t *testing.T) {
 }
 
 func TestEachStopOfTheOtherDialectIsInATable(t *testing.T) {
-	known := slices.Concat(value.Map(sharedStops, func(r StopRule) string { return r.ID }),
+	known := slices.Concat(value.Map(sharedStops, func(s sharedStop) string { return s.rule.ID }),
 		value.Map(builtinGuards, func(g Guard) string { return g.ID }))
 	require.Subset(t, known, slices.Collect(maps.Keys(keboolaStops)))
 }

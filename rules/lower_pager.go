@@ -68,9 +68,10 @@ func (p *pager) addEndRules() {
 	if p.outer != nil {
 		p.outer.addEndRules()
 	}
-	for _, row := range sharedStops {
-		row.When = inDialect(p.dialect, row.ID, row.When)
-		p.addRow(row, p.origin(Author{}, p.settings.get(row.setting()).path()))
+	for _, shared := range sharedStops {
+		row := shared.rule
+		row.When, row.Only = inDialect(p.dialect, row.ID, row.When), Conditions{With(shared.setting)}
+		p.addRow(row, p.origin(Author{}, p.settings.get(shared.setting).path()))
 	}
 	for _, row := range p.method.Stops {
 		p.addRow(row, p.methodOrigin())
@@ -88,7 +89,7 @@ func (p *pager) addOwnEndRules() {
 // addPageLimit adds the rule of the option that limits the pages of every job.
 func (p *pager) addPageLimit() {
 	if p.cfg.pages > 0 {
-		values := p.settings.with(optionPages.setting(), setting{Value: p.cfg.pages})
+		values := p.settings.with(optionPages.ID, setting{Value: p.cfg.pages})
 		if rule, ok := p.rule(optionPages, values, Origin{By: Author{Kind: AuthorOption}}); ok {
 			p.add(rule)
 		}
@@ -164,24 +165,31 @@ func (p *pager) setPageSize() {
 	limit := p.settings.get("limit")
 	name := p.settings.get("limitParam").text()
 	if size, ok := p.set.Job.Params.Get(name); ok && !value.Empty(size) && !(p.dialect == Keboola && php.Empty(size)) {
-		path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
-		converted, err := convert(limitKind(p.dialect), size)
-		if computedIn(size) != nil {
-			p.set.LimitBy, limit = name, setting{}
-			p.set.LimitFrom = p.origin(Author{}, path)
-		} else if err == nil {
-			limit = setting{Value: converted, base: path}
-		} else if _, needed := fieldNamed(p.method.Fields, "limit"); needed {
-			p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
-		} else { // the API chooses the page size
-			limit = setting{}
-			p.set.LimitFrom = p.origin(Author{}, path)
-		}
+		limit = p.limitOfJob(name, size, limit)
 	}
 	p.set.Limit = limit.Value
 	if limit.Value != nil {
 		p.set.LimitFrom = p.origin(Author{}, limit.path())
 	}
+}
+
+// limitOfJob returns the page size that a parameter of the job sets. It has no value if the size is computed,
+// or if the API chooses it.
+func (p *pager) limitOfJob(name string, size any, limit setting) setting {
+	path := diag.Join(diag.Join(p.set.Job.path, "params"), name)
+	converted, err := convert(limitKind(p.dialect), size)
+	_, needed := fieldNamed(p.method.Fields, "limit")
+	switch {
+	case computedIn(size) != nil:
+		p.set.LimitBy = name
+	case err == nil:
+		return setting{Value: converted, base: path}
+	case needed:
+		p.diags.Errorf(diag.Value(path), "%v", err).WithHint("this parameter overrides the limit of the pagination")
+		return limit
+	}
+	p.set.LimitFrom = p.origin(Author{}, path)
+	return setting{}
 }
 
 // addStateRules adds the variables of the method and of the user. A variable of the
@@ -234,51 +242,57 @@ func sourceOf(v any) string {
 	return literal(v)
 }
 
-// addGuardRules adds the guards under their policies. A policy in a scroller overrides the policy next to
-// the scroller.
+// addGuardRules adds the guards under their policies.
 func (p *pager) addGuardRules() {
 	for level := p; level != nil; level = level.outer {
 		level.readIgnoredPaths()
 	}
-	polls := p.settings.get("nextRequest.after").given()
 	for _, g := range p.cfg.catalog.guards {
-		g.When = inDialect(p.dialect, g.ID, g.When)
-		exceptPolled := polls && g.ExceptPolled
-		if exceptPolled {
-			g.When = inParentheses(g.When) + " and not polled"
-		}
-		name := "guards." + g.ID
-		policySetting := p.settings.get(name)
-		for outer := p.outer; outer != nil && !policySetting.given(); outer = outer.outer {
-			policySetting = outer.settings.get(name)
-		}
-		policy := g.policy(policySetting, p.dialect)
-		origin := Origin{By: Author{Kind: AuthorDefault}}
-		if policySetting.given() {
-			origin = p.origin(Author{}, policySetting.path())
-		}
-		if policy == PolicyIgnore || policySetting.Invalid {
-			p.addUnused(g.ID, name+" is ignore", origin)
-			continue
-		}
-		values := p.settings
-		if values.get(name).path() != policySetting.path() { // the outer pagination configures it
-			values = values.with(name, policySetting)
-		}
-		rule, ok := p.rule(g.stopRule(), values, origin)
-		if !ok {
-			p.addUnused(g.ID, name+" is not set", origin)
-			continue
-		}
-		rule.Guard, rule.Hint = true, g.Hint
-		if policy == PolicyFail {
-			rule.Outcome = Failed
-		}
-		if exceptPolled {
-			rule.Exceptions = []string{UnlessPolled}
-		}
-		p.add(rule)
+		p.addGuard(g)
 	}
+}
+
+// addGuard adds a guard, unless it is not in force.
+func (p *pager) addGuard(g Guard) {
+	g.When = inDialect(p.dialect, g.ID, g.When)
+	exceptPolled := g.ExceptPolled && p.settings.get("nextRequest.after").given()
+	if exceptPolled {
+		g.When = inParentheses(g.When) + " and not polled"
+	}
+	name := "guards." + g.ID
+	configured, origin := p.guardSetting(name), Origin{By: Author{Kind: AuthorDefault}}
+	if configured.given() {
+		origin = p.origin(Author{}, configured.path())
+	}
+	policy := g.policy(configured, p.dialect)
+	if policy == PolicyIgnore || configured.Invalid {
+		p.addUnused(g.ID, name+" is ignore", origin)
+		return
+	}
+	rule, ok := p.rule(g.stopRule(), p.settings.with(name, configured), origin)
+	if !ok {
+		p.addUnused(g.ID, name+" is not set", origin)
+		return
+	}
+	rule.Guard, rule.Hint = true, g.Hint
+	if policy == PolicyFail {
+		rule.Outcome = Failed
+	}
+	if exceptPolled {
+		rule.Exceptions = []string{UnlessPolled}
+	}
+	p.add(rule)
+}
+
+// guardSetting returns the setting of a guard. A setting in a scroller overrides the setting next to the
+// scroller.
+func (p *pager) guardSetting(name string) setting {
+	for level := p; level != nil; level = level.outer {
+		if s := level.settings.get(name); s.given() {
+			return s
+		}
+	}
+	return p.settings.get(name)
 }
 
 // addUnused notes a rule of a table that is not in force.

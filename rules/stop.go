@@ -1,42 +1,48 @@
 package rules
 
+// A sharedStop is a stopping rule that is in force if a setting has a value, whatever the method.
+type sharedStop struct {
+	setting string
+	rule    StopRule
+}
+
 // sharedStops is the table of the stopping rules that all methods share, in the order in which they
 // are evaluated: if several are met on a page, the first is the reason. The guards come before them,
 // the method's own and the user's after them.
-var sharedStops = []StopRule{
-	{ID: "limitStop.count", Only: Conditions{With("limitStop.count")}, Outcome: Limited,
+var sharedStops = []sharedStop{
+	{"limitStop.count", StopRule{ID: "limitStop.count", Outcome: Limited,
 		When:    `total.items >= ${limitStop.count}`,
 		Clause:  "the limit of ${limitStop.count items} is reached (all items of the last page are kept)",
-		Message: "item limit reached: {total.items} of ${limitStop.count}"},
-	{ID: "limitStop.field", Only: Conditions{With("limitStop.field")}, Outcome: Complete,
+		Message: "item limit reached: {total.items} of ${limitStop.count}"}},
+	{"limitStop.field", StopRule{ID: "limitStop.field", Outcome: Complete,
 		When:    `total.items >= number(at(${limitStop.field}))`,
 		Clause:  "the items read reach ${limitStop.field} of the latest response${asNumber}",
-		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"},
-	{ID: LimitStopAbsent, Only: Conditions{With("limitStop.field")}, Outcome: Complete,
+		Message: "the items read ({total.items}) reach ${limitStop.field} of the response"}},
+	{"limitStop.field", StopRule{ID: LimitStopAbsent, Outcome: Complete,
 		When:    `at(${limitStop.field}) == nil`,
 		Clause:  "the response has no ${limitStop.field}",
-		Message: "the response to page {page} has no total at ${limitStop.field}"},
-	{ID: "forceStop.pages", Only: Conditions{With("forceStop.pages")}, Outcome: Limited,
+		Message: "the response to page {page} has no total at ${limitStop.field}"}},
+	{"forceStop.pages", StopRule{ID: "forceStop.pages", Outcome: Limited,
 		When:    `total.pages >= ${forceStop.pages}`,
 		Clause:  "the limit of ${forceStop.pages pages} is reached",
-		Message: "page limit reached: {total.pages} of ${forceStop.pages}"},
-	{ID: "forceStop.time", Only: Conditions{With("forceStop.time")}, Outcome: Limited,
+		Message: "page limit reached: {total.pages} of ${forceStop.pages}"}},
+	{"forceStop.time", StopRule{ID: "forceStop.time", Outcome: Limited,
 		When:    `total.seconds >= ${forceStop.time}`,
 		Clause:  "the time limit of ${forceStop.time seconds} is reached",
-		Message: "time limit reached: {total.seconds} of ${forceStop.time seconds}"},
-	{ID: "forceStop.volume", Only: Conditions{With("forceStop.volume")}, Outcome: Limited,
+		Message: "time limit reached: {total.seconds} of ${forceStop.time seconds}"}},
+	{"forceStop.volume", StopRule{ID: "forceStop.volume", Outcome: Limited,
 		When:    `total.bytes >= ${forceStop.volume}`,
 		Clause:  "the limit of ${forceStop.volume bytes} of minified JSON is reached",
-		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"},
-	{ID: "nextPageFlag", Only: Conditions{With("nextPageFlag")}, Outcome: Complete, ExpectsRead: true,
+		Message: "volume limit reached: {total.bytes} of ${forceStop.volume bytes}"}},
+	{"nextPageFlag", StopRule{ID: "nextPageFlag", Outcome: Complete, ExpectsRead: true,
 		When: `truthy(has(${nextPageFlag.field}) ? at(${nextPageFlag.field}) : ${nextPageFlag.ifNotSet})` +
 			` == ${nextPageFlag.stopOn}`,
 		Clause:  "${nextPageFlag.field} ${orMissing}counts as ${nextPageFlag.stopOn}",
-		Message: "${nextPageFlag.field} says that page {page} is the last"},
-	{ID: "hasMore", Only: Conditions{With("hasMore")}, Outcome: Complete,
+		Message: "${nextPageFlag.field} says that page {page} is the last"}},
+	{"hasMore", StopRule{ID: "hasMore", Outcome: Complete,
 		When:    `not truthy(at(${hasMore}))`,
 		Clause:  "${hasMore} is missing or counts as false",
-		Message: "${hasMore} says that page {page} is the last"},
+		Message: "${hasMore} says that page {page} is the last"}},
 }
 
 // LimitStopAbsent is the ID of the rule that ends a list whose responses have no total.
@@ -44,11 +50,8 @@ const LimitStopAbsent = "limitStop.absent"
 
 // optionPages is the stopping rule of an option of the run, not of the configuration
 // ([Options].Pages). It comes after all others: a list that ends on the last page
-// allowed is complete.
-var optionPages = StopRule{ID: "option.maxPages", Only: Conditions{With("option.maxPages")}, Outcome: Limited,
+// allowed is complete. Its ID is also the name of its setting.
+var optionPages = StopRule{ID: "option.maxPages", Outcome: Limited,
 	When:    `total.pages >= ${option.maxPages}`,
 	Clause:  "the limit of ${option.maxPages pages} of this run is reached",
 	Message: "page limit of this run reached: {total.pages} of ${option.maxPages}"}
-
-// setting returns the name of the setting without which a rule of these tables is not in force.
-func (row StopRule) setting() string { return row.Only[0].Setting }
