@@ -225,6 +225,13 @@ func (s settings) expandText(text string, phrases map[string]string) string {
 	})
 }
 
+// expandMessage is expandText for a message with {expressions}: the braces in a value begin no expression.
+func (s settings) expandMessage(text string) string {
+	return expand(text, func(name string) string {
+		return strings.ReplaceAll(s.expandText("${"+name+"}", nil), "{", `{"{"}`)
+	})
+}
+
 func textOf(v any) string {
 	if t, ok := value.Text(v); ok {
 		return t

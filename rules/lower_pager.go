@@ -123,7 +123,7 @@ func (p *pager) rule(row StopRule, values settings, origin Origin) (Rule, bool) 
 	outcome := cmp.Or(row.Outcome, Complete)
 	r := Rule{
 		ID: p.id(row.ID), Role: RoleStop, Source: condition, Outcome: outcome, Ending: Ending{Drop: row.Drop, ExpectsRead: row.ExpectsRead},
-		Message: values.expandText(row.Message, nil), NamesJob: row.NamesJob,
+		Message: values.expandMessage(row.Message), NamesJob: row.NamesJob,
 		Clause: values.expandText(row.Clause, p.phrases()), Origin: origin,
 	}
 	if origin.By.Kind == AuthorMethod {
